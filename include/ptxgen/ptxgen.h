@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ptxgen.h
+ * Reductions, scans and stencils with your own operators: from a YAML spec to GPU code.
+ *
+ *     ptxgen_session *s;
+ *     ptxgen_problem *problem;  ptxgen_plan *plan;  ptxgen_program *program;
+ *     if (ptxgen_session_create(&s) != PTXGEN_OK) …
+ *     if (ptxgen_problem_from_file(s, "dot.yaml", &problem) == PTXGEN_OK &&
+ *         ptxgen_plan_create(s, problem, NULL, &plan) == PTXGEN_OK &&
+ *         ptxgen_compile(s, plan, NULL, &program) == PTXGEN_OK)
+ *         puts(ptxgen_program_ptx(program));
+ *     else
+ *         fputs(ptxgen_diagnostics_text(s, 0), stderr);
+ *     ptxgen_program_destroy(program);
+ *     ptxgen_session_destroy(s);
+ *
+ * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.  Programs are
+ * immutable and may be shared.  There is no global state.
+ *
+ * Ownership: *borrowed* pointers are not kept after the call.  Problems and plans belong to their session and live until
+ * it is destroyed.  Texts returned as `const char *` belong to the object that they were asked of.  Texts returned through
+ * `char **` are owned by the caller: ptxgen_free().  Every *_destroy accepts NULL.
+ *
+ * The library never prints, exits or aborts; every failure is a status with diagnostics in the session.
+ */
+#ifndef PTXGEN_H
+#define PTXGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PTXGEN_API __attribute__((visibility("default")))
+#else
+#define PTXGEN_API
+#endif
+
+#define PTXGEN_VERSION_MAJOR 0
+#define PTXGEN_VERSION_MINOR 1
+#define PTXGEN_VERSION_PATCH 0
+
+/** Results of every call; also the exit status of the command line where one applies. */
+typedef enum ptxgen_status {
+    PTXGEN_OK = 0,
+    PTXGEN_INVALID,       /**< the spec or the data is wrong; see the diagnostics */
+    PTXGEN_USAGE,         /**< an argument of the call is wrong (unknown tunable, missing param, …) */
+    PTXGEN_UNSUPPORTED,   /**< no strategy fits, or not implemented yet; the diagnostics say why */
+    PTXGEN_NO_DEVICE,     /**< no device, driver, or memory on the device */
+    PTXGEN_NO_MEMORY,     /**< host memory is exhausted; the session must be destroyed */
+    PTXGEN_IO,            /**< a file could not be read */
+    PTXGEN_MISMATCH,      /**< verification found a difference */
+    PTXGEN_FINDING,       /**< the host executor found a fault in a kernel (race, deadlock, …) */
+    PTXGEN_INTERNAL       /**< a fault of ptxgen; please report it */
+} ptxgen_status;
+
+typedef struct ptxgen_session ptxgen_session;
+typedef struct ptxgen_problem ptxgen_problem;
+typedef struct ptxgen_plan ptxgen_plan;
+typedef struct ptxgen_program ptxgen_program;
+
+/** "0.1.0" */
+PTXGEN_API const char *ptxgen_version(void);
+PTXGEN_API const char *ptxgen_status_text(ptxgen_status status);
+/** Frees a text returned through `char **`. NULL is fine. */
+PTXGEN_API void ptxgen_free(void *p);
+
+/* ---- sessions and diagnostics ------------------------------------------------------------------------------------- */
+PTXGEN_API ptxgen_status ptxgen_session_create(ptxgen_session **out);
+PTXGEN_API void ptxgen_session_destroy(ptxgen_session *s);
+
+typedef enum ptxgen_severity { PTXGEN_NOTE, PTXGEN_WARNING, PTXGEN_ERROR } ptxgen_severity;
+typedef struct ptxgen_diagnostic {
+    ptxgen_severity severity;
+    int code;             /**< 1203 for PTXG-1203 */
+    const char *file;     /**< NULL when there is no place */
+    int line, column;     /**< 1-based; column in characters */
+    int end_line, end_column;
+    const char *message;
+    const char *hint;     /**< or NULL */
+} ptxgen_diagnostic;
+/** Messages since the session began or was cleared, in order of report. Borrowed from the session until cleared. */
+PTXGEN_API int ptxgen_diagnostic_count(const ptxgen_session *s);
+PTXGEN_API ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagnostic *out);
+PTXGEN_API void ptxgen_diagnostics_clear(ptxgen_session *s);
+/** All messages as text with source lines and carets (colour: ANSI escapes), or as JSON. Owned by the caller; NULL when memory is exhausted. */
+PTXGEN_API char *ptxgen_diagnostics_text(const ptxgen_session *s, int colour);
+PTXGEN_API char *ptxgen_diagnostics_json(const ptxgen_session *s);
+/** Title and explanation of a code; 0 when there is none such. */
+PTXGEN_API int ptxgen_explain_code(int code, const char **title, const char **text);
+
+/* ---- problems ------------------------------------------------------------------------------------------------------- */
+PTXGEN_API ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxgen_problem **out);
+/** name: the problem's name where the spec gives none, and the file name in messages; text need not be NUL-terminated; borrowed. */
+PTXGEN_API ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
+                                                    ptxgen_problem **out);
+PTXGEN_API const char *ptxgen_problem_name(const ptxgen_problem *p);
+
+typedef enum ptxgen_type {
+    PTXGEN_BOOL, PTXGEN_I8, PTXGEN_I16, PTXGEN_I32, PTXGEN_I64, PTXGEN_U8, PTXGEN_U16, PTXGEN_U32, PTXGEN_U64,
+    PTXGEN_F16, PTXGEN_BF16, PTXGEN_F32, PTXGEN_F64
+} ptxgen_type;
+PTXGEN_API const char *ptxgen_type_name(ptxgen_type t);
+PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
+
+/** An input or output array: row-major, the last dimension contiguous. */
+typedef struct ptxgen_array_info {
+    const char *name;
+    int rank;                    /**< 0: one element */
+    int size_index[3];           /**< per dimension: number of the size, or -1: constant */
+    int64_t size_add[3];         /**< added to the size, or the constant */
+    int field_count;             /**< 1 with an empty name, or the fields of a structure */
+    const char *const *field_name;
+    const ptxgen_type *field_type;
+    const size_t *field_offset;
+    size_t element_size;         /**< bytes */
+    int role;                    /**< inputs: 0 elements, 1 segment offsets, 2 segment flags, 3 gather offsets; outputs: 0 per element, 1 per segment */
+} ptxgen_array_info;
+typedef struct ptxgen_param_info {
+    const char *name;
+    ptxgen_type type;
+    int has_default;
+} ptxgen_param_info;
+PTXGEN_API int ptxgen_problem_size_count(const ptxgen_problem *p);
+PTXGEN_API const char *ptxgen_problem_size_name(const ptxgen_problem *p, int i);
+PTXGEN_API int ptxgen_problem_input_count(const ptxgen_problem *p);
+PTXGEN_API int ptxgen_problem_output_count(const ptxgen_problem *p);
+PTXGEN_API int ptxgen_problem_param_count(const ptxgen_problem *p);
+PTXGEN_API ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_info *out);
+PTXGEN_API ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array_info *out);
+PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out);
+/** Canonical text. Owned by the caller. */
+PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
+/** The JSON Schema of the spec language. Owned by the caller. */
+PTXGEN_API char *ptxgen_schema(void);
+
+/* ---- plans ------------------------------------------------------------------------------------------------------------ */
+typedef struct ptxgen_setting {
+    const char *name, *value;    /**< a tunable, or "strategy" */
+} ptxgen_setting;
+typedef struct ptxgen_plan_options {
+    const char *arch;            /**< "sm_90"; NULL: "sm_80" */
+    int ptx;                     /**< 80 for PTX 8.0; 0: by policy */
+    int setting_count;
+    const ptxgen_setting *setting;
+    const int64_t *size;         /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
+} ptxgen_plan_options;
+#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL }
+/** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for defaults; borrowed. */
+PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
+                                            ptxgen_plan **out);
+/** Read a plan's text. */
+PTXGEN_API ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length,
+                                                 const char *name, ptxgen_plan **out);
+PTXGEN_API char *ptxgen_plan_text(const ptxgen_plan *plan);
+/** What was chosen and why, and why not the others; sizes may be NULL. */
+PTXGEN_API char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size);
+
+/* ---- programs --------------------------------------------------------------------------------------------------------- */
+typedef struct ptxgen_compile_options {
+    int pipeline;                /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
+    int assertions;              /**< checks in the device code */
+    const char *math_library;    /**< path of a libdevice or libclc bitcode file; NULL: searched */
+} ptxgen_compile_options;
+#define PTXGEN_COMPILE_OPTIONS_INIT { 0, 0, NULL }
+/** PTX for all cases. The program is independent of the session. */
+PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                                        ptxgen_program **out);
+PTXGEN_API void ptxgen_program_destroy(ptxgen_program *program);
+/** One combined PTX file. Owned by the caller, like all texts below. */
+PTXGEN_API char *ptxgen_program_ptx(const ptxgen_program *program);
+PTXGEN_API int ptxgen_program_case_count(const ptxgen_program *program);
+PTXGEN_API const char *ptxgen_program_case_name(const ptxgen_program *program, int i);
+/** PTX of one case; borrowed from the program. */
+PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, int i);
+PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
+PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
+/** LLVM IR of the plan's kernels, after optimisation. */
+PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options);
+
+/* ---- running on the host ------------------------------------------------------------------------------------------------ */
+/** A scalar param. */
+typedef union ptxgen_value {
+    int64_t i; /**< integers and bool */
+    uint64_t u;
+    double f;  /**< floats */
+} ptxgen_value;
+/** What a run is given. Pointers are host memory here, device memory in launch.h. */
+typedef struct ptxgen_arguments {
+    const int64_t *size;
+    const void *const *input;
+    void *const *output;
+    const ptxgen_value *param;
+} ptxgen_arguments;
+
+/** Number of elements of an array at the given sizes, or -1. */
+PTXGEN_API int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size);
+
+/** The sequential reference: the oracle. */
+PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args);
+/** How far any order of combination may be from the reference: bound[o] has a double per element and field of output o, or is NULL. */
+PTXGEN_API ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
+                                            double *const *bound);
+
+/** The generated kernels as host code: the host executor. */
+typedef struct ptxgen_host ptxgen_host;
+PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                                            ptxgen_host **out);
+PTXGEN_API void ptxgen_host_destroy(ptxgen_host *host);
+/** Run once; `modes` like "seed:7,race,weak" or NULL. PTXGEN_FINDING: the diagnostics hold the report. Control memory is kept from run to run. */
+PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes);
+/** Which case the given run would take (borrowed name), or NULL. */
+PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host, const ptxgen_arguments *args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kb.h - kernel builder: device code written in C that reads like the pseudo-code of the papers.
+ *
+ * Two stages are visible in the types.  A C `int` is known when the kernel is generated; a `kb_val` is known when it
+ * runs.  `if`/`for` choose what is emitted, `kb_if`/`kb_for` emit a branch or a loop:
+ *
+ *     for (int d = 16; d > 0; d /= 2)                   // unrolled: five shuffles
+ *         x = op_combine(k, op, x, kb_shfl_down(k, x, d));
+ *     kb_for (k, i, from, to, step) { … }               // a loop in the PTX
+ *
+ * A kb_val is an SSA value and never changes; use a kb_var for what does.  Scopes are ordinary C blocks; never leave
+ * one with break, return or goto (kb_kernel_end() reports the scope that was left open, with file and line).
+ *
+ * Values carry how uniform they are (the same for the grid, the block, the warp, or divergent).  A barrier or a
+ * warp operation in a scope that is too divergent is a misuse; the first misuse is kept with its place and
+ * reported by kb_kernel_end(), so emitters need no error paths.
+ *
+ * Everything that differs between NVIDIA GPUs and the host executor is a row of struct kb_target (kb_target.h).
+ */
+#ifndef PTXGEN_KB_H
+#define PTXGEN_KB_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/types.h"
+
+enum { KB_WARP = 32, KB_TUP_MAX = 16, KB_FLOW_MAX = 64 };
+
+typedef enum kb_uni { KB_UNI_GRID, KB_UNI_BLOCK, KB_UNI_WARP, KB_DIVERGENT } kb_uni;
+enum kb_space { KB_GLOBAL = 1, KB_SHARED = 3, KB_CLUSTER_SHARED = 7 };
+enum kb_scope_of { KB_SCOPE_BLOCK, KB_SCOPE_CLUSTER, KB_SCOPE_DEVICE, KB_SCOPE_SYSTEM };
+enum kb_order { KB_WEAK, KB_RELAXED, KB_ACQUIRE, KB_RELEASE, KB_ACQ_REL };
+
+typedef struct kb_val { LLVMValueRef ir; enum ty ty; kb_uni uni; } kb_val; /* bool is i1 */
+typedef struct kb_var { LLVMValueRef slot; enum ty ty; kb_uni uni; } kb_var;
+/* A pointer to elements of a type.  Bits of `flags` say how it may be read. */
+typedef struct kb_ptr {
+    LLVMValueRef ir;
+    enum ty ty;
+    enum kb_space space;
+    kb_uni uni;
+    unsigned char flags;
+    const char *name; /* for reports of the host executor; may be NULL */
+} kb_ptr;
+enum { KB_INVARIANT = 1 /* nobody writes it while the kernel runs */, KB_STREAM = 2 /* read once: evict first */ };
+
+/* A tuple is a C struct of SSA values, never an LLVM aggregate; memory of tuples is structure of arrays. */
+typedef struct kb_tup  { int n; kb_val e[KB_TUP_MAX]; } kb_tup;
+typedef struct kb_tvar { int n; kb_var e[KB_TUP_MAX]; } kb_tvar;
+typedef struct kb_arr  { int n; kb_ptr e[KB_TUP_MAX]; } kb_arr;
+
+typedef struct kb kb;
+struct kb_target;
+
+/* ---- builder and kernels --------------------------------------------------------------------------------------- */
+struct kb_options {
+    int sm, ptx;          /* 90, 80 */
+    bool contract;        /* fuse a*b+c */
+    bool assertions;      /* kb_assert emits a trap */
+    int omit_point;       /* tests: leave out this ordering point (1, 2, …); 0: none */
+};
+kb  *kb_new(LLVMContextRef cx, LLVMModuleRef mod, const struct kb_target *t, const struct kb_options *o);
+void kb_free(kb *k);
+int  kb_sm(const kb *k);
+int  kb_ptx(const kb *k);
+/* Parameters are declared one after another between begin and the first use of the body. */
+void kb_kernel_begin(kb *k, const char *name, int threads, int cluster /* 0: none */, int min_blocks /* 0 */, int nparams);
+kb_ptr kb_param_ptr(kb *k, enum ty elem, int align, unsigned flags, const char *name); /* next parameter: global pointer */
+kb_val kb_param(kb *k, enum ty ty, const char *name);                                   /* next parameter: scalar by value */
+bool kb_kernel_end(kb *k);              /* false: see kb_error() */
+const char *kb_error(const kb *k);
+int  kb_shared_bytes(const kb *k);      /* of the kernel just ended */
+/* Ordering points emitted so far in this builder (barriers, warp syncs, fences, acquire/release accesses, kb_point()): for mutation
+ * tests.  The text of point i (1…) is "file:line: what". */
+int  kb_points(const kb *k);
+const char *kb_point_text(const kb *k, int i);
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+kb_val kb_name(kb_val v, const char *name);
+#define LET(x, expr) const kb_val x = kb_name((expr), #x)
+void kb_section(kb *k, const char *name); /* prefix of the block names that follow; seen in the PTX's comments */
+
+/* ---- scalars ----------------------------------------------------------------------------------------------------- */
+kb_val kb_imm(kb *k, enum ty ty, int64_t x);
+kb_val kb_immf(kb *k, enum ty ty, double x);
+kb_val kb_const(kb *k, enum ty ty, union value v);
+typedef struct kb_arg { kb_val v; int64_t imm; } kb_arg; /* v.ir == NULL: imm */
+static inline kb_arg kb_arg_v(kb_val v) { return (kb_arg){ v, 0 }; }
+static inline kb_arg kb_arg_i(int64_t x) { return (kb_arg){ { NULL, TY_BOOL, KB_UNI_GRID }, x }; }
+#define KB_ARG(x) _Generic((x), kb_val: kb_arg_v, default: kb_arg_i)(x)
+/* Integer / and % here are the hardware's (undefined for 0); the language's total forms are in expr_emit.c.
+ * Min and max: integers by signedness, floats minnum/maxnum.  Comparisons of floats are ordered but for NE. */
+enum kb_bin { KB_ADD, KB_SUB, KB_MUL, KB_DIV, KB_REM, KB_AND, KB_OR, KB_XOR, KB_SHL, KB_SHR, KB_MIN, KB_MAX,
+              KB_EQ, KB_NE, KB_LT, KB_LE, KB_GT, KB_GE };
+kb_val kb_bin(kb *k, enum kb_bin op, kb_val a, kb_arg b); /* both of one type */
+#define kb_add(k, a, b) kb_bin((k), KB_ADD, (a), KB_ARG(b))
+#define kb_sub(k, a, b) kb_bin((k), KB_SUB, (a), KB_ARG(b))
+#define kb_mul(k, a, b) kb_bin((k), KB_MUL, (a), KB_ARG(b))
+#define kb_div(k, a, b) kb_bin((k), KB_DIV, (a), KB_ARG(b))
+#define kb_rem(k, a, b) kb_bin((k), KB_REM, (a), KB_ARG(b))
+#define kb_and(k, a, b) kb_bin((k), KB_AND, (a), KB_ARG(b))
+#define kb_or(k, a, b)  kb_bin((k), KB_OR,  (a), KB_ARG(b))
+#define kb_xor(k, a, b) kb_bin((k), KB_XOR, (a), KB_ARG(b))
+#define kb_shl(k, a, b) kb_bin((k), KB_SHL, (a), KB_ARG(b))
+#define kb_shr(k, a, b) kb_bin((k), KB_SHR, (a), KB_ARG(b))
+#define kb_min(k, a, b) kb_bin((k), KB_MIN, (a), KB_ARG(b))
+#define kb_max(k, a, b) kb_bin((k), KB_MAX, (a), KB_ARG(b))
+#define kb_eq(k, a, b)  kb_bin((k), KB_EQ,  (a), KB_ARG(b))
+#define kb_ne(k, a, b)  kb_bin((k), KB_NE,  (a), KB_ARG(b))
+#define kb_lt(k, a, b)  kb_bin((k), KB_LT,  (a), KB_ARG(b))
+#define kb_le(k, a, b)  kb_bin((k), KB_LE,  (a), KB_ARG(b))
+#define kb_gt(k, a, b)  kb_bin((k), KB_GT,  (a), KB_ARG(b))
+#define kb_ge(k, a, b)  kb_bin((k), KB_GE,  (a), KB_ARG(b))
+kb_val kb_not(kb *k, kb_val a);               /* bitwise; logical for bool */
+kb_val kb_neg(kb *k, kb_val a);
+kb_val kb_cast(kb *k, kb_val a, enum ty to);  /* the language's conversion: saturating float -> int, wrapping int -> int */
+kb_val kb_bitcast(kb *k, kb_val a, enum ty to);
+kb_val kb_popcount(kb *k, kb_val a);
+kb_val kb_ctz(kb *k, kb_val a);               /* of 0: the width */
+kb_val kb_clz(kb *k, kb_val a);
+kb_val kb_math(kb *k, int fn /* enum fn */, int n, const kb_val *args); /* float functions of functions.def */
+kb_val kb_select_v(kb *k, kb_val c, kb_val a, kb_val b);
+bool   kb_is_const(kb_val v, int64_t *x);     /* integer known while generating */
+
+/* ---- variables ----------------------------------------------------------------------------------------------------- */
+kb_var kb_var_v(kb *k, kb_val init, const char *name);
+kb_val kb_get_v(kb *k, kb_var v);
+void   kb_set_v(kb *k, kb_var v, kb_val x);
+kb_val kb_assume_uniform(kb_val v, kb_uni u); /* a promise; say why at the call */
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* One element p[i], weak.  i: any integer type; prefer i32 for short distances from an advanced pointer. */
+kb_val kb_load_v(kb *k, kb_ptr p, kb_val i);
+void   kb_store_v(kb *k, kb_ptr p, kb_val i, kb_val x);
+kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i); /* &p[i] */
+/* n consecutive elements p[i … i+n), whose address is a multiple of `align` bytes (power of two): the widest loads that allow it.
+ * Also used with ty U8 and a byte index to fetch structures, which kb_extract then takes apart. */
+void   kb_load_n(kb *k, kb_ptr p, kb_val i, int n, int align, kb_val *out);
+void   kb_store_n(kb *k, kb_ptr p, kb_val i, int n, int align, const kb_val *x);
+/* `bytes` consecutive bytes at byte offset i of p as words (the last padded with zeros), and a field of them. */
+void   kb_load_words(kb *k, kb_ptr p, kb_val byte_index, int bytes, int align, kb_val *word /* TY_U32 */);
+kb_val kb_extract(kb *k, const kb_val *word, int byte_offset, enum ty ty);
+/* Access with memory order; only 4- and 8-byte types.  scope: KB_SCOPE_DEVICE but for clusters. */
+kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_of s, const char *file, int line);
+void   kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file, int line);
+#define kb_load_acquire(k, p, i)     kb_load_order((k), (p), (i), KB_ACQUIRE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_load_relaxed(k, p, i)     kb_load_order((k), (p), (i), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_store_release(k, p, i, x) kb_store_order((k), (p), (i), (x), KB_RELEASE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_store_relaxed(k, p, i, x) kb_store_order((k), (p), (i), (x), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+/* Read-modify-write, relaxed, device scope (order comes from kb_fence); the old value.  KB_INC_WRAP: old >= x ? 0 : old + 1. */
+enum kb_rmw { KB_RMW_ADD, KB_RMW_MIN, KB_RMW_MAX, KB_RMW_AND, KB_RMW_OR, KB_RMW_XOR, KB_RMW_XCHG, KB_RMW_INC_WRAP };
+kb_val kb_atomic(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x);
+kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected, kb_val desired); /* relaxed, device scope; 4- and 8-byte integers; old value */
+/* Static shared memory of the kernel: arrays of `count` elements, one per field, each aligned to 16. Content: undefined. */
+kb_ptr kb_shared_v(kb *k, enum ty ty, int count, const char *name);
+kb_arr kb_shared(kb *k, int nfields, const enum ty *field, int count, const char *name);
+
+/* ---- tuples: the scalar operation on every field ------------------------------------------------------------------- */
+kb_tup  kb_select_t(kb *k, kb_val c, kb_tup a, kb_tup b);
+kb_tvar kb_var_t(kb *k, kb_tup init, const char *name);
+kb_tup  kb_get_t(kb *k, kb_tvar v);
+void    kb_set_t(kb *k, kb_tvar v, kb_tup x);
+kb_tup  kb_load_t(kb *k, kb_arr p, kb_val i);
+void    kb_store_t(kb *k, kb_arr p, kb_val i, kb_tup x);
+kb_val  kb_shfl_v(kb *k, int mode, kb_val x, kb_val arg, int width);
+kb_tup  kb_shfl_t(kb *k, int mode, kb_tup x, kb_val arg, int width);
+#define kb_select(k, c, a, b)   _Generic((a), kb_val: kb_select_v, kb_tup: kb_select_t)((k), (c), (a), (b))
+#define kb_var_new(k, init, nm) _Generic((init), kb_val: kb_var_v, kb_tup: kb_var_t)((k), (init), (nm))
+#define kb_get(k, var)          _Generic((var), kb_var: kb_get_v, kb_tvar: kb_get_t)((k), (var))
+#define kb_set(k, var, x)       _Generic((var), kb_var: kb_set_v, kb_tvar: kb_set_t)((k), (var), (x))
+#define kb_load(k, p, i)        _Generic((p), kb_ptr: kb_load_v, kb_arr: kb_load_t)((k), (p), (i))
+#define kb_store(k, p, i, x)    _Generic((p), kb_ptr: kb_store_v, kb_arr: kb_store_t)((k), (p), (i), (x))
+/* Shuffles: all lanes of the warp arrive; `width` lanes (power of two) are a group of their own. */
+enum { KB_SHFL_IDX, KB_SHFL_UP, KB_SHFL_DOWN, KB_SHFL_XOR };
+#define kb_shfl(k, mode, x, a, w) _Generic((x), kb_val: kb_shfl_v, kb_tup: kb_shfl_t)((k), (mode), (x), (a), (w))
+#define kb_shfl_down(k, x, d) kb_shfl(k, KB_SHFL_DOWN, x, kb_imm((k), TY_I32, (d)), KB_WARP)
+#define kb_shfl_up(k, x, d)   kb_shfl(k, KB_SHFL_UP, x, kb_imm((k), TY_I32, (d)), KB_WARP)
+#define kb_shfl_xor(k, x, d)  kb_shfl(k, KB_SHFL_XOR, x, kb_imm((k), TY_I32, (d)), KB_WARP)
+#define kb_shfl_idx(k, x, l)  kb_shfl(k, KB_SHFL_IDX, x, (l), KB_WARP)
+
+/* ---- threads and synchronisation -------------------------------------------------------------------------------------- */
+kb_val kb_tid(kb *k);     /* i32, 0 … threads-1 */
+kb_val kb_block(kb *k);   /* i32, block-uniform */
+kb_val kb_blocks(kb *k);  /* i32, grid-uniform */
+kb_val kb_lane(kb *k);    /* tid & 31 */
+kb_val kb_warp(kb *k);    /* tid >> 5, warp-uniform */
+int    kb_threads(const kb *k);
+void   kb_barrier_at(kb *k, const char *file, int line); /* all threads of the block */
+void   kb_warp_sync_at(kb *k, const char *file, int line);
+void   kb_fence_at(kb *k, enum kb_order o, enum kb_scope_of s, const char *file, int line);
+#define kb_barrier(k)     kb_barrier_at((k), __FILE__, __LINE__)
+#define kb_warp_sync(k)   kb_warp_sync_at((k), __FILE__, __LINE__)
+#define kb_fence(k, o, s) kb_fence_at((k), (o), (s), __FILE__, __LINE__)
+/* Any other step whose omission a mutation test must notice: if (kb_point(k, "counter reset")) emit it. */
+bool   kb_point_at(kb *k, const char *what, const char *file, int line);
+#define kb_point(k, what) kb_point_at((k), (what), __FILE__, __LINE__)
+kb_val kb_any(kb *k, kb_val pred);
+kb_val kb_all(kb *k, kb_val pred);
+kb_val kb_ballot(kb *k, kb_val pred); /* u32 */
+bool   kb_has_redux(const kb *k);     /* sm_80 */
+kb_val kb_redux(kb *k, enum kb_rmw op, kb_val x); /* 32-bit integers; ADD MIN MAX AND OR XOR; warp-uniform result */
+void   kb_backoff(kb *k, int nanoseconds);
+void   kb_assert(kb *k, kb_val cond, const char *message);
+
+/* ---- clusters and dependent launch (sm_90) ----------------------------------------------------------------------------- */
+kb_val kb_cluster_rank(kb *k);                   /* i32, block-uniform */
+kb_val kb_cluster_size(kb *k);
+kb_ptr kb_cluster_map(kb *k, kb_ptr shared, kb_val rank); /* the same object in the shared memory of block `rank` */
+void   kb_cluster_arrive_at(kb *k, const char *file, int line); /* release; every thread */
+void   kb_cluster_wait_at(kb *k, const char *file, int line);   /* acquire; every thread */
+#define kb_cluster_arrive(k) kb_cluster_arrive_at((k), __FILE__, __LINE__)
+#define kb_cluster_wait(k)   kb_cluster_wait_at((k), __FILE__, __LINE__)
+/* Before the first access to global memory in a kernel that is launched dependently; and: the next kernel may start now. */
+void   kb_dependency_wait_at(kb *k, const char *file, int line);
+#define kb_dependency_wait(k) kb_dependency_wait_at((k), __FILE__, __LINE__)
+void   kb_dependency_launch(kb *k);
+
+/* ---- control flow -------------------------------------------------------------------------------------------------------- */
+enum kb_arm { KB_THEN, KB_ELSE, KB_DONE };
+typedef struct kb_scope { enum kb_arm arm; int depth; } kb_scope;
+kb_scope kb_if_begin(kb *k, kb_val cond, const char *file, int line);
+void     kb_if_next(kb *k, kb_scope *s);
+kb_scope kb_loop_begin(kb *k, const char *file, int line);
+void     kb_loop_end(kb *k, kb_scope *s);
+kb_val   kb_for_begin(kb *k, kb_val from, kb_arg to, kb_arg step, const char *file, int line);
+kb_val   kb_for_end(kb *k, kb_val i);
+void     kb_break_if(kb *k, kb_val cond);
+/* A constant condition emits one arm. */
+#define kb_if(k, cond)                                                  \
+    for (kb_scope kb_s_ = kb_if_begin((k), (cond), __FILE__, __LINE__); \
+         kb_s_.arm != KB_DONE; kb_if_next((k), &kb_s_))                 \
+        if (kb_s_.arm == KB_THEN)
+#define kb_else else if (kb_s_.arm == KB_ELSE)
+#define kb_loop(k)                                                \
+    for (kb_scope kb_s_ = kb_loop_begin((k), __FILE__, __LINE__); \
+         kb_s_.arm != KB_DONE; kb_loop_end((k), &kb_s_))
+/* for (i = from; i < to; i += step), signed or unsigned by the type of `from`; keeps the uniformity of its bounds. */
+#define kb_for(k, i, from, to, step)                                                                          \
+    for (kb_val i = kb_for_begin((k), (from), KB_ARG(to), KB_ARG(step), __FILE__, __LINE__); i.ir; \
+         i = kb_for_end((k), i))
+
+#endif

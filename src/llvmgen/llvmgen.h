@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llvmgen.h - from a plan to code.  What the rest of the library sees of this folder: no LLVM type. */
+#ifndef PTXGEN_LLVMGEN_H
+#define PTXGEN_LLVMGEN_H
+
+#include "lower/plan.h"
+
+struct llvmgen_options {
+    enum { PIPELINE_LEAN, PIPELINE_O2, PIPELINE_O3 } pipeline;
+    bool assertions;
+    int omit_point;           /* mutation tests */
+    const char *libdevice;    /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
+};
+
+/* PTX for every case of the plan (one module each).  NULL with diagnostics.  The program is on the heap and independent
+ * of the session. */
+struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o);
+/* LLVM IR text of all modules, after the passes. */
+bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out);
+
+/* The same kernels as native code of this machine, for the host executor.  Calls to the runtime (simt/simt_rt.h) are bound to
+ * `symbols`.  The program has no PTX; entry points by case and kernel. */
+struct host_symbol {
+    const char *name;
+    void *address;
+};
+typedef void (*host_kernel)(void *const *args); /* like cuLaunchKernel: one pointer per argument */
+struct host_code;
+struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
+                               const struct host_symbol *symbols, int nsymbols);
+const struct program *host_program(const struct host_code *h);
+host_kernel host_entry(const struct host_code *h, int kase, int kernel);
+int  host_points(const struct host_code *h);                   /* ordering points emitted, over all cases */
+const char *host_point_text(const struct host_code *h, int i); /* 1 … */
+void host_destroy(struct host_code *h);
+
+/* The program without code: names, arrays, cases (deep copies).  Used by both of the above. */
+struct program *program_from_plan(const struct plan *plan);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - how a problem is computed: cases, each a strategy with its tunables, kernels, buffers and steps.
+ *
+ * A plan is complete: code generation and launching need nothing else but the problem.  Its text form
+ * (`--emit=plan`) is YAML and can be read back (`--plan FILE`) for experiments and tuning.
+ */
+#ifndef PTXGEN_PLAN_H
+#define PTXGEN_PLAN_H
+
+#include "device.h"
+#include "frontend/problem.h"
+
+/* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what. */
+#define TUNABLES(X)                                                                                    \
+    X(THREADS, "threads", 32, 1024, "threads per block")                                               \
+    X(ITEMS, "items", 1, 64, "elements per thread and tile; a multiple of the load width")             \
+    X(VECTOR, "vector", 1, 16, "elements per load of a thread")                                        \
+    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for")                  \
+    X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none")                           \
+    X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                 \
+    X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
+    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
+    X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")
+
+enum tunable_id {
+#define X(id, name, lo, hi, what) TN_##id,
+    TUNABLES(X)
+#undef X
+    TN_COUNT
+};
+
+struct plan_case {
+    struct prog_case code;         /* what the launcher sees */
+    const struct strategy *strategy;
+    int tunable[TN_COUNT];         /* 0 where the strategy does not use it */
+    bool overridden[TN_COUNT];     /* set by the user */
+    const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
+    bool aligned;                  /* the guard promises what vector accesses need, after `shift` elements */
+    bool disjoint;                 /* the guard promises that outputs do not overlap inputs */
+};
+
+struct plan {
+    const struct problem *problem;
+    struct device device;
+    int ncases;
+    struct plan_case *kase;
+    int nchecks;
+    struct prog_check *check;
+};
+
+struct plan_options {
+    const char *strategy;     /* pinned; NULL: the problem's pin, else chosen */
+    int nset;
+    const struct tunable *set; /* --set NAME=VALUE: names of TUNABLES, or "strategy" */
+    const int64_t *size;      /* known sizes (-1: unknown) or NULL: fewer cases */
+};
+
+/* A strategy: one row of strategies.def, in order of preference within its kind. */
+struct strategy {
+    const char *name;      /* "reduce.last_block" */
+    enum problem_kind kind;
+    const char *reference; /* the paper or system it comes from */
+    /* Does it fit?  When not, *why gets a sentence in the arena. */
+    bool (*fits)(const struct problem *p, const struct device *d, struct arena *a, const char **why);
+    /* Appends its cases to the plan. */
+    void (*plan)(struct ptxgen_session *s, struct plan *plan, const struct strategy *row, const struct plan_options *o);
+};
+int strategy_count(void);
+const struct strategy *strategy_row(int i);
+const struct strategy *strategy_by_name(const char *name);
+
+/* Choose and plan; NULL with diagnostics when nothing fits. */
+const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct plan_options *o);
+/* The text form, and back. Reading checks the plan against the problem; NULL with diagnostics (their source is the plan's text). */
+void plan_print(const struct plan *plan, struct str *out);
+const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text, size_t length);
+/* Which strategy was chosen, why the others were not, tunables and where they come from, bytes moved. */
+void plan_explain(struct ptxgen_session *s, const struct plan *plan, const int64_t *size, struct str *out);
+
+#endif
