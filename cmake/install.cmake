@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where: headers, both libraries, pkg-config and CMake package files; the command line's files
+# (executable, manual page, completion) come from src/cli.
+if(NOT TARGET ptxgen_static)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ptxgen)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ptxgen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+# Two export sets: a user of the shared library needs neither LLVM nor libyaml to be found.
+install(TARGETS ptxgen_static EXPORT ptxgen-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT ptxgen-static NAMESPACE ptxgen:: DESTINATION ${package_dir})
+if(TARGET ptxgen_shared)
+  install(TARGETS ptxgen_shared EXPORT ptxgen-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT ptxgen-shared NAMESPACE ptxgen:: DESTINATION ${package_dir})
+endif()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen-config.cmake.in ptxgen-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(ptxgen-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config-version.cmake
+  DESTINATION ${package_dir})
+
+set(PTXGEN_LLVM_LIBDIR ${LLVM_LIBRARY_DIR})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in ptxgen.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET ptxgen)
+  include(cli_files)
+endif()
