@@ -35,6 +35,7 @@ struct json {
     bool after_key;
     uint64_t nonempty; /* bit d: something was written at depth d */
     uint64_t is_array; /* bit d: depth d is an array */
+    uint64_t has_container; /* bit d: something at depth d is an array or object */
 };
 void json_init(struct json *j, struct str *out, bool pretty);
 void json_object(struct json *j);
