@@ -32,10 +32,18 @@ struct diag_note {
     struct diag_note *next;
 };
 
+/* A text that spans refer to, and the name that is shown for it. */
+struct diag_source {
+    const char *file;
+    const char *text; /* may be NULL */
+    size_t length;
+};
+
 struct diag {
     enum severity severity;
     enum diag_code code;
     struct span at;
+    struct diag_source source; /* what diags_source() had set when it was reported */
     const char *text; /* one line, no full stop */
     const char *hint; /* "did you mean 'add'?" or NULL */
     struct diag_note *notes;
@@ -68,10 +76,12 @@ void diag_suggest(struct diags *d, struct diag *m, const char *name, const char 
 
 /* 1-based line, and column in characters (UTF-8), of a byte of the source. */
 void diags_position(const struct diags *d, uint32_t at, int *line, int *column);
+void diag_position(const struct diag_source *source, uint32_t at, int *line, int *column);
 
 /* "file:line:col: error: text [PTXG-nnnn]", the source line, a caret line, hint and notes.  colour: ANSI escapes. */
 void diags_render_text(const struct diags *d, struct str *out, bool colour);
-/* {"diagnostics":[{"severity","code","file","line","column","end_line","end_column","offset","length","message","hint","notes":[…]}]} */
+/* {"diagnostics":[{"severity","code","file","line","column","end_line","end_column","offset","length","message","hint","notes":[…]}],
+ *  "errors","warnings"}; line, column, offset and length are null where there is no place. */
 void diags_render_json(const struct diags *d, struct str *out);
 
 /* Row of diag.def, for `explain PTXG-nnnn`; false when there is no such number. */
