@@ -166,6 +166,10 @@ void program_manifest(const struct program *p, struct str *out); /* JSON, docs/m
 void program_header(const struct program *p, struct str *out);   /* C header: embedded PTX and a typed launch function */
 void program_ptx(const struct program *p, struct str *out);      /* one combined file */
 
+/* The data inside a public program object. */
+struct ptxgen_program;
+const struct program *ptxgen_program_data(const struct ptxgen_program *program);
+
 struct program *program_create(void); /* NULL: out of memory */
 void program_destroy(struct program *p);
 
