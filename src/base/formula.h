@@ -71,7 +71,10 @@ struct formula_env {
     const int64_t *pointer_bytes; /* extent of each pointer, for alias */
 };
 
+/* Absent formulas give 1, those that were too long 0. */
 int64_t formula_eval(const struct formula *f, const struct formula_env *env);
+
+int formula_depth(const struct formula *f); /* of the stack that evaluation needs */
 
 /* Building, in reading order of the result: f_bin(FO_LE, f_size(0), f_const(4096)). Too long sets n to -1. */
 struct formula f_const(int64_t x);
@@ -101,7 +104,8 @@ struct formula f_not(const struct formula *a);
 #define f_alias(p, q)      f_leaf(FO_ALIAS, (p), (q))
 
 /* Names of what leaves refer to, for text: sizes stand alone (n), the others are param(k), resident(main),
- * misalign(x), alias(x, y). */
+ * misalign(x), alias(x, y).  A size whose name is a word of the formula language is written size(sms), what has
+ * no name by its number: size(0).  An absent formula is `true`. */
 struct formula_names {
     int nsizes, nparams, nkernels, npointers;
     const char *const *size, *const *param, *const *kernel, *const *pointer;
