@@ -12,6 +12,8 @@
 #include "kb.h"
 
 enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_CLUSTER_SIZE, KB_SREG_COUNT };
+/* Numbers of kb_target.math beside those of functions.def. */
+enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
 enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT };
 
 /* One memory access of an LLVM type (scalar or vector). */
@@ -46,7 +48,7 @@ struct kb_target {
     LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed, bool is_float);
     LLVMValueRef (*cas)(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
     void (*backoff)(kb *k, int nanoseconds);
-    LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args);          /* f32 or f64 only */
+    LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
     void (*trap)(kb *k, LLVMValueRef cond_ok, const char *message);
     LLVMValueRef (*cluster_map)(kb *k, LLVMValueRef shared, LLVMValueRef rank);
     void (*cluster_arrive)(kb *k);
