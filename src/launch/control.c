@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control.c - the memory that a loaded program keeps for each stream it is launched on.
+ *
+ * Launches on one stream follow each other, so they can share one control region; launches on different streams may
+ * overlap, so they cannot.
+ *
+ * A block that is too small is replaced by one of at least twice the size.  The old memory is kept: a graph that
+ * captured it may still be replayed, and freeing would wait for the device.  Doubling keeps the sum of all outgrown
+ * memory below the memory in use.  All zeros is a valid state of any control region, so a new one needs no copy.
+ *
+ * Streams are told apart by the driver's id, which is never used twice, unlike the handle.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/session.h"
+#include "launch_impl.h"
+
+struct retired {
+    struct retired *next;
+    cu_pointer memory;
+};
+
+/* ---- which stream --------------------------------------------------------------------------------------------------
+ */
+static cu_stream per_thread_stream(void)
+{
+    return (cu_stream)(uintptr_t)2; /* CU_STREAM_PER_THREAD: one handle, a stream per thread */
+}
+
+static bool stream_key(const struct driver *cu, cu_stream stream, uint64_t *key, const void **thread, struct fault *f)
+{
+    static _Thread_local char here;
+    unsigned long long id = (uintptr_t)stream;
+
+    if (cu->StreamGetId && !CU(f, cu, StreamGetId(stream, &id)))
+        return false;
+    *key = id;
+    *thread = stream == per_thread_stream() ? &here : NULL;
+    return true;
+}
+
+/* The link that points to the stream's block, or the list's end. Call with blocks_lock held. */
+static struct control_block **find_block(struct ptxgen_loaded *l, uint64_t key, const void *thread)
+{
+    struct control_block **at = &l->blocks;
+
+    while (*at && ((*at)->key != key || (*at)->thread != thread))
+        at = &(*at)->next;
+    return at;
+}
+
+/* The block of the stream, or NULL: there is none, or (add) out of memory for an empty one. */
+static struct control_block *block_of(struct ptxgen_loaded *l, uint64_t key, const void *thread, bool add)
+{
+    struct control_block **at, *b;
+
+    pthread_mutex_lock(&l->blocks_lock);
+    at = find_block(l, key, thread);
+    if (*at == NULL && add && (b = calloc(1, sizeof *b)) != NULL) {
+        b->key = key;
+        b->thread = thread;
+        pthread_mutex_init(&b->lock, NULL);
+        *at = b;
+    }
+    b = *at;
+    pthread_mutex_unlock(&l->blocks_lock);
+    return b;
+}
+
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------------- */
+static bool allocate(struct ptxgen_loaded *l, cu_stream stream, size_t bytes, cu_pointer *out, struct fault *f)
+{
+    const struct driver *cu = &l->gpu->cu;
+
+    return l->gpu->pools ? CU(f, cu, MemAllocAsync(out, bytes, stream)) : CU(f, cu, MemAlloc(out, bytes));
+}
+
+/* Remember memory that is not used for new launches any more. */
+static bool retire(struct control_block *b, cu_pointer memory, struct fault *f)
+{
+    struct retired *r;
+
+    if (memory == 0)
+        return true;
+    r = malloc(sizeof *r);
+    if (r == NULL)
+        return fault_set(f, PTXGEN_NO_MEMORY, D_LAUNCH_ARGUMENT, "out of host memory");
+    r->memory = memory;
+    r->next = b->retired;
+    b->retired = r;
+    return true;
+}
+
+/* *memory gets room for `need` bytes. */
+static bool grow(struct ptxgen_loaded *l, struct control_block *b, cu_stream stream, size_t need, bool zero,
+                 cu_pointer *memory, size_t *bytes, struct fault *f)
+{
+    size_t size = need > 2 * *bytes ? need : 2 * *bytes;
+    cu_pointer fresh = 0;
+
+    if (need <= *bytes)
+        return true;
+    size = (size + 4095) / 4096 * 4096;
+    if (!load_outside_capture(l, stream, "memory would be allocated", f) || !allocate(l, stream, size, &fresh, f))
+        return false;
+    if ((zero && !CU(f, &l->gpu->cu, MemsetD8Async(fresh, 0, size, stream))) || !retire(b, *memory, f)) {
+        l->gpu->cu.MemFree(fresh);
+        return false;
+    }
+    *memory = fresh;
+    *bytes = size;
+    return true;
+}
+
+bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, size_t scratch,
+                     struct control_block **out, struct fault *f)
+{
+    struct control_block *b;
+    const void *thread;
+    uint64_t key;
+
+    if (!stream_key(&l->gpu->cu, stream, &key, &thread, f))
+        return false;
+    b = block_of(l, key, thread, true);
+    if (b == NULL)
+        return fault_set(f, PTXGEN_NO_MEMORY, D_LAUNCH_ARGUMENT, "out of host memory");
+    pthread_mutex_lock(&b->lock);
+    if (grow(l, b, stream, control, true, &b->control, &b->control_bytes, f) &&
+        grow(l, b, stream, scratch, false, &b->scratch, &b->scratch_bytes, f)) {
+        *out = b;
+        return true;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return false;
+}
+
+void control_release(struct control_block *b) { pthread_mutex_unlock(&b->lock); }
+
+/* ---- giving it back
+ * ---------------------------------------------------------------------------------------------------- */
+static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, bool ordered, cu_stream stream)
+{
+    if (memory == 0)
+        return;
+    if (ordered && l->gpu->pools)
+        l->gpu->cu.MemFreeAsync(memory, stream);
+    else
+        l->gpu->cu.MemFree(memory);
+}
+
+static void free_block(struct ptxgen_loaded *l, struct control_block *b, bool ordered, cu_stream stream)
+{
+    struct retired *next;
+
+    free_memory(l, b->control, ordered, stream);
+    free_memory(l, b->scratch, ordered, stream);
+    for (struct retired *r = b->retired; r; r = next) {
+        next = r->next;
+        free_memory(l, r->memory, ordered, stream);
+        free(r);
+    }
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+void control_destroy(struct ptxgen_loaded *l)
+{
+    struct control_block *next;
+
+    for (struct control_block *b = l->blocks; b; b = next) {
+        next = b->next;
+        free_block(l, b, false, NULL);
+    }
+    l->blocks = NULL;
+}
+
+static bool reset(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
+{
+    struct control_block *b;
+    const void *thread;
+    uint64_t key;
+    bool ok = true;
+
+    if (!stream_key(&l->gpu->cu, stream, &key, &thread, f))
+        return false;
+    b = block_of(l, key, thread, false);
+    if (b == NULL)
+        return true;
+    pthread_mutex_lock(&b->lock);
+    if (b->control_bytes)
+        ok = CU(f, &l->gpu->cu, MemsetD8Async(b->control, 0, b->control_bytes, stream));
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream)
+{
+    struct fault f;
+    bool pushed, ok = gpu_enter(l->gpu, &pushed, &f);
+
+    if (ok) {
+        ok = reset(l, stream, &f);
+        gpu_leave(l->gpu, pushed);
+    }
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+static struct control_block *unlink_block(struct ptxgen_loaded *l, uint64_t key, const void *thread)
+{
+    struct control_block **at, *b;
+
+    pthread_mutex_lock(&l->blocks_lock);
+    at = find_block(l, key, thread);
+    b = *at;
+    if (b)
+        *at = b->next;
+    pthread_mutex_unlock(&l->blocks_lock);
+    return b;
+}
+
+ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream)
+{
+    struct control_block *b;
+    struct fault f;
+    const void *thread;
+    uint64_t key;
+    bool pushed, ok = gpu_enter(l->gpu, &pushed, &f);
+
+    if (ok) {
+        ok = stream_key(&l->gpu->cu, stream, &key, &thread, &f);
+        b = ok ? unlink_block(l, key, thread) : NULL;
+        if (b)
+            free_block(l, b, true, stream);
+        gpu_leave(l->gpu, pushed);
+    }
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.c - one launch.
+ *
+ *     check     sizes, pointers, the problem's conditions
+ *     select    the first case whose guard holds
+ *     load      its code, if this is the first time
+ *     place     its workspace buffers, in the caller's memory or the stream's
+ *     walk      per step: fill, or evaluate the grid, marshal the arguments, launch
+ *
+ * All of it works on one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one
+ * uncontended lock (none with the caller's workspace) to keep the steps of concurrent launches on a stream apart.
+ */
+#include <string.h>
+
+#include "base/session.h"
+#include "launch_impl.h"
+
+enum { BLOCKS_MAX = 0x7fffffff, BUFFER_ALIGNMENT = 256 };
+
+struct launch {
+    struct ptxgen_loaded *l;
+    const struct program *p;
+    const ptxgen_arguments *args;
+    cu_stream stream;
+    struct formula_env env;
+    const union value *param;
+    int c;                                    /* the case */
+    int64_t control, scratch;                 /* bytes */
+    cu_pointer buffer[LAUNCH_BUFFERS_MAX];    /* addresses */
+    int64_t offset[LAUNCH_BUFFERS_MAX];       /* in their regions */
+    const void *pointer[LAUNCH_POINTERS_MAX]; /* inputs, then outputs */
+    int64_t extent[LAUNCH_POINTERS_MAX];      /* their bytes */
+    union value defaults[LAUNCH_PARAMS_MAX];
+    int resident[LAUNCH_KERNELS_MAX];
+};
+
+/* ---- checking
+ * -------------------------------------------------------------------------------------------------------- */
+static bool argument_fault(struct fault *f, const char *what, const char *name, const char *why)
+{
+    return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s '%s' %s", what, name, why);
+}
+
+static bool check_sizes(const struct launch *x, struct fault *f)
+{
+    for (int i = 0; i < x->p->nsizes; i++)
+        if (x->args->size[i] < 0)
+            return argument_fault(f, "size", x->p->size[i], "is negative");
+    return true;
+}
+
+/* Pointer number i, of array `a`, is p. `must`: it will be dereferenced. */
+static bool take_pointer(struct launch *x, int i, const struct prog_array *a, const void *p, bool must, struct fault *f)
+{
+    int64_t elements = prog_array_elements(a, x->args->size);
+
+    if (elements < 0)
+        return argument_fault(f, "array", a->name, "has a negative or too large extent at these sizes");
+    if (must && elements > 0 && p == NULL)
+        return argument_fault(f, "array", a->name, "is null");
+    if ((uintptr_t)p % (unsigned)x->l->alignment[i] != 0)
+        return argument_fault(f, "array", a->name, "is not aligned to its element type");
+    if (__builtin_mul_overflow(elements, (int64_t)a->stride, &x->extent[i]))
+        return argument_fault(f, "array", a->name, "has too large an extent at these sizes");
+    x->pointer[i] = p;
+    return true;
+}
+
+static bool take_pointers(struct launch *x, bool must, struct fault *f)
+{
+    const struct program *p = x->p;
+
+    for (int i = 0; i < p->ninputs; i++)
+        if (!take_pointer(x, i, &p->input[i], x->args->input ? x->args->input[i] : NULL, must, f))
+            return false;
+    for (int i = 0; i < p->noutputs; i++)
+        if (!take_pointer(x, p->ninputs + i, &p->output[i], x->args->output ? x->args->output[i] : NULL, must, f))
+            return false;
+    return true;
+}
+
+/* The caller's params, or all defaults. */
+static bool take_params(struct launch *x, struct fault *f)
+{
+    _Static_assert(sizeof(ptxgen_value) == sizeof(union value), "the public form of a value is the internal one");
+    x->param = (const union value *)(const void *)x->args->param;
+    if (x->param)
+        return true;
+    for (int i = 0; i < x->p->nparams; i++) {
+        if (!x->p->param[i].has_default)
+            return argument_fault(f, "param", x->p->param[i].name, "has no default and no value");
+        x->defaults[i] = x->p->param[i].value;
+    }
+    x->param = x->defaults;
+    return true;
+}
+
+static bool select_case(struct launch *x, struct fault *f)
+{
+    const char *why = NULL;
+
+    x->c = program_select(x->p, &x->env, &why);
+    if (x->c >= 0)
+        return true;
+    if (why)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s", why);
+    return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "no case of '%s' covers these arguments", x->p->name);
+}
+
+/* Everything that needs no code and no memory. must_point: pointers are needed, not optional. */
+static bool launch_begin(struct launch *x, struct ptxgen_loaded *l, const ptxgen_arguments *args, cu_stream stream,
+                         bool must_point, struct fault *f)
+{
+    const ptxgen_gpu_info *info = &l->gpu->info;
+
+    x->l = l;
+    x->p = l->program;
+    x->args = args;
+    x->stream = stream;
+    if (!check_sizes(x, f) || !take_pointers(x, must_point, f) || !take_params(x, f))
+        return false;
+    x->env = (struct formula_env){
+        .size = args->size,
+        .param = &x->param->i,
+        .sms = info->multiprocessors,
+        .arch = info->sm,
+        .smem = info->shared_per_block,
+        .resident = NULL,
+        .pointer = x->pointer,
+        .pointer_bytes = x->extent,
+    };
+    return select_case(x, f);
+}
+
+/* ---- loading and placing ------------------------------------------------------------------------------------------
+ */
+/* The dynamic shared memory that the case's steps give kernel k. */
+static int64_t dynamic_shared(const struct launch *x, int k)
+{
+    const struct prog_case *kase = &x->p->kase[x->c];
+
+    for (int i = 0; i < kase->nsteps; i++)
+        if (kase->step[i].kind == STEP_LAUNCH && kase->step[i].kernel == k && kase->step[i].shared.n)
+            return formula_eval(&kase->step[i].shared, &x->env);
+    return 0;
+}
+
+static bool take_occupancies(struct launch *x, struct fault *f)
+{
+    for (int k = 0; k < x->p->kase[x->c].nkernels; k++)
+        if (!load_occupancy(x->l, x->c, k, (size_t)dynamic_shared(x, k), &x->resident[k], f))
+            return false;
+    x->env.resident = x->resident;
+    return true;
+}
+
+/* Load what formulas need, and lay the workspace out. */
+static bool launch_measure(struct launch *x, struct fault *f)
+{
+    if (x->l->kase[x->c].uses_resident && (!load_case(x->l, x->c, x->stream, f) || !take_occupancies(x, f)))
+        return false;
+    program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
+    if (x->control < 0 || x->scratch < 0)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace at these sizes is too large");
+    return true;
+}
+
+static void place_buffers(struct launch *x, cu_pointer control, cu_pointer scratch)
+{
+    const struct prog_case *kase = &x->p->kase[x->c];
+
+    for (int b = 0; b < kase->nbuffers; b++)
+        x->buffer[b] = (kase->buffer[b].region == REGION_CONTROL ? control : scratch) + (cu_pointer)x->offset[b];
+}
+
+static bool check_workspace(const struct launch *x, const ptxgen_workspace *w, struct fault *f)
+{
+    if (w->control_bytes < (uint64_t)x->control || w->scratch_bytes < (uint64_t)x->scratch)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT,
+                         "the workspace has %zu control and %zu scratch bytes; this launch needs %lld and %lld",
+                         w->control_bytes, w->scratch_bytes, (long long)x->control, (long long)x->scratch);
+    if (((uintptr_t)w->control | (uintptr_t)w->scratch) % BUFFER_ALIGNMENT != 0)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace is not aligned to %d bytes",
+                         BUFFER_ALIGNMENT);
+    return true;
+}
+
+/* ---- steps
+ * ------------------------------------------------------------------------------------------------------------ */
+/* The memory images of a kernel's arguments and pointers to them, as the driver wants them. */
+struct marshalled {
+    union {
+        char bytes[8];
+        cu_pointer pointer;
+        int32_t i32;
+        int64_t i64;
+    } value[PROG_ARG_MAX];
+    void *param[PROG_ARG_MAX];
+};
+
+static void marshal(const struct launch *x, const struct prog_kernel *k, struct marshalled *m)
+{
+    for (int i = 0; i < k->nargs; i++) {
+        const struct prog_arg *a = &k->arg[i];
+
+        m->param[i] = &m->value[i];
+        switch (a->kind) {
+        case ARG_INPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[a->index]; break;
+        case ARG_OUTPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[x->p->ninputs + a->index]; break;
+        case ARG_BUFFER: m->value[i].pointer = x->buffer[a->index]; break;
+        case ARG_PARAM: value_store(x->p->param[a->index].type, m->value[i].bytes, x->param[a->index]); break;
+        case ARG_VALUE:
+            m->value[i].i64 = formula_eval(&a->value, &x->env);
+            if (a->type == TY_I32)
+                m->value[i].i32 = (int32_t)m->value[i].i64;
+            break;
+        }
+    }
+}
+
+/* Launch attributes of a step; their number. */
+static unsigned step_attributes(const struct launch *x, const struct prog_step *step, unsigned cluster,
+                                struct cu_attribute *attribute)
+{
+    unsigned n = 0;
+
+    if (step->dependent && x->l->gpu->info.sm >= 90) {
+        attribute[n].id = CU_ATTR_PROGRAMMATIC;
+        attribute[n++].value.programmatic = 1;
+    }
+    if (cluster) {
+        attribute[n].id = CU_ATTR_CLUSTER;
+        attribute[n].value.cluster.x = cluster;
+        attribute[n].value.cluster.y = attribute[n].value.cluster.z = 1;
+        n++;
+    }
+    if (step->cooperative) {
+        attribute[n].id = CU_ATTR_COOPERATIVE;
+        attribute[n++].value.cooperative = 1;
+    }
+    return n;
+}
+
+static bool start_kernel(const struct launch *x, const struct prog_step *step, const struct cu_launch_config *config,
+                         void **params, struct fault *f)
+{
+    const struct driver *cu = &x->l->gpu->cu;
+    cu_function kernel = x->l->kase[x->c].kernel[step->kernel].function;
+
+    if (config->attribute_count == 0)
+        return CU(f, cu,
+                  LaunchKernel(kernel, config->grid_x, 1, 1, config->block_x, 1, 1, config->shared_bytes, x->stream,
+                               params, NULL));
+    if (cu->LaunchKernelEx == NULL)
+        return fault_set(f, PTXGEN_NO_DEVICE, D_DRIVER_TOO_OLD,
+                         "this program needs cuLaunchKernelEx, a driver for CUDA 11.8 (Linux: 520.61 or newer)");
+    return CU(f, cu, LaunchKernelEx(config, kernel, params, NULL));
+}
+
+/* Grid, shared memory and cluster of a step, with what the hardware refuses refused in words. */
+static bool configure(const struct launch *x, const struct prog_step *step, struct cu_launch_config *config,
+                      unsigned *cluster, struct fault *f)
+{
+    const struct prog_kernel *k = &x->p->kase[x->c].kernel[step->kernel];
+    int64_t grid = formula_eval(&step->grid, &x->env);
+    int64_t shared = step->shared.n ? formula_eval(&step->shared, &x->env) : 0;
+    int64_t blocks = step->cluster.n ? formula_eval(&step->cluster, &x->env) : k->cluster;
+
+    if (grid < 0 || grid > BLOCKS_MAX)
+        return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "kernel %s would need %lld blocks", k->name,
+                         (long long)grid);
+    if (shared < 0 || shared > x->l->kase[x->c].kernel[step->kernel].dynamic_limit)
+        return fault_set(f, PTXGEN_NO_DEVICE, D_WRONG_DEVICE,
+                         "kernel %s would need %lld bytes of dynamic shared memory; %d are left for a block", k->name,
+                         (long long)shared, x->l->kase[x->c].kernel[step->kernel].dynamic_limit);
+    if (blocks < 0 || (blocks > 0 && grid % blocks != 0))
+        return fault_set(f, PTXGEN_INTERNAL, D_LAUNCH_ARGUMENT,
+                         "kernel %s: %lld blocks are no whole number of clusters of %lld", k->name, (long long)grid,
+                         (long long)blocks);
+    *cluster = (unsigned)blocks;
+    *config = (struct cu_launch_config){
+        .grid_x = (unsigned)grid,
+        .grid_y = 1,
+        .grid_z = 1,
+        .block_x = (unsigned)k->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)shared,
+        .stream = x->stream,
+    };
+    return true;
+}
+
+static bool launch_step(const struct launch *x, const struct prog_step *step, struct fault *f)
+{
+    int64_t repeat = step->repeat.n ? formula_eval(&step->repeat, &x->env) : 1;
+    struct cu_attribute attribute[3];
+    struct cu_launch_config config;
+    struct marshalled m;
+    unsigned cluster = 0;
+
+    if (!configure(x, step, &config, &cluster, f))
+        return false;
+    if (config.grid_x == 0)
+        return true;
+    config.attribute = attribute;
+    config.attribute_count = step_attributes(x, step, cluster, attribute);
+    marshal(x, &x->p->kase[x->c].kernel[step->kernel], &m);
+    for (int64_t i = 0; i < repeat; i++)
+        if (!start_kernel(x, step, &config, m.param, f))
+            return false;
+    return true;
+}
+
+static bool fill_step(const struct launch *x, const struct prog_step *step, struct fault *f)
+{
+    int64_t bytes = formula_eval(&x->p->kase[x->c].buffer[step->buffer].bytes, &x->env);
+
+    return bytes <= 0 ||
+           CU(f, &x->l->gpu->cu, MemsetD8Async(x->buffer[step->buffer], step->byte, (size_t)bytes, x->stream));
+}
+
+static bool walk_steps(const struct launch *x, struct fault *f)
+{
+    const struct prog_case *kase = &x->p->kase[x->c];
+
+    for (int i = 0; i < kase->nsteps; i++) {
+        const struct prog_step *step = &kase->step[i];
+
+        if (!(step->kind == STEP_FILL ? fill_step(x, step, f) : launch_step(x, step, f)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the calls
+ * -------------------------------------------------------------------------------------------------------- */
+/* With the caller's workspace, or the stream's. walk: launch, not only prepare. */
+static bool launch_in(struct launch *x, const ptxgen_workspace *workspace, bool walk, struct fault *f)
+{
+    struct control_block *block;
+    bool ok;
+
+    if (!launch_measure(x, f) || !load_case(x->l, x->c, x->stream, f))
+        return false;
+    if (workspace) {
+        if (!check_workspace(x, workspace, f))
+            return false;
+        place_buffers(x, (uintptr_t)workspace->control, (uintptr_t)workspace->scratch);
+        return walk_steps(x, f);
+    }
+    if (x->control == 0 && x->scratch == 0)
+        return !walk || walk_steps(x, f);
+    if (!control_acquire(x->l, x->stream, (size_t)x->control, (size_t)x->scratch, &block, f))
+        return false;
+    place_buffers(x, block->control, block->scratch);
+    ok = !walk || walk_steps(x, f);
+    control_release(block);
+    return ok;
+}
+
+ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args, ptxgen_stream stream,
+                            const ptxgen_workspace *workspace)
+{
+    struct launch x;
+    struct fault f;
+    bool pushed, ok;
+
+    if (!launch_begin(&x, l, args, stream, true, &f) || !gpu_enter(l->gpu, &pushed, &f))
+        return fault_report(s, &f);
+    ok = launch_in(&x, workspace, true, &f);
+    gpu_leave(l->gpu, pushed);
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+static bool load_all(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
+{
+    for (int c = 0; c < l->program->ncases; c++)
+        if (!load_case(l, c, stream, f))
+            return false;
+    return true;
+}
+
+ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args, ptxgen_stream stream)
+{
+    struct launch x;
+    struct fault f;
+    bool pushed, ok;
+
+    if ((args && !launch_begin(&x, l, args, stream, false, &f)) || !gpu_enter(l->gpu, &pushed, &f))
+        return fault_report(s, &f);
+    ok = args ? launch_in(&x, NULL, false, &f) : load_all(l, stream, &f);
+    gpu_leave(l->gpu, pushed);
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args,
+                                     ptxgen_workspace *out)
+{
+    struct launch x;
+    struct fault f;
+    bool pushed, ok;
+
+    memset(out, 0, sizeof *out);
+    if (!launch_begin(&x, l, args, NULL, false, &f) || !gpu_enter(l->gpu, &pushed, &f))
+        return fault_report(s, &f);
+    ok = launch_measure(&x, &f);
+    gpu_leave(l->gpu, pushed);
+    if (!ok)
+        return fault_report(s, &f);
+    out->control_bytes = (size_t)x.control;
+    out->scratch_bytes = (size_t)x.scratch;
+    return PTXGEN_OK;
+}
+
+ptxgen_status ptxgen_workspace_reset(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_workspace *workspace,
+                                     ptxgen_stream stream)
+{
+    return ptxgen_gpu_fill(s, l->gpu, workspace->control, 0, workspace->control_bytes, stream);
+}
+
+const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args)
+{
+    struct launch x;
+    struct fault f;
+
+    if (launch_begin(&x, l, args, NULL, false, &f))
+        return x.p->kase[x.c].name;
+    fault_report(s, &f);
+    return NULL;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_impl.h - what the files of the launcher share.
+ *
+ *     driver.c    the entry points of libcuda.so.1, and faults: what went wrong, in words
+ *     versions.c  which driver a PTX version needs
+ *     gpu.c       devices and contexts
+ *     memory.c    memory, streams, events, graphs for the user
+ *     load.c      preflight; modules and kernels of a case, loaded on first use
+ *     control.c   the memory that a loaded program keeps per stream
+ *     exec.c      one launch: select the case, marshal, walk the steps
+ *     open.c      from ptxgen_program to struct program
+ *
+ * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
+ * point turns it into a diagnostic of the session.  So nothing below the entry points allocates for errors, and
+ * threads share nothing.
+ */
+#ifndef PTXGEN_LAUNCH_IMPL_H
+#define PTXGEN_LAUNCH_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/program.h"
+#include "cuda_abi.h"
+#include "ptxgen/launch.h"
+
+/* ---- faults --------------------------------------------------------------------------------------------------------
+ */
+struct fault {
+    ptxgen_status status;
+    int code; /* enum diag_code */
+    char text[4096];
+};
+
+/* Always false, for `return fault_set(…)`. */
+bool fault_set(struct fault *f, ptxgen_status status, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Report to the session (NULL: nowhere); the fault's status. */
+ptxgen_status fault_report(struct ptxgen_session *s, const struct fault *f);
+
+/* ---- driver
+ * ---------------------------------------------------------------------------------------------------------- */
+struct driver {
+    void *library;
+    int version; /* 13000 for CUDA 13.0 */
+#define X(name, symbol, required, params) int(*name) params;
+    CUDA_TABLE(X)
+#undef X
+};
+
+/* Open the driver and initialise it. Nothing to close after false. */
+bool driver_open(struct driver *cu, struct fault *f);
+void driver_close(struct driver *cu);
+
+/* CU(f, cu, MemAlloc(&p, n)): call cuMemAlloc; false with a fault that quotes call, place and the driver's words. */
+#define CU(f, cu, call) driver_check((f), (cu), (cu)->call, "cu" #call, __FILE__, __LINE__)
+bool driver_fault(struct fault *f, const struct driver *cu, int result, const char *call, const char *file, int line);
+static inline bool driver_check(struct fault *f, const struct driver *cu, int result, const char *call,
+                                const char *file, int line)
+{
+    return result == CU_OK || driver_fault(f, cu, result, call, file, line);
+}
+
+/* The newest PTX version (90 for 9.0) that a driver of this CUDA version loads. */
+int ptx_of_driver(int version);
+/* What a PTX version needs: the CUDA version of the driver (12080), and the first Linux driver ("570.26"), or 0 and
+ * NULL when it is newer than this table. */
+int driver_of_ptx(int ptx, const char **release);
+
+/* ---- devices
+ * --------------------------------------------------------------------------------------------------------- */
+struct ptxgen_gpu {
+    struct driver cu;
+    cu_device device;
+    cu_context context;
+    bool retained; /* the primary context, to be released */
+    bool pools;    /* stream-ordered allocation works */
+    ptxgen_gpu_info info;
+};
+
+/* Make the gpu's context current. Pair with gpu_leave, which undoes it. */
+bool gpu_enter(const struct ptxgen_gpu *gpu, bool *pushed, struct fault *f);
+void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
+
+/* ---- loaded programs
+ * -------------------------------------------------------------------------------------------------- */
+/* Bounds of what is marshalled on the stack; load refuses a program beyond them. */
+enum { LAUNCH_POINTERS_MAX = 64, LAUNCH_PARAMS_MAX = 64, LAUNCH_KERNELS_MAX = 16, LAUNCH_BUFFERS_MAX = 64 };
+
+struct kernel_state {
+    cu_function function;
+    int dynamic_limit;          /* most dynamic shared memory that a launch may ask for */
+    _Atomic uint64_t occupancy; /* (dynamic shared bytes + 1) << 16 | blocks, of the last question; 0: none yet */
+};
+
+struct case_state {
+    _Atomic bool ready;
+    bool uses_resident; /* a formula of its steps, arguments or buffers reads an occupancy */
+    struct kernel_state kernel[LAUNCH_KERNELS_MAX];
+};
+
+/* The memory kept for one stream. Lives until the stream is released or the program destroyed. */
+struct control_block {
+    struct control_block *next;
+    uint64_t key;         /* the stream's id */
+    const void *thread;   /* for the per-thread default stream: whose */
+    pthread_mutex_t lock; /* held while a launch enqueues its steps */
+    cu_pointer control, scratch;
+    size_t control_bytes, scratch_bytes;
+    struct retired *retired; /* outgrown memory that captured graphs may still use */
+};
+
+struct ptxgen_loaded {
+    struct ptxgen_gpu *gpu;
+    const struct program *program;
+    int *alignment; /* per pointer: of its element */
+    struct case_state *kase;
+    cu_module *module;    /* per module of the program, NULL: not loaded */
+    pthread_mutex_t lock; /* of module, and of case_state before ready */
+    pthread_mutex_t blocks_lock;
+    struct control_block *blocks;
+};
+
+/* ptxgen_load() for the program inside. */
+ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
+                          struct ptxgen_loaded **out);
+/* Modules and kernels of case c. stream: refused while it is being captured. */
+bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f);
+/* Resident blocks per multiprocessor of a loaded kernel. */
+bool load_occupancy(struct ptxgen_loaded *l, int c, int kernel, size_t dynamic_shared, int *blocks, struct fault *f);
+/* False with a fault when the stream is being captured: what `what` needs cannot happen now. */
+bool load_outside_capture(struct ptxgen_loaded *l, cu_stream stream, const char *what, struct fault *f);
+
+/* The stream's memory, at least this large, with its lock held. A grown control region is zeroed in stream order. */
+bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, size_t scratch,
+                     struct control_block **out, struct fault *f);
+void control_release(struct control_block *b);
+/* Frees all blocks; the device is idle. */
+void control_destroy(struct ptxgen_loaded *l);
+
+#endif
