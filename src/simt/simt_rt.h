@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simt_rt.h - what generated host code calls: the machine that a kernel sees.
+ *
+ * Every function acts for the calling thread's current executor and fiber.  Memory goes through address
+ * functions: simt_load(), simt_store() and simt_rmw() check an access, may switch to other fibers first, and return the address that
+ * the code then reads or writes with plain instructions.  In the ordinary case that is the address that was given; a
+ * weak-memory mode answers with a place in a store buffer or with an old value.  So one compilation serves every mode.
+ * The access must follow the call at once: no other runtime call in between.
+ *
+ * Names and sites are texts that live as long as the code; they appear in reports.
+ */
+#ifndef PTXGEN_SIMT_RT_H
+#define PTXGEN_SIMT_RT_H
+
+#include <stdint.h>
+
+/* `how` of an access. */
+enum simt_how {
+    SIMT_GLOBAL = 0,
+    SIMT_SHARED = 1,
+    SIMT_CLUSTER = 2, /* shared memory of a block of the cluster */
+    SIMT_SPACE = 3,   /* mask */
+    SIMT_INVARIANT = 4,
+    SIMT_ORDER_SHIFT = 4,
+    SIMT_ORDER = 7 << SIMT_ORDER_SHIFT, /* mask */
+};
+enum simt_order { SIMT_WEAK, SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL };
+enum simt_scope { SIMT_SCOPE_BLOCK, SIMT_SCOPE_CLUSTER, SIMT_SCOPE_DEVICE, SIMT_SCOPE_SYSTEM };
+enum simt_shfl_mode { SIMT_SHFL_IDX, SIMT_SHFL_UP, SIMT_SHFL_DOWN, SIMT_SHFL_XOR };
+enum simt_vote_mode { SIMT_VOTE_ANY, SIMT_VOTE_ALL, SIMT_VOTE_BALLOT };
+enum simt_redux_op { SIMT_REDUX_ADD, SIMT_REDUX_MIN, SIMT_REDUX_MAX, SIMT_REDUX_AND, SIMT_REDUX_OR, SIMT_REDUX_XOR };
+
+/* Special registers. */
+uint32_t simt_tid(void);
+uint32_t simt_block(void);
+uint32_t simt_blocks(void);
+uint32_t simt_cluster_rank(void);
+uint32_t simt_cluster_size(void);
+void    *simt_shared(void); /* the block's shared bytes, static first */
+
+/* Accesses; order RELEASE is for stores, ACQUIRE for loads, both for neither: a read-modify-write is relaxed. */
+void *simt_load(void *at, uint32_t bytes, uint32_t how, const char *name);
+void *simt_store(void *at, uint32_t bytes, uint32_t how, const char *name);
+void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name);
+void  simt_fence(uint32_t order, uint32_t scope);
+
+/* Warp collectives: all 32 lanes arrive, at the same operation. */
+uint32_t simt_shfl(uint32_t mode, uint32_t word, uint32_t arg, uint32_t width);
+uint32_t simt_vote(uint32_t mode, uint32_t predicate);
+uint32_t simt_redux(uint32_t op, uint32_t is_signed, uint32_t x);
+void     simt_warp_sync(const char *site);
+
+/* Block and cluster. */
+void  simt_barrier(const char *site);
+void *simt_cluster_map(void *shared, uint32_t rank);
+void  simt_cluster_arrive(const char *site);
+void  simt_cluster_wait(const char *site);
+
+/* Dependent launch. */
+void simt_dependency_wait(void);
+void simt_dependency_launch(void);
+
+void simt_backoff(uint32_t nanoseconds);
+void simt_assert(uint32_t ok, const char *message);
+
+#endif
