@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_jit.c - LLJIT through the C API.
+ *
+ * Beside each kernel stands a thunk `void (void *const *args)` that loads the arguments by their types and calls it, so
+ * that the executor needs no foreign-function interface.  The lean pipeline and no optimisation in the code generator
+ * give host code in a few milliseconds that is within some percent of -O2: most time goes into the executor's calls.
+ */
+#include "host_jit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct host_jit {
+    LLVMOrcLLJITRef lljit;
+    int nkernels;
+    host_kernel entry[];
+};
+
+static const char PIPELINE[] = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+
+/* ---- errors --------------------------------------------------------------------------------------------------------- */
+/* Reports and consumes an LLVM error; true when there was one. */
+static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doing)
+{
+    if (!error)
+        return false;
+    char *message = LLVMGetErrorMessage(error);
+    diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message);
+    LLVMDisposeErrorMessage(message);
+    return true;
+}
+
+/* The same for functions that return a message. */
+static bool failed_with(struct ptxgen_session *s, int status, char *message, const char *doing)
+{
+    if (status)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message ? message : "no reason given");
+    LLVMDisposeMessage(message);
+    return status != 0;
+}
+
+/* ---- this machine --------------------------------------------------------------------------------------------------- */
+static pthread_once_t native_once = PTHREAD_ONCE_INIT;
+
+static void native_initialize(void)
+{
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+}
+
+static LLVMTargetMachineRef machine_create(struct ptxgen_session *s)
+{
+    pthread_once(&native_once, native_initialize);
+    char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    LLVMTargetRef target;
+    char *message = NULL;
+    LLVMTargetMachineRef machine = NULL;
+    const LLVMBool bad = LLVMGetTargetFromTriple(triple, &target, &message);
+    if (!failed_with(s, bad, message, "no code generator"))
+        machine = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelNone, LLVMRelocPIC,
+                                          LLVMCodeModelJITDefault);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return machine;
+}
+
+bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module)
+{
+    LLVMTargetMachineRef machine = machine_create(s);
+    if (!machine)
+        return false;
+    char *triple = LLVMGetTargetMachineTriple(machine);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetTarget(module, triple);
+    LLVMSetModuleDataLayout(module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeTargetMachine(machine);
+    return true;
+}
+
+/* ---- thunks --------------------------------------------------------------------------------------------------------- */
+static void thunk_name(int i, char *name, size_t size) { snprintf(name, size, "simt.thunk.%d", i); }
+
+/* Adds the thunk of a kernel; the kernel itself becomes internal. */
+static void thunk_add(LLVMContextRef cx, LLVMModuleRef module, LLVMValueRef kernel, int i)
+{
+    char name[32];
+    thunk_name(i, name, sizeof name);
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(cx, 0), word = LLVMInt64TypeInContext(cx);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(cx), &pointer, 1, false);
+    LLVMValueRef thunk = LLVMAddFunction(module, name, type);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(cx);
+    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(cx, thunk, ""));
+
+    LLVMValueRef args[PROG_ARG_MAX];
+    const unsigned n = LLVMCountParams(kernel);
+    for (unsigned p = 0; p < n; p++) {
+        LLVMValueRef index = LLVMConstInt(word, p, 0);
+        LLVMValueRef slot = LLVMBuildInBoundsGEP2(b, pointer, LLVMGetParam(thunk, 0), &index, 1, "");
+        LLVMValueRef at = LLVMBuildLoad2(b, pointer, slot, "");
+        args[p] = LLVMBuildLoad2(b, LLVMTypeOf(LLVMGetParam(kernel, p)), at, "");
+    }
+    LLVMValueRef call = LLVMBuildCall2(b, LLVMGlobalGetValueType(kernel), kernel, args, n, "");
+    LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(kernel));
+    LLVMBuildRetVoid(b);
+    LLVMDisposeBuilder(b);
+    LLVMSetLinkage(kernel, LLVMInternalLinkage);
+}
+
+static bool thunks_add(struct ptxgen_session *s, LLVMContextRef cx, LLVMModuleRef module, int n,
+                       const char *const *kernel)
+{
+    for (int i = 0; i < n; i++) {
+        LLVMValueRef f = LLVMGetNamedFunction(module, kernel[i]);
+        if (!f || LLVMIsDeclaration(f) || LLVMCountParams(f) > PROG_ARG_MAX) {
+            diag_error(&s->diags, D_CODEGEN, span_none(), "kernel '%s' is missing from the host module", kernel[i]);
+            return false;
+        }
+        thunk_add(cx, module, f, i);
+    }
+    return true;
+}
+
+/* ---- linking -------------------------------------------------------------------------------------------------------- */
+/* Makes symbols known to the module, by name. */
+static bool define(struct ptxgen_session *s, LLVMOrcLLJITRef lljit, const struct host_symbol *symbols, int n)
+{
+    LLVMOrcCSymbolMapPair *map = calloc((size_t)n + 1, sizeof *map);
+    if (!map) {
+        diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        map[i].Name = LLVMOrcLLJITMangleAndIntern(lljit, symbols[i].name);
+        map[i].Sym.Address = (LLVMOrcExecutorAddress)(uintptr_t)symbols[i].address;
+        map[i].Sym.Flags.GenericFlags = LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
+    }
+    LLVMErrorRef error =
+        LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(lljit), LLVMOrcAbsoluteSymbols(map, (size_t)n));
+    free(map);
+    return !failed(s, error, "binding the runtime");
+}
+
+static LLVMOrcLLJITRef lljit_create(struct ptxgen_session *s)
+{
+    LLVMTargetMachineRef machine = machine_create(s);
+    if (!machine)
+        return NULL;
+    LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+    LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder,
+                                                  LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+    LLVMOrcLLJITRef lljit = NULL;
+    return failed(s, LLVMOrcCreateLLJIT(&lljit, builder), "creating a compiler") ? NULL : lljit;
+}
+
+static bool optimize(struct ptxgen_session *s, LLVMModuleRef module)
+{
+    char *message = NULL;
+    const LLVMBool bad = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
+    if (failed_with(s, bad, message, "verifying the code"))
+        return false;
+    LLVMTargetMachineRef machine = machine_create(s);
+    if (!machine)
+        return false;
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    const bool ok = !failed(s, LLVMRunPasses(module, PIPELINE, machine, options), "optimising");
+    LLVMDisposePassBuilderOptions(options);
+    LLVMDisposeTargetMachine(machine);
+    return ok;
+}
+
+/* Hands the module to the JIT, which owns it and the context from here on. */
+static bool link_module(struct ptxgen_session *s, struct host_jit *jit, LLVMContextRef cx, LLVMModuleRef module)
+{
+    LLVMOrcThreadSafeContextRef owner = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(cx);
+    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(module, owner);
+    LLVMOrcDisposeThreadSafeContext(owner);
+    LLVMErrorRef error = LLVMOrcLLJITAddLLVMIRModule(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), safe);
+    if (error) {
+        LLVMOrcDisposeThreadSafeModule(safe);
+        return !failed(s, error, "adding the code");
+    }
+    for (int i = 0; i < jit->nkernels; i++) {
+        char name[32];
+        thunk_name(i, name, sizeof name);
+        LLVMOrcExecutorAddress address = 0;
+        if (failed(s, LLVMOrcLLJITLookup(jit->lljit, &address, name), "generating code"))
+            return false;
+        jit->entry[i] = (host_kernel)(uintptr_t)address;
+    }
+    return true;
+}
+
+struct host_jit *host_jit_compile(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,
+                                  const char *const *kernel, const struct host_symbol *symbols, int nsymbols)
+{
+    int nmath;
+    const struct host_symbol *math = host_math_symbols(&nmath);
+    struct host_jit *jit = calloc(1, sizeof *jit + sizeof(host_kernel) * (size_t)nkernels);
+    if (!jit)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
+    else
+        jit->nkernels = nkernels;
+    if (jit && thunks_add(s, context, module, nkernels, kernel) && optimize(s, module) &&
+        (jit->lljit = lljit_create(s)) != NULL && define(s, jit->lljit, math, nmath) &&
+        define(s, jit->lljit, symbols, nsymbols)) {
+        if (link_module(s, jit, context, module))
+            return jit;
+    } else {
+        LLVMDisposeModule(module);
+        LLVMContextDispose(context);
+    }
+    host_jit_destroy(jit);
+    return NULL;
+}
+
+host_kernel host_jit_entry(const struct host_jit *jit, int i) { return jit->entry[i]; }
+
+void host_jit_destroy(struct host_jit *jit)
+{
+    if (!jit)
+        return;
+    if (jit->lljit)
+        LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    free(jit);
+}
