@@ -30,9 +30,9 @@ enum expr_kind {
     EX_STATE,     /* field `field` of reduction or scan `which`: r in outputs of a reduce, s in those of a scan */
     EX_TOTAL,     /* field `field` of the total of scan `which` */
     EX_OUTPUT,    /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
-    EX_GATHER,    /* fold arg[0] with built-in scalar operator `op` (enum fn: FN_MIN, … or enum bin) over the rows of offsets input `which2`
-                     read from input `which` */
-    EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER, field `field` */
+    EX_GATHER,    /* fold arg[0] with built-in scalar operator `op` (noffsets 1: enum fn, FN_MIN or FN_MAX; noffsets 0: enum
+                     binary, BIN_ADD …) over the rows of offsets input `which2`, read from input `which` */
+    EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
     EX_UNARY,     /* op: enum unary */
     EX_BINARY,    /* op: enum binary; comparisons give bool */
     EX_CALL,      /* op: enum fn */
@@ -47,6 +47,9 @@ enum binary {
     BIN_EQ, BIN_NE, BIN_LT, BIN_LE, BIN_GT, BIN_GE,
     BIN_LAND, BIN_LOR, /* bool */
 };
+
+/* What EX_GATHER folds with; in the order of the names add, mul, min, max, and, or, xor. */
+enum fold { FOLD_ADD, FOLD_MUL, FOLD_MIN, FOLD_MAX, FOLD_AND, FOLD_OR, FOLD_XOR, FOLD_COUNT };
 
 /* Functions: rows of functions.def: FN(id, name, arity, types) with types one of: N numeric, F float, I integer. */
 enum fn {
