@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ref.c - entry points of the oracle. */
+#include "ref_internal.h"
+
+#include <setjmp.h>
+
+/* Extents and shapes; NULL when they make sense. */
+static const char *check_sizes(struct ref *r)
+{
+    const struct problem *p = r->p;
+    for (int i = 0; i < p->nsizes; i++) {
+        if (r->args->size[i] < 0) {
+            return ref_message(r, "size '%s' is %lld, which is negative", p->size[i].name, (long long)r->args->size[i]);
+        }
+    }
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = i < p->ninputs ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        if (prog_array_elements(a, r->args->size) < 0) {
+            return ref_message(r, "the shape of '%s' is negative or too large", a->name);
+        }
+    }
+    for (int d = 0; d < p->rank; d++) {
+        r->extent[d] = ref_dim(r, &p->space[d].extent);
+    }
+    return NULL;
+}
+
+static int most_op_lets(const struct problem *p)
+{
+    int most = 0;
+    for (int i = 0; i < p->nreductions; i++) {
+        most = p->reduction[i].op->nlets > most ? p->reduction[i].op->nlets : most;
+    }
+    return most;
+}
+
+static const char *run_in(struct ref *r)
+{
+    const struct problem *p = r->p;
+    const char *message = check_sizes(r);
+    if (message) {
+        return message;
+    }
+    r->let = arena_new(r->scratch, struct num, p->nlets);
+    r->let_stamp = arena_new(r->scratch, uint64_t, p->nlets);
+    r->stamp = 1;
+    r->op_let = arena_new(r->scratch, struct num, most_op_lets(p));
+    r->state = arena_new(r->scratch, struct tuple, p->nreductions);
+    r->total = arena_new(r->scratch, struct tuple, p->nreductions);
+    r->output = arena_new(r->scratch, struct tuple, p->noutputs);
+    switch (p->kind) {
+    case KIND_REDUCE: return ref_reduce(r);
+    case KIND_SCAN: return ref_scan(r);
+    case KIND_STENCIL: return ref_stencil(r);
+    }
+    return NULL;
+}
+
+/* Working memory is an arena of its own, freed also when memory runs out on the way. */
+static const char *run(struct ptxgen_session *s, const struct problem *p, const struct run_args *args, bool tracked,
+                       double *const *bound)
+{
+    struct arena scratch;
+    jmp_buf exhausted, *outer = s->arena.oom;
+    arena_init(&scratch);
+    if (setjmp(exhausted)) {
+        arena_finish(&scratch);
+        s->arena.oom = outer;
+        longjmp(*outer, 1);
+    }
+    scratch.oom = s->arena.oom = &exhausted;
+    struct ref r = { .session = s, .p = p, .args = args, .scratch = &scratch, .tracked = tracked, .bound = bound };
+    const char *message = run_in(&r);
+    s->arena.oom = outer;
+    arena_finish(&scratch);
+    return message;
+}
+
+const char *ref_run(struct ptxgen_session *s, const struct problem *p, const struct run_args *args)
+{
+    return run(s, p, args, false, NULL);
+}
+
+const char *ref_bound(struct ptxgen_session *s, const struct problem *p, const struct run_args *args, double *const *bound)
+{
+    return run(s, p, args, true, bound);
+}
+
+union value ref_const(const struct problem *p, const struct expr *e, const struct run_args *args)
+{
+    struct ref r = { .p = p, .args = args };
+    return ref_eval(&r, e).v;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ref_eval.c - expressions: a walk over the tree, one case per kind of node. */
+#include <math.h>
+
+#include "ref_internal.h"
+
+static struct num exact(union value v) { return (struct num){ v, 0 }; }
+
+/* Lets are evaluated when first used at an element: one that is not used there may be undefined there. */
+static struct num eval_let(struct ref *r, int which)
+{
+    if (r->let_stamp[which] != r->stamp) {
+        r->let[which] = ref_eval(r, r->p->let[which].value);
+        r->let_stamp[which] = r->stamp;
+    }
+    return r->let[which];
+}
+
+static struct num eval_input(struct ref *r, const struct expr *e)
+{
+    int64_t offset[OFFSET_MAX] = { 0 };
+    for (int d = 0; d < e->noffsets; d++) {
+        offset[d] = e->offset[d];
+    }
+    return ref_input(r, e->which, e->field, e->noffsets ? offset : NULL);
+}
+
+/* A fold over no neighbours. */
+static struct num gather_identity(const struct expr *e)
+{
+    enum ty t = e->type;
+    union value zero = { .i = 0 }, one = { .i = 1 };
+    if (e->noffsets) {
+        return exact(ref_cast(TY_F64, t, (union value){ .f = e->op == FN_MIN ? INFINITY : -INFINITY }));
+    }
+    switch (e->op) {
+    case BIN_MUL: return exact(ty_is_float(t) ? (union value){ .f = 1 } : one);
+    case BIN_LAND: return exact(one);
+    case BIN_AND: return exact(ref_unary(UN_COMPL, t, zero));
+    default: return exact(ty_is_float(t) ? (union value){ .f = 0 } : zero);
+    }
+}
+
+static struct num gather_combine(struct ref *r, const struct expr *e, struct num a, struct num b)
+{
+    struct expr step = { .kind = e->noffsets ? EX_CALL : EX_BINARY, .op = e->op, .type = e->type, .nargs = 2 };
+    step.arg[0] = step.arg[1] = e->arg[0];
+    return ref_apply(r, &step, (struct num[]){ a, b });
+}
+
+static struct num eval_gather(struct ref *r, const struct expr *e)
+{
+    const struct input *x = &r->p->input[e->which];
+    int rank = x->array.rank;
+    int64_t rows = ref_dim(r, &r->p->input[e->which2].array.dim[0]);
+    const struct tuple *outer = r->neighbour;
+    struct num sum = gather_identity(e);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t offset[OFFSET_MAX] = { 0 };
+        struct tuple k;
+        for (int d = 0; d < rank; d++) {
+            offset[d] = ref_input_number(r, e->which2, i * rank + d);
+        }
+        for (int f = 0; f < x->array.nfields && f < STATE_FIELDS_MAX; f++) {
+            k.field[f] = ref_input(r, e->which, f, offset);
+        }
+        r->neighbour = &k;
+        struct num term = ref_eval(r, e->arg[0]);
+        sum = i == 0 ? term : gather_combine(r, e, sum, term);
+    }
+    r->neighbour = outer;
+    return sum;
+}
+
+static struct num eval_operation(struct ref *r, const struct expr *e)
+{
+    struct num arg[EXPR_ARG_MAX] = { { { 0 }, 0 } };
+    for (int i = 0; i < e->nargs; i++) {
+        arg[i] = ref_eval(r, e->arg[i]);
+    }
+    if (e->kind == EX_IF || (e->kind == EX_CALL && e->op == FN_SELECT)) {
+        return ref_choose(e, arg[0], arg[1], arg[2]);
+    }
+    return ref_apply(r, e, arg);
+}
+
+struct num ref_eval(struct ref *r, const struct expr *e)
+{
+    switch (e->kind) {
+    case EX_CONST: return exact(e->imm);
+    case EX_INPUT: return eval_input(r, e);
+    case EX_PARAM: return exact(r->args->param[e->which]);
+    case EX_SIZE: return exact((union value){ .i = r->args->size[e->which] });
+    case EX_INDEX: return exact((union value){ .i = r->at[e->which] });
+    case EX_LET: return eval_let(r, e->which);
+    case EX_OP_LET: return r->op_let[e->which];
+    case EX_LEFT: return r->left->field[e->field];
+    case EX_RIGHT: return r->right->field[e->field];
+    case EX_STATE: return r->state[e->which].field[e->field];
+    case EX_TOTAL: return r->total[e->which].field[e->field];
+    case EX_OUTPUT: return r->output[e->which].field[e->field];
+    case EX_NEIGHBOUR: return r->neighbour->field[e->field];
+    case EX_GATHER: return eval_gather(r, e);
+    default: return eval_operation(r, e);
+    }
+}
+
+void ref_eval_tuple(struct ref *r, const struct expr *const *e, int n, struct tuple *out)
+{
+    for (int f = 0; f < n; f++) {
+        out->field[f] = ref_eval(r, e[f]);
+    }
+}
+
+void ref_combine(struct ref *r, const struct op *op, const struct tuple *a, const struct tuple *b, struct tuple *out)
+{
+    struct tuple result;
+    r->op = op;
+    r->left = a;
+    r->right = b;
+    for (int i = 0; i < op->nlets; i++) {
+        r->op_let[i] = ref_eval(r, op->let[i].value);
+    }
+    ref_eval_tuple(r, op->combine, op->nfields, &result);
+    *out = result;
+}

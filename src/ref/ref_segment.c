@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ref_segment.c - reduce and scan.
+ *
+ * The kept axes number the segments; the reduced (scanned) axes, in row-major order, number the elements of each.  Irregular segments
+ * are ranges [offsets[s], offsets[s + 1]) of the only axis, or begin at flags.  A reduce folds every segment, then writes what
+ * is per segment and what is per element; a scan writes along the way.
+ */
+#include "ref_internal.h"
+
+/* The elements of one segment. */
+struct walk {
+    struct ref *r;
+    bool reverse;
+    bool range;         /* irregular: at[0] runs over [lo, hi) */
+    int64_t lo, hi;
+};
+
+/* Step the axes whose `reduced` is the given one like a counter; false when it has gone around. */
+static bool step_axes(struct ref *r, bool reduced, bool reverse)
+{
+    for (int d = r->p->rank - 1; d >= 0; d--) {
+        if (r->p->space[d].reduced != reduced) {
+            continue;
+        }
+        int64_t first = reverse ? r->extent[d] - 1 : 0, last = reverse ? 0 : r->extent[d] - 1;
+        if (r->at[d] != last) {
+            r->at[d] += reverse ? -1 : 1;
+            return true;
+        }
+        r->at[d] = first;
+    }
+    return false;
+}
+
+/* Go to the first of them; the number of positions. */
+static int64_t start_axes(struct ref *r, bool reduced, bool reverse)
+{
+    int64_t count = 1;
+    for (int d = 0; d < r->p->rank; d++) {
+        if (r->p->space[d].reduced == reduced) {
+            r->at[d] = reverse && r->extent[d] > 0 ? r->extent[d] - 1 : 0;
+            count *= r->extent[d];
+        }
+    }
+    return count;
+}
+
+/* Go to the first element; the number of elements. */
+static int64_t walk_start(struct walk *w)
+{
+    struct ref *r = w->r;
+    ref_next_element(r);
+    if (!w->range) {
+        return start_axes(r, true, w->reverse);
+    }
+    r->at[0] = w->reverse ? w->hi - 1 : w->lo;
+    return w->hi - w->lo;
+}
+
+static bool walk_step(struct walk *w)
+{
+    struct ref *r = w->r;
+    ref_next_element(r);
+    if (!w->range) {
+        return step_axes(r, true, w->reverse);
+    }
+    r->at[0] += w->reverse ? -1 : 1;
+    return r->at[0] >= w->lo && r->at[0] < w->hi;
+}
+
+static const char *empty_message(struct ref *r, int reduction)
+{
+    return ref_message(r, "'%s' has no identity and no init, and there are no elements to combine", r->p->reduction[reduction].name);
+}
+
+static void push_element(struct ref *r, struct ref_fold *fold, int reduction)
+{
+    struct tuple x;
+    const struct reduction *red = &r->p->reduction[reduction];
+    ref_eval_tuple(r, red->map, red->op->nfields, &x);
+    fold_push(&fold[reduction], &x);
+}
+
+/* Does flag segmentation begin anew at the current element, in the order of the scan? */
+static bool begins_segment(const struct ref *r)
+{
+    if (r->p->flags < 0) {
+        return false;
+    }
+    int64_t i = r->at[0];
+    if (!r->p->reverse) {
+        return ref_input_number(r, r->p->flags, i) != 0;
+    }
+    return i + 1 < r->extent[0] && ref_input_number(r, r->p->flags, i + 1) != 0;
+}
+
+/* Fold all elements of the segment into out[reduction]. */
+static const char *fold_segment(struct walk *w, struct ref_fold *fold, struct tuple *out)
+{
+    struct ref *r = w->r;
+    int64_t n = walk_start(w);
+    bool chained = r->p->kind == KIND_SCAN;
+    for (int i = 0; i < r->p->nreductions; i++) {
+        fold_begin(&fold[i], r, i, n, chained);
+    }
+    for (bool more = n > 0; more; more = walk_step(w)) {
+        for (int i = 0; i < r->p->nreductions; i++) {
+            if (begins_segment(r)) {
+                fold_begin(&fold[i], r, i, n, chained);
+            }
+            push_element(r, fold, i);
+        }
+    }
+    walk_start(w); /* values per segment see its first element */
+    for (int i = 0; i < r->p->nreductions; i++) {
+        if (!fold_value(&fold[i], &out[i])) {
+            return empty_message(r, i);
+        }
+    }
+    return NULL;
+}
+
+static bool has_outputs(const struct problem *p, enum output_role role)
+{
+    for (int o = 0; o < p->noutputs; o++) {
+        if (p->output[o].role == role) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *reduce_segment(struct walk *w, struct ref_fold *fold)
+{
+    struct ref *r = w->r;
+    const char *message = fold_segment(w, fold, r->state);
+    if (message) {
+        return message;
+    }
+    ref_write_outputs(r, OUT_SEGMENT);
+    if (has_outputs(r->p, OUT_ELEMENT)) {
+        for (bool more = walk_start(w) > 0; more; more = walk_step(w)) {
+            ref_write_outputs(r, OUT_ELEMENT);
+        }
+    }
+    return NULL;
+}
+
+/* The states of all scans at the current element, which is pushed on the way. */
+static const char *scan_element(struct ref *r, struct ref_fold *fold, int64_t n)
+{
+    for (int i = 0; i < r->p->nreductions; i++) {
+        if (begins_segment(r)) {
+            fold_begin(&fold[i], r, i, n, true);
+        }
+        if (!r->p->exclusive) {
+            push_element(r, fold, i);
+        }
+        if (!fold_value(&fold[i], &r->state[i])) {
+            return empty_message(r, i);
+        }
+        if (r->p->exclusive) {
+            push_element(r, fold, i);
+        }
+    }
+    return NULL;
+}
+
+static void find_total(const struct expr *e, void *user)
+{
+    if (e->kind == EX_TOTAL) {
+        *(bool *)user = true;
+    }
+}
+
+static bool uses_total(const struct problem *p)
+{
+    bool found = false;
+    for (int o = 0; o < p->noutputs; o++) {
+        for (int f = 0; f < p->output[o].array.nfields; f++) {
+            expr_walk(p->output[o].value[f], find_total, &found);
+        }
+    }
+    return found;
+}
+
+static const char *scan_segment(struct walk *w, struct ref_fold *fold)
+{
+    struct ref *r = w->r;
+    const char *message = uses_total(r->p) ? fold_segment(w, fold, r->total) : NULL;
+    if (message) {
+        return message;
+    }
+    ref_write_outputs(r, OUT_SEGMENT);
+    int64_t n = walk_start(w);
+    for (int i = 0; i < r->p->nreductions; i++) {
+        fold_begin(&fold[i], r, i, n, true);
+    }
+    for (bool more = n > 0; more; more = walk_step(w)) {
+        if ((message = scan_element(r, fold, n))) {
+            return message;
+        }
+        ref_write_outputs(r, OUT_ELEMENT);
+    }
+    return NULL;
+}
+
+static const char *irregular_segments(struct ref *r, const char *(*segment)(struct walk *, struct ref_fold *), struct ref_fold *fold)
+{
+    const struct input *offsets = &r->p->input[r->p->offsets];
+    int64_t count = ref_dim(r, &offsets->array.dim[0]) - 1;
+    for (int64_t s = 0; s < count; s++) {
+        struct walk w = { r, r->p->reverse, true, ref_input_number(r, r->p->offsets, s), ref_input_number(r, r->p->offsets, s + 1) };
+        if (w.lo < 0 || w.hi < w.lo || w.hi > r->extent[0]) {
+            return ref_message(r, "%s[%lld] = %lld, %s[%lld] = %lld: segment offsets must ascend within 0 … %lld",
+                               offsets->array.name, (long long)s, (long long)w.lo, offsets->array.name, (long long)s + 1,
+                               (long long)w.hi, (long long)r->extent[0]);
+        }
+        r->segment = s;
+        const char *message = segment(&w, fold);
+        if (message) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+static const char *each_segment(struct ref *r, const char *(*segment)(struct walk *, struct ref_fold *))
+{
+    struct ref_fold *fold = arena_new(r->scratch, struct ref_fold, r->p->nreductions);
+    if (r->p->offsets >= 0) {
+        return irregular_segments(r, segment, fold);
+    }
+    struct walk w = { .r = r, .reverse = r->p->reverse };
+    const char *message = NULL;
+    if (start_axes(r, false, false) > 0) {
+        do {
+            message = segment(&w, fold);
+        } while (!message && step_axes(r, false, false));
+    }
+    return message;
+}
+
+const char *ref_reduce(struct ref *r) { return each_segment(r, reduce_segment); }
+const char *ref_scan(struct ref *r) { return each_segment(r, scan_segment); }
