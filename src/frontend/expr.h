@@ -30,8 +30,7 @@ enum expr_kind {
     EX_STATE,     /* field `field` of reduction or scan `which`: r in outputs of a reduce, s in those of a scan */
     EX_TOTAL,     /* field `field` of the total of scan `which` */
     EX_OUTPUT,    /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
-    EX_GATHER,    /* fold arg[0] with built-in scalar operator `op` (noffsets 1: enum fn, FN_MIN or FN_MAX; noffsets 0: enum
-                     binary, BIN_ADD …) over the rows of offsets input `which2`, read from input `which` */
+    EX_GATHER,    /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
     EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
     EX_UNARY,     /* op: enum unary */
     EX_BINARY,    /* op: enum binary; comparisons give bool */

@@ -81,7 +81,8 @@ const char *ref_run(struct ptxgen_session *s, const struct problem *p, const str
     return run(s, p, args, false, NULL);
 }
 
-const char *ref_bound(struct ptxgen_session *s, const struct problem *p, const struct run_args *args, double *const *bound)
+const char *ref_bound(struct ptxgen_session *s, const struct problem *p, const struct run_args *args,
+                      double *const *bound)
 {
     return run(s, p, args, true, bound);
 }

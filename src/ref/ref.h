@@ -5,14 +5,15 @@
 
 #include "frontend/problem.h"
 
-/* Evaluate into the outputs.  args as for a launch, pointers on the host.  NULL on success, else a message in the session's
- * arena (a size of zero without identity or init, negative steps, …). */
+/* Evaluate into the outputs.  args as for a launch, pointers on the host.  NULL on success, else a message in the
+ * session's arena (a size of zero without identity or init, negative steps, …). */
 const char *ref_run(struct ptxgen_session *s, const struct problem *p, const struct run_args *args);
 
-/* Like ref_run with floating-point state and maps carried in double, beside an error bound per output element (absolute): what any
- * order of combination in the declared types may differ by, from n, the types and the depth of the tree.  bound[o] has one double
- * per element and field of output o, or is NULL. */
-const char *ref_bound(struct ptxgen_session *s, const struct problem *p, const struct run_args *args, double *const *bound);
+/* Like ref_run with floating-point state and maps carried in double, beside an error bound per output element
+ * (absolute): what any order of combination in the declared types may differ by, from n, the types and the depth of the
+ * tree.  bound[o] has one double per element and field of output o, or is NULL. */
+const char *ref_bound(struct ptxgen_session *s, const struct problem *p, const struct run_args *args,
+                      double *const *bound);
 
 /* Evaluate one expression without element context (init, identity, params). */
 union value ref_const(const struct problem *p, const struct expr *e, const struct run_args *args);

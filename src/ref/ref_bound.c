@@ -7,14 +7,15 @@
  *   exact operands, a correctly rounded operation, a fixed order     v is the rounded result, err = 0
  *   otherwise                                                        v is computed in double; err grows by u |v|
  *
- * with u half a unit in the last place of the type (8 times that for functions that no library rounds correctly).  While an
- * operator is evaluated u is multiplied by combine_factor, because the tree of the kernel may be deeper than ours.
+ * with u half a unit in the last place of the type (8 times that for functions that no library rounds correctly). While
+ * an operator is evaluated u is multiplied by combine_factor, because the tree of the kernel may be deeper than ours.
  *
  * Errors of operands go through + - * analytically and through everything else by evaluating the corners of the box of
  * operands, which is exact for what is monotone in each operand.  Comparisons and selections are discrete: where the
  * operands' intervals overlap the outcome is not known, and both are kept, as a value whose error spans them.
  *
- * Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.3 (running error) and 4.2 (trees).
+ * Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.3 (running error) and 4.2
+ * (trees).
  */
 #include <float.h>
 #include <math.h>
@@ -95,9 +96,18 @@ static enum rounding rounding_of(const struct expr *e)
         return e->op == BIN_REM ? ROUND_NONE : ROUND_CORRECT;
     }
     switch (e->op) {
-    case FN_MIN: case FN_MAX: case FN_ABS: case FN_SIGN: case FN_CLAMP: case FN_SELECT:
-    case FN_FLOOR: case FN_CEIL: case FN_ROUND: case FN_TRUNC: return ROUND_NONE;
-    case FN_SQRT: case FN_FMA: return ROUND_CORRECT;
+    case FN_MIN:
+    case FN_MAX:
+    case FN_ABS:
+    case FN_SIGN:
+    case FN_CLAMP:
+    case FN_SELECT:
+    case FN_FLOOR:
+    case FN_CEIL:
+    case FN_ROUND:
+    case FN_TRUNC: return ROUND_NONE;
+    case FN_SQRT:
+    case FN_FMA: return ROUND_CORRECT;
     default: return ROUND_LIBRARY;
     }
 }

@@ -29,12 +29,8 @@ static int64_t fold_index(enum boundary_mode mode, int64_t i, int64_t n)
     int64_t m;
     switch (mode) {
     case BOUND_WRAP: return modulo(i, n);
-    case BOUND_REFLECT:
-        m = modulo(i, 2 * n);
-        return m < n ? m : 2 * n - 1 - m;
-    case BOUND_MIRROR:
-        m = n == 1 ? 0 : modulo(i, 2 * n - 2);
-        return m < n ? m : 2 * n - 2 - m;
+    case BOUND_REFLECT: m = modulo(i, 2 * n); return m < n ? m : 2 * n - 1 - m;
+    case BOUND_MIRROR: m = n == 1 ? 0 : modulo(i, 2 * n - 2); return m < n ? m : 2 * n - 2 - m;
     default: return i < 0 ? 0 : i >= n ? n - 1 : i;
     }
 }

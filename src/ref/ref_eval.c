@@ -29,21 +29,27 @@ static struct num eval_input(struct ref *r, const struct expr *e)
 static struct num gather_identity(const struct expr *e)
 {
     enum ty t = e->type;
-    union value zero = { .i = 0 }, one = { .i = 1 };
-    if (e->noffsets) {
-        return exact(ref_cast(TY_F64, t, (union value){ .f = e->op == FN_MIN ? INFINITY : -INFINITY }));
-    }
-    switch (e->op) {
-    case BIN_MUL: return exact(ty_is_float(t) ? (union value){ .f = 1 } : one);
-    case BIN_LAND: return exact(one);
-    case BIN_AND: return exact(ref_unary(UN_COMPL, t, zero));
-    default: return exact(ty_is_float(t) ? (union value){ .f = 0 } : zero);
+    double extreme = e->op == FOLD_MIN ? INFINITY : -INFINITY;
+    switch ((enum fold)e->op) {
+    case FOLD_MIN:
+    case FOLD_MAX: return exact(ref_cast(TY_F64, t, (union value){ .f = extreme }));
+    case FOLD_MUL: return exact(ref_cast(TY_I32, t, (union value){ .i = 1 }));
+    case FOLD_AND: return exact(ref_unary(t == TY_BOOL ? UN_NOT : UN_COMPL, t, (union value){ .i = 0 }));
+    default: return exact(ref_cast(TY_I32, t, (union value){ .i = 0 }));
     }
 }
 
 static struct num gather_combine(struct ref *r, const struct expr *e, struct num a, struct num b)
 {
-    struct expr step = { .kind = e->noffsets ? EX_CALL : EX_BINARY, .op = e->op, .type = e->type, .nargs = 2 };
+    static const struct {
+        enum expr_kind kind;
+        int op;
+    } row[FOLD_COUNT] = {
+        [FOLD_ADD] = { EX_BINARY, BIN_ADD }, [FOLD_MUL] = { EX_BINARY, BIN_MUL }, [FOLD_MIN] = { EX_CALL, FN_MIN },
+        [FOLD_MAX] = { EX_CALL, FN_MAX },    [FOLD_AND] = { EX_BINARY, BIN_AND }, [FOLD_OR] = { EX_BINARY, BIN_OR },
+        [FOLD_XOR] = { EX_BINARY, BIN_XOR },
+    };
+    struct expr step = { .kind = row[e->op].kind, .op = row[e->op].op, .type = e->type, .nargs = 2 };
     step.arg[0] = step.arg[1] = e->arg[0];
     return ref_apply(r, &step, (struct num[]){ a, b });
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_fold.c - combining states in order.
  *
- * Plain mode combines from left to right in the declared types.  Tracked mode keeps complete binary trees like the digits of a
- * binary counter, each with the combination of everything up to it, so that the combination so far is there after every element at a
- * constant number of combinations per element, and its error grows with the logarithm of the count.
+ * Plain mode combines from left to right in the declared types.  Tracked mode keeps complete binary trees like the
+ * digits of a binary counter, each with the combination of everything up to it, so that the combination so far is there
+ * after every element at a constant number of combinations per element, and its error grows with the logarithm of the
+ * count.
  *
- * A kernel's tree is deeper than that: its threads combine runs of elements one by one, a scan may chain its tiles.  The rounding
- * errors of a tree grow at most in proportion to its depth, so the unit of rounding is multiplied by the depth that
- * a kernel may have over the depth of ours.  Up to 1024 elements any order is covered; beyond, runs of n / 32768 elements
- * per thread (32768 threads fill a small GPU), and for scans a chain of tiles of 2048.
+ * A kernel's tree is deeper than that: its threads combine runs of elements one by one, a scan may chain its tiles. The
+ * rounding errors of a tree grow at most in proportion to its depth, so the unit of rounding is multiplied by the depth
+ * that a kernel may have over the depth of ours.  Up to 1024 elements any order is covered; beyond, runs of n / 32768
+ * elements per thread (32768 threads fill a small GPU), and for scans a chain of tiles of 2048.
  */
 #include <math.h>
 

@@ -34,22 +34,22 @@ struct ref {
     struct ptxgen_session *session;
     const struct problem *p;
     const struct run_args *args;
-    struct arena *scratch;       /* freed at the end of the run */
-    double *const *bound;        /* NULL in plain mode; else per output, which may be NULL */
+    struct arena *scratch; /* freed at the end of the run */
+    double *const *bound;  /* NULL in plain mode; else per output, which may be NULL */
     bool tracked;
-    double combine_factor;       /* tracked: > 0 while an operator is evaluated; see fold_begin */
+    double combine_factor; /* tracked: > 0 while an operator is evaluated; see fold_begin */
     int64_t extent[SPACE_MAX];
-    const struct num **fed;      /* per input: its values in a later time step, or NULL: read memory */
+    const struct num **fed; /* per input: its values in a later time step, or NULL: read memory */
 
     /* where we are */
     int64_t at[SPACE_MAX];
-    int64_t segment;             /* of irregular segments */
-    uint64_t stamp;              /* changes with the element; lets are evaluated once per stamp */
+    int64_t segment; /* of irregular segments */
+    uint64_t stamp;  /* changes with the element; lets are evaluated once per stamp */
     struct num *let;
     uint64_t *let_stamp;
 
     /* what names stand for */
-    const struct op *op;         /* being evaluated */
+    const struct op *op; /* being evaluated */
     const struct tuple *left, *right;
     struct num *op_let;
     struct tuple *state, *total; /* per reduction or scan */
@@ -57,13 +57,13 @@ struct ref {
     const struct tuple *neighbour;
 };
 
-/* ref_scalar.c: t is the type of the operands; ref_call's t is that of the value operands (select: of the arms).  Integer results are
- * wrapped to t; comparisons, isnan and isinf give 0 or 1. */
+/* ref_scalar.c: t is the type of the operands; ref_call's t is that of the value operands (select: of the arms).
+ * Integer results are wrapped to t; comparisons, isnan and isinf give 0 or 1. */
 union value ref_unary(enum unary op, enum ty t, union value a);
 union value ref_binary(enum binary op, enum ty t, union value a, union value b);
 union value ref_call(enum fn op, enum ty t, const union value *arg);
 union value ref_cast(enum ty from, enum ty to, union value a);
-double      ref_round(enum ty t, double x);
+double ref_round(enum ty t, double x);
 
 /* ref_bound.c: e is EX_UNARY, EX_BINARY, EX_CALL or EX_CAST. */
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg);
@@ -77,7 +77,7 @@ void ref_eval_tuple(struct ref *r, const struct expr *const *e, int n, struct tu
 void ref_combine(struct ref *r, const struct op *op, const struct tuple *a, const struct tuple *b, struct tuple *out);
 
 /* ref_element.c */
-void    ref_next_element(struct ref *r); /* call after `at` has changed */
+void ref_next_element(struct ref *r); /* call after `at` has changed */
 int64_t ref_dim(const struct ref *r, const struct prog_dim *d);
 /* Field of an input at the current point plus offset (per dimension of the input; NULL: none). */
 struct num ref_input(const struct ref *r, int input, int field, const int64_t *offset);
@@ -85,10 +85,10 @@ struct num ref_input(const struct ref *r, int input, int field, const int64_t *o
 int64_t ref_input_number(const struct ref *r, int input, int64_t index);
 /* Element number of array with the given axes at the current point, or -1 when outside. */
 int64_t ref_place(const struct ref *r, const struct prog_array *a, const int *axis);
-void    ref_output_write(struct ref *r, int output, const struct tuple *value);
-void    ref_output_read(const struct ref *r, int output, struct tuple *value);
+void ref_output_write(struct ref *r, int output, const struct tuple *value);
+void ref_output_read(const struct ref *r, int output, struct tuple *value);
 /* Evaluate and write all outputs with this role. */
-void    ref_write_outputs(struct ref *r, enum output_role role);
+void ref_write_outputs(struct ref *r, enum output_role role);
 const char *ref_message(struct ref *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ref_fold.c: a growing combination init, x0, x1, … in this order. */
@@ -96,9 +96,10 @@ enum { FOLD_DEPTH = 64 };
 struct ref_fold {
     struct ref *r;
     const struct reduction *reduction;
-    bool begun;            /* there is something to show: init, or an element */
+    bool begun; /* there is something to show: init, or an element */
     double combine_factor;
-    /* plain: node[0] is everything so far.  tracked: complete subtrees, largest first, and the combination of all up to each. */
+    /* plain: node[0] is everything so far.  tracked: complete subtrees, largest first, and the combination of all up to
+     * each. */
     int top;
     int level[FOLD_DEPTH];
     struct tuple node[FOLD_DEPTH], prefix[FOLD_DEPTH];

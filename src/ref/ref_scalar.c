@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_scalar.c - one operation on scalars, as docs/spec-language.md defines it.
  *
- * Integers: computed modulo 2^64 and wrapped to the type.  Floats: computed in double and rounded once to the type, which is
- * the correctly rounded result for + - * / and sqrt, because double has more than twice the digits of f32 plus two; fma and conversions
- * from 64-bit integers, where that does not hold, go through rounding to odd.
+ * Integers: computed modulo 2^64 and wrapped to the type.  Floats: computed in double and rounded once to the type,
+ * which is the correctly rounded result for + - * / and sqrt, because double has more than twice the digits of f32 plus
+ * two; fma and conversions from 64-bit integers, where that does not hold, go through rounding to odd.
  */
 #include <math.h>
 
@@ -36,7 +36,10 @@ static union value of_bits(enum ty t, uint64_t x)
  * again to a format with at least two digits fewer rounds the exact value. */
 static double to_odd(double hi, double lo)
 {
-    union { double d; uint64_t u; } x = { hi };
+    union {
+        double d;
+        uint64_t u;
+    } x = { hi };
     if (lo == 0 || !isfinite(hi) || (x.u & 1)) {
         return hi;
     }

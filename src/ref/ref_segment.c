@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_segment.c - reduce and scan.
  *
- * The kept axes number the segments; the reduced (scanned) axes, in row-major order, number the elements of each.  Irregular segments
- * are ranges [offsets[s], offsets[s + 1]) of the only axis, or begin at flags.  A reduce folds every segment, then writes what
- * is per segment and what is per element; a scan writes along the way.
+ * The kept axes number the segments; the reduced (scanned) axes, in row-major order, number the elements of each.
+ * Irregular segments are ranges [offsets[s], offsets[s + 1]) of the only axis, or begin at flags.  A reduce folds every
+ * segment, then writes what is per segment and what is per element; a scan writes along the way.
  */
 #include "ref_internal.h"
 
@@ -11,7 +11,7 @@
 struct walk {
     struct ref *r;
     bool reverse;
-    bool range;         /* irregular: at[0] runs over [lo, hi) */
+    bool range; /* irregular: at[0] runs over [lo, hi) */
     int64_t lo, hi;
 };
 
@@ -70,7 +70,8 @@ static bool walk_step(struct walk *w)
 
 static const char *empty_message(struct ref *r, int reduction)
 {
-    return ref_message(r, "'%s' has no identity and no init, and there are no elements to combine", r->p->reduction[reduction].name);
+    return ref_message(r, "'%s' has no identity and no init, and there are no elements to combine",
+                       r->p->reduction[reduction].name);
 }
 
 static void push_element(struct ref *r, struct ref_fold *fold, int reduction)
@@ -205,16 +206,18 @@ static const char *scan_segment(struct walk *w, struct ref_fold *fold)
     return NULL;
 }
 
-static const char *irregular_segments(struct ref *r, const char *(*segment)(struct walk *, struct ref_fold *), struct ref_fold *fold)
+static const char *irregular_segments(struct ref *r, const char *(*segment)(struct walk *, struct ref_fold *),
+                                      struct ref_fold *fold)
 {
     const struct input *offsets = &r->p->input[r->p->offsets];
     int64_t count = ref_dim(r, &offsets->array.dim[0]) - 1;
     for (int64_t s = 0; s < count; s++) {
-        struct walk w = { r, r->p->reverse, true, ref_input_number(r, r->p->offsets, s), ref_input_number(r, r->p->offsets, s + 1) };
+        struct walk w = { r, r->p->reverse, true, ref_input_number(r, r->p->offsets, s),
+                          ref_input_number(r, r->p->offsets, s + 1) };
         if (w.lo < 0 || w.hi < w.lo || w.hi > r->extent[0]) {
             return ref_message(r, "%s[%lld] = %lld, %s[%lld] = %lld: segment offsets must ascend within 0 … %lld",
-                               offsets->array.name, (long long)s, (long long)w.lo, offsets->array.name, (long long)s + 1,
-                               (long long)w.hi, (long long)r->extent[0]);
+                               offsets->array.name, (long long)s, (long long)w.lo, offsets->array.name,
+                               (long long)s + 1, (long long)w.hi, (long long)r->extent[0]);
         }
         r->segment = s;
         const char *message = segment(&w, fold);

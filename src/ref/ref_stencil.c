@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_stencil.c - stencils: every point of every time step from the values of the step before.
  *
- * Fed-back inputs live in arrays of tracked numbers from the second step on.  Only the last step writes outputs and feeds reductions.
- * With `interior` boundaries a point is skipped when any read of the stencil, from whichever expression, would leave the array in such
- * a dimension; a skipped point keeps the fed-back value, or without feedback what is in the output's memory.
+ * Fed-back inputs live in arrays of tracked numbers from the second step on.  Only the last step writes outputs and
+ * feeds reductions. With `interior` boundaries a point is skipped when any read of the stencil, from whichever
+ * expression, would leave the array in such a dimension; a skipped point keeps the fed-back value, or without feedback
+ * what is in the output's memory.
  */
 #include "ref_internal.h"
 
@@ -14,7 +15,7 @@ struct reach {
 
 struct sweep {
     struct ref *r;
-    struct reach *reach; /* per input */
+    struct reach *reach;     /* per input */
     const struct num **next; /* per input: the values for the step after */
     bool last;
     struct ref_fold *fold;
@@ -219,7 +220,8 @@ const char *ref_stencil(struct ref *r)
         return copy_inputs(r);
     }
     struct sweep w = { .r = r, .reach = arena_new(r->scratch, struct reach, p->ninputs) };
-    const struct num **set[2] = { arena_new(r->scratch, const struct num *, p->ninputs), arena_new(r->scratch, const struct num *, p->ninputs) };
+    const struct num **set[2] = { arena_new(r->scratch, const struct num *, p->ninputs),
+                                  arena_new(r->scratch, const struct num *, p->ninputs) };
     w.fold = arena_new(r->scratch, struct ref_fold, p->nreductions);
     for (int i = 0; steps > 1 && i < 2; i++) {
         allocate(r, set[i]);
