@@ -243,10 +243,15 @@ static uint64_t parse_digits(struct parser *p, uint64_t limit)
 /* A name of the kind that `op` refers to, or its number. */
 static int64_t parse_name(struct parser *p, enum formula_op op)
 {
-    if (digit(p->text[p->at]))
-        return (int64_t)parse_digits(p, INT32_MAX);
     int count;
     const char *const *name = names_of(op, p->names, &count);
+    const int at = p->at;
+    if (digit(p->text[at])) {
+        const uint64_t number = parse_digits(p, INT32_MAX);
+        if (p->names != NULL && number >= (uint64_t)count)
+            fail(p, at, "there is no such number");
+        return (int64_t)number;
+    }
     for (int i = 0; name != NULL && i < count; i++)
         if (is(p, name[i])) {
             next(p);
