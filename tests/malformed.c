@@ -4,9 +4,10 @@
  *     malformed PTXGEN SPECS COUNT     runs COUNT mutants of the specs in the folder SPECS
  *     malformed PTXGEN SPECS =NUMBER   prints one mutant
  *
- * Mutant k is one to four edits of spec k mod N, drawn from a generator seeded with k: the same on every machine.  Many edits
- * leave a valid spec, which must then compile to a whole file; every other must end with status 1 and a message that names
- * file, line and column, and leave no output.  Anything else (a signal, another status, a hang) is a failure.
+ * Mutant k is one to four edits of spec k mod N, drawn from a generator seeded with k: the same on every machine.  Many
+ * edits leave a valid spec, which must then compile to a whole file; every other must end with status 1 and a message
+ * that names file, line and column, and leave no output.  Anything else (a signal, another status, a hang) is a
+ * failure.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -29,7 +30,8 @@ struct text {
     char byte[TEXT_MAX];
 };
 
-/* ---- a generator that is the same everywhere (splitmix64) ------------------------------------------------------------- */
+/* ---- a generator that is the same everywhere (splitmix64)
+ * ------------------------------------------------------------- */
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -39,7 +41,8 @@ static uint64_t random_next(uint64_t *state)
 }
 static size_t below(uint64_t *state, size_t n) { return n ? (size_t)(random_next(state) % n) : 0; }
 
-/* ---- edits ------------------------------------------------------------------------------------------------------------ */
+/* ---- edits
+ * ------------------------------------------------------------------------------------------------------------ */
 /* Replaces bytes [at, at + old) by `count` bytes; left out when the text would become too long. */
 static void edit_bytes(struct text *t, size_t at, size_t old, const char *with, size_t count)
 {
@@ -65,7 +68,10 @@ static size_t pick_line(const struct text *t, uint64_t *r, size_t *length)
     return at;
 }
 
-static bool in_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+static bool in_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 static size_t pick_word(const struct text *t, uint64_t *r, size_t *length)
 {
@@ -118,16 +124,61 @@ static void misspell(struct text *t, uint64_t *r)
     if (length < 2)
         return;
     at += below(r, length - 1);
-    const char turned[2] = {t->byte[at + 1], t->byte[at]};
+    const char turned[2] = { t->byte[at + 1], t->byte[at] };
     edit_bytes(t, at, 2, turned, 2);
 }
 static void foreign_word(struct text *t, uint64_t *r)
 {
     static const char *const word[] = {
-        "f16", "i64", "bool", "u8[n]", "f32[n, n]", "f32[]", "0", "-1", "99999999999999999999", "1e999", "nan", "null", "~", "yes",
-        "true", "add", "argmax", "welford", "combine", "identity", "index(n)", "x[1]", "x[-1, 2]", "a.b.c", "r", "[]", "{}", "''",
-        "|", ">", "&a", "*a", "!!str x", "- ", "? ", "((((", "1 +", "if x", "kind", "scan", "stencil", "over", "segments: {flags: x}",
-        "\n", "\n  ", "\n---\n", "%YAML 3.0", "# c", "\xe2\x88\x9e",
+        "f16",
+        "i64",
+        "bool",
+        "u8[n]",
+        "f32[n, n]",
+        "f32[]",
+        "0",
+        "-1",
+        "99999999999999999999",
+        "1e999",
+        "nan",
+        "null",
+        "~",
+        "yes",
+        "true",
+        "add",
+        "argmax",
+        "welford",
+        "combine",
+        "identity",
+        "index(n)",
+        "x[1]",
+        "x[-1, 2]",
+        "a.b.c",
+        "r",
+        "[]",
+        "{}",
+        "''",
+        "|",
+        ">",
+        "&a",
+        "*a",
+        "!!str x",
+        "- ",
+        "? ",
+        "((((",
+        "1 +",
+        "if x",
+        "kind",
+        "scan",
+        "stencil",
+        "over",
+        "segments: {flags: x}",
+        "\n",
+        "\n  ",
+        "\n---\n",
+        "%YAML 3.0",
+        "# c",
+        "\xe2\x88\x9e",
     };
     size_t length, at = pick_word(t, r, &length);
     const char *w = word[below(r, sizeof word / sizeof *word)];
@@ -148,7 +199,8 @@ static struct text mutant(const struct text *spec, int specs, uint64_t number)
     return t;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files
+ * ------------------------------------------------------------------------------------------------------------ */
 static bool read_text(const char *path, struct text *t)
 {
     FILE *f = fopen(path, "rb");
@@ -179,7 +231,8 @@ static int read_specs(const char *folder, struct text *spec)
     int n = scandir(folder, &entry, is_yaml, alphasort), count = 0;
     for (int i = 0; i < n; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s/%s", folder, entry[i]->d_name) > 0 && count < SPECS_MAX && read_text(path, &spec[count]))
+        if (asprintf(&path, "%s/%s", folder, entry[i]->d_name) > 0 && count < SPECS_MAX &&
+            read_text(path, &spec[count]))
             count += spec[count].length > 0;
         free(path);
         free(entry[i]);
@@ -212,12 +265,13 @@ static int clear_products(off_t *largest)
     return n;
 }
 
-/* ---- one run ---------------------------------------------------------------------------------------------------------- */
+/* ---- one run
+ * ---------------------------------------------------------------------------------------------------------- */
 static int run_ptxgen(const char *ptxgen)
 {
     pid_t child = fork();
     if (child == 0) {
-        const struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX}, none = {0, 0};
+        const struct rlimit seconds = { SECONDS_MAX, SECONDS_MAX }, none = { 0, 0 };
         setrlimit(RLIMIT_CPU, &seconds);
         setrlimit(RLIMIT_CORE, &none);
         int out = open("messages", O_WRONLY | O_CREAT | O_TRUNC, 0600), in = open("/dev/null", O_RDONLY);
@@ -238,7 +292,7 @@ static bool has_place(const struct text *messages)
     const char *at = messages->byte, *end = at + messages->length;
     while ((at = memmem(at, (size_t)(end - at), "mutant.yaml:", 12)) != NULL) {
         int line = 0, column = 0, used = 0;
-        char head[80] = {0};
+        char head[80] = { 0 };
         at += 12;
         memcpy(head, at, (size_t)(end - at) < sizeof head - 1 ? (size_t)(end - at) : sizeof head - 1);
         if (sscanf(head, "%d:%d: error:%n", &line, &column, &used) == 2 && used > 0 && line > 0 && column > 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* consumer.c - the shortest program that makes PTX through the public API; exit status 0 when there is a kernel in it. */
+/* consumer.c - the shortest program that makes PTX through the public API; exit status 0 when there is a kernel in it.
+ */
 #include <ptxgen/ptxgen.h>
 
 #include <stdio.h>

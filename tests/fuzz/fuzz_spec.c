@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_spec.c - any bytes as a spec: never a crash, and the promises about messages hold.
  *
- * A text is either a problem, which has a canonical text and goes on into planning, or it is refused with at least one error,
- * and every error of the frontend has a place inside the text.  A broken promise traps, which a fuzzer reports like a crash.
+ * A text is either a problem, which has a canonical text and goes on into planning, or it is refused with at least one
+ * error, and every error of the frontend has a place inside the text.  A broken promise traps, which a fuzzer reports
+ * like a crash.
  */
 #include "ptxgen/ptxgen.h"
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvrtc.h - NVIDIA's run-time compiler, opened at run time; the peer that the latency benchmark compares with. */
+#ifndef PTXGEN_BENCH_NVRTC_H
+#define PTXGEN_BENCH_NVRTC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False when there is no NVRTC on this machine. */
+bool nvrtc_open(void);
+/* "13.0" */
+const char *nvrtc_version_text(void);
+/* CUDA C++ to PTX for `arch` ("sm_90"); the number of bytes of PTX, or 0 after printing the compiler's log. */
+size_t nvrtc_compile(const char *source, const char *arch, bool toolkit_headers);
+
+#endif
