@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where: headers, both libraries, pkg-config and CMake package files; the command line's files
-# (executable, manual page, completion) come from src/cli.
+# What `cmake --install` puts where: headers, both libraries, pkg-config and CMake package files, and the executable with
+# its manual page and completion.
 if(NOT TARGET ptxgen_static)
   return()
 endif()
@@ -26,6 +26,13 @@ set(PTXGEN_LLVM_LIBDIR ${LLVM_LIBRARY_DIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in ptxgen.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-if(TARGET ptxgen)
-  include(cli_files)
+if(NOT TARGET ptxgen)
+  return()
 endif()
+set_target_properties(ptxgen PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+if(NOT PTXGEN_STATIC)
+  # Relative, so that an installed tree may be moved.
+  file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(ptxgen PROPERTIES INSTALL_RPATH $ORIGIN/${to_library})
+endif()
+install(TARGETS ptxgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

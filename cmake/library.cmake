@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The public library: libptxgen.so.0 and libptxgen.a, both made of the objects of all folders.
 #
-# src/ptxgen.c is the glue between the public API and the folders.  Tests get it as ptxgen_api beside the folders, because
+# src/*.c is the glue between the public API and the folders.  Tests get it as ptxgen_api beside the folders, because
 # they also look inside; users get one library that shows only ptxgen_*.
-file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ptxgen.c)
+file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 add_library(ptxgen_folders INTERFACE)
 target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_launch)
 if(NOT api)
@@ -35,5 +35,5 @@ set_target_properties(ptxgen_shared PROPERTIES OUTPUT_NAME ptxgen EXPORT_NAME pt
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
 target_include_directories(ptxgen_shared PUBLIC ${public_include})
 target_link_libraries(ptxgen_shared PRIVATE ${needs})
-target_link_options(ptxgen_shared PRIVATE -Wl,--version-script=${map})
+target_link_options(ptxgen_shared PRIVATE -Wl,--version-script=${map} $<$<NOT:$<BOOL:${PTXGEN_SANITIZE}>>:-Wl,-z,defs>)
 add_library(ptxgen::ptxgen ALIAS ptxgen_shared)
