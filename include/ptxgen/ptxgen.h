@@ -120,10 +120,20 @@ typedef struct ptxgen_array_info {
     size_t element_size;         /**< bytes */
     int role;                    /**< inputs: 0 elements, 1 segment offsets, 2 segment flags, 3 gather offsets; outputs: 0 per element, 1 per segment */
 } ptxgen_array_info;
+/** A scalar: a param's value, or one element of an array. */
+typedef union ptxgen_value {
+    int64_t i; /**< integers and bool, sign- or zero-extended from their type */
+    uint64_t u;
+    double f;  /**< floats; exactly representable in their type */
+} ptxgen_value;
+/** Memory image of a scalar of type t to value and back; p needs no alignment. A float that the type cannot hold is rounded to nearest even. */
+PTXGEN_API ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p);
+PTXGEN_API void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v);
 typedef struct ptxgen_param_info {
     const char *name;
     ptxgen_type type;
     int has_default;
+    ptxgen_value default_value;
 } ptxgen_param_info;
 PTXGEN_API int ptxgen_problem_size_count(const ptxgen_problem *p);
 PTXGEN_API const char *ptxgen_problem_size_name(const ptxgen_problem *p, int i);
@@ -183,12 +193,6 @@ PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options);
 
 /* ---- running on the host ------------------------------------------------------------------------------------------------ */
-/** A scalar param. */
-typedef union ptxgen_value {
-    int64_t i; /**< integers and bool */
-    uint64_t u;
-    double f;  /**< floats */
-} ptxgen_value;
 /** What a run is given. Pointers are host memory here, device memory in launch.h. */
 typedef struct ptxgen_arguments {
     const int64_t *size;
@@ -202,7 +206,11 @@ PTXGEN_API int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64
 
 /** The sequential reference: the oracle. */
 PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args);
-/** How far any order of combination may be from the reference: bound[o] has a double per element and field of output o, or is NULL. */
+/**
+ * For verifying: the outputs get the reference evaluated with floats carried in double, and bound[o] (a double per element and field of
+ * output o, or NULL) how far a computation in the declared types, in any order of combination, may be from them.
+ * 0: the bits must agree; infinity: nothing is known (a comparison may have gone either way, or a range is left).
+ */
 PTXGEN_API ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
                                             double *const *bound);
 
