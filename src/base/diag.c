@@ -12,6 +12,12 @@ void diags_init(struct diags *d, struct arena *a)
     d->limit = 100;
 }
 
+void diags_clear(struct diags *d)
+{
+    d->first = d->last = NULL;
+    d->errors = d->warnings = 0;
+}
+
 void diags_source(struct diags *d, const char *file, const char *text, size_t length)
 {
     d->file = file;

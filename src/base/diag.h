@@ -61,6 +61,7 @@ struct diags {
 };
 
 void diags_init(struct diags *d, struct arena *a);
+void diags_clear(struct diags *d); /* forgets the messages; the source stays */
 void diags_source(struct diags *d, const char *file, const char *text, size_t length); /* borrowed */
 
 /* Report.  The returned message may be given a hint and notes; never NULL. */

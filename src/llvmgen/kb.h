@@ -27,7 +27,7 @@
 
 #include "base/types.h"
 
-enum { KB_WARP = 32, KB_TUP_MAX = 16, KB_FLOW_MAX = 64 };
+enum { KB_WARP = 32, KB_TUP_MAX = 32, KB_FLOW_MAX = 64 };
 
 typedef enum kb_uni { KB_UNI_GRID, KB_UNI_BLOCK, KB_UNI_WARP, KB_DIVERGENT } kb_uni;
 enum kb_space { KB_GLOBAL = 1, KB_SHARED = 3, KB_CLUSTER_SHARED = 7 };

@@ -13,7 +13,7 @@
 /* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what. */
 #define TUNABLES(X)                                                                                    \
     X(THREADS, "threads", 32, 1024, "threads per block")                                               \
-    X(ITEMS, "items", 1, 64, "elements per thread and tile; a multiple of the load width")             \
+    X(ITEMS, "items", 1, 64, "load vectors per thread and tile")             \
     X(VECTOR, "vector", 1, 16, "elements per load of a thread")                                        \
     X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for")                  \
     X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none")                           \
@@ -29,14 +29,16 @@ enum tunable_id {
     TN_COUNT
 };
 
+const char *tunable_name(enum tunable_id t);
+
+struct strategy;
 struct plan_case {
     struct prog_case code;         /* what the launcher sees */
     const struct strategy *strategy;
     int tunable[TN_COUNT];         /* 0 where the strategy does not use it */
     bool overridden[TN_COUNT];     /* set by the user */
     const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
-    bool aligned;                  /* the guard promises what vector accesses need, after `shift` elements */
-    bool disjoint;                 /* the guard promises that outputs do not overlap inputs */
+    bool aligned;                  /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
 };
 
 struct plan {
@@ -55,6 +57,13 @@ struct plan_options {
     const int64_t *size;      /* known sizes (-1: unknown) or NULL: fewer cases */
 };
 
+/* What planning functions share. */
+struct planner {
+    struct ptxgen_session *s;
+    struct plan *plan;
+    const struct plan_options *options;
+};
+
 /* A strategy: one row of strategies.def, in order of preference within its kind. */
 struct strategy {
     const char *name;      /* "reduce.last_block" */
@@ -62,8 +71,13 @@ struct strategy {
     const char *reference; /* the paper or system it comes from */
     /* Does it fit?  When not, *why gets a sentence in the arena. */
     bool (*fits)(const struct problem *p, const struct device *d, struct arena *a, const char **why);
-    /* Appends its cases to the plan. */
-    void (*plan)(struct ptxgen_session *s, struct plan *plan, const struct strategy *row, const struct plan_options *o);
+    /* Appends its cases to the plan: name, guard, tunables. */
+    void (*plan)(struct planner *pl, const struct strategy *row);
+    /* Fills kernels, buffers and steps of a case from its tunables; the same for chosen, pinned and read-back plans.
+     * Returns false after a diagnostic when the tunables contradict each other. */
+    bool (*build)(struct planner *pl, struct plan_case *c);
+    /* The tunables it uses, as bits 1 << TN_x. */
+    unsigned tunables;
 };
 int strategy_count(void);
 const struct strategy *strategy_row(int i);

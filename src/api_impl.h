@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_impl.h - what the files of the public API share: the handles, and the way out for exhausted memory. */
+#ifndef PTXGEN_API_IMPL_H
+#define PTXGEN_API_IMPL_H
+
+#include "base/program.h"
+#include "base/session.h"
+#include "ptxgen/ptxgen.h"
+
+/* Problems and plans are handles onto the structures of the stages; both live in the session's arena. */
+struct ptxgen_problem {
+    const struct problem *problem;
+    ptxgen_array_info *input, *output;
+};
+struct ptxgen_plan {
+    const struct plan *plan;
+};
+struct ptxgen_program {
+    struct program *program;
+};
+struct ptxgen_host {
+    struct host_code *code;
+    struct simt_control *control;
+};
+
+/* Run the statement with a way out for exhausted memory; gives the status to return. */
+#define WITH_MEMORY(s, statement)                          \
+    do {                                                   \
+        jmp_buf oom_;                                      \
+        jmp_buf *outer_ = (s)->arena.oom;                  \
+        if (setjmp(oom_)) {                                \
+            (s)->arena.oom = outer_;                       \
+            return PTXGEN_NO_MEMORY;                       \
+        }                                                  \
+        (s)->arena.oom = &oom_;                            \
+        statement;                                         \
+        (s)->arena.oom = outer_;                           \
+    } while (0)
+
+/* From public options. */
+struct llvmgen_options;
+struct llvmgen_options api_compile_options(const ptxgen_compile_options *o);
+/* Why code generation failed, from the last message. */
+ptxgen_status api_codegen_failure(const ptxgen_session *s);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives.c - one state per thread to one state per warp or block.
+ *
+ *     warp    tree over the lanes by shuffle-down: lane i takes in lane i + d for d = 1, 2, 4, …
+ *     block   lane 0 of each warp parks its total in shared memory, warp 0 reduces the parked totals
+ *
+ * Operands keep their order, so the operator need not commute.  The tree depends on the number of lanes and warps alone, so the
+ * result is the same on every run.  Where lanes may be empty and the state has no padding element, a lane combines only with
+ * filled ones: a user's operator never sees anything but contributions of elements.
+ */
+#include "gen.h"
+
+static kb_tup combine_if(struct gen *g, kb_val both, kb_tup left, kb_tup right)
+{
+    kb *k = g->k;
+    kb_tvar x = kb_var_new(k, left, "x");
+    kb_if (k, both) {
+        kb_set(k, x, state_combine(g, left, right));
+    }
+    return kb_get(k, x);
+}
+
+kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f)
+{
+    kb *k = g->k;
+    for (int d = 1; d < lanes; d *= 2) {
+        const kb_tup other = kb_shfl_down(k, x, d);
+        x = f.all ? state_combine(g, x, other) : combine_if(g, kb_lt(k, kb_add(k, kb_lane(k), d), f.count), x, other);
+    }
+    return x;
+}
+
+static int power_of_two_above(int n)
+{
+    int p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    if (warps == 1)
+        return x;
+    LET(lane, kb_lane(k));
+    LET(warp, kb_warp(k));
+    kb_if (k, kb_eq(k, lane, 0)) {
+        kb_store(k, park, warp, x);
+    }
+    kb_barrier(k);
+
+    kb_tvar total = kb_var_new(k, x, "total");
+    kb_if (k, kb_eq(k, warp, 0)) {
+        kb_tvar y = kb_var_new(k, g->padded ? state_pad_value(g) : x, "parked");
+        kb_if (k, kb_lt(k, lane, filled.all ? kb_imm(k, TY_I32, warps) : filled.count)) {
+            kb_set(k, y, kb_load(k, park, lane));
+        }
+        const struct filled lanes = filled.all && !g->padded ? filled_first(kb_imm(k, TY_I32, warps)) : filled;
+        kb_set(k, total, warp_reduce(g, kb_get(k, y), power_of_two_above(warps), g->padded ? filled_all() : lanes));
+    }
+    return kb_get(k, total);
+}
+
+kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
+{
+    kb *k = g->k;
+    if (threads.all)
+        return warps_combine(g, warp_reduce(g, x, KB_WARP, threads), threads, park);
+    LET(in_warp, kb_sub(k, threads.count, kb_mul(k, kb_warp(k), KB_WARP)));
+    LET(warps, kb_shr(k, kb_add(k, threads.count, KB_WARP - 1), 5));
+    x = warp_reduce(g, x, KB_WARP, filled_first(in_warp));
+    return warps_combine(g, x, filled_first(warps), park);
+}

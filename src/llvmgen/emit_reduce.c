@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_reduce.c - whole-array reductions: one block, one cluster, or a grid whose last block finishes.
+ *
+ *     total of the block (tiles or windows, then block tree)
+ *     block      thread 0 writes the results
+ *     cluster    each block writes its total into a slot of block 0's shared memory; block 0 reduces the slots
+ *     grid       each block writes its total to memory and draws a ticket; who draws the last one reduces the partials
+ *
+ * The ticket counter wraps to zero by itself (atomic increment modulo the grid), so no launch has to clear it.  Ordering: a block's
+ * partial is released before its ticket, and acquired after the last ticket; the ticket itself is relaxed.
+ */
+#include "gen.h"
+
+kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
+{
+    struct filled f;
+    kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    if (state_commutative(g->p)) {
+        const kb_tup x = tiles_reduce(g, block, blocks, &f);
+        return block_reduce(g, x, f, park);
+    }
+    const kb_tup x = windows_reduce(g, block, blocks, &f);
+    return warps_combine(g, x, f, park);
+}
+
+static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
+
+static void wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+void emit_reduce_block(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    const kb_tup total = block_total(g, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1));
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        state_finish(g, total, empty(g));
+    }
+}
+
+/* Every block's total, in thread 0 of block 0.  Blocks that hold one are the first of the cluster. */
+static kb_tup cluster_reduce(struct gen *g, kb_tup total, int cluster, struct filled blocks)
+{
+    kb *k = g->k;
+    kb_arr slots = state_shared(g, KB_WARP, "block_totals");
+    LET(rank, kb_cluster_rank(k));
+    kb_cluster_wait(k); /* every block of the cluster has started, so its shared memory is there */
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        for (int f = 0; f < g->nfields; f++)
+            kb_store(k, kb_cluster_map(k, slots.e[f], kb_imm(k, TY_I32, 0)), rank, total.e[f]);
+    }
+    kb_cluster_arrive(k);
+    kb_cluster_wait(k); /* all totals have been written */
+    LET(lane, kb_lane(k));
+    kb_tvar x = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "slot");
+    kb_if (k, kb_lt(k, lane, blocks.all ? kb_imm(k, TY_I32, cluster) : blocks.count)) {
+        kb_set(k, x, kb_load(k, slots, lane));
+    }
+    return warp_reduce(g, kb_get(k, x), cluster, blocks);
+}
+
+void emit_reduce_cluster(struct gen *g)
+{
+    kb *k = g->k;
+    const int cluster = gen_tunable(g, TN_CLUSTER);
+    kb_cluster_arrive(k); /* waited for in cluster_reduce() */
+    wait_for_predecessor(g);
+    LET(rank, kb_cluster_rank(k));
+    const kb_tup total = block_total(g, rank, kb_imm(k, TY_I32, cluster));
+    struct filled blocks = filled_all();
+    if (!g->padded) {
+        const kb_val vectors = gen_value(g, "vectors");
+        LET(tiles, kb_div(k, kb_add(k, vectors, kb_threads(k) * gen_tunable(g, TN_ITEMS) - 1), kb_threads(k) * gen_tunable(g, TN_ITEMS)));
+        blocks = filled_first(kb_cast(k, kb_max(k, kb_min(k, tiles, cluster), 1), TY_I32));
+    }
+    kb_section(k, "cluster");
+    const kb_tup all = cluster_reduce(g, total, cluster, blocks);
+    kb_if (k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_tid(k), 0))) {
+        state_finish(g, all, empty(g));
+    }
+}
+
+/* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
+static kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
+{
+    kb *k = g->k;
+    const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
+    const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, gen_partials(g), block, total);
+        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
+        LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
+        const enum kb_rmw draw = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
+        LET(ticket, kb_atomic(k, draw, counter, zero, draw == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* whoever drew the last ticket sees all partials */
+        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, ticket, last), TY_U32));
+    }
+    kb_barrier(k);
+    /* One word read by all threads behind a barrier. */
+    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+}
+
+/* The partials of all blocks, in order: every thread takes consecutive ones. */
+static kb_tup reduce_partials(struct gen *g, kb_val blocks)
+{
+    kb *k = g->k;
+    const int threads = kb_threads(k);
+    const kb_arr partial = gen_partials(g);
+    LET(each, kb_div(k, kb_add(k, blocks, threads - 1), threads));
+    LET(from, kb_mul(k, kb_tid(k), each));
+    LET(to, kb_min(k, kb_add(k, from, each), blocks));
+    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
+    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
+    kb_for (k, b, from, to, 1) {
+        state_accumulate(g, acc, have, kb_load(k, partial, b));
+    }
+    LET(threads_filled, kb_div(k, kb_add(k, blocks, kb_sub(k, each, 1)), each));
+    const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
+    return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
+}
+
+void emit_reduce_last_block(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    LET(block, kb_block(k));
+    LET(blocks, kb_blocks(k));
+    const kb_tup total = block_total(g, block, blocks);
+    kb_section(k, "finish");
+    kb_if (k, kb_eq(k, blocks, 1)) {
+        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            state_finish(g, total, empty(g));
+        }
+    } kb_else {
+        kb_if (k, is_last_block(g, total, block, blocks)) {
+            const kb_tup all = reduce_partials(g, blocks);
+            kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+                state_finish(g, all, empty(g));
+            }
+        }
+    }
+}

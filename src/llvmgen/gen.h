@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen.h - what emitters share: the kernel's arguments, points and their values, and the state of all reductions.
+ *
+ * A *point* is one element of the iteration space.  The state is the product of the states of all reductions of the
+ * problem, flattened into one tuple, so that strategies see one operator whatever the spec says.
+ */
+#ifndef PTXGEN_GEN_H
+#define PTXGEN_GEN_H
+
+#include "expr_emit.h"
+#include "kb.h"
+#include "lower/access.h"
+
+enum { GEN_VECTOR_MAX = 16 };
+
+/* The kernel that is being emitted. */
+struct gen {
+    kb *k;
+    const struct plan_case *c;
+    const struct problem *p;
+    const struct prog_kernel *kernel;
+    kb_ptr pointer[PROG_ARG_MAX]; /* per argument, where it is a pointer */
+    kb_val value[PROG_ARG_MAX];   /* per argument, where it is a scalar */
+    int nfields;                  /* of the state */
+    enum ty field[KB_TUP_MAX];
+    bool padded;                  /* the state has a padding element, so partly filled tiles need no branches */
+};
+
+/* Begin and end a kernel of the case: declares its parameters. */
+void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c, const struct prog_kernel *kernel);
+bool gen_end(struct gen *g);
+kb_ptr gen_input(const struct gen *g, int i);
+kb_ptr gen_output(const struct gen *g, int i);
+kb_val gen_param(const struct gen *g, int i);
+kb_val gen_size(const struct gen *g, int i);
+kb_val gen_value(const struct gen *g, const char *name);   /* ARG_VALUE by name, not a size */
+kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type);
+kb_arr gen_partials(const struct gen *g);                  /* buffers partial0 …, one per field of the state */
+int    gen_tunable(const struct gen *g, enum tunable_id t);
+
+/* ---- points (gen_point.c) ---------------------------------------------------------------------------------------------- */
+/* The fields of all direct inputs at one point, side by side; see direct_slot(). */
+struct direct { kb_val v[64]; };
+
+struct point {
+    struct emit_env env; /* leaves are resolved here */
+    struct gen *g;
+    kb_val base;         /* i64 number of a point, … */
+    kb_val offset;       /* … and the i32 distance of this one, so that addresses fold */
+    int64_t plus;        /* … and a distance known when generating */
+    kb_val index[SPACE_MAX]; /* along each axis; made when asked for */
+    const struct direct *direct; /* preloaded values, or NULL: load where used */
+    const kb_tup *state;     /* r in values of outputs, or NULL */
+};
+void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
+kb_val point_linear(struct point *pt); /* i64 */
+/* What the point contributes to every reduction. */
+kb_tup point_map(struct point *pt);
+/* Write the values of the per-element outputs of `n` consecutive points; vectors when `aligned`. */
+void points_store(struct point *pt, int n, bool aligned);
+
+/* Write once-per-segment output `output` (whole array: element 0) from the values of the environment. */
+void point_store_segment(struct point *pt, int output);
+
+/* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
+void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);
+/* Values of points without elements: init, identity, epilogue. */
+void env_init(struct point *pt, struct gen *g, const kb_tup *state);
+
+/* ---- the state (gen_state.c) --------------------------------------------------------------------------------------------- */
+kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
+kb_tup state_pad_value(struct gen *g);                      /* only when g->padded */
+kb_tup state_zero(struct gen *g);                           /* placeholder that no operator sees */
+/* acc := have ? acc * x : x, and have := true; block-divergent. */
+void   state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x);
+/* The state in shared memory, `count` of them. */
+kb_arr state_shared(struct gen *g, int count, const char *name);
+/* One thread: apply init, treat the empty case, evaluate and write the once-per-segment outputs. empty: bool, no element. */
+void   state_finish(struct gen *g, kb_tup total, kb_val empty);
+
+/* ---- collectives (collectives.c) ------------------------------------------------------------------------------------------ */
+/* How many of the leading lanes, threads or warps hold a state; with padding all do. */
+struct filled {
+    bool all;
+    kb_val count; /* i32, when not all */
+};
+static inline struct filled filled_all(void) { return (struct filled){ .all = true }; }
+static inline struct filled filled_first(kb_val count) { return (struct filled){ .count = count }; }
+/* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  Every lane of the warp arrives. */
+kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
+/* The total of the warps, in thread 0; x is each warp's total in its lane 0. `park`: state_shared of 32.  The whole block arrives. */
+kb_tup warps_combine(struct gen *g, kb_tup x, struct filled warps, kb_arr park);
+/* The total of the filled threads, in thread 0, in order of the threads. The whole block arrives. */
+kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+
+/* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */
+/* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
+kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
+/* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */
+kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps);
+/* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */
+kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
+
+#define STRATEGY(id, kind, name, reference, tunables) void emit_##id(struct gen *g);
+#include "lower/strategies.def"
+#undef STRATEGY
+
+#endif

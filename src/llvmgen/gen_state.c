@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen_state.c - the product of the states of all reductions, as one operator on one tuple. */
+#include "gen.h"
+
+/* Environment for operators: params, sizes and inputs that do not vary. */
+static void op_env(struct point *pt, struct gen *g) { env_init(pt, g, NULL); }
+
+static kb_tup slice(kb_tup x, int first, int n)
+{
+    kb_tup s = { .n = n };
+    for (int i = 0; i < n; i++)
+        s.e[i] = x.e[first + i];
+    return s;
+}
+
+static void append(kb_tup *x, kb_tup part)
+{
+    for (int i = 0; i < part.n; i++)
+        x->e[x->n++] = part.e[i];
+}
+
+kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
+{
+    struct point pt;
+    op_env(&pt, g);
+    kb_tup x = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++) {
+        const struct op *op = g->p->reduction[r].op;
+        append(&x, emit_combine(g->k, op, &pt.env, slice(left, x.n, op->nfields), slice(right, x.n, op->nfields)));
+    }
+    return x;
+}
+
+kb_tup state_pad_value(struct gen *g)
+{
+    struct point pt;
+    op_env(&pt, g);
+    kb_tup x = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++) {
+        const struct op *op = g->p->reduction[r].op;
+        append(&x, emit_pad(g->k, op, &pt.env));
+    }
+    return x;
+}
+
+kb_tup state_zero(struct gen *g)
+{
+    kb_tup x = { .n = g->nfields };
+    for (int f = 0; f < g->nfields; f++)
+        x.e[f] = kb_imm(g->k, g->field[f], 0);
+    return x;
+}
+
+void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x)
+{
+    kb *k = g->k;
+    kb_if (k, kb_get(k, have)) {
+        kb_set(k, acc, state_combine(g, kb_get(k, acc), x));
+    } kb_else {
+        kb_set(k, acc, x);
+    }
+    kb_set(k, have, kb_imm(k, TY_BOOL, 1));
+}
+
+kb_arr state_shared(struct gen *g, int count, const char *name) { return kb_shared(g->k, g->nfields, g->field, count, name); }
+
+/* init combined on the left; without elements, init or the identity alone (checked before the launch where neither is). */
+static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb_val empty)
+{
+    kb *k = g->k;
+    const struct reduction *red = &g->p->reduction[r];
+    const int n = red->op->nfields;
+    if (!red->init[0] && !red->op->identity[0])
+        return total;
+    if (!red->init[0])
+        return kb_select(k, empty, emit_identity(k, red->op, &pt->env), total);
+    const kb_tup init = emit_exprs(k, &pt->env, n, red->init);
+    kb_tvar result = kb_var_new(k, init, "result");
+    kb_if (k, kb_not(k, empty)) {
+        kb_set(k, result, emit_combine(k, red->op, &pt->env, init, total));
+    }
+    return kb_get(k, result);
+}
+
+void state_finish(struct gen *g, kb_tup total, kb_val empty)
+{
+    struct point pt;
+    op_env(&pt, g);
+    kb_tup state = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++)
+        append(&state, with_init(g, &pt, r, slice(total, state.n, g->p->reduction[r].op->nfields), empty));
+    env_init(&pt, g, &state);
+    for (int o = 0; o < g->p->noutputs; o++)
+        if (g->p->output[o].role == OUT_SEGMENT)
+            point_store_segment(&pt, o);
+}

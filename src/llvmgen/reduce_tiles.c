@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_tiles.c - the share of one thread in a commutative reduction.
+ *
+ *     elements:   | head |  vector  vector  vector  …  vector | tail |
+ *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t
+ *
+ *     for tile = block; tile < full tiles; tile += blocks:    load all, then combine as a tree, then into acc
+ *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
+ *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
+ *
+ * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles are
+ * clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
+ * padding element, or, when the state has none, never combined.
+ */
+#include "gen.h"
+
+struct share {
+    struct gen *g;
+    int threads, items, vector;
+    bool aligned;
+    kb_val block, blocks, tid;
+    kb_val head, vectors, count; /* arguments: i32, i64, i64 */
+    kb_val offset;               /* of this thread's vector in a tile, in elements */
+    kb_tvar acc;
+    kb_var have;                 /* only without padding */
+};
+
+/* The balanced tree over the contributions of elements [lo, hi) of one thread. */
+static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
+{
+    if (hi - lo == 1)
+        return point_map(&pt[lo]);
+    const int mid = lo + (hi - lo) / 2;
+    const kb_tup left = tree(g, pt, lo, mid);
+    return state_combine(g, left, tree(g, pt, mid, hi));
+}
+
+/* One vector of points beginning at base[offset + plus], its direct inputs in d. */
+static void vector_points(struct share *s, struct point *pt, const struct direct *d, kb_val base, kb_val offset, int64_t plus)
+{
+    for (int j = 0; j < s->vector; j++) {
+        point_init(&pt[j], s->g, base, offset, plus + j);
+        pt[j].direct = &d[j];
+    }
+}
+
+static void take(struct share *s, kb_tup x)
+{
+    kb *k = s->g->k;
+    if (s->g->padded)
+        kb_set(k, s->acc, state_combine(s->g, kb_get(k, s->acc), x));
+    else
+        state_accumulate(s->g, s->acc, s->have, x);
+}
+
+static void full_tile(struct share *s, kb_val base)
+{
+    struct gen *g = s->g;
+    const int row = s->threads * s->vector;
+    struct direct d[64];
+    struct point pt[64];
+    for (int u = 0; u < s->items; u++)
+        direct_load(g, base, s->offset, (int64_t)u * row, s->vector, s->aligned, &d[u * s->vector]);
+    for (int u = 0; u < s->items; u++) {
+        vector_points(s, &pt[u * s->vector], &d[u * s->vector], base, s->offset, (int64_t)u * row);
+        points_store(&pt[u * s->vector], s->vector, s->aligned);
+    }
+    take(s, tree(g, pt, 0, s->items * s->vector));
+}
+
+/* The contribution of a vector or element that is there only if `valid`. */
+static void take_if(struct share *s, kb_val valid, struct point *pt, int n, bool aligned)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    if (g->padded && !access_writes_elements(g->p)) {
+        take(s, kb_select(k, valid, tree(g, pt, 0, n), state_pad_value(g)));
+        return;
+    }
+    kb_if (k, valid) {
+        points_store(pt, n, aligned);
+        take(s, tree(g, pt, 0, n));
+    }
+}
+
+/* The last tile: `rest` of its vectors are there, at least one. */
+static void partial_tile(struct share *s, kb_val base, kb_val rest)
+{
+    kb *k = s->g->k;
+    struct direct d[64];
+    kb_val at[64];
+    for (int u = 0; u < s->items; u++) {
+        const kb_val place = kb_add(k, s->tid, u * s->threads);
+        at[u] = kb_mul(k, kb_min(k, place, kb_sub(k, rest, 1)), s->vector);
+        direct_load(s->g, base, at[u], 0, s->vector, s->aligned, &d[u * s->vector]);
+    }
+    for (int u = 0; u < s->items; u++) {
+        struct point pt[GEN_VECTOR_MAX];
+        vector_points(s, pt, &d[u * s->vector], base, at[u], 0);
+        take_if(s, kb_lt(k, kb_add(k, s->tid, u * s->threads), rest), pt, s->vector, s->aligned);
+    }
+}
+
+/* Element tid of the `extra` ones before the first and behind the last vector. */
+static void ends(struct share *s, kb_val extra)
+{
+    kb *k = s->g->k;
+    LET(before, kb_cast(k, kb_min(k, s->tid, kb_sub(k, extra, 1)), TY_I64));
+    LET(behind, kb_add(k, kb_sub(k, s->count, kb_cast(k, extra, TY_I64)), before));
+    LET(element, kb_select(k, kb_lt(k, s->tid, s->head), before, behind));
+    struct direct d;
+    struct point pt;
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    direct_load(s->g, element, zero, 0, 1, false, &d);
+    point_init(&pt, s->g, element, zero, 0);
+    pt.direct = &d;
+    take_if(s, kb_lt(k, s->tid, extra), &pt, 1, false);
+}
+
+static void share_init(struct share *s, struct gen *g, kb_val block, kb_val blocks)
+{
+    kb *k = g->k;
+    *s = (struct share){ .g = g, .threads = kb_threads(k), .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR),
+                         .aligned = g->c->aligned, .block = block, .blocks = blocks, .tid = kb_tid(k) };
+    s->head = gen_value(g, "head");
+    s->vectors = gen_value(g, "vectors");
+    s->count = gen_value(g, "count");
+    s->offset = kb_mul(k, s->tid, s->vector);
+    s->acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
+    s->have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
+}
+
+kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads)
+{
+    kb *k = g->k;
+    struct share s;
+    share_init(&s, g, block, blocks);
+    const int64_t tile = (int64_t)s.threads * s.items;
+    kb_section(k, "tiles");
+    LET(full, kb_div(k, s.vectors, tile));
+    LET(first, kb_cast(k, s.head, TY_I64));
+    kb_for (k, t, kb_cast(k, block, TY_I64), full, kb_cast(k, blocks, TY_I64)) {
+        full_tile(&s, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
+    }
+    kb_section(k, "rest");
+    LET(whole, kb_mul(k, full, tile));
+    LET(rest, kb_cast(k, kb_sub(k, s.vectors, whole), TY_I32));
+    LET(turn, kb_cast(k, kb_min(k, full, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
+    kb_if (k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
+        partial_tile(&s, kb_add(k, first, kb_mul(k, whole, s.vector)), rest);
+    }
+    kb_section(k, "ends");
+    LET(body, kb_mul(k, s.vectors, s.vector));
+    LET(extra, kb_cast(k, kb_sub(k, s.count, body), TY_I32));
+    kb_if (k, kb_and(k, kb_eq(k, block, 0), kb_gt(k, extra, 0))) {
+        ends(&s, extra);
+    }
+    *threads = filled_all();
+    if (!g->padded) {
+        const kb_val none = kb_imm(k, TY_I32, 0), all = kb_imm(k, TY_I32, s.threads);
+        LET(by_rest, kb_select(k, kb_eq(k, block, turn), kb_min(k, rest, all), none));
+        LET(by_ends, kb_select(k, kb_eq(k, block, 0), extra, none));
+        LET(some, kb_max(k, by_rest, by_ends));
+        *threads = filled_first(kb_select(k, kb_lt(k, kb_cast(k, block, TY_I64), full), all, some));
+    }
+    return kb_get(k, s.acc);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.c - see access.h. */
+#include "access.h"
+
+static bool follows_space(const struct problem *p, int rank, const int *axis)
+{
+    if (rank != p->rank)
+        return false;
+    for (int d = 0; d < rank; d++)
+        if (axis[d] != d)
+            return false;
+    return true;
+}
+
+bool access_input_direct(const struct problem *p, int input)
+{
+    const struct input *in = &p->input[input];
+    return in->role == ROLE_ELEMENT && follows_space(p, in->array.rank, in->axis);
+}
+
+bool access_output_direct(const struct problem *p, int output)
+{
+    const struct output *out = &p->output[output];
+    return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis);
+}
+
+bool access_writes_elements(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT)
+            return true;
+    return false;
+}
+
+/* Calls f for every direct array with its pointer number (inputs first). */
+static void each_direct(const struct problem *p, void (*f)(const struct prog_array *a, int pointer, void *user), void *user)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i))
+            f(&p->input[i].array, i, user);
+    for (int o = 0; o < p->noutputs; o++)
+        if (access_output_direct(p, o))
+            f(&p->output[o].array, p->ninputs + o, user);
+}
+
+static void widest(const struct prog_array *a, int pointer, void *user)
+{
+    (void)pointer;
+    int *stride = user;
+    if (a->stride > *stride)
+        *stride = a->stride;
+}
+
+int access_vector_width(const struct problem *p)
+{
+    int stride = 0;
+    each_direct(p, widest, &stride);
+    if (stride == 0)
+        return 1;
+    int v = 16;
+    while (v > 1 && v * stride > 16)
+        v /= 2;
+    return v;
+}
+
+struct formula access_count(const struct problem *p)
+{
+    struct formula n = f_const(1);
+    for (int d = 0; d < p->rank; d++) {
+        const struct prog_dim *e = &p->space[d].extent;
+        struct formula extent = e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
+        n = d == 0 ? extent : f_mul(n, extent);
+    }
+    return n;
+}
+
+/* A stride that is no power of two shares no common boundary with the others: only aligned pointers will do. */
+static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
+
+struct alignment {
+    int vector;
+    int first; /* pointer that sets the head; -1: none yet */
+    int first_bytes, first_stride;
+    bool always_zero;
+    bool any;
+    struct formula guard;
+};
+
+static struct formula misplaced(int pointer, int vector_bytes, int stride)
+{
+    const int bytes = vector_bytes < 16 ? vector_bytes : 16;
+    return f_div(f_mod(f_misalign(pointer), f_const(bytes)), f_const(stride));
+}
+
+static void require(struct alignment *al, struct formula condition)
+{
+    al->guard = al->any ? f_and(al->guard, condition) : condition;
+    al->any = true;
+}
+
+static void align_with(const struct prog_array *a, int pointer, void *user)
+{
+    struct alignment *al = user;
+    const int bytes = al->vector * a->stride;
+    if (al->always_zero || !power_of_two(a->stride)) {
+        require(al, f_eq(f_mod(f_misalign(pointer), f_const(bytes < 16 && power_of_two(bytes) ? bytes : 16)), f_const(0)));
+        if (al->first < 0) {
+            al->first = pointer;
+            al->first_bytes = bytes;
+            al->first_stride = a->stride;
+        }
+        return;
+    }
+    if (al->first >= 0) {
+        require(al, f_eq(misplaced(pointer, bytes, a->stride), misplaced(al->first, al->first_bytes, al->first_stride)));
+        return;
+    }
+    al->first = pointer;
+    al->first_bytes = bytes;
+    al->first_stride = a->stride;
+}
+
+static void odd_stride(const struct prog_array *a, int pointer, void *user)
+{
+    (void)pointer;
+    if (!power_of_two(a->stride))
+        *(bool *)user = true;
+}
+
+bool access_aligned_guard(const struct problem *p, int vector, bool always_zero, struct formula *guard)
+{
+    struct alignment al = { .vector = vector, .first = -1, .always_zero = always_zero };
+    if (vector <= 1)
+        return false;
+    each_direct(p, odd_stride, &al.always_zero);
+    each_direct(p, align_with, &al);
+    if (al.any)
+        *guard = al.guard;
+    return al.any;
+}
+
+struct formula access_head(const struct problem *p, int vector)
+{
+    struct alignment al = { .vector = vector, .first = -1 };
+    if (vector <= 1)
+        return f_const(0);
+    each_direct(p, odd_stride, &al.always_zero);
+    each_direct(p, align_with, &al);
+    if (al.first < 0 || al.always_zero)
+        return f_const(0);
+    /* (vector - misplaced) mod vector, and never more than there are elements. */
+    struct formula head = f_mod(f_sub(f_const(vector), misplaced(al.first, al.first_bytes, al.first_stride)), f_const(vector));
+    return f_min(head, access_count(p));
+}
+
+void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, int64_t *written)
+{
+    *read = *written = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const int64_t n = prog_array_elements(&p->input[i].array, size);
+        *read += n > 0 ? n * p->input[i].array.stride : 0;
+    }
+    for (int o = 0; o < p->noutputs; o++) {
+        const int64_t n = prog_array_elements(&p->output[o].array, size);
+        *written += n > 0 ? n * p->output[o].array.stride : 0;
+    }
+}
+
+int state_fields(const struct problem *p, enum ty *types)
+{
+    int n = 0;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++, n++)
+            if (types)
+                types[n] = p->reduction[r].op->field[f];
+    return n;
+}
+
+static bool every(const struct problem *p, bool (*holds)(const struct op *op))
+{
+    for (int r = 0; r < p->nreductions; r++)
+        if (!holds(p->reduction[r].op))
+            return false;
+    return true;
+}
+
+static bool op_commutes(const struct op *op) { return op->commutative; }
+static bool op_exact(const struct op *op) { return op->exact; }
+static bool op_identity(const struct op *op) { return op->identity[0] != NULL; }
+static bool op_pad(const struct op *op) { return op->pad[0] != NULL || (op->builtin && op->identity[0] != NULL); }
+
+bool state_commutative(const struct problem *p) { return every(p, op_commutes); }
+bool state_exact(const struct problem *p) { return every(p, op_exact); }
+bool state_identity(const struct problem *p) { return every(p, op_identity); }
+bool state_pad(const struct problem *p) { return every(p, op_pad); }
+enum determinism state_determinism(const struct problem *p) { return state_exact(p) ? DET_ANY : p->determinism; }

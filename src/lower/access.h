@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.h - how the arrays of a problem are reached from the iteration space.
+ *
+ * A *direct* array has every axis of the space, in order: its element number is the linear index of the point, so a run
+ * of points is a run of memory and can be moved with vector accesses.  Every other array is *general*: its
+ * address is computed from the indices of the point.
+ */
+#ifndef PTXGEN_ACCESS_H
+#define PTXGEN_ACCESS_H
+
+#include "frontend/problem.h"
+#include "plan.h"
+
+bool access_input_direct(const struct problem *p, int input);
+bool access_output_direct(const struct problem *p, int output); /* OUT_ELEMENT and in the order of the space */
+bool access_writes_elements(const struct problem *p);           /* has an OUT_ELEMENT output */
+
+/* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct arrays. */
+int access_vector_width(const struct problem *p);
+
+/* Number of points: the product of the extents. */
+struct formula access_count(const struct problem *p);
+
+/* Elements before the first vector boundary that all direct arrays share, and the condition that they share one. `always_zero`:
+ * only head 0 will do (a fixed combination tree).  Returns false when no guard is needed. */
+struct formula access_head(const struct problem *p, int vector);
+bool access_aligned_guard(const struct problem *p, int vector, bool always_zero, struct formula *guard);
+
+/* Bytes that one evaluation reads and writes, for the roofline. */
+void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, int64_t *written);
+
+/* The whole product of states as one operator: facts about all reductions together. */
+int  state_fields(const struct problem *p, enum ty *types /* or NULL */);
+bool state_commutative(const struct problem *p);
+bool state_exact(const struct problem *p);
+bool state_identity(const struct problem *p); /* every operator has one */
+bool state_pad(const struct problem *p);      /* every operator has a padding element */
+enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
+
+#endif

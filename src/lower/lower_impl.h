@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_impl.h - what planning functions share inside lower/. */
+#ifndef PTXGEN_LOWER_IMPL_H
+#define PTXGEN_LOWER_IMPL_H
+
+#include "access.h"
+
+enum { PLAN_CASES_MAX = 16, PLAN_CHECKS_MAX = 16 };
+
+/* An empty plan with room for the above. */
+struct plan *plan_new(struct ptxgen_session *s, const struct problem *p);
+/* What formulas of a case (NULL: of guards and checks) refer to. */
+struct formula_names plan_names(struct arena *a, const struct plan *plan, const struct prog_case *c);
+
+/* A new case at the end of the plan, tunables from tuning.def and then the user's settings. */
+struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard);
+/* The strategy that the user asks for (--set over options over the spec), or NULL. */
+const char *plan_pinned_name(const struct planner *pl, struct span *at);
+/* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */
+bool plan_settings_check(struct planner *pl, const struct strategy *row);
+
+struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
+void plan_arg(struct prog_kernel *k, struct prog_arg arg);
+/* All inputs, outputs, params and sizes, in this order: every kernel begins with them. */
+void plan_problem_args(struct planner *pl, struct prog_kernel *k);
+void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value);
+int  plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region, struct formula bytes);
+struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
+void plan_check(struct planner *pl, struct formula condition, const char *message);
+
+/* What is known about the number of points before the launch: assume and given sizes. */
+void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
+
+struct tuning {
+    const char *strategy, *variant; /* variant: "", "ordered", … */
+    int sm;                         /* lowest architecture the row is for */
+    int value[TN_COUNT];
+    const char *evidence;
+};
+const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm);
+
+#define STRATEGY(id, kind, name, reference, tunables)                                                        \
+    bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);      \
+    void id##_plan(struct planner *pl, const struct strategy *row);                                          \
+    bool id##_build(struct planner *pl, struct plan_case *c);
+#include "strategies.def"
+#undef STRATEGY
+
+#endif

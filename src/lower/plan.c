@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - pieces that every strategy's planning is made of: cases, kernels, arguments, buffers, steps, tunables. */
+#include "lower_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const tunable_names[] = {
+#define X(id, name, lo, hi, what) [TN_##id] = name,
+    TUNABLES(X)
+#undef X
+};
+static const struct {
+    int lo, hi;
+} tunable_range[] = {
+#define X(id, name, lo, hi, what) [TN_##id] = { lo, hi },
+    TUNABLES(X)
+#undef X
+};
+
+const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
+
+static const struct tuning tuning_rows[] = {
+#define TUNE(strategy, variant, sm, threads, items, blocks, cluster, grid, evidence)                                   \
+    { strategy, variant, sm,                                                                                           \
+      { [TN_THREADS] = threads, [TN_ITEMS] = items, [TN_BLOCKS_PER_SM] = blocks, [TN_CLUSTER] = cluster,               \
+        [TN_MAX_GRID] = grid },                                                                                        \
+      evidence },
+#include "tuning.def"
+#undef TUNE
+};
+
+const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm)
+{
+    const struct tuning *best = NULL;
+    for (size_t i = 0; i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
+        const struct tuning *t = &tuning_rows[i];
+        if (!strcmp(t->strategy, strategy) && !strcmp(t->variant, variant) && t->sm <= sm && (!best || t->sm > best->sm))
+            best = t;
+    }
+    return best;
+}
+
+static int tunable_by_name(const char *name)
+{
+    for (int t = 0; t < TN_COUNT; t++)
+        if (!strcmp(name, tunable_names[t]))
+            return t;
+    return -1;
+}
+
+/* One setting of the user; at: where it is written, if in the spec. */
+static bool setting_check(struct planner *pl, const struct strategy *row, const struct tunable *set)
+{
+    struct diags *d = &pl->s->diags;
+    const int t = tunable_by_name(set->name);
+    if (t < 0 || !(row->tunables & 1u << t)) {
+        struct diag *m = diag_error(d, D_BAD_TUNABLE, set->at, "%s has no tunable '%s'", row->name, set->name);
+        const char *usable[TN_COUNT];
+        int n = 0;
+        for (int i = 0; i < TN_COUNT; i++)
+            if (row->tunables & 1u << i)
+                usable[n++] = tunable_names[i];
+        diag_suggest(d, m, set->name, usable, n);
+        return false;
+    }
+    char *end;
+    const long v = strtol(set->value, &end, 10);
+    if (*end || end == set->value || v < tunable_range[t].lo || v > tunable_range[t].hi) {
+        diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value, tunable_range[t].lo,
+                   tunable_range[t].hi);
+        return false;
+    }
+    return true;
+}
+
+static bool is_strategy(const struct tunable *set) { return !strcmp(set->name, "strategy"); }
+
+bool plan_settings_check(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    bool ok = true;
+    for (int i = 0; i < p->ntunables; i++)
+        ok &= setting_check(pl, row, &p->tunable[i]);
+    for (int i = 0; pl->options && i < pl->options->nset; i++)
+        if (!is_strategy(&pl->options->set[i]))
+            ok &= setting_check(pl, row, &pl->options->set[i]);
+    return ok;
+}
+
+static void apply(struct plan_case *c, const struct tunable *set, const char *from)
+{
+    const int t = tunable_by_name(set->name);
+    if (t < 0 || !(c->strategy->tunables & 1u << t))
+        return;
+    c->tunable[t] = atoi(set->value);
+    c->overridden[t] = true;
+    c->tunable_from[t] = from;
+}
+
+struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
+{
+    struct plan *plan = pl->plan;
+    const struct problem *p = plan->problem;
+    struct plan_case *c = &plan->kase[plan->ncases++];
+    c->strategy = row;
+    c->code.name = name;
+    c->code.strategy = row->name;
+    c->code.guard = guard;
+    const struct tuning *t = tuning_lookup(row->name, state_commutative(p) ? "" : "ordered", plan->device.sm);
+    for (int i = 0; t && i < TN_COUNT; i++) {
+        c->tunable[i] = t->value[i];
+        c->tunable_from[i] = t->evidence;
+    }
+    c->tunable[TN_VECTOR] = access_vector_width(p);
+    c->tunable_from[TN_VECTOR] = "16 bytes of the widest array";
+    for (int i = 0; i < p->ntunables; i++)
+        apply(c, &p->tunable[i], "spec");
+    for (int i = 0; pl->options && i < pl->options->nset; i++)
+        apply(c, &pl->options->set[i], "--set");
+    return c;
+}
+
+struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+{
+    struct arena *a = &pl->s->arena;
+    if (!c->code.kernel)
+        c->code.kernel = arena_new(a, struct prog_kernel, 4);
+    struct prog_kernel *k = &c->code.kernel[c->code.nkernels++];
+    k->name = arena_printf(a, "%s_%s%s%s", pl->plan->problem->name, c->code.name, *suffix ? "_" : "", suffix);
+    k->threads = c->tunable[TN_THREADS];
+    k->cluster = 0;
+    k->module = (int)(c - pl->plan->kase);
+    k->arg = arena_new(a, struct prog_arg, PROG_ARG_MAX);
+    return k;
+}
+
+void plan_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
+
+void plan_problem_args(struct planner *pl, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int i = 0; i < p->ninputs; i++)
+        plan_arg(k, (struct prog_arg){ .kind = ARG_INPUT, .index = i, .name = p->input[i].array.name });
+    for (int i = 0; i < p->noutputs; i++)
+        plan_arg(k, (struct prog_arg){ .kind = ARG_OUTPUT, .index = i, .name = p->output[i].array.name });
+    for (int i = 0; i < p->nparams; i++)
+        plan_arg(k, (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
+    for (int i = 0; i < p->nsizes; i++)
+        plan_value_arg(k, p->size[i].name, TY_I64, f_size(i));
+}
+
+void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value)
+{
+    plan_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .type = type, .value = value, .name = name });
+}
+
+int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region, struct formula bytes)
+{
+    if (!c->code.buffer)
+        c->code.buffer = arena_new(&pl->s->arena, struct prog_buffer, PROG_ARG_MAX);
+    c->code.buffer[c->code.nbuffers] = (struct prog_buffer){ .name = name, .region = region, .bytes = bytes };
+    return c->code.nbuffers++;
+}
+
+struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)
+{
+    if (!c->code.step)
+        c->code.step = arena_new(&pl->s->arena, struct prog_step, 4);
+    struct prog_step *s = &c->code.step[c->code.nsteps++];
+    s->kind = STEP_LAUNCH;
+    s->kernel = kernel;
+    s->grid = grid;
+    s->dependent = c->tunable[TN_PDL] != 0;
+    return s;
+}
+
+void plan_check(struct planner *pl, struct formula condition, const char *message)
+{
+    struct plan *plan = pl->plan;
+    plan->check[plan->nchecks++] = (struct prog_check){ .condition = condition, .message = message };
+}
+
+static int64_t saturating_product(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi)
+{
+    const struct problem *p = pl->plan->problem;
+    *lo = *hi = 1;
+    for (int d = 0; d < p->rank; d++) {
+        const struct prog_dim *e = &p->space[d].extent;
+        int64_t from = e->add, to = e->add;
+        if (e->size >= 0) {
+            const struct dimension *dim = &p->size[e->size];
+            const int64_t given = pl->options && pl->options->size ? pl->options->size[e->size] : -1;
+            from = given >= 0 ? given : dim->min;
+            to = given >= 0 ? given : dim->max;
+        }
+        *lo = saturating_product(*lo, from);
+        *hi = saturating_product(*hi, to);
+    }
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - planning of whole-array reductions.
+ *
+ * Three strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in vectors of
+ * `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both ends, fewer than
+ * 2 * vector elements, is taken by the first block.
+ *
+ *   reduce.block       one block; any n, meant for small ones
+ *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.last_block  a grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the
+ *                      counter wraps to zero by itself, so there is no initialisation launch)
+ *
+ * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp takes one
+ * consecutive range of windows of 32 x items vectors, and partials are combined in order.
+ *
+ * Determinism: the combination tree is a function of n, the tunables and the grid.  For `run` and `device` the tree must not
+ * depend on addresses: only head 0 is taken by the vector case, and a scalar case with the same tree takes the rest;
+ * for `device` the grid does not depend on the device either.
+ */
+#include "lower_impl.h"
+
+#include <string.h>
+
+enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 18, FIXED_GRID = 1024 };
+
+static bool whole_array(const struct problem *p, struct arena *a, const char **why)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (!p->space[d].reduced) {
+            *why = "it reduces whole arrays; this problem keeps a dimension";
+            return false;
+        }
+    if (p->offsets >= 0 || p->flags >= 0) {
+        *why = "it reduces whole arrays; this problem has segments";
+        return false;
+    }
+    const int fields = state_fields(p, NULL);
+    if (fields > 32) {
+        *why = arena_printf(a, "the states of all reductions have %d fields; the limit is 32", fields);
+        return false;
+    }
+    return true;
+}
+
+bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return whole_array(p, a, why);
+}
+
+bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return whole_array(p, a, why);
+}
+
+bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!whole_array(p, a, why))
+        return false;
+    if (d->sm < 90) {
+        *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
+        return false;
+    }
+    if (!state_commutative(p)) {
+        *why = "the operator is not commutative; reduce.last_block keeps the order";
+        return false;
+    }
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "determinism: device forbids a combination tree that only some devices can build";
+        return false;
+    }
+    return true;
+}
+
+/* Dependent launch pays where launches follow one another and the kernel is short. */
+static void choose_pdl(struct planner *pl, struct plan_case *c)
+{
+    if (!c->overridden[TN_PDL])
+        c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
+    c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
+}
+
+static void choose_staged(struct planner *pl, struct plan_case *c)
+{
+    if (!state_commutative(pl->plan->problem) && !c->overridden[TN_STAGED])
+        c->tunable[TN_STAGED] = c->tunable[TN_VECTOR] > 1 || c->tunable[TN_ITEMS] > 1;
+}
+
+static struct formula all_of(const struct formula *a, const struct formula *b)
+{
+    return a->n ? b->n ? f_bin(FO_AND, a, b) : *a : *b;
+}
+
+/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it. */
+static void add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool fallback)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool fixed_tree = state_determinism(p) != DET_ANY;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    choose_pdl(pl, c);
+    choose_staged(pl, c);
+    struct formula aligned = { 0 };
+    const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
+    c->aligned = c->tunable[TN_VECTOR] > 1;
+    if (!guarded)
+        return;
+    c->code.guard = all_of(&guard, &aligned);
+    if (!fallback)
+        return;
+    struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    choose_pdl(pl, u);
+    if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
+        u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+        u->tunable[TN_VECTOR] = 1;
+    }
+    choose_staged(pl, u);
+    u->tunable[TN_STAGED] &= !fixed_tree && state_commutative(p);
+    u->aligned = false;
+}
+
+/* Cases of a strategy between two sizes; nothing when no launch can fall there. */
+static void between(struct planner *pl, const struct strategy *row, const char *name, int64_t from, int64_t to, bool fallback)
+{
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (hi < from || lo > to)
+        return;
+    struct formula guard = { 0 };
+    if (hi > to)
+        guard = f_le(access_count(pl->plan->problem), f_const(to));
+    add_cases(pl, row, name, guard, fallback);
+}
+
+static void check_identity(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int r = 0; r < p->nreductions; r++) {
+        const struct reduction *red = &p->reduction[r];
+        if (!red->op->identity[0] && !red->init[0]) {
+            plan_check(pl, f_ge(access_count(p), f_const(1)),
+                       "a reduction of no elements needs an `init`, or an operator with an `identity`");
+            return;
+        }
+    }
+}
+
+/* A pinned strategy alone must take every launch; otherwise reduce.last_block takes what the others leave. */
+static bool pinned(struct planner *pl, const struct strategy *row, const char *name)
+{
+    struct span at;
+    if (!plan_pinned_name(pl, &at))
+        return false;
+    check_identity(pl);
+    add_cases(pl, row, name, (struct formula){ 0 }, true);
+    return true;
+}
+
+void reduce_block_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!pinned(pl, row, "block"))
+        between(pl, row, "small", 0, BLOCK_LIMIT, false);
+}
+
+void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!pinned(pl, row, "cluster"))
+        between(pl, row, "medium", BLOCK_LIMIT + 1, CLUSTER_LIMIT, false);
+}
+
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
+{
+    if (pinned(pl, row, "grid"))
+        return;
+    check_identity(pl);
+    between(pl, row, "large", 0, INT64_MAX, true);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+
+static bool check_threads(struct planner *pl, const struct plan_case *c)
+{
+    if (c->tunable[TN_THREADS] % 32 == 0)
+        return true;
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: threads must be a multiple of 32, not %d",
+               c->code.strategy, c->tunable[TN_THREADS]);
+    return false;
+}
+
+/* Static shared memory has 48 KiB: the transpose of an ordered reduction must fit beside the warps' totals. */
+static bool check_staging(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    int bytes = 0;
+    for (int i = 0; c->tunable[TN_STAGED] && i < p->ninputs; i++)
+        if (access_input_direct(p, i))
+            bytes += c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * p->input[i].array.stride;
+    if (bytes <= 40 * 1024)
+        return true;
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+               "%s: the transpose of %d threads x %d items x %d elements takes %d bytes; 40960 are there", c->code.strategy,
+               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], bytes);
+    return false;
+}
+
+/* The arguments after those of the problem: count, head, units (vectors or windows). */
+static struct formula shape_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool ordered = !state_commutative(p);
+    const int vector = c->tunable[TN_VECTOR];
+    const struct formula count = access_count(p);
+    struct formula head = c->aligned && state_determinism(p) == DET_ANY ? access_head(p, vector) : f_const(0);
+    plan_value_arg(k, "count", TY_I64, count);
+    if (ordered) {
+        /* Windows begin at a boundary, `lead` places before the first element. */
+        const struct formula lead = f_mod(f_sub(f_const(vector), head), f_const(vector));
+        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? f_const(0) : lead);
+        const int window = 32 * c->tunable[TN_ITEMS] * vector;
+        return f_cdiv(head.n == 1 ? count : f_add(count, lead), f_const(window));
+    }
+    plan_value_arg(k, "head", TY_I32, head);
+    const struct formula vectors = f_div(head.n == 1 ? count : f_sub(count, head), f_const(vector));
+    plan_value_arg(k, "vectors", TY_I64, vectors);
+    return f_cdiv(vectors, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS]));
+}
+
+static struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, struct formula *tiles)
+{
+    struct prog_kernel *k = plan_kernel(pl, c, "");
+    plan_problem_args(pl, k);
+    *tiles = shape_args(pl, c, k);
+    return k;
+}
+
+bool reduce_block_build(struct planner *pl, struct plan_case *c)
+{
+    struct formula tiles;
+    reduce_kernel(pl, c, &tiles);
+    plan_launch(pl, c, 0, f_const(1));
+    return check_threads(pl, c) && check_staging(pl, c);
+}
+
+bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
+{
+    struct formula tiles;
+    struct prog_kernel *k = reduce_kernel(pl, c, &tiles);
+    k->cluster = c->tunable[TN_CLUSTER];
+    struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
+    step->nonportable_cluster = k->cluster > 8;
+    return check_threads(pl, c);
+}
+
+/* Blocks: no more than there are tiles, nor than the device holds at once. */
+static struct formula grid(struct planner *pl, const struct plan_case *c, struct formula units)
+{
+    const bool fixed = state_determinism(pl->plan->problem) == DET_DEVICE;
+    struct formula most = fixed ? f_const(FIXED_GRID) : f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    if (c->tunable[TN_MAX_GRID])
+        most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
+    return f_max(f_const(1), f_min(units, most));
+}
+
+bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula units;
+    struct prog_kernel *k = reduce_kernel(pl, c, &units);
+    /* An ordered block has several warps, each with a range of its own. */
+    if (!state_commutative(p))
+        units = f_cdiv(units, f_const(c->tunable[TN_THREADS] / 32));
+    const struct formula blocks = grid(pl, c, units);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
+                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
+    enum ty type[32];
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name,
+                                       .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
+    }
+    plan_launch(pl, c, 0, blocks);
+    return check_threads(pl, c) && check_staging(pl, c);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select.c - which strategies a plan is made of.
+ *
+ * Rows of strategies.def are tried in order; every one that fits adds cases for the sizes it is good at, so that the cases
+ * together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
+ */
+#include "lower_impl.h"
+
+#include <string.h>
+
+static const struct strategy rows[] = {
+#define STRATEGY(id, kind, name, reference, tunables) { name, kind, reference, id##_fits, id##_plan, id##_build, tunables },
+#include "strategies.def"
+#undef STRATEGY
+};
+
+int strategy_count(void) { return (int)(sizeof rows / sizeof *rows); }
+const struct strategy *strategy_row(int i) { return &rows[i]; }
+
+const struct strategy *strategy_by_name(const char *name)
+{
+    for (int i = 0; i < strategy_count(); i++)
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+const char *plan_pinned_name(const struct planner *pl, struct span *at)
+{
+    const struct plan_options *o = pl->options;
+    *at = span_none();
+    for (int i = 0; o && i < o->nset; i++)
+        if (!strcmp(o->set[i].name, "strategy"))
+            return o->set[i].value;
+    if (o && o->strategy)
+        return o->strategy;
+    *at = pl->plan->problem->strategy_at;
+    return pl->plan->problem->strategy;
+}
+
+static bool fits(const struct planner *pl, const struct strategy *row, const char **why)
+{
+    const struct problem *p = pl->plan->problem;
+    if (row->kind != p->kind) {
+        *why = "it is for another kind of problem";
+        return false;
+    }
+    return row->fits(p, &pl->plan->device, &pl->s->arena, why);
+}
+
+static bool plan_pinned(struct planner *pl, const char *name, struct span at)
+{
+    struct diags *d = &pl->s->diags;
+    const struct strategy *row = strategy_by_name(name);
+    if (!row) {
+        const char *names[sizeof rows / sizeof *rows];
+        for (int i = 0; i < strategy_count(); i++)
+            names[i] = rows[i].name;
+        diag_suggest(d, diag_error(d, D_BAD_TUNABLE, at, "unknown strategy '%s'", name), name, names, strategy_count());
+        return false;
+    }
+    const char *why = NULL;
+    if (!fits(pl, row, &why)) {
+        diag_error(d, D_NO_STRATEGY, at, "%s does not fit: %s", name, why);
+        return false;
+    }
+    if (!plan_settings_check(pl, row))
+        return false;
+    row->plan(pl, row);
+    return true;
+}
+
+static bool plan_chosen(struct planner *pl)
+{
+    for (int i = 0; i < strategy_count(); i++) {
+        const char *why = NULL;
+        if (fits(pl, &rows[i], &why))
+            rows[i].plan(pl, &rows[i]);
+    }
+    return pl->plan->ncases > 0;
+}
+
+static void report_none(struct planner *pl)
+{
+    static const char *const kinds[] = { "reduction", "scan", "stencil" };
+    struct diags *d = &pl->s->diags;
+    const struct problem *p = pl->plan->problem;
+    bool any = false;
+    for (int i = 0; i < strategy_count(); i++)
+        any |= rows[i].kind == p->kind;
+    struct diag *m = diag_error(d, any ? D_NO_STRATEGY : D_NOT_IMPLEMENTED, span_none(),
+                                any ? "no strategy fits this %s on %s" : "this %s is not implemented yet (%s)", kinds[p->kind],
+                                pl->plan->device.arch);
+    for (int i = 0; i < strategy_count(); i++) {
+        const char *why = NULL;
+        if (rows[i].kind == p->kind && !fits(pl, &rows[i], &why))
+            diag_note(d, m, span_none(), "%s: %s", rows[i].name, why);
+    }
+}
+
+/* A setting that no case used would be a silent no-op. */
+static bool settings_used(struct planner *pl)
+{
+    bool ok = true;
+    const struct plan_options *o = pl->options;
+    for (int i = 0; o && i < o->nset; i++) {
+        if (!strcmp(o->set[i].name, "strategy"))
+            continue;
+        bool used = false;
+        for (int c = 0; c < pl->plan->ncases; c++)
+            for (int t = 0; t < TN_COUNT; t++)
+                used |= pl->plan->kase[c].overridden[t] && !strcmp(tunable_name(t), o->set[i].name);
+        if (!used)
+            ok &= plan_settings_check(pl, pl->plan->kase[0].strategy);
+    }
+    return ok;
+}
+
+struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
+{
+    struct plan *plan = arena_new(&s->arena, struct plan, 1);
+    plan->problem = p;
+    plan->kase = arena_new(&s->arena, struct plan_case, PLAN_CASES_MAX);
+    plan->check = arena_new(&s->arena, struct prog_check, PLAN_CHECKS_MAX);
+    return plan;
+}
+
+const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                               const struct plan_options *o)
+{
+    struct plan *plan = plan_new(s, p);
+    plan->device = *d;
+    struct planner pl = { .s = s, .plan = plan, .options = o };
+    struct span at;
+    const char *name = plan_pinned_name(&pl, &at);
+    if (name ? !plan_pinned(&pl, name, at) : !plan_chosen(&pl)) {
+        if (!name)
+            report_none(&pl);
+        return NULL;
+    }
+    if (!settings_used(&pl))
+        return NULL;
+    for (int c = 0; c < plan->ncases; c++)
+        if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
+            return NULL;
+    return plan;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ptxgen_plan.c - the public API: plans and programs. */
+#include <stdlib.h>
+
+#include "api_impl.h"
+#include "llvmgen/llvmgen.h"
+#include "lower/plan.h"
+
+const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->program; }
+
+/* ---- plans ------------------------------------------------------------------------------------------------------------------ */
+
+static ptxgen_status plan_failure(const ptxgen_session *s)
+{
+    const struct diag *last = s->diags.last;
+    return last && (last->code == D_NO_STRATEGY || last->code == D_NOT_IMPLEMENTED) ? PTXGEN_UNSUPPORTED : PTXGEN_USAGE;
+}
+
+static const struct plan_options *plan_options_from(ptxgen_session *s, const ptxgen_plan_options *o)
+{
+    struct plan_options *to = arena_new(&s->arena, struct plan_options, 1);
+    struct tunable *set = arena_new(&s->arena, struct tunable, o->setting_count);
+    for (int i = 0; i < o->setting_count; i++)
+        set[i] = (struct tunable){ arena_strdup(&s->arena, o->setting[i].name), arena_strdup(&s->arena, o->setting[i].value), span_none() };
+    to->nset = o->setting_count;
+    to->set = set;
+    to->size = o->size;
+    return to;
+}
+
+static const ptxgen_plan_options default_plan_options = PTXGEN_PLAN_OPTIONS_INIT;
+
+static bool find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device)
+{
+    const char *arch = o->arch ? o->arch : "sm_80";
+    if (device_by_name(arch, o->ptx, device))
+        return true;
+    const char *const *names;
+    const int count = device_names(&names);
+    struct diag *m = device_by_name(arch, 0, device)
+                         ? diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d", arch, device->ptx_min / 10,
+                                      device->ptx_min % 10, o->ptx / 10, o->ptx % 10)
+                         : diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown architecture '%s'", arch);
+    diag_suggest(&s->diags, m, arch, names, count);
+    return false;
+}
+
+/* A handle for a plan, or the failure. */
+static ptxgen_status plan_handle(ptxgen_session *s, const struct plan *plan, ptxgen_plan **out)
+{
+    if (!plan)
+        return plan_failure(s);
+    *out = arena_new(&s->arena, ptxgen_plan, 1);
+    (*out)->plan = plan;
+    return PTXGEN_OK;
+}
+
+ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options, ptxgen_plan **out)
+{
+    const ptxgen_plan_options *o = options ? options : &default_plan_options;
+    struct device device;
+    ptxgen_status status = PTXGEN_USAGE;
+    WITH_MEMORY(s, {
+        if (find_device(s, o, &device))
+            status = plan_handle(s, plan_create(s, p->problem, &device, plan_options_from(s, o)), out);
+    });
+    return status;
+}
+
+ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length, const char *name,
+                                      ptxgen_plan **out)
+{
+    ptxgen_status status = PTXGEN_INVALID;
+    WITH_MEMORY(s, {
+        const struct plan *plan = plan_read(s, p->problem, arena_strdup(&s->arena, name ? name : "<plan>"),
+                                            arena_strndup(&s->arena, text, length), length);
+        if (plan)
+            status = plan_handle(s, plan, out);
+    });
+    return status;
+}
+
+char *ptxgen_plan_text(const ptxgen_plan *plan)
+{
+    struct str out = { 0 };
+    plan_print(plan->plan, &out);
+    return str_take(&out);
+}
+
+char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size)
+{
+    struct str out = { 0 };
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        str_finish(&out);
+        return NULL;
+    }
+    plan_explain(s, plan->plan, size, &out);
+    return str_take(&out);
+}
+
+/* ---- programs --------------------------------------------------------------------------------------------------------------- */
+
+struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
+{
+    struct llvmgen_options to = { .pipeline = PIPELINE_LEAN };
+    if (o) {
+        to.pipeline = o->pipeline >= 3 ? PIPELINE_O3 : o->pipeline == 2 ? PIPELINE_O2 : PIPELINE_LEAN;
+        to.assertions = o->assertions != 0;
+        to.libdevice = o->math_library;
+    }
+    return to;
+}
+
+ptxgen_status api_codegen_failure(const ptxgen_session *s)
+{
+    const struct diag *last = s->diags.last;
+    return last && last->code == D_NO_MATH_LIBRARY ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
+}
+
+ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options, ptxgen_program **out)
+{
+    const struct llvmgen_options o = api_compile_options(options);
+    ptxgen_program *handle = malloc(sizeof *handle);
+    if (!handle)
+        return PTXGEN_NO_MEMORY;
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        free(handle);
+        return PTXGEN_NO_MEMORY;
+    }
+    handle->program = llvmgen_ptx(s, plan->plan, &o);
+    if (!handle->program) {
+        free(handle);
+        return api_codegen_failure(s);
+    }
+    *out = handle;
+    return PTXGEN_OK;
+}
+
+void ptxgen_program_destroy(ptxgen_program *program)
+{
+    if (!program)
+        return;
+    program_destroy(program->program);
+    free(program);
+}
+
+static char *program_text(const ptxgen_program *p, void (*print)(const struct program *, struct str *))
+{
+    struct str out = { 0 };
+    print(p->program, &out);
+    return str_take(&out);
+}
+
+char *ptxgen_program_ptx(const ptxgen_program *p) { return program_text(p, program_ptx); }
+char *ptxgen_program_manifest(const ptxgen_program *p) { return program_text(p, program_manifest); }
+char *ptxgen_program_header(const ptxgen_program *p) { return program_text(p, program_header); }
+int ptxgen_program_case_count(const ptxgen_program *p) { return p->program->ncases; }
+
+const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
+{
+    return i >= 0 && i < p->program->ncases ? p->program->kase[i].name : NULL;
+}
+
+const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
+{
+    return i >= 0 && i < p->program->ncases ? p->program->module[p->program->kase[i].kernel[0].module].ptx : NULL;
+}
+
+char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options)
+{
+    const struct llvmgen_options o = api_compile_options(options);
+    struct str out = { 0 };
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom) || !llvmgen_ir(s, plan->plan, &o, &out)) {
+        str_finish(&out);
+        return NULL;
+    }
+    return str_take(&out);
+}
