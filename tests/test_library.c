@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_library.c - the public API as a long-running, threaded program uses it: many compilations, many threads, no
+ * stale state. */
+#define _GNU_SOURCE
+#include "ptxgen/ptxgen.h"
+
+#include <criterion/criterion.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 8, COMPILES = 200, WARM_UP = 20 };
+
+struct source {
+    const char *name, *text;
+    const char *arch;
+};
+
+static const struct source sources[] = {
+    { "sum", "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n", "sm_90" },
+    { "dot",
+      "kind: reduce\ninputs: {x: 'f16[n]', y: 'f16[n]'}\nmap: f32(x) * f32(y)\noperator: add\noutputs: {s: f32}\n",
+      "sm_75" },
+    { "best",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\nmap: {value: x, index: index(n)}\noperator: argmax\n"
+      "outputs: {at: {type: i64, value: r.index}}\n",
+      "sm_80" },
+    { "spread",
+      "kind: reduce\ninputs: {x: 'f64[n]'}\nreductions:\n  lo: {map: x, operator: min}\n  hi: {map: x, operator: max}\n"
+      "outputs: {range: {type: f64, value: hi - lo}}\n",
+      "sm_120" },
+    { "mss",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\n"
+      "operator:\n  state: {best: i32, left: i32, right: i32, total: i32}\n"
+      "  identity: {best: 0, left: 0, right: 0, total: 0}\n"
+      "  combine:\n    best: max(max(a.best, b.best), a.right + b.left)\n    left: max(a.left, a.total + b.left)\n"
+      "    right: max(b.right, a.right + b.total)\n    total: a.total + b.total\n"
+      "map: {best: 'max(x, 0)', left: 'max(x, 0)', right: 'max(x, 0)', total: x}\n"
+      "outputs: {mss: {type: i32, value: r.best}}\n",
+      "sm_86" },
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+/* PTX followed by the manifest, owned by the caller; NULL after printing the messages. */
+static char *compile(const struct source *source)
+{
+    ptxgen_session *s = NULL;
+    ptxgen_problem *problem = NULL;
+    ptxgen_plan *plan = NULL;
+    ptxgen_program *program = NULL;
+    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
+    options.arch = source->arch;
+    char *both = NULL;
+    if (ptxgen_session_create(&s) != PTXGEN_OK)
+        return NULL;
+    if (ptxgen_problem_from_string(s, source->text, strlen(source->text), source->name, &problem) == PTXGEN_OK &&
+        ptxgen_plan_create(s, problem, &options, &plan) == PTXGEN_OK &&
+        ptxgen_compile(s, plan, NULL, &program) == PTXGEN_OK) {
+        char *ptx = ptxgen_program_ptx(program), *manifest = ptxgen_program_manifest(program);
+        if (!ptx || !manifest || asprintf(&both, "%s\n%s", ptx, manifest) < 0)
+            both = NULL;
+        ptxgen_free(ptx);
+        ptxgen_free(manifest);
+    } else {
+        char *messages = ptxgen_diagnostics_text(s, 0);
+        fprintf(stderr, "%s: %s\n", source->name, messages ? messages : "");
+        ptxgen_free(messages);
+    }
+    ptxgen_program_destroy(program);
+    ptxgen_session_destroy(s);
+    return both;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+size_t __sanitizer_get_current_allocated_bytes(void);
+static size_t allocated(void) { return __sanitizer_get_current_allocated_bytes(); }
+#else
+static size_t allocated(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+#endif
+
+/* LLVM keeps a few tables that grow with what it has seen first; after that a compilation must give back all it took.
+ */
+Test(library, compiling_again_and_again_takes_no_memory, .timeout = 300)
+{
+    size_t before = 0;
+    for (int i = 0; i < COMPILES + WARM_UP; i++) {
+        if (i == WARM_UP)
+            before = allocated();
+        char *text = compile(&sources[i % SOURCES]);
+        cr_assert(text != NULL);
+        free(text);
+    }
+    size_t after = allocated();
+    cr_assert(before > 0);
+    /* 200 compilations that lose one arena chunk or one LLVM object each would lose more than this. */
+    cr_assert(after <= before + 4096, "%zu bytes before, %zu after %d compilations", before, after, COMPILES);
+}
+
+struct worker {
+    pthread_t thread;
+    int first;
+    char *const *expected;
+    int wrong;
+};
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    for (int i = 0; i < 3 * SOURCES; i++) {
+        int k = (w->first + i) % SOURCES;
+        char *text = compile(&sources[k]);
+        w->wrong += !text || strcmp(text, w->expected[k]) != 0;
+        free(text);
+    }
+    return NULL;
+}
+
+Test(library, eight_threads_give_the_bytes_of_one, .timeout = 300)
+{
+    char *expected[SOURCES];
+    for (int k = 0; k < SOURCES; k++) {
+        expected[k] = compile(&sources[k]);
+        cr_assert(expected[k] != NULL);
+    }
+    struct worker worker[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        worker[t] = (struct worker){ .first = t, .expected = expected };
+        cr_assert(pthread_create(&worker[t].thread, NULL, work, &worker[t]) == 0);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(worker[t].thread, NULL);
+        cr_expect(worker[t].wrong == 0, "thread %d: %d texts differ", t, worker[t].wrong);
+    }
+    for (int k = 0; k < SOURCES; k++)
+        free(expected[k]);
+}
+
+/* An error in one session is no business of another, nor of the next problem of the same one once cleared. */
+Test(library, messages_stay_in_their_session)
+{
+    static const char broken[] = "kind: reduse\n";
+    ptxgen_session *bad = NULL, *good = NULL;
+    ptxgen_problem *problem = NULL;
+    cr_assert(ptxgen_session_create(&bad) == PTXGEN_OK && ptxgen_session_create(&good) == PTXGEN_OK);
+    cr_expect(ptxgen_problem_from_string(bad, broken, strlen(broken), "broken", &problem) == PTXGEN_INVALID);
+    cr_expect(ptxgen_diagnostic_count(bad) > 0);
+    cr_expect(ptxgen_diagnostic_count(good) == 0);
+    cr_expect(ptxgen_problem_from_string(good, sources[0].text, strlen(sources[0].text), "good", &problem) ==
+              PTXGEN_OK);
+    cr_expect(ptxgen_diagnostic_count(good) == 0);
+    ptxgen_diagnostics_clear(bad);
+    cr_expect(ptxgen_diagnostic_count(bad) == 0);
+    cr_expect(ptxgen_problem_from_string(bad, sources[0].text, strlen(sources[0].text), "good", &problem) == PTXGEN_OK);
+    ptxgen_session_destroy(bad);
+    ptxgen_session_destroy(good);
+    ptxgen_session_destroy(NULL);
+}
