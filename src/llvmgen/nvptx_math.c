@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvptx_math.c - float functions on NVIDIA GPUs: the rows of math.def. */
+#include "nvptx_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/expr.h"
+
+struct math_row {
+    int fn, arity;
+    const char *intrinsic, *library, *clc;
+};
+
+static const struct math_row rows[] = {
+#define MATH(id, arity, intrinsic, library, clc) { FN_##id, arity, intrinsic, library, clc },
+#include "math.def"
+#undef MATH
+    { KB_FN_FMOD, 2, NULL, "fmod", "fmod" },
+};
+enum { NROWS = sizeof rows / sizeof *rows };
+
+LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args)
+{
+    char name[48];
+    const struct math_row *r = rows;
+    while (r < rows + NROWS && r->fn != fn)
+        r++;
+    if (r == rows + NROWS || r->arity != n || (ty != TY_F32 && ty != TY_F64)) {
+        kb_misuse(k, "no math function %d of %d arguments of type %s", fn, n, ty_name(ty));
+        return args[0];
+    }
+    if (r->intrinsic)
+        snprintf(name, sizeof name, "%s.f%d", r->intrinsic, ty_bits(ty));
+    else
+        snprintf(name, sizeof name, "__nv_%s%s", r->library, ty == TY_F32 ? "f" : "");
+    return kb_call(k, name, kb_llvm_ty(k, ty), n, args, false);
+}
+
+const char *nv_libclc_name(const char *libdevice_name, char *buffer, int size)
+{
+    for (const struct math_row *r = rows; r < rows + NROWS; r++) {
+        const size_t n = r->library ? strlen(r->library) : 0;
+        if (!n || strncmp(libdevice_name, "__nv_", 5) != 0 || strncmp(libdevice_name + 5, r->library, n) != 0)
+            continue;
+        const char *rest = libdevice_name + 5 + n;
+        const char *kind = *rest ? "f" : "d";
+        if (*rest && strcmp(rest, "f") != 0)
+            continue;
+        snprintf(buffer, (size_t)size, "_Z%d%s%s%s", (int)strlen(r->clc), r->clc, kind, r->arity == 2 ? kind : "");
+        return buffer;
+    }
+    return NULL;
+}
