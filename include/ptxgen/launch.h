@@ -35,7 +35,7 @@ extern "C" {
 /** A CUstream or cudaStream_t as it is, without a cast.  NULL is the default stream. */
 typedef struct CUstream_st *ptxgen_stream;
 
-/* ---- devices ---------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 typedef struct ptxgen_gpu_info {
     char name[96];
     int sm;                    /**< 90 for compute capability 9.0 */
@@ -63,7 +63,7 @@ PTXGEN_API void ptxgen_gpu_close(ptxgen_gpu *gpu);
 /** Borrowed from the gpu. */
 PTXGEN_API const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu);
 
-/* ---- programs on a device ------------------------------------------------------------------------------------------ */
+/* ---- programs on a device -------------------------------------------------------------------- */
 /**
  * A program made ready for one gpu.  Its cases are loaded (compiled by the driver, some 20 ms each) when first needed.
  * The program and the gpu must outlive it.
@@ -130,7 +130,7 @@ typedef struct ptxgen_kernel_info {
 PTXGEN_API ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int kase, int kernel,
                                              ptxgen_kernel_info *out);
 
-/* ---- memory, streams, events, graphs: for programs that use no other CUDA library ------------------------------------ */
+/* ---- memory, streams, events, graphs: for programs that use no other CUDA library ------------ */
 /** At least 256-byte aligned. PTXGEN_NO_DEVICE when the device's memory is exhausted. bytes 0 gives a valid pointer. */
 PTXGEN_API ptxgen_status ptxgen_gpu_alloc(ptxgen_session *s, ptxgen_gpu *gpu, size_t bytes, void **out);
 /** Waits for the device. NULL is fine. */

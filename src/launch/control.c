@@ -68,8 +68,7 @@ static struct control_block *block_of(struct ptxgen_loaded *l, uint64_t key, con
     return b;
 }
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 static bool allocate(struct ptxgen_loaded *l, cu_stream stream, size_t bytes, cu_pointer *out, struct fault *f)
 {
     const struct driver *cu = &l->gpu->cu;
@@ -138,8 +137,7 @@ bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, 
 
 void control_release(struct control_block *b) { pthread_mutex_unlock(&b->lock); }
 
-/* ---- giving it back
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- giving it back -------------------------------------------------------------------------- */
 static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, bool ordered, cu_stream stream)
 {
     if (memory == 0)

@@ -34,8 +34,7 @@ struct launch {
     int resident[LAUNCH_KERNELS_MAX];
 };
 
-/* ---- checking
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 static bool argument_fault(struct fault *f, const char *what, const char *name, const char *why)
 {
     return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s '%s' %s", what, name, why);
@@ -185,8 +184,7 @@ static bool check_workspace(const struct launch *x, const ptxgen_workspace *w, s
     return true;
 }
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 /* The memory images of a kernel's arguments and pointers to them, as the driver wants them. */
 struct marshalled {
     union {
@@ -333,8 +331,7 @@ static bool walk_steps(const struct launch *x, struct fault *f)
     return true;
 }
 
-/* ---- the calls
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 /* With the caller's workspace, or the stream's. walk: launch, not only prepare. */
 static bool launch_in(struct launch *x, const ptxgen_workspace *workspace, bool walk, struct fault *f)
 {

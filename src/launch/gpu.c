@@ -83,8 +83,7 @@ ptxgen_status ptxgen_gpu_query(ptxgen_session *s, int ordinal, ptxgen_gpu_info *
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
-/* ---- contexts
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 bool gpu_enter(const struct ptxgen_gpu *gpu, bool *pushed, struct fault *f)
 {
     cu_context current = NULL;

@@ -39,8 +39,7 @@ bool fault_set(struct fault *f, ptxgen_status status, int code, const char *form
 /* Report to the session (NULL: nowhere); the fault's status. */
 ptxgen_status fault_report(struct ptxgen_session *s, const struct fault *f);
 
-/* ---- driver
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- driver ---------------------------------------------------------------------------------- */
 struct driver {
     void *library;
     int version; /* 13000 for CUDA 13.0 */
@@ -68,8 +67,7 @@ int ptx_of_driver(int version);
  * NULL when it is newer than this table. */
 int driver_of_ptx(int ptx, const char **release);
 
-/* ---- devices
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 struct ptxgen_gpu {
     struct driver cu;
     cu_device device;
@@ -83,8 +81,7 @@ struct ptxgen_gpu {
 bool gpu_enter(const struct ptxgen_gpu *gpu, bool *pushed, struct fault *f);
 void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
 
-/* ---- loaded programs
- * -------------------------------------------------------------------------------------------------- */
+/* ---- loaded programs ------------------------------------------------------------------------- */
 /* Bounds of what is marshalled on the stack; load refuses a program beyond them. */
 enum { LAUNCH_POINTERS_MAX = 64, LAUNCH_PARAMS_MAX = 64, LAUNCH_KERNELS_MAX = 16, LAUNCH_BUFFERS_MAX = 64 };
 

@@ -234,8 +234,7 @@ bool load_occupancy(struct ptxgen_loaded *l, int c, int kernel, size_t dynamic_s
     return true;
 }
 
-/* ---- life
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 static void loaded_free(struct ptxgen_loaded *l)
 {
     pthread_mutex_destroy(&l->lock);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_cuda.c - see fake_cuda.h. Every entry point of CUDA_TABLE, under its exported name. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_cuda.h"
+#include "launch/cuda_abi.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char context_memory[4];
+static _Thread_local cu_context stack[8];
+static _Thread_local int depth;
+static unsigned long long stream_ids = 10;
+
+struct CUstream_st {
+    unsigned long long id;
+};
+
+static struct fake_cuda fake = {
+    .version = 13000,
+    .devices = 1,
+    .sm = 90,
+    .multiprocessors = 132,
+    .shared_optin = 232448,
+    .pools = 1,
+    .registers = 32,
+    .blocks = 4,
+};
+
+struct fake_cuda *fake_cuda_state(void);
+struct fake_cuda *fake_cuda_state(void) { return &fake; }
+
+/* Record a call; the place to fill in the rest. */
+static struct fake_call *record(const char *name, const void *stream, uint64_t a, uint64_t b)
+{
+    static struct fake_call overflow;
+    struct fake_call *c;
+
+    pthread_mutex_lock(&lock);
+    c = fake.ncalls < FAKE_CALLS ? &fake.call[fake.ncalls++] : &overflow;
+    *c = (struct fake_call){ .name = name, .stream = stream, .a = a, .b = b };
+    c->context = depth ? stack[depth - 1] : NULL;
+    pthread_mutex_unlock(&lock);
+    sched_yield(); /* let other threads come between the calls of this one */
+    return c;
+}
+
+static int result(const char *name) { return fake.fail && strcmp(fake.fail, name) == 0 ? fake.fail_result : CU_OK; }
+
+static int count(const char *name, int change)
+{
+    if (result(name) == CU_OK)
+        __atomic_add_fetch(&fake.live, change, __ATOMIC_RELAXED);
+    return result(name);
+}
+
+/* One definition per row of the table, under the exported symbol. */
+#define ENTRY(symbol, ...)                                                                                             \
+    int symbol(__VA_ARGS__);                                                                                           \
+    int symbol(__VA_ARGS__)
+
+/* ---- start, devices, contexts --------------------------------------------------------------------------------------
+ */
+ENTRY(cuInit, unsigned flags)
+{
+    (void)flags;
+    return result("cuInit");
+}
+ENTRY(cuDriverGetVersion, int *version)
+{
+    *version = fake.version;
+    return CU_OK;
+}
+ENTRY(cuGetErrorName, int code, const char **text)
+{
+    *text = code == CU_OUT_OF_MEMORY ? "FAKE_OUT_OF_MEMORY" : "FAKE_ERROR";
+    return CU_OK;
+}
+ENTRY(cuGetErrorString, int code, const char **text)
+{
+    *text = code == CU_OUT_OF_MEMORY ? "the words for memory" : "the driver's words";
+    return CU_OK;
+}
+ENTRY(cuDeviceGetCount, int *n)
+{
+    *n = fake.devices;
+    return CU_OK;
+}
+ENTRY(cuDeviceGet, cu_device *device, int ordinal)
+{
+    *device = ordinal;
+    return CU_OK;
+}
+ENTRY(cuDeviceGetName, char *name, int length, cu_device device)
+{
+    snprintf(name, (size_t)length, "Fake GPU %d", device);
+    return CU_OK;
+}
+ENTRY(cuDeviceTotalMem_v2, size_t *bytes, cu_device device)
+{
+    (void)device;
+    *bytes = (size_t)16 << 30;
+    return CU_OK;
+}
+ENTRY(cuDeviceGetAttribute, int *value, int attribute, cu_device device)
+{
+    (void)device;
+    switch (attribute) {
+    case CU_DEV_MAJOR: *value = fake.sm / 10; break;
+    case CU_DEV_MINOR: *value = fake.sm % 10; break;
+    case CU_DEV_MULTIPROCESSORS: *value = fake.multiprocessors; break;
+    case CU_DEV_SHARED_OPTIN: *value = fake.shared_optin; break;
+    case CU_DEV_MEMORY_POOLS: *value = fake.pools; break;
+    default: *value = 1; break;
+    }
+    return CU_OK;
+}
+ENTRY(cuDevicePrimaryCtxRetain, cu_context *context, cu_device device)
+{
+    *context = (cu_context)(void *)&context_memory[device];
+    return count("cuDevicePrimaryCtxRetain", 1);
+}
+ENTRY(cuDevicePrimaryCtxRelease_v2, cu_device device)
+{
+    (void)device;
+    return count("cuDevicePrimaryCtxRelease", -1);
+}
+ENTRY(cuCtxGetCurrent, cu_context *context)
+{
+    *context = depth ? stack[depth - 1] : NULL;
+    return CU_OK;
+}
+ENTRY(cuCtxGetDevice, cu_device *device)
+{
+    *device = (cu_device)((char *)stack[depth - 1] - context_memory);
+    return CU_OK;
+}
+ENTRY(cuCtxPushCurrent_v2, cu_context context)
+{
+    stack[depth++] = context;
+    return CU_OK;
+}
+ENTRY(cuCtxPopCurrent_v2, cu_context *context)
+{
+    *context = stack[--depth];
+    return CU_OK;
+}
+ENTRY(cuCtxSynchronize, void)
+{
+    record("cuCtxSynchronize", NULL, 0, 0);
+    return CU_OK;
+}
+
+/* ---- modules and kernels --------------------------------------------------------------------- */
+/* A module that says "bad" does not compile. */
+ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int *option, void **value)
+{
+    record("cuModuleLoadDataEx", NULL, (uintptr_t)image, 0);
+    if (strstr(image, "bad")) {
+        for (unsigned i = 0; i < n; i++)
+            if (option[i] == CU_JITOPT_ERROR_LOG)
+                strcpy(value[i], "ptxas line 7: a log");
+        return CU_INVALID_PTX;
+    }
+    *module = (cu_module)(uintptr_t)1;
+    return count("cuModuleLoadDataEx", 1);
+}
+ENTRY(cuModuleUnload, cu_module module)
+{
+    (void)module;
+    return count("cuModuleUnload", -1);
+}
+ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
+{
+    (void)module;
+    for (int i = 0; i < FAKE_KERNELS; i++)
+        if (fake.kernel[i].name && strcmp(fake.kernel[i].name, name) == 0) {
+            *function = (cu_function)(void *)&fake.kernel[i];
+            return result("cuModuleGetFunction");
+        }
+    return 500;
+}
+ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)
+{
+    (void)function;
+    *value = attribute == CU_FN_SHARED_STATIC ? fake.shared_static
+             : attribute == CU_FN_REGISTERS   ? fake.registers
+                                              : fake.local;
+    return CU_OK;
+}
+ENTRY(cuFuncSetAttribute, cu_function function, int attribute, int value)
+{
+    record("cuFuncSetAttribute", NULL, (uint64_t)attribute, (uint64_t)value)->kernel =
+        ((struct fake_kernel *)(void *)function)->name;
+    return CU_OK;
+}
+ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, cu_function function, int threads, size_t shared)
+{
+    (void)function;
+    record("cuOccupancy", NULL, (uint64_t)threads, shared);
+    *blocks = fake.blocks;
+    return CU_OK;
+}
+
+static void take_params(struct fake_call *c, cu_function function, void **params)
+{
+    const struct fake_kernel *k = (const struct fake_kernel *)(void *)function;
+
+    c->kernel = k->name;
+    for (int i = 0; i < k->nparams; i++)
+        memcpy(&c->param[i], params[i], (size_t)k->bytes[i]);
+}
+ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+      unsigned bz, unsigned shared, cu_stream stream, void **params, void **extra)
+{
+    struct fake_call *c = record("cuLaunchKernel", stream, 0, 0);
+
+    (void)extra;
+    c->grid = gx * gy * gz;
+    c->block = bx * by * bz;
+    c->shared = shared;
+    take_params(c, function, params);
+    return result("cuLaunchKernel");
+}
+ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function function, void **params, void **extra)
+{
+    struct fake_call *c = record("cuLaunchKernelEx", config->stream, 0, 0);
+
+    (void)extra;
+    c->grid = config->grid_x * config->grid_y * config->grid_z;
+    c->block = config->block_x * config->block_y * config->block_z;
+    c->shared = config->shared_bytes;
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const struct cu_attribute *a = &config->attribute[i];
+
+        if (a->id == CU_ATTR_PROGRAMMATIC)
+            c->programmatic = a->value.programmatic;
+        if (a->id == CU_ATTR_COOPERATIVE)
+            c->cooperative = a->value.cooperative;
+        if (a->id == CU_ATTR_CLUSTER)
+            c->cluster = a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
+    }
+    take_params(c, function, params);
+    return result("cuLaunchKernelEx");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stream stream)
+{
+    struct fake_call *c = record(name, stream, 0, bytes);
+
+    *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
+    c->a = *pointer;
+    return count(name, 1);
+}
+ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMemAlloc", pointer, bytes, NULL); }
+ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
+{
+    return allocate("cuMemAllocAsync", pointer, bytes, stream);
+}
+ENTRY(cuMemFree_v2, cu_pointer pointer)
+{
+    record("cuMemFree", NULL, pointer, 0);
+    free((void *)(uintptr_t)pointer);
+    return count("cuMemFree", -1);
+}
+ENTRY(cuMemFreeAsync, cu_pointer pointer, cu_stream stream)
+{
+    record("cuMemFreeAsync", stream, pointer, 0);
+    free((void *)(uintptr_t)pointer);
+    return count("cuMemFreeAsync", -1);
+}
+ENTRY(cuMemcpyHtoD_v2, cu_pointer to, const void *from, size_t bytes)
+{
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return CU_OK;
+}
+ENTRY(cuMemcpyDtoH_v2, void *to, cu_pointer from, size_t bytes)
+{
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return CU_OK;
+}
+ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+    return CU_OK;
+}
+ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
+{
+    record("cuMemsetD8Async", stream, to, bytes);
+    memset((void *)(uintptr_t)to, byte, bytes);
+    return result("cuMemsetD8Async");
+}
+
+/* ---- streams, events, graphs ----------------------------------------------------------------- */
+ENTRY(cuStreamCreate, cu_stream *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = malloc(sizeof **stream);
+    (*stream)->id = __atomic_add_fetch(&stream_ids, 1, __ATOMIC_RELAXED);
+    return count("cuStreamCreate", 1);
+}
+ENTRY(cuStreamDestroy_v2, cu_stream stream)
+{
+    free(stream);
+    return count("cuStreamDestroy", -1);
+}
+ENTRY(cuStreamSynchronize, cu_stream stream)
+{
+    record("cuStreamSynchronize", stream, 0, 0);
+    return result("cuStreamSynchronize");
+}
+ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)
+{
+    *id = (uintptr_t)stream > 2 ? stream->id : (uintptr_t)stream;
+    return CU_OK;
+}
+ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
+{
+    (void)stream;
+    *status = fake.capturing;
+    return CU_OK;
+}
+ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
+{
+    (void)stream, (void)mode;
+    fake.capturing = 1;
+    return CU_OK;
+}
+ENTRY(cuStreamEndCapture, cu_stream stream, cu_graph *graph)
+{
+    (void)stream;
+    fake.capturing = 0;
+    *graph = (cu_graph)(uintptr_t)1;
+    return count("cuStreamEndCapture", 1);
+}
+ENTRY(cuEventCreate, cu_event *event, unsigned flags)
+{
+    (void)flags;
+    *event = (cu_event)(uintptr_t)1;
+    return count("cuEventCreate", 1);
+}
+ENTRY(cuEventDestroy_v2, cu_event event)
+{
+    (void)event;
+    return count("cuEventDestroy", -1);
+}
+ENTRY(cuEventRecord, cu_event event, cu_stream stream)
+{
+    (void)event, (void)stream;
+    return CU_OK;
+}
+ENTRY(cuEventSynchronize, cu_event event)
+{
+    (void)event;
+    return CU_OK;
+}
+ENTRY(cuEventElapsedTime, float *milliseconds, cu_event begin, cu_event end)
+{
+    (void)begin, (void)end;
+    *milliseconds = 2.5f;
+    return CU_OK;
+}
+ENTRY(cuGraphInstantiateWithFlags, cu_graph_exec *exec, cu_graph graph, unsigned long long flags)
+{
+    (void)graph, (void)flags;
+    *exec = (cu_graph_exec)(uintptr_t)1;
+    return count("cuGraphInstantiateWithFlags", 1);
+}
+ENTRY(cuGraphLaunch, cu_graph_exec exec, cu_stream stream)
+{
+    (void)exec;
+    record("cuGraphLaunch", stream, 0, 0);
+    return CU_OK;
+}
+ENTRY(cuGraphDestroy, cu_graph graph)
+{
+    (void)graph;
+    return count("cuGraphDestroy", -1);
+}
+ENTRY(cuGraphExecDestroy, cu_graph_exec exec)
+{
+    (void)exec;
+    return count("cuGraphExecDestroy", -1);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_cuda.h - a CUDA driver that records what it is asked and runs nothing.
+ *
+ * Built as a shared object with the entry points that the launcher looks up.  "Device" memory is host memory, so fills
+ * and copies really happen.  A test opens the same object, sets what the driver shall pretend, and reads the calls.
+ */
+#ifndef PTXGEN_FAKE_CUDA_H
+#define PTXGEN_FAKE_CUDA_H
+
+#include <stdint.h>
+
+enum { FAKE_CALLS = 4096, FAKE_PARAMS = 8, FAKE_KERNELS = 8 };
+
+struct fake_call {
+    const char *name;    /* entry point */
+    const char *kernel;  /* launches */
+    const void *stream;  /* where there is one */
+    const void *context; /* current at the call */
+    uint64_t a, b;       /* first two numeric arguments: address and bytes, or function attribute and value */
+    unsigned grid, block, shared, cluster;
+    int programmatic, cooperative;
+    uint64_t param[FAKE_PARAMS]; /* kernel arguments, zero-extended from their size */
+};
+
+struct fake_kernel {
+    const char *name;
+    int nparams;
+    int bytes[FAKE_PARAMS]; /* of each parameter */
+};
+
+struct fake_cuda {
+    int version, devices, sm, multiprocessors, shared_optin, pools;
+    int shared_static, registers, local, blocks; /* of every kernel */
+    int capturing;
+    const char *fail; /* this entry point … */
+    int fail_result;  /* … returns this */
+    struct fake_kernel kernel[FAKE_KERNELS];
+    int ncalls;
+    struct fake_call call[FAKE_CALLS];
+    int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
+};
+
+/* In the shared object, as "fake_cuda_state". */
+typedef struct fake_cuda *fake_cuda_state_fn(void);
+
+#endif
