@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llvmgen.c - a plan becomes code: every case is a module of its own, emitted by its strategy's row. */
+#include "llvmgen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+#include "host_jit.h"
+#include "ptx.h"
+
+static void (*emitter(const struct strategy *row))(struct gen *g)
+{
+    static void (*const emit[])(struct gen *g) = {
+#define STRATEGY(id, kind, name, reference, tunables) emit_##id,
+#include "lower/strategies.def"
+#undef STRATEGY
+    };
+    return emit[row - strategy_row(0)];
+}
+
+/* All kernels of a case into the builder's module. */
+static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *code)
+{
+    const struct plan_case *kase = &plan->kase[c];
+    for (int i = 0; i < kase->code.nkernels; i++) {
+        struct gen *g = malloc(sizeof *g);
+        if (!g)
+            return false;
+        gen_begin(g, k, plan, kase, &kase->code.kernel[i]);
+        emitter(kase->strategy)(g);
+        const bool ok = gen_end(g);
+        free(g);
+        if (!ok)
+            return false;
+        code->kernel[i].shared_static = kb_shared_bytes(k);
+    }
+    return true;
+}
+
+/* `device` promises the same bits whatever the compiler would have fused. */
+static bool contract(const struct plan *plan) { return plan->problem->determinism != DET_DEVICE; }
+
+/* ---- PTX ------------------------------------------------------------------------------------------------------------------ */
+
+static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o, struct prog_case *code)
+{
+    struct codegen *cg = codegen_begin(&plan->device, o, contract(plan), plan->kase[c].code.name);
+    if (cg && !emit_case(codegen_builder(cg), plan, c, code))
+        codegen_fail(cg, D_CODEGEN, "%s: %s", plan->kase[c].code.strategy, kb_error(codegen_builder(cg)));
+    return cg;
+}
+
+struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o)
+{
+    struct program *program = program_from_plan(plan);
+    for (int c = 0; program && c < plan->ncases; c++) {
+        struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
+        if (cg)
+            program->module[c].ptx = codegen_ptx(cg, &program->module[c].length);
+        if (!cg || !codegen_end(cg, s)) {
+            program_destroy(program);
+            return NULL;
+        }
+    }
+    return program;
+}
+
+bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out)
+{
+    struct program *program = program_from_plan(plan);
+    bool ok = program != NULL;
+    for (int c = 0; ok && c < plan->ncases; c++) {
+        struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
+        char *text = cg ? codegen_ir(cg) : NULL;
+        if (text)
+            str_printf(out, "%s; case %s\n%s", c ? "\n" : "", plan->kase[c].code.name, text);
+        free(text);
+        ok = cg && codegen_end(cg, s);
+    }
+    program_destroy(program);
+    return ok;
+}
+
+/* ---- the host ------------------------------------------------------------------------------------------------------------- */
+
+struct host_case {
+    struct llvm_errors errors; /* what LLVM says about the case's context */
+    struct host_jit *jit;
+    int points;
+    char **point; /* texts */
+};
+
+struct host_code {
+    struct program *program;
+    int ncases;
+    struct host_case kase[];
+};
+
+static bool keep_points(struct host_case *h, const kb *k)
+{
+    h->points = kb_points(k);
+    h->point = calloc((size_t)h->points + 1, sizeof *h->point);
+    for (int i = 0; h->point && i < h->points; i++) {
+        h->point[i] = strdup(kb_point_text(k, i + 1));
+        if (!h->point[i])
+            return false;
+    }
+    return h->point != NULL;
+}
+
+static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_case *code, LLVMContextRef cx, LLVMModuleRef mod,
+                                 const struct host_symbol *symbols, int nsymbols)
+{
+    const char *name[8];
+    for (int i = 0; i < code->nkernels; i++)
+        name[i] = code->kernel[i].name;
+    return host_jit_compile(s, cx, mod, code->nkernels, name, symbols, nsymbols);
+}
+
+/* Emit a case for the host and compile it. Ordering points are numbered through all cases; `before`: those of earlier ones. */
+static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, const struct llvmgen_options *o, int before,
+                      struct host_code *h, const struct host_symbol *symbols, int nsymbols)
+{
+    LLVMContextRef cx = llvm_context(&h->kase[c].errors);
+    LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->kase[c].code.name, cx);
+    const struct kb_options ko = { .sm = plan->device.sm, .ptx = plan->device.ptx, .contract = contract(plan), .assertions = true,
+                                   .omit_point = o->omit_point > before ? o->omit_point - before : 0 };
+    kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;
+    bool ok = k && emit_case(k, plan, c, &h->program->kase[c]) && keep_points(&h->kase[c], k);
+    if (k && !ok)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s: %s", plan->kase[c].code.strategy, kb_error(k));
+    kb_free(k);
+    if (!ok) {
+        LLVMDisposeModule(mod);
+        LLVMContextDispose(cx);
+        return false;
+    }
+    h->kase[c].jit = jit_case(s, &h->program->kase[c], cx, mod, symbols, nsymbols);
+    return h->kase[c].jit != NULL;
+}
+
+struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
+                               const struct host_symbol *symbols, int nsymbols)
+{
+    struct host_code *h = calloc(1, sizeof *h + sizeof h->kase[0] * (size_t)plan->ncases);
+    bool ok = h && (h->program = program_from_plan(plan));
+    int points = 0;
+    for (int c = 0; ok && c < plan->ncases; c++) {
+        h->ncases = c + 1;
+        ok = host_case(s, plan, c, o, points, h, symbols, nsymbols);
+        points += h->kase[c].points;
+    }
+    if (ok)
+        return h;
+    host_destroy(h);
+    return NULL;
+}
+
+const struct program *host_program(const struct host_code *h) { return h->program; }
+host_kernel host_entry(const struct host_code *h, int kase, int kernel) { return host_jit_entry(h->kase[kase].jit, kernel); }
+
+int host_points(const struct host_code *h)
+{
+    int n = 0;
+    for (int c = 0; c < h->ncases; c++)
+        n += h->kase[c].points;
+    return n;
+}
+
+const char *host_point_text(const struct host_code *h, int i)
+{
+    for (int c = 0; c < h->ncases; i -= h->kase[c++].points)
+        if (i <= h->kase[c].points)
+            return h->kase[c].point[i - 1];
+    return NULL;
+}
+
+void host_destroy(struct host_code *h)
+{
+    if (!h)
+        return;
+    for (int c = 0; c < h->ncases; c++) {
+        for (int i = 0; h->kase[c].point && i < h->kase[c].points; i++)
+            free(h->kase[c].point[i]);
+        free(h->kase[c].point);
+        host_jit_destroy(h->kase[c].jit);
+    }
+    program_destroy(h->program);
+    free(h);
+}
