@@ -63,8 +63,7 @@ static int count(const char *name, int change)
     int symbol(__VA_ARGS__);                                                                                           \
     int symbol(__VA_ARGS__)
 
-/* ---- start, devices, contexts --------------------------------------------------------------------------------------
- */
+/* ---- start, devices, contexts ---------------------------------------------------------------- */
 ENTRY(cuInit, unsigned flags)
 {
     (void)flags;

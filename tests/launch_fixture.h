@@ -19,8 +19,7 @@
 static struct fake_cuda *fake;
 static ptxgen_session session;
 
-/* ---- the program ---------------------------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 static struct prog_field f32_field[] = { { "", TY_F32, 0 } };
 static const char *size_names[] = { "n" };
 static struct prog_array input[] = { { "x", 1, f32_field, 4, 1, { { 0, 0 } } } };

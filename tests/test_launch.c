@@ -105,8 +105,7 @@ Test(launch, a_driver_without_an_entry_point_is_too_old)
     cr_expect_str_eq(last_message(), "libm.so.6 has no entry point cuInit: the driver is too old");
 }
 
-/* ---- selecting, loading, marshalling ------------------------------------------------------------------------------
- */
+/* ---- selecting, loading, marshalling --------------------------------------------------------- */
 Test(launch, a_case_is_loaded_when_it_is_first_taken)
 {
     open_all();

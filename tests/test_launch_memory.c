@@ -89,8 +89,7 @@ Test(launch_memory, with_the_callers_workspace_nothing_is_allocated)
     close_all();
 }
 
-/* ---- refusals and failures ----------------------------------------------------------------------------------------
- */
+/* ---- refusals and failures ------------------------------------------------------------------- */
 Test(launch_memory, wrong_arguments_are_named)
 {
     int64_t n = 10, negative = -1, zero = 0;

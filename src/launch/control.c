@@ -21,8 +21,7 @@ struct retired {
     cu_pointer memory;
 };
 
-/* ---- which stream --------------------------------------------------------------------------------------------------
- */
+/* ---- which stream ---------------------------------------------------------------------------- */
 static cu_stream per_thread_stream(void)
 {
     return (cu_stream)(uintptr_t)2; /* CU_STREAM_PER_THREAD: one handle, a stream per thread */

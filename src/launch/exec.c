@@ -131,8 +131,7 @@ static bool launch_begin(struct launch *x, struct ptxgen_loaded *l, const ptxgen
     return select_case(x, f);
 }
 
-/* ---- loading and placing ------------------------------------------------------------------------------------------
- */
+/* ---- loading and placing --------------------------------------------------------------------- */
 /* The dynamic shared memory that the case's steps give kernel k. */
 static int64_t dynamic_shared(const struct launch *x, int k)
 {

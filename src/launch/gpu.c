@@ -6,8 +6,7 @@
 #include "base/session.h"
 #include "launch_impl.h"
 
-/* ---- describing ----------------------------------------------------------------------------------------------------
- */
+/* ---- describing ------------------------------------------------------------------------------ */
 static bool describe(const struct driver *cu, cu_device device, ptxgen_gpu_info *out, struct fault *f)
 {
     int major = 0, minor = 0, l2 = 0;

@@ -11,8 +11,7 @@
 #include "base/session.h"
 #include "launch_impl.h"
 
-/* ---- preflight ------------------------------------------------------------------------------------------------------
- */
+/* ---- preflight ------------------------------------------------------------------------------- */
 static bool check_driver(const struct ptxgen_gpu *gpu, const struct program *p, struct fault *f)
 {
     const char *release = NULL;
@@ -79,8 +78,7 @@ static bool preflight(const struct ptxgen_gpu *gpu, const struct program *p, str
     return true;
 }
 
-/* ---- what formulas ask for ------------------------------------------------------------------------------------------
- */
+/* ---- what formulas ask for ------------------------------------------------------------------- */
 static bool formula_reads(const struct formula *formula, enum formula_op op)
 {
     for (int i = 0; i < formula->n; i++)
@@ -126,8 +124,7 @@ static int array_alignment(const struct prog_array *a)
     return alignment;
 }
 
-/* ---- modules and kernels ------------------------------------------------------------------------------------------
- */
+/* ---- modules and kernels --------------------------------------------------------------------- */
 bool load_outside_capture(struct ptxgen_loaded *l, cu_stream stream, const char *what, struct fault *f)
 {
     int status = CU_CAPTURE_NONE;
