@@ -35,5 +35,8 @@ set_target_properties(ptxgen_shared PROPERTIES OUTPUT_NAME ptxgen EXPORT_NAME pt
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
 target_include_directories(ptxgen_shared PUBLIC ${public_include})
 target_link_libraries(ptxgen_shared PRIVATE ${needs})
-target_link_options(ptxgen_shared PRIVATE -Wl,--version-script=${map} $<$<NOT:$<BOOL:${PTXGEN_SANITIZE}>>:-Wl,-z,defs>)
+target_link_options(ptxgen_shared PRIVATE -Wl,--version-script=${map})
+if(NOT PTXGEN_SANITIZE) # whose functions are found in the executable
+  target_link_options(ptxgen_shared PRIVATE -Wl,-z,defs)
+endif()
 add_library(ptxgen::ptxgen ALIAS ptxgen_shared)
