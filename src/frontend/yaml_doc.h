@@ -3,7 +3,8 @@
  *
  * Decoded scalars (quoted, folded, block) keep an offset map, so that a byte of an expression has a place in the source.
  * Errors: YAML syntax, duplicate keys, tags, anchors/aliases, tabs, several documents, and what YAML eats (a value that begins
- * with !, *, &, {, [, @ …), each as its own diagnostic.  Limits: 1 MiB of text, depth 64, 100 000 nodes.
+ * with !, *, &, {, [, @ …), each as its own diagnostic.  A value that YAML misreads is reported, and stands in the tree with the
+ * text that the user wrote, so that it causes no second message.  Limits: 1 MiB of text, depth 64, 100 000 nodes.
  */
 #ifndef PTXGEN_YAML_DOC_H
 #define PTXGEN_YAML_DOC_H
@@ -38,5 +39,8 @@ struct ynode *yaml_parse(struct diags *d, const char *text, size_t length);
 const struct ynode *ynode_get(const struct ynode *mapping, const char *key); /* value or NULL */
 /* The source span of decoded bytes [from, to) of a scalar. */
 struct span ynode_span(const struct ynode *scalar, uint32_t from, uint32_t to);
+
+/* For scalars that are expressions: warns when a comment right behind one, `x # y`, looks like a part of it. */
+void yaml_warn_comment(struct diags *d, const struct ynode *scalar);
 
 #endif
