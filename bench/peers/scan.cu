@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan.cu - cub::DeviceScan; and the maximum segment sum through it, the way to an ordered reduction with CUB. */
+#include <cub/device/device_scan.cuh>
+#include <thrust/iterator/transform_iterator.h>
+
+#include "peer_rows.cuh"
+
+template <class T> static int scan(PEER_ARGS)
+{
+    return cub::DeviceScan::InclusiveSum(temp, *bytes, static_cast<const T *>(in[0]), static_cast<T *>(out[0]),
+                                         static_cast<int>(size->n), stream);
+}
+static const Row scans[] = {
+    { "scan_f32", "cub", scan<float> },
+    { "scan_i32", "cub", scan<int32_t> },
+    { "scan_i64", "cub", scan<int64_t> },
+};
+
+struct alignas(16) Mss {
+    int best, left, right, total;
+};
+struct ToMss {
+    __host__ __device__ Mss operator()(int x) const
+    {
+        const int p = x > 0 ? x : 0;
+        return { p, p, p, x };
+    }
+};
+struct AddMss {
+    static __host__ __device__ int larger(int a, int b) { return a > b ? a : b; }
+    __host__ __device__ Mss operator()(Mss a, Mss b) const
+    {
+        return { larger(larger(a.best, b.best), a.right + b.left), larger(a.left, a.total + b.left),
+                 larger(b.right, a.right + b.total), a.total + b.total };
+    }
+};
+__global__ void take_best(const Mss *states, int64_t n, int *out)
+{
+    *out = n > 0 ? states[n - 1].best : 0;
+}
+
+/* All prefixes go to memory; the last one holds the answer. */
+static const Row mss{ "mss", "cub scan", [](PEER_ARGS) {
+                         const size_t states = (static_cast<size_t>(size->n) * sizeof(Mss) + 255) / 256 * 256;
+                         size_t inner = temp ? *bytes - states : 0;
+                         Mss *prefix = static_cast<Mss *>(temp);
+                         const cudaError_t status = cub::DeviceScan::InclusiveScan(
+                             temp ? static_cast<char *>(temp) + states : nullptr, inner,
+                             thrust::make_transform_iterator(static_cast<const int *>(in[0]), ToMss{}), prefix, AddMss{},
+                             static_cast<int>(size->n), stream);
+                         if (temp == nullptr) {
+                             *bytes = states + inner;
+                             return static_cast<int>(status);
+                         }
+                         take_best<<<1, 1, 0, stream>>>(prefix, size->n, static_cast<int *>(out[0]));
+                         return static_cast<int>(status ? status : cudaGetLastError());
+                     } };
