@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h - what the files of the command line share.
+ *
+ *   main.c       finds the command
+ *   options.c    the one table of options, parsing and help
+ *   message.c    messages on standard error, exit statuses
+ *   file.c       whole files in, atomic files out
+ *   sizes.c      numbers and sizes as users write them
+ *   data.c       DATA: where an input's elements come from
+ *   npy.c        .npy files
+ *   arrays.c     inputs, outputs, sizes and params of a run
+ *   device.c     where a run happens
+ *   verify.c     comparison with the reference
+ *   report.c     printing of results
+ *   cmd_*.c      one per command
+ *
+ * The command line is a user of the public API and of nothing else of the library.
+ */
+#ifndef PTXGEN_CLI_H
+#define PTXGEN_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "ptxgen/ptxgen.h"
+
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_WRONG = 1,
+    EXIT_USAGE = 2,
+    EXIT_DEVICE = 3,
+    EXIT_DIFFERENT = 4,
+    EXIT_INTERNAL = 70
+};
+
+/* ---- options ---- */
+struct list {
+    int n;
+    const char **item;
+};
+
+struct command;
+struct options {
+    const struct command *command;
+    struct list operands; /* what is not an option */
+    struct list emit, set, input, size, param, output;
+    const char *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
+    bool verify, json, split, html, help, version;
+};
+
+struct command {
+    const char *name, *operands, *summary, *details;
+    int (*run)(const struct options *o);
+};
+extern const struct command command_table[];
+extern const int command_count;
+
+/* EXIT_OK, or the exit status after a message. */
+int options_parse(struct options *o, int argc, char **argv);
+void options_finish(struct options *o);
+void options_help(FILE *to, const struct command *c); /* NULL: of the program */
+
+/* "name=value" of a list item: the value, and the length of the name; NULL without '='. */
+const char *setting_value(const char *item, int *name_length);
+/* The nearest of the names, for "did you mean", or NULL. */
+const char *nearest(const char *name, int length, const char *const *names, int count);
+
+/* ---- messages ---- */
+void message_style(const struct options *o); /* json, colour */
+void say(const char *severity, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The message as an error; returns `status`. */
+int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Print the session's diagnostics and clear them. */
+void show_diagnostics(ptxgen_session *s);
+/* Print the diagnostics; the exit status of a call that failed. */
+int fail_call(ptxgen_session *s, ptxgen_status status, const char *what);
+void json_text(FILE *to, const char *s); /* with quotes */
+void json_number(FILE *to, double x);    /* inf and nan as strings */
+
+/* ---- files ---- */
+char *read_file(const char *path, size_t *length); /* malloc, NUL-terminated; NULL: errno */
+/* All or nothing: a temporary file in the same directory takes the name when complete. "-": standard output. */
+int write_file(const char *path, const void *data, size_t length);
+bool is_directory(const char *path);
+
+/* ---- numbers ---- */
+/* 1000000, 1e6, 2^20, 1Mi: NULL, or what is wrong. */
+const char *parse_count(const char *text, int64_t *out);
+/* A scalar of a type, rounded to it; range-checked. */
+const char *parse_value(const char *text, ptxgen_type type, ptxgen_value *out);
+bool type_is_float(ptxgen_type t);
+bool type_is_signed(ptxgen_type t);
+/* Shortest text that reads back as the same value of the type. */
+void print_value(FILE *to, ptxgen_type type, ptxgen_value v);
+
+/* ---- arrays of a run ---- */
+struct array {
+    ptxgen_array_info info;
+    const char *source; /* DATA of an input, FILE of an output; NULL */
+    struct npy *file;   /* an input read from a file */
+    int64_t elements;
+    size_t bytes;
+    char *block, *data; /* data lies in block, at the requested misalignment */
+    double *bound;      /* verification of outputs */
+    char *expected;
+};
+
+struct job {
+    const struct options *options;
+    ptxgen_session *session;
+    ptxgen_problem *problem;
+    int nsizes, ninputs, noutputs, nparams;
+    int64_t *size; /* -1: not known */
+    struct array *input, *output;
+    ptxgen_value *param;
+    ptxgen_arguments args;
+    char device[96], kase[64]; /* what ran it */
+    double seconds;
+};
+
+int job_prepare(struct job *j); /* sizes, params, inputs filled, outputs zeroed */
+void job_finish(struct job *j);
+int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size);
+
+/* Sizes that --size gives, into size[] (-1 elsewhere). */
+int parse_sizes(const struct options *o, const ptxgen_problem *p, int64_t *size);
+
+/* ---- data ---- */
+/* Fill an input from iota, const:V or random[:seed]; offsets_end: n of segment offsets. */
+int data_fill(struct array *a, const char *data, int64_t offsets_end);
+bool data_is_file(const char *data);
+uint64_t data_key(uint64_t seed, const char *name);
+uint64_t data_bits(uint64_t key, uint64_t counter);
+ptxgen_value data_random(ptxgen_type t, uint64_t bits);
+
+/* ---- .npy ---- */
+enum { NPY_RANK_MAX = 8, NPY_FIELD_MAX = 16 };
+struct npy {
+    int rank;
+    int64_t shape[NPY_RANK_MAX];
+    int nfields; /* 0: plain */
+    char field[NPY_FIELD_MAX][64];
+    char descr[NPY_FIELD_MAX][16];
+    size_t offset[NPY_FIELD_MAX];
+    size_t element_size;
+    bool fortran;
+    char *text;          /* the file */
+    size_t data, length; /* where the elements begin; bytes of the file */
+};
+/* NULL, or what is wrong with the file (static text). */
+const char *npy_parse(char *text, size_t length, struct npy *out);
+/* Do the elements fit the declared type?  NULL, or a text in `buffer`. */
+const char *npy_matches(const struct npy *f, const ptxgen_array_info *a, char *buffer, size_t capacity);
+/* The header of an array; malloc; NULL: out of memory. */
+char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length);
+
+/* ---- compilation ---- */
+int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
+int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,
+              ptxgen_plan **out);
+void compile_options(const struct options *o, ptxgen_compile_options *out);
+
+/* ---- running ---- */
+int device_run(struct job *j);
+/* Evaluate the reference with bounds. */
+int verify_evaluate(struct job *j);
+struct verdict {
+    int64_t compared, different, unknown; /* unknown: the bound is infinite */
+    int64_t first;                        /* element of the first difference, or -1 */
+    int field;
+    ptxgen_value got, expected;
+    double bound;
+};
+void verify_output(const struct array *a, struct verdict *out);
+/* Is `got` within `bound` of `expected`? */
+bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound);
+
+/* ---- results ---- */
+void report_text(const struct job *j, const struct verdict *verdict);
+void report_json(const struct job *j, const struct verdict *verdict);
+void report_difference(const struct job *j, const struct array *a, const struct verdict *v);
+int report_files(const struct job *j);
+void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element);
+
+/* ---- commands ---- */
+int cmd_compile(const struct options *o);
+int cmd_check(const struct options *o);
+int cmd_explain(const struct options *o);
+int cmd_run(const struct options *o);
+int cmd_schema(const struct options *o);
+int cmd_devices(const struct options *o);
+int cmd_later(const struct options *o);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - the commands and options, as two tables; parsing and help come from them. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { C_COMPILE = 1, C_CHECK = 2, C_EXPLAIN = 4, C_RUN = 8, C_SCHEMA = 16, C_DEVICES = 32, C_LATER = 64 };
+enum { C_SPEC = C_COMPILE | C_CHECK | C_EXPLAIN | C_RUN | C_LATER, C_PLAN = C_COMPILE | C_EXPLAIN | C_RUN | C_LATER };
+enum { C_ALL = 127 };
+
+/* In the order of the C_ bits; the last ones share C_LATER. */
+const struct command command_table[] = {
+    { "compile", "SPEC.yaml", "generate PTX and its manifest (the default command)",
+      "Writes NAME.ptx and NAME.json in the current directory, or what --emit asks for.", cmd_compile },
+    { "check", "SPEC.yaml...", "diagnose specs",
+      "Reports errors and warnings. The laws of operators are not checked yet.", cmd_check },
+    { "explain", "SPEC.yaml | PTXG-nnnn", "say what was chosen and why, or what a message means",
+      "Prints the chosen strategies and the reasons, or the explanation of a message's code.", cmd_explain },
+    { "run", "SPEC.yaml", "generate, run on data, and show or verify the results",
+      "DATA is FILE.npy, random[:SEED], iota or const:V; an input without --input is random:1.\n"
+      "Sizes and seeds may be written 1000000, 1e6, 2^20, 1Mi.",
+      cmd_run },
+    { "schema", "", "print the JSON Schema of the spec language", "", cmd_schema },
+    { "devices", "", "list the devices that a run can use", "", cmd_devices },
+    { "variants", "SPEC.yaml", "list every variant (not implemented yet)", "", cmd_later },
+    { "bench", "SPEC.yaml", "measure (not implemented yet)", "", cmd_later },
+    { "tune", "SPEC.yaml", "search for the best tunables (not implemented yet)", "", cmd_later },
+    { "cache", "path|stats|clear", "the cache of compiled code (not implemented yet)", "", cmd_later },
+};
+const int command_count = sizeof command_table / sizeof *command_table;
+
+enum option_kind { O_FLAG, O_TEXT, O_LIST };
+struct option {
+    const char *name;
+    char letter;
+    enum option_kind kind;
+    size_t place;
+    int commands;
+    const char *argument, *help;
+};
+#define AT(field) offsetof(struct options, field)
+static const struct option option_table[] = {
+    { "output", 'o', O_TEXT, AT(out), C_COMPILE, "FILE",
+      "where to write; - is standard output; a directory for several products" },
+    { "emit", 0, O_LIST, AT(emit), C_COMPILE, "KIND",
+      "ptx, ll, plan, problem, manifest, header or explain; may be repeated" },
+    { "split", 0, O_FLAG, AT(split), C_COMPILE, NULL, "a PTX file per case" },
+    { "arch", 0, O_TEXT, AT(arch), C_PLAN, "sm_NN", "target architecture (default sm_80)" },
+    { "ptx", 0, O_TEXT, AT(ptx), C_PLAN, "NN", "PTX version, 80 for 8.0 (default: the lowest that is needed)" },
+    { "set", 0, O_LIST, AT(set), C_PLAN, "TUNABLE=VALUE", "pin a tunable, or the strategy" },
+    { "plan", 0, O_TEXT, AT(plan), C_PLAN, "FILE", "use this plan (from --emit=plan) instead of choosing" },
+    { "variant", 0, O_TEXT, AT(variant), C_PLAN, "ID", "use this variant (not implemented yet)" },
+    { "math-library", 0, O_TEXT, AT(math_library), C_COMPILE | C_RUN, "FILE",
+      "libdevice or libclc bitcode (default: searched)" },
+    { "size", 0, O_LIST, AT(size), C_PLAN, "NAME=N",
+      "a size: what is known when compiling, what is used when running" },
+    { "input", 0, O_LIST, AT(input), C_RUN, "NAME=DATA", "elements of an input" },
+    { "param", 0, O_LIST, AT(param), C_RUN, "NAME=VALUE", "value of a param" },
+    { "output", 0, O_LIST, AT(output), C_RUN, "NAME=FILE", "write an output as .npy; - prints all of it" },
+    { "device", 0, O_TEXT, AT(device), C_RUN, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "verify", 0, O_FLAG, AT(verify), C_RUN, NULL,
+      "compare with the sequential reference; exit status 4 on a difference" },
+    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES, NULL, "print results as JSON" },
+    { "simt", 0, O_TEXT, AT(simt), C_RUN, "MODES", "modes of the host executor: seed:N,race,weak,..." },
+    { "unaligned", 0, O_TEXT, AT(unaligned), C_RUN, "N",
+      "place every array N elements past an aligned address (for tests)" },
+    { "html", 0, O_FLAG, AT(html), C_EXPLAIN, NULL, "explain as a page (not implemented yet)" },
+    { "diagnostics", 0, O_TEXT, AT(diagnostics), C_ALL, "text|json", "form of messages on standard error" },
+    { "color", 0, O_TEXT, AT(color), C_ALL, "auto|always|never", "colour of messages; auto respects NO_COLOR" },
+    { "help", 'h', O_FLAG, AT(help), C_ALL, NULL, "show this help" },
+    { "version", 'V', O_FLAG, AT(version), C_ALL, NULL, "show the version" },
+};
+enum { OPTION_COUNT = sizeof option_table / sizeof *option_table };
+
+static int command_bit(const struct command *c)
+{
+    int i = (int)(c - command_table);
+    return 1 << (i < 6 ? i : 6);
+}
+
+const char *setting_value(const char *item, int *name_length)
+{
+    const char *equals = strchr(item, '=');
+    *name_length = equals ? (int)(equals - item) : (int)strlen(item);
+    return equals ? equals + 1 : NULL;
+}
+
+/* Edit distance, given up beyond 3. */
+static int distance(const char *a, int n, const char *b)
+{
+    int m = (int)strlen(b), row[64];
+    if (n > 63 || m > 63) {
+        return 4;
+    }
+    for (int j = 0; j <= m; j++) {
+        row[j] = j;
+    }
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int above = row[j], replace = diagonal + (a[i - 1] != b[j - 1]);
+            int insert = (row[j - 1] < above ? row[j - 1] : above) + 1;
+            row[j] = replace < insert ? replace : insert;
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+const char *nearest(const char *name, int length, const char *const *names, int count)
+{
+    int best = length <= 3 ? 2 : 3;
+    const char *found = NULL;
+    for (int i = 0; i < count; i++) {
+        int d = distance(name, length, names[i]);
+        if (d < best) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+static int append(struct list *l, const char *item)
+{
+    const char **grown = realloc(l->item, sizeof *grown * (size_t)(l->n + 1));
+    if (!grown) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    l->item = grown;
+    l->item[l->n++] = item;
+    return EXIT_OK;
+}
+
+void options_finish(struct options *o)
+{
+    struct list *all[] = { &o->operands, &o->emit, &o->set, &o->input, &o->size, &o->param, &o->output };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->item);
+        *all[i] = (struct list){ 0, NULL };
+    }
+}
+
+static int unknown_option(const struct options *o, const char *text, int length)
+{
+    const char *names[OPTION_COUNT];
+    int n = 0;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (option_table[i].commands & command_bit(o->command)) {
+            names[n++] = option_table[i].name;
+        }
+    }
+    const char *near = nearest(text, length, names, n);
+    return fail(EXIT_USAGE, "'%s' has no option --%.*s%s%s%s", o->command->name, length, text,
+                near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+static int store(struct options *o, const struct option *row, const char *value)
+{
+    void *place = (char *)o + row->place;
+    switch (row->kind) {
+    case O_FLAG: *(bool *)place = true; return EXIT_OK;
+    case O_TEXT: *(const char **)place = value; return EXIT_OK;
+    case O_LIST: return append(place, value);
+    }
+    return EXIT_INTERNAL;
+}
+
+/* One option at argv[*i], which moves on to the last argument used. */
+static int parse_option(struct options *o, int argc, char **argv, int *i)
+{
+    const char *text = argv[*i];
+    bool is_long = text[1] == '-';
+    int length = is_long ? (int)strcspn(text + 2, "=") : 1;
+    const struct option *row = NULL;
+    for (int k = 0; k < OPTION_COUNT && !row; k++) {
+        const struct option *t = &option_table[k];
+        bool same = is_long ? strlen(t->name) == (size_t)length && !strncmp(t->name, text + 2, (size_t)length)
+                            : t->letter == text[1];
+        row = same && (t->commands & command_bit(o->command)) ? t : NULL;
+    }
+    if (!row) {
+        return is_long ? unknown_option(o, text + 2, length)
+                       : fail(EXIT_USAGE, "'%s' has no option -%c", o->command->name, text[1]);
+    }
+    const char *attached = is_long ? (text[2 + length] ? text + 3 + length : NULL) : (text[2] ? text + 2 : NULL);
+    if (row->kind == O_FLAG) {
+        return attached ? fail(EXIT_USAGE, "--%s takes no value", row->name) : store(o, row, NULL);
+    }
+    if (!attached && *i + 1 >= argc) {
+        return fail(EXIT_USAGE, "--%s needs a value: %s", row->name, row->argument);
+    }
+    return store(o, row, attached ? attached : argv[++*i]);
+}
+
+static int check_choice(const char *option, const char *value, const char *const *allowed, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!value || !strcmp(value, allowed[i])) {
+            return EXIT_OK;
+        }
+    }
+    return fail(EXIT_USAGE, "--%s=%s: expected %s, %s%s%s", option, value, allowed[0], allowed[1],
+                count > 2 ? " or " : "", count > 2 ? allowed[2] : "");
+}
+
+/* The first argument that is not an option may name a command. */
+static const struct command *find_command(int argc, char **argv, int *where)
+{
+    *where = 0;
+    if (argc > 1 && argv[1][0] != '-') {
+        for (int i = 0; i < command_count; i++) {
+            if (!strcmp(argv[1], command_table[i].name)) {
+                *where = 1;
+                return &command_table[i];
+            }
+        }
+    }
+    return &command_table[0];
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int where, status = EXIT_OK;
+    *o = (struct options){ .command = find_command(argc, argv, &where) };
+    bool only_operands = false;
+    for (int i = where + 1; i < argc && status == EXIT_OK; i++) {
+        if (!only_operands && !strcmp(argv[i], "--")) {
+            only_operands = true;
+        } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
+            status = parse_option(o, argc, argv, &i);
+        } else {
+            status = append(&o->operands, argv[i]);
+        }
+    }
+    if (status == EXIT_OK) {
+        status = check_choice("diagnostics", o->diagnostics, (const char *const[]){ "text", "json" }, 2);
+    }
+    if (status == EXIT_OK) {
+        status = check_choice("color", o->color, (const char *const[]){ "auto", "always", "never" }, 3);
+    }
+    return status;
+}
+
+static void help_options(FILE *to, int bits)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *t = &option_table[i];
+        if (t->commands & bits) {
+            char left[64];
+            snprintf(left, sizeof left, "%c%c%s--%s%s%s", t->letter ? '-' : ' ', t->letter ? t->letter : ' ',
+                     t->letter ? ", " : "  ", t->name, t->argument ? "=" : "", t->argument ? t->argument : "");
+            fprintf(to, "  %-30s %s\n", left, t->help);
+        }
+    }
+}
+
+void options_help(FILE *to, const struct command *c)
+{
+    if (c) {
+        fprintf(to, "usage: ptxgen %s %s [OPTION]...\n\n%s.\n%s%s\n", c->name, c->operands, c->summary, c->details,
+                c->details[0] ? "\n" : "");
+        fputs("options:\n", to);
+        help_options(to, command_bit(c));
+        return;
+    }
+    fputs("usage: ptxgen SPEC.yaml [OPTION]...\n       ptxgen COMMAND [ARGUMENT]... [OPTION]...\n\n"
+          "Generates GPU code (PTX) for reductions, scans and stencils from YAML specs.\n\ncommands:\n",
+          to);
+    for (int i = 0; i < command_count; i++) {
+        fprintf(to, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
+    }
+    fputs("\noptions of 'ptxgen SPEC.yaml':\n", to);
+    help_options(to, C_COMPILE);
+    fputs("\n'ptxgen COMMAND --help' lists the options of a command.\n\n"
+          "exit status: 0 success; 1 the spec or data is wrong; 2 usage; 3 no device, driver or memory;\n"
+          "             4 --verify found a difference; 70 internal error\n",
+          to);
+}
