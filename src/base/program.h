@@ -155,12 +155,16 @@ int64_t prog_array_elements(const struct prog_array *a, const int64_t *size);
 /* The case to run, or -1; `why` gets the failing check's message (a string of the program). */
 int program_select(const struct program *p, const struct formula_env *env, const char **why);
 
-/* Bytes of each region that a launch of case c needs, and where its buffers lie (offset[nbuffers]). A negative c gives
- * the maximum over all cases whose guard could hold at these sizes (guards evaluated with env). */
+/* Bytes of each region that a launch of case c needs, and where its buffers lie (offset[nbuffers], or NULL). A negative c
+ * gives the maximum over all cases whose guard holds with env; offset is then NULL.  Bytes are -1 when they
+ * overflow.  See Note [Layout of the control region] in program_workspace.c. */
 void program_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control, int64_t *scratch,
                        int64_t *offset);
 
-struct formula_names program_names(const struct program *p, int c); /* arrays live in the program's arena */
+/* Names for the formulas of case c (negative: of the checks, no kernels). The arrays are on the heap: program_names_finish().
+ * When memory is exhausted there are no names, and formulas show numbers. */
+struct formula_names program_names(const struct program *p, int c);
+void program_names_finish(struct formula_names *names);
 
 void program_manifest(const struct program *p, struct str *out); /* JSON, docs/manifest.schema.json */
 void program_header(const struct program *p, struct str *out);   /* C header: embedded PTX and a typed launch function */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - life of a program, shapes, names, and the choice of a case.  Workspace is in program_workspace.c, text forms in
+ * program_ptx.c, program_manifest.c and program_header.c.
+ */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct program *program_create(void)
+{
+    struct program *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return NULL;
+    p->arena = malloc(sizeof *p->arena);
+    if (p->arena == NULL) {
+        free(p);
+        return NULL;
+    }
+    arena_init(p->arena);
+    return p;
+}
+
+void program_destroy(struct program *p)
+{
+    if (p == NULL)
+        return;
+    arena_finish(p->arena);
+    free(p->arena);
+    free(p);
+}
+
+int64_t prog_array_elements(const struct prog_array *a, const int64_t *size)
+{
+    int64_t elements = 1;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t extent = a->dim[d].add;
+        if (a->dim[d].size >= 0 && __builtin_add_overflow(size[a->dim[d].size], extent, &extent))
+            return -1;
+        if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements))
+            return -1;
+    }
+    return elements;
+}
+
+int program_select(const struct program *p, const struct formula_env *env, const char **why)
+{
+    *why = NULL;
+    for (int i = 0; i < p->nchecks; i++)
+        if (!formula_eval(&p->check[i].condition, env)) {
+            *why = p->check[i].message;
+            return -1;
+        }
+    for (int c = 0; c < p->ncases; c++)
+        if (formula_eval(&p->kase[c].guard, env))
+            return c;
+    return -1;
+}
+
+struct formula_names program_names(const struct program *p, int c)
+{
+    const int nkernels = c < 0 ? 0 : p->kase[c].nkernels, npointers = p->ninputs + p->noutputs;
+    const char **all = malloc(sizeof *all * (size_t)(p->nparams + nkernels + npointers + 1));
+    if (all == NULL)
+        return (struct formula_names){ 0 };
+    const char **param = all, **kernel = param + p->nparams, **pointer = kernel + nkernels;
+    for (int i = 0; i < p->nparams; i++)
+        param[i] = p->param[i].name;
+    for (int i = 0; i < nkernels; i++)
+        kernel[i] = p->kase[c].kernel[i].name;
+    for (int i = 0; i < npointers; i++)
+        pointer[i] = i < p->ninputs ? p->input[i].name : p->output[i - p->ninputs].name;
+    return (struct formula_names){ .nsizes = p->nsizes, .nparams = p->nparams, .nkernels = nkernels, .npointers = npointers,
+                                   .size = p->size, .param = param, .kernel = kernel, .pointer = pointer };
+}
+
+void program_names_finish(struct formula_names *names)
+{
+    free((void *)names->param); /* the block that holds all three */
+    memset(names, 0, sizeof *names);
+}
