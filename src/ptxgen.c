@@ -219,6 +219,14 @@ _Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)
 const char *ptxgen_type_name(ptxgen_type t) { return ty_name((enum ty)t); }
 size_t ptxgen_type_size(ptxgen_type t) { return (size_t)ty_bytes((enum ty)t); }
 
+ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p)
+{
+    const union value v = value_load((enum ty)t, p);
+    return (ptxgen_value){ .u = v.u };
+}
+
+void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v) { value_store((enum ty)t, p, (union value){ .u = v.u }); }
+
 int ptxgen_problem_size_count(const ptxgen_problem *p) { return p->problem->nsizes; }
 int ptxgen_problem_input_count(const ptxgen_problem *p) { return p->problem->ninputs; }
 int ptxgen_problem_output_count(const ptxgen_problem *p) { return p->problem->noutputs; }
@@ -250,7 +258,8 @@ ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_
     if (i < 0 || i >= p->problem->nparams)
         return PTXGEN_USAGE;
     const struct prog_param *q = &p->problem->param[i];
-    *out = (ptxgen_param_info){ .name = q->name, .type = (ptxgen_type)q->type, .has_default = q->has_default };
+    *out = (ptxgen_param_info){ .name = q->name, .type = (ptxgen_type)q->type, .has_default = q->has_default,
+                                 .default_value = { .u = q->value.u } };
     return PTXGEN_OK;
 }
 

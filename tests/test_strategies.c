@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_strategies.c - every strategy row on every spec that it says it fits, at the edge sizes, in several modes; so a new row is
+ * tested the moment it exists.
+ */
+#include <criterion/criterion.h>
+#include <glob.h>
+
+#include "harness.h"
+#include "lower/plan.h"
+
+/* Does the spec accept no elements?  An identity-free one must refuse them. */
+static bool refused_when_empty(struct harness *h)
+{
+    ptxgen_arguments args = { h->size, (const void *const *)h->input, h->expected, h->param };
+    ptxgen_diagnostics_clear(h->s);
+    if (ptxgen_evaluate(h->s, h->problem, &args) == PTXGEN_OK)
+        return false;
+    args.output = h->output;
+    cr_assert_eq(ptxgen_host_run(h->s, h->host, &args, NULL), PTXGEN_INVALID, "the oracle refuses what the kernels accept");
+    return true;
+}
+
+static void check_sizes(struct harness *h, const char *path, const char *strategy, int tile)
+{
+    const int sizes[] = { 0, 1, 31, 32, 33, 255, 256, 257, tile - 1, tile, tile + 1, 2 * tile + 77 };
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:0,weak", "seed:5,stale,late" };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        harness_data(h, sizes[i], 3 + i, (int)(i % 4), i % 3 == 2);
+        if (sizes[i] == 0 && refused_when_empty(h))
+            continue;
+        const char *mode = modes[i % 3];
+        cr_assert(harness_check(h, mode), "%s, %s, n = %d, --simt=%s: %s", path, strategy, sizes[i], mode, h->text);
+    }
+}
+
+static void check_spec(const char *path, const char *strategy, const char *arch, int *fitting)
+{
+    const char *set[] = { "strategy", strategy, "threads", "64", NULL, NULL };
+    char *spec = harness_read(path);
+    struct harness h;
+    cr_assert(spec, "%s", path);
+    if (harness_open(&h, path, spec, arch, set)) {
+        ++*fitting;
+        check_sizes(&h, path, strategy, 64 * 16 * 2);
+    } else {
+        cr_assert(strstr(h.text, "plan: ") == h.text, "%s, %s: %s", path, strategy, h.text);
+    }
+    harness_close(&h);
+    free(spec);
+}
+
+static void check_strategy(const struct strategy *row)
+{
+    glob_t specs;
+    int fitting = 0;
+    cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/*.yaml", 0, NULL, &specs), 0);
+    for (size_t i = 0; i < specs.gl_pathc; i++)
+        check_spec(specs.gl_pathv[i], row->name, "sm_90", &fitting);
+    globfree(&specs);
+    cr_assert_gt(fitting, 5, "%s fits only %d specs", row->name, fitting);
+}
+
+#define STRATEGY(id, kind, name, reference, tunables) \
+    Test(strategies, id) { check_strategy(strategy_by_name(name)); }
+#include "lower/strategies.def"
