@@ -172,6 +172,7 @@ static LLVMValueRef checked(kb *k, const char *function, const struct kb_access 
     uint32_t how = a->space == KB_SHARED ? SIMT_SHARED : a->space == KB_CLUSTER_SHARED ? SIMT_CLUSTER : SIMT_GLOBAL;
     how |= a->flags & KB_INVARIANT ? SIMT_INVARIANT : 0;
     how |= order_of(a->order) << SIMT_ORDER_SHIFT;
+    how |= (uint32_t)__builtin_ctz((unsigned)a->align) << SIMT_ALIGN_SHIFT;
     LLVMValueRef args[] = { as_space(k, a->at, 0), i32(k, (uint32_t)a->bytes), i32(k, how), text(k, a->name) };
     return kb_call(k, function, type_ptr(k), 4, args, true);
 }

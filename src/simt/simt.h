@@ -31,6 +31,7 @@ const char *simt_options_parse(const char *text, struct simt_options *o);
 struct simt_report {
     enum { SIMT_OK, SIMT_DEADLOCK, SIMT_DIVERGENCE, SIMT_RACE, SIMT_BOUNDS, SIMT_UNINIT, SIMT_CRASH, SIMT_CHECK, SIMT_TRAP, SIMT_NO_MEMORY } what;
     char text[1024];
+    int kase; /* the case that was taken; -1: none */
     uint64_t switches, collectives, launches;
 };
 

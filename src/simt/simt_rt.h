@@ -23,6 +23,7 @@ enum simt_how {
     SIMT_INVARIANT = 4,
     SIMT_ORDER_SHIFT = 4,
     SIMT_ORDER = 7 << SIMT_ORDER_SHIFT, /* mask */
+    SIMT_ALIGN_SHIFT = 8,               /* log2 of the alignment that the code relies on */
 };
 enum simt_order { SIMT_WEAK, SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL };
 enum simt_scope { SIMT_SCOPE_BLOCK, SIMT_SCOPE_CLUSTER, SIMT_SCOPE_DEVICE, SIMT_SCOPE_SYSTEM };

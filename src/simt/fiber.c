@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fiber.c - context switch and stacks.
+ *
+ * Stacks are 64 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages, above a
+ * page that faults.  They begin at different places within their top page ("colour"): stacks at equal distances would
+ * otherwise compete for the same few sets of the first-level cache.
+ *
+ * A stack may be left in the middle of a kernel when a finding ends a launch, so AddressSanitizer is told to forget
+ * the frames that were on it before it is used again.  Valgrind learns which ranges are stacks.
+ */
+#define _GNU_SOURCE
+#include "fiber.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FIBER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBER_ASAN 1
+#endif
+#endif
+#ifdef FIBER_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+
+enum { GUARD = 4096, STACK = 64 * 1024, STRIDE = GUARD + STACK, COLOUR = 64, COLOURS = 48 };
+
+/* ---- the switch ----------------------------------------------------------------------------------------------------- */
+#if defined(__x86_64__)
+/* System V: rbx, rbp, r12-r15 survive calls. The return address is on the stack already. */
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".hidden ptxgen_fiber_swap\n"
+        ".globl ptxgen_fiber_swap\n"
+        ".type ptxgen_fiber_swap, @function\n"
+        "ptxgen_fiber_swap:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size ptxgen_fiber_swap, .-ptxgen_fiber_swap\n");
+enum { SAVED_WORDS = 8, ENTRY_WORD = 6 }; /* six registers, entry as return address, and a zero above it to end backtraces */
+#elif defined(__aarch64__)
+/* AAPCS64: x19-x28, the frame pointer, the link register and d8-d15 survive calls. */
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".hidden ptxgen_fiber_swap\n"
+        ".globl ptxgen_fiber_swap\n"
+        ".type ptxgen_fiber_swap, %function\n"
+        "ptxgen_fiber_swap:\n"
+        "    sub sp, sp, #160\n"
+        "    stp x19, x20, [sp, #0]\n"
+        "    stp x21, x22, [sp, #16]\n"
+        "    stp x23, x24, [sp, #32]\n"
+        "    stp x25, x26, [sp, #48]\n"
+        "    stp x27, x28, [sp, #64]\n"
+        "    stp x29, x30, [sp, #80]\n"
+        "    stp d8, d9, [sp, #96]\n"
+        "    stp d10, d11, [sp, #112]\n"
+        "    stp d12, d13, [sp, #128]\n"
+        "    stp d14, d15, [sp, #144]\n"
+        "    mov x9, sp\n"
+        "    str x9, [x0]\n"
+        "    mov sp, x1\n"
+        "    ldp x19, x20, [sp, #0]\n"
+        "    ldp x21, x22, [sp, #16]\n"
+        "    ldp x23, x24, [sp, #32]\n"
+        "    ldp x25, x26, [sp, #48]\n"
+        "    ldp x27, x28, [sp, #64]\n"
+        "    ldp x29, x30, [sp, #80]\n"
+        "    ldp d8, d9, [sp, #96]\n"
+        "    ldp d10, d11, [sp, #112]\n"
+        "    ldp d12, d13, [sp, #128]\n"
+        "    ldp d14, d15, [sp, #144]\n"
+        "    add sp, sp, #160\n"
+        "    ret\n"
+        ".size ptxgen_fiber_swap, .-ptxgen_fiber_swap\n");
+enum { SAVED_WORDS = 20, ENTRY_WORD = 11 }; /* the link register is the entry */
+#endif
+
+#ifndef FIBER_UCONTEXT
+void ptxgen_fiber_swap(void **save_sp, void *load_sp);
+
+void fiber_switch(struct fiber *from, struct fiber *to) { ptxgen_fiber_swap(&from->sp, to->sp); }
+
+static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
+{
+    (void)low;
+    uintptr_t *word = (uintptr_t *)(void *)top - SAVED_WORDS;
+    for (int i = 0; i < SAVED_WORDS; i++)
+        word[i] = 0;
+    word[ENTRY_WORD] = (uintptr_t)entry;
+    f->sp = word;
+}
+#else
+void fiber_switch(struct fiber *from, struct fiber *to) { swapcontext(&from->context, &to->context); }
+
+static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
+{
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = low;
+    f->context.uc_stack.ss_size = (size_t)(top - low);
+    f->context.uc_link = NULL;
+    makecontext(&f->context, entry, 0);
+}
+#endif
+
+void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*entry)(void))
+{
+    char *low = s->base + (size_t)i * STRIDE + GUARD;
+#ifdef FIBER_ASAN
+    __asan_unpoison_memory_region(low, STACK);
+#endif
+    prepare(f, low, low + STACK - (i * 5 % COLOURS) * COLOUR, entry);
+}
+
+/* ---- stacks --------------------------------------------------------------------------------------------------------- */
+static void register_stacks(struct fiber_stacks *s)
+{
+#ifdef VALGRIND_STACK_REGISTER
+    for (int i = 0; i < s->count; i++) {
+        char *low = s->base + (size_t)i * STRIDE + GUARD;
+        s->registered[i] = VALGRIND_STACK_REGISTER(low, low + STACK);
+    }
+#else
+    (void)s;
+#endif
+}
+
+bool fiber_stacks_reserve(struct fiber_stacks *s, int count)
+{
+    if (count <= s->count)
+        return true;
+    fiber_stacks_free(s);
+    void *base = mmap(NULL, (size_t)count * STRIDE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return false;
+    s->base = base;
+    s->count = count;
+    s->registered = calloc((size_t)count, sizeof *s->registered);
+    if (!s->registered) {
+        fiber_stacks_free(s);
+        return false;
+    }
+    /* The guards only turn an overflow into a fault at once. The kernel bounds the number of mappings of a process, so
+     * that with very many stacks some remain without. */
+    for (int i = 0; i < count; i++)
+        if (mprotect(s->base + (size_t)i * STRIDE, GUARD, PROT_NONE) != 0)
+            break;
+    register_stacks(s);
+    return true;
+}
+
+void fiber_stacks_free(struct fiber_stacks *s)
+{
+    if (!s->base)
+        return;
+#ifdef VALGRIND_STACK_DEREGISTER
+    for (int i = 0; s->registered && i < s->count; i++)
+        VALGRIND_STACK_DEREGISTER(s->registered[i]);
+#endif
+#ifdef FIBER_ASAN
+    __asan_unpoison_memory_region(s->base, (size_t)s->count * STRIDE);
+#endif
+    munmap(s->base, (size_t)s->count * STRIDE);
+    free(s->registered);
+    *s = (struct fiber_stacks){ 0 };
+}

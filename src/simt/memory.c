@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - what every access goes through.
+ *
+ * In order: maybe switch to another thread; check that the access is allowed and sensible; answer with the address at which it
+ * takes place, which a weak-memory mode may choose.  The checks of global memory:
+ *
+ *   bounds   inside one array or workspace buffer; no writes to inputs
+ *   uninit   outputs and scratch have no content before they are written
+ *   late     a dependent kernel touches nothing that earlier kernels write before it has waited
+ */
+#include "simt_impl.h"
+
+#include <string.h>
+
+/* ---- special registers ---------------------------------------------------------------------------------------------- */
+uint32_t simt_tid(void)
+{
+    const struct exec *x = simt_current;
+    return (uint32_t)(x->thread - x->block->thread);
+}
+uint32_t simt_block(void) { return (uint32_t)simt_current->block->number; }
+uint32_t simt_blocks(void) { return (uint32_t)simt_current->block->grid->nblocks; }
+void *simt_shared(void) { return simt_current->block->shared; }
+
+/* ---- extents -------------------------------------------------------------------------------------------------------- */
+static bool inside(const struct extent *e, const char *at, uint32_t bytes)
+{
+    const uintptr_t offset = (uintptr_t)at - (uintptr_t)e->at;
+    return offset <= e->bytes && bytes <= e->bytes - offset;
+}
+
+struct extent *extent_of(struct exec *x, const char *at, uint32_t bytes, const char *name)
+{
+    struct extent **hit = &x->hit[(uintptr_t)name / 8 % EXTENT_HITS];
+    if (*hit && inside(*hit, at, bytes))
+        return *hit;
+    for (int i = 0; i < x->nextents; i++)
+        if (inside(&x->extent[i], at, bytes))
+            return *hit = &x->extent[i];
+    return NULL;
+}
+
+/* The extent that begins or ends nearest to the address, for the report. */
+static const struct extent *nearest(const struct exec *x, const char *at, int64_t *distance)
+{
+    const struct extent *best = NULL;
+    int64_t best_size = INT64_MAX;
+    for (int i = 0; i < x->nextents; i++) {
+        const struct extent *e = &x->extent[i];
+        const int64_t from_start = (int64_t)((uintptr_t)at - (uintptr_t)e->at);
+        const int64_t off = from_start < 0 ? -from_start : from_start - (int64_t)e->bytes;
+        if (off < best_size) {
+            best_size = off;
+            best = e;
+            *distance = from_start;
+        }
+    }
+    return best;
+}
+
+static void report_bounds(struct exec *x, const char *at, uint32_t bytes, const char *name, const char *verb)
+{
+    int64_t offset = 0;
+    const struct extent *e = nearest(x, at, &offset);
+    if (e)
+        finding(x, SIMT_BOUNDS, "%s %u bytes of '%s' outside of every array; nearest is '%s' of %zu bytes, at byte %lld",
+                verb, (unsigned)bytes, name, e->name, e->bytes, (long long)offset);
+    else
+        finding(x, SIMT_BOUNDS, "%s %u bytes of '%s', but the launch has no arrays", verb, (unsigned)bytes, name);
+}
+
+/* ---- initialisation of global memory -------------------------------------------------------------------------------- */
+static void check_written(struct exec *x, const struct extent *e, const char *at, uint32_t bytes, const char *name)
+{
+    const size_t first = (size_t)(at - e->at);
+    for (size_t i = first; i < first + bytes; i++)
+        if (!(e->written[i / 8] >> i % 8 & 1))
+            finding(x, SIMT_UNINIT, "reads '%s' (byte %zu of '%s') before anything was written there", name, i, e->name);
+}
+
+static void mark_written(const struct extent *e, const char *at, uint32_t bytes)
+{
+    const size_t first = (size_t)(at - e->at);
+    for (size_t i = first; i < first + bytes; i++)
+        e->written[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+/* ---- one access ----------------------------------------------------------------------------------------------------- */
+static const char *verb_of(enum access_kind kind)
+{
+    return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";
+}
+
+static void check_global(struct exec *x, char *at, uint32_t bytes, const char *name, enum access_kind kind)
+{
+    const struct block *b = x->block;
+    const struct extent *e = extent_of(x, at, bytes, name);
+    if (!e) {
+        if (x->options.bounds)
+            report_bounds(x, at, bytes, name, verb_of(kind));
+        return;
+    }
+    const bool input = e->kind == EXTENT_INPUT;
+    if (input && kind != ACCESS_READ && x->options.bounds)
+        finding(x, SIMT_BOUNDS, "writes '%s', which lies in the input '%s'", name, e->name);
+    if (x->options.late && b->grid->dependent && !b->waited && !(input && kind == ACCESS_READ))
+        finding(x, SIMT_RACE, "%s '%s' before it has waited for the previous kernel", verb_of(kind), name);
+    if (e->written && kind != ACCESS_WRITE)
+        check_written(x, e, at, bytes, name);
+    if (e->written && kind != ACCESS_READ)
+        mark_written(e, at, bytes);
+}
+
+/* Checks common to all accesses. Ordered ones let other threads come first. */
+static void check(struct exec *x, char *at, uint32_t bytes, uint32_t how, const char *name, enum access_kind kind)
+{
+    const uintptr_t misaligned = (uintptr_t)at & ((UINT32_C(1) << (how >> SIMT_ALIGN_SHIFT & 15)) - 1);
+    if (misaligned)
+        finding(x, SIMT_BOUNDS, "%s %u bytes of '%s' at an address that is not a multiple of %u", verb_of(kind),
+                (unsigned)bytes, name, 1U << (how >> SIMT_ALIGN_SHIFT & 15));
+    if ((how & SIMT_SPACE) != SIMT_GLOBAL)
+        shared_access(x, at, bytes, how, name, kind);
+    else
+        check_global(x, at, bytes, name, kind);
+}
+
+static enum simt_order order_of(uint32_t how) { return (enum simt_order)((how & SIMT_ORDER) >> SIMT_ORDER_SHIFT); }
+
+void *simt_load(void *at, uint32_t bytes, uint32_t how, const char *name)
+{
+    struct exec *x = simt_current;
+    const enum simt_order order = order_of(how);
+    name = name ? name : "?";
+    if (--x->fuel == 0)
+        exec_preempt(x);
+    if (order != SIMT_WEAK)
+        exec_poll(x, name, false);
+    check(x, at, bytes, how, name, ACCESS_READ);
+    if (order == SIMT_ACQUIRE)
+        stale_acquire(x, SIMT_SCOPE_DEVICE);
+    if ((how & SIMT_SPACE) != SIMT_GLOBAL)
+        return at;
+    char *from = x->options.weak ? weak_load(x, at, bytes) : at;
+    if (x->options.stale && from == at)
+        from = stale_load(x, at, bytes, how & SIMT_INVARIANT);
+    return from;
+}
+
+void *simt_store(void *at, uint32_t bytes, uint32_t how, const char *name)
+{
+    struct exec *x = simt_current;
+    const enum simt_order order = order_of(how);
+    name = name ? name : "?";
+    if (--x->fuel == 0)
+        exec_preempt(x);
+    if (order != SIMT_WEAK)
+        exec_interleave(x);
+    check(x, at, bytes, how, name, ACCESS_WRITE);
+    exec_progress(x);
+    if (x->options.weak && order == SIMT_RELEASE)
+        weak_release(x, SIMT_SCOPE_DEVICE);
+    if ((how & SIMT_SPACE) != SIMT_GLOBAL)
+        return at;
+    if (x->options.weak && order != SIMT_RELEASE)
+        return weak_store(x, at, bytes);
+    if (x->options.weak)
+        weak_settle(x, at, bytes);
+    stale_written(x, x->block, at, bytes);
+    return at;
+}
+
+/* A read-modify-write is relaxed: it acts on memory at once, but orders nothing else. */
+void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name)
+{
+    struct exec *x = simt_current;
+    name = name ? name : "?";
+    exec_poll(x, name, false);
+    check(x, at, bytes, how, name, ACCESS_RMW);
+    if ((how & SIMT_SPACE) == SIMT_GLOBAL) {
+        if (x->options.weak)
+            weak_settle(x, at, bytes);
+        stale_written(x, x->block, at, bytes);
+    }
+    if (bytes <= sizeof x->watched_value) {
+        x->watched = at;
+        x->watched_bytes = bytes;
+        memcpy(x->watched_value, at, bytes);
+    }
+    return at;
+}
+
+void simt_fence(uint32_t order, uint32_t scope)
+{
+    struct exec *x = simt_current;
+    exec_interleave(x);
+    if (x->options.weak && (order == SIMT_RELEASE || order == SIMT_ACQ_REL))
+        weak_release(x, (enum simt_scope)scope);
+    if (order == SIMT_ACQUIRE || order == SIMT_ACQ_REL)
+        stale_acquire(x, (enum simt_scope)scope);
+}
+
+void simt_backoff(uint32_t nanoseconds)
+{
+    (void)nanoseconds;
+    exec_poll(simt_current, NULL, true);
+}
+
+void simt_assert(uint32_t ok, const char *message)
+{
+    if (!ok)
+        finding(simt_current, SIMT_TRAP, "%s", message ? message : "assertion fails");
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - findings as text: what, kernel, block, thread, the named value, and how to see it again. */
+#include "simt_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *report_what(int what)
+{
+    switch (what) {
+    case SIMT_OK: return "ok";
+    case SIMT_DEADLOCK: return "deadlock";
+    case SIMT_DIVERGENCE: return "divergence";
+    case SIMT_RACE: return "race";
+    case SIMT_BOUNDS: return "out of bounds";
+    case SIMT_UNINIT: return "uninitialised read";
+    case SIMT_CRASH: return "crash";
+    case SIMT_TRAP: return "assertion";
+    case SIMT_NO_MEMORY: return "no memory";
+    default: return "check";
+    }
+}
+
+/* printf at the end of the report's text; what does not fit is cut off. */
+static void append_list(struct simt_report *r, const char *format, va_list ap)
+{
+    const size_t used = strlen(r->text);
+    vsnprintf(r->text + used, sizeof r->text - used, format, ap);
+}
+
+static void append(struct simt_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(struct simt_report *r, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    append_list(r, format, ap);
+    va_end(ap);
+}
+
+static void append_modes(struct exec *x)
+{
+    char modes[128];
+    report_modes(&x->options, modes, sizeof modes);
+    append(x->report, " (%s)", modes);
+}
+
+void report_plain(struct simt_report *r, int what, const char *format, ...)
+{
+    r->what = what;
+    r->text[0] = '\0';
+    append(r, "%s: ", report_what(what));
+    va_list ap;
+    va_start(ap, format);
+    append_list(r, format, ap);
+    va_end(ap);
+}
+
+void finding(struct exec *x, int what, const char *format, ...)
+{
+    const struct block *b = x->block;
+    report_plain(x->report, what, "kernel %s, block %d, thread %d ", b->grid->kernel, b->number, (int)(x->thread - b->thread));
+    va_list ap;
+    va_start(ap, format);
+    append_list(x->report, format, ap);
+    va_end(ap);
+    append_modes(x);
+    exec_stop(x);
+}
+
+const char *lanes_text(uint32_t lanes, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int first = 0; first < WARP_LANES; first++) {
+        if (!(lanes >> first & 1))
+            continue;
+        int last = first;
+        while (last + 1 < WARP_LANES && lanes >> (last + 1) & 1)
+            last++;
+        if (used < size)
+            used += (size_t)snprintf(text + used, size - used, last > first ? "%s%d-%d" : "%s%d", used ? ", " : "", first, last);
+        first = last;
+    }
+    return text;
+}
+
+/* ---- nothing can run ------------------------------------------------------------------------------------------------ */
+/* Describes the first thing in the block that waits in vain; false when all its threads have ended. */
+static bool describe_block(struct exec *x, const struct block *b)
+{
+    char text[128];
+    if (!b->grid || b->live == 0)
+        return false;
+    const int nwarps = b->grid->threads / WARP_LANES;
+    for (int i = 0; i < nwarps; i++) {
+        const struct warp *w = &b->warp[i];
+        if (!w->arrived)
+            continue;
+        report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: lanes %s of warp %d wait in a warp operation", b->grid->kernel,
+                     b->number, lanes_text(w->arrived, text, sizeof text), i);
+        append(x->report, " that lanes %s never reach", lanes_text(~w->arrived, text, sizeof text));
+        return true;
+    }
+    if (b->arrived) {
+        report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: %d of %d threads wait at the barrier %s that the others never reach",
+                     b->grid->kernel, b->number, b->arrived, b->live, b->site);
+        return true;
+    }
+    for (int i = 0; i < nwarps; i++) {
+        const struct warp *w = &b->warp[i];
+        if (!(w->at_cluster | w->at_dependency))
+            continue;
+        report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for %s", b->grid->kernel, b->number,
+                     lanes_text(w->at_cluster | w->at_dependency, text, sizeof text), i,
+                     w->at_cluster ? "the cluster's barrier, where others never arrive" : "the previous kernel");
+        return true;
+    }
+    return false;
+}
+
+void report_stuck(struct exec *x)
+{
+    for (int s = 0; s < x->nslots; s++)
+        if (describe_block(x, &x->blocks[s])) {
+            append_modes(x);
+            return;
+        }
+    report_plain(x->report, SIMT_DEADLOCK, "blocks remain that never start");
+    append_modes(x);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simt.c - running generated host code. */
+#include "simt_impl.h"
+
+static host_kernel entry_of(const void *user, int kase, int kernel) { return host_entry(user, kase, kernel); }
+
+int simt_run(const struct host_code *h, const struct run_args *args, struct simt_control *control,
+             const struct simt_options *o, struct simt_report *out)
+{
+    const struct simt_code code = { host_program(h), entry_of, h };
+    return o->guard ? simt_run_guarded(&code, args, control, o, out) : simt_run_code(&code, args, control, o, out);
+}
