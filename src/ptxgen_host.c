@@ -64,6 +64,7 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
         ptxgen_host_destroy(host);
         return PTXGEN_NO_MEMORY;
     }
+    host->kase = -1;
     host->control = simt_control_create();
     host->code = host->control ? llvmgen_host(s, plan->plan, &o, symbols, nsymbols) : NULL;
     if (!host->code) {
@@ -111,16 +112,12 @@ ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen
     if (status != PTXGEN_OK)
         return status;
     simt_run(host->code, &a, host->control, &o, &report);
+    host->kase = report.kase;
     WITH_MEMORY(s, status = report_status(s, &report));
     return status;
 }
 
-const char *ptxgen_host_case(const ptxgen_host *host, const ptxgen_arguments *args)
+const char *ptxgen_host_case(const ptxgen_host *host)
 {
-    const struct run_args a = run_args_from(args);
-    struct simt_options o;
-    simt_options_default(&o);
-    const struct program *program = host_program(host->code);
-    const int c = simt_select(program, &a, &o);
-    return c < 0 ? NULL : program->kase[c].name;
+    return host->kase < 0 ? NULL : host_program(host->code)->kase[host->kase].name;
 }

@@ -221,8 +221,8 @@ PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan
 PTXGEN_API void ptxgen_host_destroy(ptxgen_host *host);
 /** Run once; `modes` like "seed:7,race,weak" or NULL. PTXGEN_FINDING: the diagnostics hold the report. Control memory is kept from run to run. */
 PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes);
-/** Which case the given run would take (borrowed name), or NULL. */
-PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host, const ptxgen_arguments *args);
+/** Name of the case that the last run took, or NULL. */
+PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 
 #ifdef __cplusplus
 }
