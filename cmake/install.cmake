@@ -29,10 +29,4 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_
 if(NOT TARGET ptxgen)
   return()
 endif()
-set_target_properties(ptxgen PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-if(NOT PTXGEN_STATIC)
-  # Relative, so that an installed tree may be moved.
-  file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(ptxgen PROPERTIES INSTALL_RPATH $ORIGIN/${to_library})
-endif()
 install(TARGETS ptxgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
