@@ -223,23 +223,19 @@ void kb_load_n(kb *k, kb_ptr p, kb_val i, int n, int align, kb_val *out)
     }
 }
 
-/* Small elements as one integer of `bytes` bytes. */
+/* Small elements as one integer of `bytes` bytes; a vector's bits are what the hardware's byte permutation makes best. */
 static LLVMValueRef pack(kb *k, enum ty ty, const kb_val *x, int bytes)
 {
-    const int each = ty_bytes(ty);
-    LLVMTypeRef whole = kb_int_ty(k, 8 * bytes);
-    LLVMValueRef r = NULL;
-    for (int j = 0; j < bytes / each; j++) {
-        LLVMValueRef raw = to_memory(k, ty, x[j].ir);
-        raw = LLVMBuildBitCast(k->b, raw, kb_int_ty(k, 8 * each), "");
-        if (bytes == each)
+    const int each = ty_bytes(ty), n = bytes / each;
+    LLVMTypeRef unit = kb_int_ty(k, 8 * each);
+    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(unit, (unsigned)n));
+    for (int j = 0; j < n; j++) {
+        LLVMValueRef raw = LLVMBuildBitCast(k->b, to_memory(k, ty, x[j].ir), unit, "");
+        if (n == 1)
             return raw;
-        raw = LLVMBuildZExt(k->b, raw, whole, "");
-        if (j)
-            raw = LLVMBuildShl(k->b, raw, LLVMConstInt(whole, (unsigned long long)(8 * each * j), false), "");
-        r = r ? LLVMBuildOr(k->b, r, raw, "") : raw;
+        v = LLVMBuildInsertElement(k->b, v, raw, lane_number(k, j), "");
     }
-    return r;
+    return LLVMBuildBitCast(k->b, v, kb_int_ty(k, 8 * bytes), "");
 }
 
 /* The value of one access that covers x[0 … chunk / size). */

@@ -12,7 +12,8 @@ kb_val kb_imm(kb *k, enum ty ty, int64_t x)
 {
     if (ty_is_float(ty))
         return kb_immf(k, ty, (double)x);
-    return kb_make(LLVMConstInt(k->ty[ty], (unsigned long long)x, true), ty, KB_UNI_GRID);
+    const uint64_t mask = UINT64_MAX >> (64 - ty_bits(ty));
+    return kb_make(LLVMConstInt(k->ty[ty], (uint64_t)x & mask, false), ty, KB_UNI_GRID);
 }
 
 /* The conversion to the type is made here, so that it rounds as the language's conversion does. */
