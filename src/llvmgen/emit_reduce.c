@@ -43,12 +43,11 @@ void emit_reduce_block(struct gen *g)
     }
 }
 
-/* Every block's total, in thread 0 of block 0.  Blocks that hold one are the first of the cluster. */
-static kb_tup cluster_reduce(struct gen *g, kb_tup total, int cluster, struct filled blocks)
+/* Every block's total meets in the first block's shared memory. */
+static kb_arr cluster_park(struct gen *g, kb_tup total, kb_val rank)
 {
     kb *k = g->k;
-    kb_arr slots = state_shared(g, KB_WARP, "block_totals");
-    LET(rank, kb_cluster_rank(k));
+    const kb_arr slots = state_shared(g, KB_WARP, "block_totals");
     kb_cluster_wait(k); /* every block of the cluster has started, so its shared memory is there */
     kb_if (k, kb_eq(k, kb_tid(k), 0)) {
         for (int f = 0; f < g->nfields; f++)
@@ -56,32 +55,39 @@ static kb_tup cluster_reduce(struct gen *g, kb_tup total, int cluster, struct fi
     }
     kb_cluster_arrive(k);
     kb_cluster_wait(k); /* all totals have been written */
-    LET(lane, kb_lane(k));
-    kb_tvar x = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "slot");
-    kb_if (k, kb_lt(k, lane, blocks.all ? kb_imm(k, TY_I32, cluster) : blocks.count)) {
-        kb_set(k, x, kb_load(k, slots, lane));
-    }
-    return warp_reduce(g, kb_get(k, x), cluster, blocks);
+    return slots;
+}
+
+/* Blocks of the cluster that hold a total: those with a tile, or the first one alone. */
+static struct filled filled_blocks(struct gen *g, int cluster)
+{
+    kb *k = g->k;
+    const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
+    LET(tiles, kb_div(k, kb_add(k, gen_value(g, "vectors"), tile - 1), tile));
+    return filled_first(kb_cast(k, kb_max(k, kb_min(k, tiles, cluster), 1), TY_I32));
 }
 
 void emit_reduce_cluster(struct gen *g)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
-    kb_cluster_arrive(k); /* waited for in cluster_reduce() */
+    kb_cluster_arrive(k); /* waited for in cluster_park() */
     wait_for_predecessor(g);
     LET(rank, kb_cluster_rank(k));
     const kb_tup total = block_total(g, rank, kb_imm(k, TY_I32, cluster));
-    struct filled blocks = filled_all();
-    if (!g->padded) {
-        const kb_val vectors = gen_value(g, "vectors");
-        LET(tiles, kb_div(k, kb_add(k, vectors, kb_threads(k) * gen_tunable(g, TN_ITEMS) - 1), kb_threads(k) * gen_tunable(g, TN_ITEMS)));
-        blocks = filled_first(kb_cast(k, kb_max(k, kb_min(k, tiles, cluster), 1), TY_I32));
-    }
     kb_section(k, "cluster");
-    const kb_tup all = cluster_reduce(g, total, cluster, blocks);
-    kb_if (k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_tid(k), 0))) {
-        state_finish(g, all, empty(g));
+    const kb_arr slots = cluster_park(g, total, rank);
+    kb_if (k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_warp(k), 0))) {
+        const struct filled blocks = g->padded ? filled_all() : filled_blocks(g, cluster);
+        LET(lane, kb_lane(k));
+        kb_tvar x = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "slot");
+        kb_if (k, kb_lt(k, lane, blocks.all ? kb_imm(k, TY_I32, cluster) : blocks.count)) {
+            kb_set(k, x, kb_load(k, slots, lane));
+        }
+        const kb_tup all = warp_reduce(g, kb_get(k, x), cluster, blocks);
+        kb_if (k, kb_eq(k, lane, 0)) {
+            state_finish(g, all, empty(g));
+        }
     }
 }
 
