@@ -122,6 +122,12 @@ void json_int(struct json *j, int64_t x)
     str_printf(j->out, "%lld", (long long)x);
 }
 
+void json_uint(struct json *j, uint64_t x)
+{
+    begin_value(j, false);
+    str_printf(j->out, "%llu", (unsigned long long)x);
+}
+
 void json_double(struct json *j, double x)
 {
     begin_value(j, false);

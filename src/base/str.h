@@ -45,6 +45,7 @@ void json_key(struct json *j, const char *key);
 void json_string(struct json *j, const char *s); /* NULL writes null; invalid UTF-8 becomes U+FFFD */
 void json_stringn(struct json *j, const char *s, size_t length);
 void json_int(struct json *j, int64_t x);
+void json_uint(struct json *j, uint64_t x);
 void json_double(struct json *j, double x); /* shortest text that reads back; inf and nan as strings */
 void json_bool(struct json *j, bool x);
 void json_null(struct json *j);
