@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers.h - other implementations of the benchmark's problems, as a table.
  *
- * The peers are compiled by nvcc into libpeers.so, which gpubench opens.  They work on the same device memory and the same
- * stream as ptxgen's programs: both live in the device's primary context.
+ * The peers are compiled by nvcc into libpeers.so, which gpubench opens.  They work on the same device memory and the
+ * same stream as ptxgen's programs: both live in the device's primary context.
  */
 #ifndef PTXGEN_PEERS_H
 #define PTXGEN_PEERS_H
@@ -28,7 +28,7 @@ typedef int peer_run_fn(void *temp, size_t *temp_bytes, const void *const *in, v
 struct peer {
     const char *problem; /* a row of gpubench's table, or "read", "copy", "empty": limits */
     const char *name;
-    int synchronous;     /* waits for its result: no graph, and the host's time is the device's */
+    int synchronous; /* waits for its result: no graph, and the host's time is the device's */
     peer_run_fn *run;
 };
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h - what the files of gpubench share.
+ *
+ *     problems.c   the table of problems: data, reference, comparison
+ *     measure.c    implementations, batches, graphs: times
+ *     report.c     table, JSON in google-benchmark's form, CSV
+ *     gpubench.c   options, and one problem at one size from data to verified times
+ *
+ * It uses ptxgen's public API only, and the peers through peers.h.
+ */
+#ifndef PTXGEN_GPU_BENCH_H
+#define PTXGEN_GPU_BENCH_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "../peers/peers.h"
+#include "ptxgen/launch.h"
+
+enum { INPUTS_MAX = 2, OUTPUTS_MAX = 3, SAMPLES_MAX = 101, NAME_MAX_ = 64 };
+
+/* ---- problems -------------------------------------------------------------------------------- */
+enum scalar { F16, BF16, F32, F64, I8, I32, I64 };
+int scalar_bytes(enum scalar t);
+double scalar_load(enum scalar t, const void *p, int64_t i);
+
+/* What a correct result is: the value, and how far any order of combination may be from it. */
+struct expected {
+    double value[OUTPUTS_MAX], tolerance[OUTPUTS_MAX];
+};
+struct problem {
+    const char *name; /* also the spec's: specs/NAME.yaml */
+    enum scalar type; /* of every input */
+    int ninputs, noutputs;
+    enum scalar out[OUTPUTS_MAX];
+    bool per_element; /* the output has an element per input element */
+    bool segmented;   /* the output has an element per segment */
+    /* Per-element and segmented problems have none: they are compared by check_array. */
+    void (*reference)(const struct problem *p, const void *const *in, int64_t n, struct expected *out);
+};
+extern const struct problem problems[];
+extern const int nproblems;
+/* Elements of output arrays. */
+int64_t output_elements(const struct problem *p, const struct peer_size *size);
+void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed);
+/* "" or what differs, in `why`. */
+bool check_scalars(const struct problem *p, const struct expected *e, const void *const *out, char *why, size_t length);
+bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
+                 char *why, size_t length);
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+struct impl {
+    char name[NAME_MAX_];
+    bool synchronous;
+    bool limit;              /* a limit, not a competitor: not verified */
+    ptxgen_loaded *loaded;   /* ptxgen's, or */
+    const struct peer *peer; /* a peer's */
+    void *temp;
+    size_t temp_bytes;
+};
+/* The device, the data and where in it the next launch reads and writes. */
+struct arena_gpu {
+    ptxgen_session *s;
+    ptxgen_gpu *gpu;
+    ptxgen_stream stream;
+    ptxgen_event begin, end;
+    int ninputs, noutputs;
+    void *input[INPUTS_MAX], *output[OUTPUTS_MAX];
+    size_t input_stride, output_stride[OUTPUTS_MAX]; /* from slice to slice, slot to slot */
+    int64_t slices, slots;
+    int64_t next; /* launches so far: slice next % slices, slot next % slots */
+    struct peer_size size;
+    int64_t psize[2]; /* the spec's sizes */
+};
+struct timing {
+    double median, p10, p90; /* seconds per launch */
+    double host;             /* seconds of the host per launch, 0: not measured */
+    int samples, batch;
+};
+bool impl_prepare(struct arena_gpu *a, struct impl *impl);
+bool impl_launch(struct arena_gpu *a, struct impl *impl);
+/* All implementations, sample by sample in turn, so that drift meets all of them. time[i].samples 0: it failed. */
+void measure_stream(struct arena_gpu *a, struct impl *impl, int n, int samples, struct timing *time);
+/* The same launches recorded in a graph and replayed; on warm data. */
+void measure_graph(struct arena_gpu *a, struct impl *impl, int n, int samples, struct timing *time);
+
+/* ---- reporting ------------------------------------------------------------------------------- */
+struct result {
+    const char *problem;
+    char impl[NAME_MAX_];
+    const char *mode; /* "stream", "graph" */
+    struct peer_size size;
+    struct timing time;
+    double bytes; /* read and written by a perfect implementation */
+    double limit; /* seconds that reading those bytes takes in this run, 0: not measured */
+    bool is_limit, verified;
+    char why[160];
+};
+struct report {
+    struct result *row;
+    int count, capacity;
+};
+void report_add(struct report *r, const struct result *row);
+void report_tables(const struct report *r, FILE *to);
+void report_csv(const struct report *r, FILE *to);
+void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpubench.c - ptxgen's programs and their peers, on the same data in the same run.
+ *
+ *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]… [--size N]… [--segment N]… [--samples N] [--quick]
+ *              [--ours LABEL:NAME=VALUE,…]… [--no-graph] [--device K] [--commit TEXT] [--json FILE] [--csv FILE]
+ *
+ * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
+ * timed, stream times with the input rotated through the pool, graph times for small sizes, and the best read of as
+ * many bytes as the limit.  --ours adds a plan of ptxgen with those tunables under that label. Exit status: 0, 1 when a
+ * result was wrong or something failed, 2 usage, 3 no device.
+ */
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 64, IMPLS_MAX = 32, SETTINGS_MAX = 8, SLOTS = 64, VERIFIED_SLICES = 4 };
+static const size_t pool_bytes = (size_t)1 << 30;
+static const int64_t graph_size_max = (int64_t)1 << 22;
+
+struct ours {
+    const char *label;
+    ptxgen_setting setting[SETTINGS_MAX];
+    int nsettings;
+};
+struct options {
+    const char *specs, *peers, *json, *csv, *commit;
+    const char *problem[LIST_MAX];
+    int64_t size[LIST_MAX], segment[LIST_MAX];
+    struct ours ours[LIST_MAX];
+    int nproblems, nsizes, nsegments, nours, samples, device;
+    bool graph, quick;
+};
+struct bench {
+    struct options o;
+    struct arena_gpu a;
+    const struct peer *peer;
+    int npeers;
+    struct report report;
+    void *host[INPUTS_MAX];
+    size_t input_bytes; /* of each host and device pool */
+    bool failed;
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+static int64_t parse_size(const char *text)
+{
+    char *end;
+    long long x = strtoll(text, &end, 10);
+
+    return *end == '^' ? (int64_t)1 << atoi(end + 1) : x;
+}
+
+/* "LABEL:name=value,name=value", cut up in place. */
+static bool parse_ours(char *text, struct ours *out)
+{
+    char *at = strchr(text, ':');
+
+    *out = (struct ours){ .label = text };
+    if (at == NULL)
+        return true;
+    *at++ = 0;
+    for (char *part = strtok(at, ","); part; part = strtok(NULL, ",")) {
+        char *equals = strchr(part, '=');
+
+        if (equals == NULL || out->nsettings == SETTINGS_MAX)
+            return false;
+        *equals = 0;
+        out->setting[out->nsettings++] = (ptxgen_setting){ part, equals + 1 };
+    }
+    return true;
+}
+
+static bool take_option(struct options *o, const char *name, char *value)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } text[] = { { "--specs", &o->specs },
+                 { "--peers", &o->peers },
+                 { "--json", &o->json },
+                 { "--csv", &o->csv },
+                 { "--commit", &o->commit } };
+
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        if (strcmp(name, text[i].name) == 0) {
+            *text[i].to = value;
+            return true;
+        }
+    if (strcmp(name, "--problem") == 0 && o->nproblems < LIST_MAX)
+        o->problem[o->nproblems++] = value;
+    else if (strcmp(name, "--size") == 0 && o->nsizes < LIST_MAX)
+        o->size[o->nsizes++] = parse_size(value);
+    else if (strcmp(name, "--segment") == 0 && o->nsegments < LIST_MAX)
+        o->segment[o->nsegments++] = parse_size(value);
+    else if (strcmp(name, "--samples") == 0)
+        o->samples = atoi(value) < SAMPLES_MAX ? atoi(value) : SAMPLES_MAX;
+    else if (strcmp(name, "--device") == 0)
+        o->device = atoi(value);
+    else if (strcmp(name, "--ours") == 0 && o->nours < LIST_MAX)
+        return parse_ours(value, &o->ours[o->nours++]);
+    else
+        return false;
+    return true;
+}
+
+static bool parse_options(int argc, char **argv, struct options *o)
+{
+    *o = (struct options){
+        .specs = "bench/specs", .peers = "libpeers.so", .commit = "unknown", .samples = 25, .graph = true
+    };
+    o->ours[o->nours++].label = "ptxgen";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--no-graph") == 0)
+            o->graph = false;
+        else if (strcmp(argv[i], "--quick") == 0)
+            o->quick = true;
+        else if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
+            return false;
+        else
+            i++;
+    }
+    if (o->samples < 3)
+        o->samples = 3;
+    return true;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+static void free_pools(struct bench *b)
+{
+    for (int i = 0; i < INPUTS_MAX; i++) {
+        free(b->host[i]);
+        ptxgen_gpu_free(b->a.gpu, b->a.input[i]);
+        b->host[i] = b->a.input[i] = NULL;
+    }
+    for (int o = 0; o < OUTPUTS_MAX; o++) {
+        ptxgen_gpu_free(b->a.gpu, b->a.output[o]);
+        b->a.output[o] = NULL;
+    }
+}
+
+/* Random inputs on both sides, in slices; outputs in slots. */
+static bool make_pools(struct bench *b, const struct problem *p, const struct peer_size *size)
+{
+    struct arena_gpu *a = &b->a;
+    size_t bytes = (size_t)size->n * (size_t)scalar_bytes(p->type);
+    bool ok = true;
+
+    a->input_stride = (bytes + 255) / 256 * 256;
+    b->input_bytes = a->input_stride > pool_bytes ? a->input_stride : pool_bytes / a->input_stride * a->input_stride;
+    a->slices = (int64_t)(b->input_bytes / a->input_stride);
+    a->slots = p->per_element || p->segmented ? 1 : SLOTS;
+    a->ninputs = p->ninputs;
+    a->noutputs = p->noutputs;
+    a->next = 0;
+    for (int i = 0; i < p->ninputs && ok; i++) {
+        b->host[i] = malloc(b->input_bytes);
+        ok = b->host[i] && ptxgen_gpu_alloc(a->s, a->gpu, b->input_bytes, &a->input[i]) == PTXGEN_OK;
+        if (ok)
+            fill_random(p->type, b->host[i], (int64_t)(b->input_bytes / (size_t)scalar_bytes(p->type)),
+                        1 + 77u * (unsigned)i);
+        ok = ok && ptxgen_gpu_write(a->s, a->gpu, a->input[i], b->host[i], b->input_bytes) == PTXGEN_OK;
+    }
+    for (int o = 0; o < p->noutputs && ok; o++) {
+        a->output_stride[o] = ((size_t)output_elements(p, size) * (size_t)scalar_bytes(p->out[o]) + 255) / 256 * 256;
+        ok = ptxgen_gpu_alloc(a->s, a->gpu, a->output_stride[o] * (size_t)a->slots, &a->output[o]) == PTXGEN_OK;
+    }
+    return ok;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+struct references {
+    bool known[VERIFIED_SLICES];
+    struct expected slice[VERIFIED_SLICES];
+};
+
+static bool check_slot(struct bench *b, const struct problem *p, struct references *refs, int64_t k, char *why,
+                       size_t length)
+{
+    struct arena_gpu *a = &b->a;
+    const void *in[INPUTS_MAX] = { NULL };
+    void *out[OUTPUTS_MAX] = { NULL };
+    bool ok = true;
+
+    for (int i = 0; i < p->ninputs; i++)
+        in[i] = (char *)b->host[i] + k * (int64_t)a->input_stride;
+    for (int o = 0; o < p->noutputs && ok; o++) {
+        out[o] = malloc(a->output_stride[o]);
+        ok = out[o] &&
+             ptxgen_gpu_read(a->s, a->gpu, out[o], (char *)a->output[o] + k % a->slots * (int64_t)a->output_stride[o],
+                             a->output_stride[o]) == PTXGEN_OK;
+    }
+    if (ok && p->reference) {
+        if (!refs->known[k])
+            p->reference(p, in, a->size.n, &refs->slice[k]);
+        refs->known[k] = true;
+        ok = check_scalars(p, &refs->slice[k], (const void *const *)out, why, length);
+    } else if (ok) {
+        ok = check_array(p, in, &a->size, out[0], why, length);
+    }
+    for (int o = 0; o < p->noutputs; o++)
+        free(out[o]);
+    return ok;
+}
+
+/* Run on the first slices into poisoned outputs, and compare. */
+static bool verify(struct bench *b, const struct problem *p, struct impl *impl, struct references *refs, char *why,
+                   size_t length)
+{
+    struct arena_gpu *a = &b->a;
+    int64_t slices = a->slots == 1 || a->slices < 2 ? 1 : a->slices < VERIFIED_SLICES ? a->slices : VERIFIED_SLICES;
+    bool ok = true;
+
+    for (int o = 0; o < p->noutputs && ok; o++)
+        ok = ptxgen_gpu_fill(a->s, a->gpu, a->output[o], 0xa5, a->output_stride[o] * (size_t)a->slots, a->stream) ==
+             PTXGEN_OK;
+    a->next = 0;
+    for (int64_t k = 0; k < slices && ok; k++)
+        ok = impl_launch(a, impl);
+    ok = ok && ptxgen_stream_wait(a->s, a->gpu, a->stream) == PTXGEN_OK;
+    if (!ok)
+        snprintf(why, length, "it did not run");
+    for (int64_t k = 0; k < slices && ok; k++)
+        ok = check_slot(b, p, refs, k, why, length);
+    return ok;
+}
+
+/* ---- implementations ------------------------------------------------------------------------- */
+static void say_diagnostics(struct bench *b, const char *what)
+{
+    char *text = ptxgen_diagnostics_text(b->a.s, 0);
+
+    fprintf(stderr, "gpubench: %s\n%s", what, text ? text : "");
+    ptxgen_free(text);
+    ptxgen_diagnostics_clear(b->a.s);
+}
+
+/* Compile the problem's spec with these settings and load it; false is not a failure of the benchmark. */
+static bool load_ours(struct bench *b, const struct problem *p, const struct ours *ours, ptxgen_program **program,
+                      ptxgen_loaded **loaded)
+{
+    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
+    char path[512], arch[16];
+    ptxgen_problem *problem;
+    ptxgen_plan *plan;
+
+    snprintf(path, sizeof path, "%s/%s.yaml", b->o.specs, p->name);
+    snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(b->a.gpu)->sm);
+    options.arch = arch;
+    options.setting_count = ours->nsettings;
+    options.setting = ours->setting;
+    *program = NULL;
+    *loaded = NULL;
+    if (ptxgen_problem_from_file(b->a.s, path, &problem) == PTXGEN_OK &&
+        ptxgen_plan_create(b->a.s, problem, &options, &plan) == PTXGEN_OK &&
+        ptxgen_compile(b->a.s, plan, NULL, program) == PTXGEN_OK &&
+        ptxgen_load(b->a.s, b->a.gpu, *program, loaded) == PTXGEN_OK)
+        return true;
+    say_diagnostics(b, path);
+    ptxgen_program_destroy(*program);
+    *program = NULL;
+    return false;
+}
+
+static int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n)
+{
+    for (int i = 0; i < b->npeers && n < IMPLS_MAX; i++)
+        if (strcmp(b->peer[i].problem, problem) == 0) {
+            impl[n] = (struct impl){ .synchronous = b->peer[i].synchronous, .limit = limit, .peer = &b->peer[i] };
+            snprintf(impl[n].name, sizeof impl[n].name, "%s", b->peer[i].name);
+            n++;
+        }
+    return n;
+}
+
+/* ---- one problem at one size ----------------------------------------------------------------- */
+static double problem_bytes(const struct problem *p, const struct peer_size *size)
+{
+    double bytes = (double)size->n * scalar_bytes(p->type) * p->ninputs;
+
+    for (int o = 0; o < p->noutputs; o++)
+        bytes += (double)output_elements(p, size) * scalar_bytes(p->out[o]);
+    return bytes;
+}
+
+/* The best time of reading the inputs' bytes in this mode, and a row for it. */
+static double read_limit(struct bench *b, const struct problem *p, const struct peer_size *size, bool graph)
+{
+    struct arena_gpu a = b->a;
+    struct impl impl[IMPLS_MAX];
+    struct timing time[IMPLS_MAX];
+    struct result row = { .problem = p->name, .mode = graph ? "graph" : "stream", .size = *size, .is_limit = true };
+    int n = add_peers(b, "read", true, impl, 0);
+
+    a.size.n = size->n * scalar_bytes(p->type);
+    for (int i = 0; i < n; i++)
+        if (!impl_prepare(&a, &impl[i]))
+            n = 0;
+    (graph ? measure_graph : measure_stream)(&a, impl, n, b->o.samples, time);
+    for (int i = 0; i < n; i++) {
+        ptxgen_gpu_free(a.gpu, impl[i].temp);
+        if (time[i].samples && (row.time.samples == 0 || time[i].median < row.time.median)) {
+            row.time = time[i];
+            snprintf(row.impl, sizeof row.impl, "read %s", impl[i].name);
+        }
+    }
+    if (row.time.samples == 0)
+        return 0;
+    row.bytes = (double)a.size.n;
+    row.limit = row.time.median;
+    report_add(&b->report, &row);
+    return row.time.median * p->ninputs;
+}
+
+static void run_mode(struct bench *b, const struct problem *p, const struct peer_size *size, struct impl *impl, int n,
+                     struct references *refs, bool graph)
+{
+    struct timing time[IMPLS_MAX];
+    double limit = read_limit(b, p, size, graph);
+
+    (graph ? measure_graph : measure_stream)(&b->a, impl, n, b->o.samples, time);
+    for (int i = 0; i < n; i++) {
+        struct result row = { .problem = p->name,
+                              .mode = graph ? "graph" : "stream",
+                              .size = *size,
+                              .time = time[i],
+                              .bytes = problem_bytes(p, size),
+                              .limit = limit };
+
+        if (graph && time[i].samples == 0)
+            continue;
+        snprintf(row.impl, sizeof row.impl, "%s", impl[i].name);
+        row.verified = verify(b, p, &impl[i], refs, row.why, sizeof row.why);
+        b->failed |= !row.verified || time[i].samples == 0;
+        report_add(&b->report, &row);
+    }
+}
+
+static void run_size(struct bench *b, const struct problem *p, const struct peer_size *size, ptxgen_loaded **loaded)
+{
+    struct impl impl[IMPLS_MAX];
+    struct references refs = { { false }, { { { 0 }, { 0 } } } };
+    char why[160] = "";
+    int n = 0, kept = 0;
+
+    b->a.size = *size;
+    b->a.psize[0] = p->segmented ? size->n / size->segment : size->n;
+    b->a.psize[1] = size->segment;
+    for (int i = 0; i < b->o.nours; i++)
+        if (loaded[i]) {
+            impl[n] = (struct impl){ .loaded = loaded[i] };
+            snprintf(impl[n++].name, NAME_MAX_, "%s", b->o.ours[i].label);
+        }
+    n = add_peers(b, p->name, false, impl, n);
+    if (!make_pools(b, p, size)) {
+        say_diagnostics(b, "no memory for the data");
+        free_pools(b);
+        b->failed = true;
+        return;
+    }
+    /* What is wrong before it is timed is reported and left out. */
+    for (int i = 0; i < n; i++)
+        if (impl_prepare(&b->a, &impl[i]) && verify(b, p, &impl[i], &refs, why, sizeof why)) {
+            impl[kept++] = impl[i];
+        } else {
+            fprintf(stderr, "gpubench: %s n=%lld %s: %s\n", p->name, (long long)size->n, impl[i].name, why);
+            say_diagnostics(b, "before timing");
+            ptxgen_gpu_free(b->a.gpu, impl[i].temp);
+            b->failed = true;
+        }
+    run_mode(b, p, size, impl, kept, &refs, false);
+    if (b->o.graph && size->n <= graph_size_max)
+        run_mode(b, p, size, impl, kept, &refs, true);
+    for (int i = 0; i < kept; i++)
+        ptxgen_gpu_free(b->a.gpu, impl[i].temp);
+    free_pools(b);
+}
+
+/* The sizes of a problem: those asked for, or its own. */
+static int sizes_of(const struct bench *b, const struct problem *p, int64_t *out)
+{
+    static const int few[] = { 20, 24, 28 }, quick[] = { 10, 16, 20, 24 };
+    int n = 0;
+
+    if (b->o.nsizes) {
+        memcpy(out, b->o.size, (size_t)b->o.nsizes * sizeof *out);
+        return b->o.nsizes;
+    }
+    if (b->o.quick) {
+        for (size_t i = 0; i < sizeof quick / sizeof *quick; i++)
+            out[n++] = (int64_t)1 << quick[i];
+    } else if (strcmp(p->name, "sum_f32") == 0) {
+        for (int e = 6; e <= 30; e += 2)
+            out[n++] = (int64_t)1 << e;
+    } else {
+        for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+            out[n++] = (int64_t)1 << few[i];
+    }
+    return n;
+}
+
+static void run_problem(struct bench *b, const struct problem *p)
+{
+    static const int64_t own_segments[] = { 4, 32, 256, 1000, 4096, 1 << 18 };
+    ptxgen_program *program[LIST_MAX];
+    ptxgen_loaded *loaded[LIST_MAX];
+    int64_t size[LIST_MAX];
+    const int64_t *segment = b->o.nsegments ? b->o.segment : own_segments;
+    int nsizes = sizes_of(b, p, size), nsegments = 1;
+    bool any = false;
+
+    if (p->segmented)
+        nsegments = b->o.nsegments ? b->o.nsegments : (int)(sizeof own_segments / sizeof *own_segments);
+    for (int i = 0; i < b->o.nours; i++)
+        any |= load_ours(b, p, &b->o.ours[i], &program[i], &loaded[i]);
+    for (int i = 0; i < nsizes && (any || b->o.nproblems); i++)
+        for (int k = 0; k < nsegments; k++) {
+            int64_t length = p->segmented ? segment[k] : 0;
+            struct peer_size at = { length ? size[i] / length * length : size[i], length };
+
+            if (at.n > 0)
+                run_size(b, p, &at, loaded);
+        }
+    for (int i = 0; i < b->o.nours; i++) {
+        ptxgen_loaded_destroy(loaded[i]);
+        ptxgen_program_destroy(program[i]);
+    }
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+static bool asked_for(const struct options *o, const char *name)
+{
+    for (int i = 0; i < o->nproblems; i++)
+        if (strcmp(o->problem[i], name) == 0)
+            return true;
+    return o->nproblems == 0;
+}
+
+static void open_peers(struct bench *b)
+{
+    void *library = dlopen(b->o.peers, RTLD_NOW);
+    ptxgen_peers_fn *table = NULL;
+
+    if (library)
+        *(void **)&table = dlsym(library, "ptxgen_peers");
+    if (table)
+        b->peer = table(&b->npeers);
+    else
+        fprintf(stderr, "gpubench: no peers: %s\n", dlerror());
+}
+
+static bool open_device(struct bench *b)
+{
+    struct arena_gpu *a = &b->a;
+
+    return ptxgen_gpu_open(a->s, b->o.device, &a->gpu) == PTXGEN_OK &&
+           ptxgen_stream_create(a->s, a->gpu, &a->stream) == PTXGEN_OK &&
+           ptxgen_event_create(a->s, a->gpu, &a->begin) == PTXGEN_OK &&
+           ptxgen_event_create(a->s, a->gpu, &a->end) == PTXGEN_OK;
+}
+
+static void write_reports(struct bench *b)
+{
+    FILE *json = b->o.json ? fopen(b->o.json, "w") : NULL, *csv = b->o.csv ? fopen(b->o.csv, "w") : NULL;
+
+    report_tables(&b->report, stdout);
+    if (json)
+        report_json(&b->report, ptxgen_gpu_describe(b->a.gpu), b->o.commit, json);
+    if (csv)
+        report_csv(&b->report, csv);
+    b->failed |= (b->o.json && !json) || (b->o.csv && !csv);
+    if (json)
+        fclose(json);
+    if (csv)
+        fclose(csv);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+
+    if (!parse_options(argc, argv, &b.o)) {
+        fprintf(stderr,
+                "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--samples N]\n"
+                "  [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--device K] [--commit TEXT] [--json FILE] "
+                "[--csv FILE]\n");
+        return 2;
+    }
+    if (ptxgen_session_create(&b.a.s) != PTXGEN_OK)
+        return 3;
+    if (!open_device(&b)) {
+        say_diagnostics(&b, "no device");
+        return 3;
+    }
+    open_peers(&b);
+    for (int i = 0; i < nproblems; i++)
+        if (asked_for(&b.o, problems[i].name))
+            run_problem(&b, &problems[i]);
+    write_reports(&b);
+    ptxgen_event_destroy(b.a.gpu, b.a.begin);
+    ptxgen_event_destroy(b.a.gpu, b.a.end);
+    ptxgen_stream_destroy(b.a.gpu, b.a.stream);
+    ptxgen_gpu_close(b.a.gpu);
+    ptxgen_session_destroy(b.a.s);
+    free(b.report.row);
+    return b.failed;
+}

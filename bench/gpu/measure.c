@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.c - times of launches back to back in a stream, and of graph replays.
+ *
+ * A sample is a batch of launches between two events, long enough (BATCH_SECONDS) that the events' resolution and the
+ * first launch's latency do not count.  Each launch reads the next slice of the input, so that the data comes from
+ * memory and not from the L2 cache.  The implementations take turns sample by sample.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH_SECONDS 400e-6
+enum { BATCH_MAX = 800, GRAPH_LAUNCHES = 20, WARM_UP = 3 };
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- one launch ------------------------------------------------------------------------------ */
+static void next_pointers(struct arena_gpu *a, const void **in, void **out)
+{
+    int64_t slice = a->next % a->slices, slot = a->next % a->slots;
+
+    for (int i = 0; i < a->ninputs; i++)
+        in[i] = (char *)a->input[i] + slice * (int64_t)a->input_stride;
+    for (int o = 0; o < a->noutputs; o++)
+        out[o] = (char *)a->output[o] + slot * (int64_t)a->output_stride[o];
+    a->next++;
+}
+
+bool impl_launch(struct arena_gpu *a, struct impl *impl)
+{
+    const void *in[INPUTS_MAX] = { NULL };
+    void *out[OUTPUTS_MAX] = { NULL };
+    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out };
+
+    next_pointers(a, in, out);
+    if (impl->loaded)
+        return ptxgen_launch(a->s, impl->loaded, &args, a->stream, NULL) == PTXGEN_OK;
+    return impl->peer->run(impl->temp, &impl->temp_bytes, in, out, &a->size, a->stream) == 0;
+}
+
+bool impl_prepare(struct arena_gpu *a, struct impl *impl)
+{
+    const void *in[INPUTS_MAX] = { NULL };
+    void *out[OUTPUTS_MAX] = { NULL };
+    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out };
+
+    next_pointers(a, in, out);
+    if (impl->loaded)
+        return ptxgen_prepare(a->s, impl->loaded, &args, a->stream) == PTXGEN_OK;
+    impl->temp = NULL;
+    if (impl->peer->run(NULL, &impl->temp_bytes, in, out, &a->size, a->stream) != 0)
+        return false;
+    impl->temp_bytes += impl->temp_bytes == 0;
+    return ptxgen_gpu_alloc(a->s, a->gpu, impl->temp_bytes, &impl->temp) == PTXGEN_OK;
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+/* Seconds per launch on the device (0: failed), and of the host. A graph stands for GRAPH_LAUNCHES launches. */
+static double run_batch(struct arena_gpu *a, struct impl *impl, ptxgen_graph graph, int count, double *host)
+{
+    bool ok = ptxgen_event_record(a->s, a->gpu, a->begin, a->stream) == PTXGEN_OK;
+    double seconds = 0, start = now();
+
+    for (int i = 0; i < count && ok; i++)
+        ok = graph ? ptxgen_graph_launch(a->s, a->gpu, graph, a->stream) == PTXGEN_OK : impl_launch(a, impl);
+    *host = (now() - start) / count;
+    ok = ok && ptxgen_event_record(a->s, a->gpu, a->end, a->stream) == PTXGEN_OK &&
+         ptxgen_event_seconds(a->s, a->gpu, a->begin, a->end, &seconds) == PTXGEN_OK;
+    return ok ? seconds / count / (graph ? GRAPH_LAUNCHES : 1) : 0;
+}
+
+/* How many launches (or replays) make a batch long enough; 0: it fails. */
+static int batch_size(struct arena_gpu *a, struct impl *impl, ptxgen_graph graph)
+{
+    double host, seconds = 0;
+    int count;
+
+    for (int i = 0; i < WARM_UP; i++)
+        if (run_batch(a, impl, graph, 1, &host) == 0)
+            return 0;
+    seconds = run_batch(a, impl, graph, 5, &host) * (graph ? GRAPH_LAUNCHES : 1);
+    if (seconds == 0)
+        return 0;
+    count = (int)ceil(BATCH_SECONDS / seconds);
+    return count < 1 ? 1 : count > BATCH_MAX ? BATCH_MAX : count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, int n, double q)
+{
+    double at = q * (n - 1);
+    int low = (int)at;
+
+    return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+}
+
+static void summarise(double *sample, double *host, int n, int batch, bool synchronous, struct timing *out)
+{
+    qsort(sample, (size_t)n, sizeof *sample, compare);
+    qsort(host, (size_t)n, sizeof *host, compare);
+    *out = (struct timing){ .median = quantile(sample, n, 0.5),
+                            .p10 = quantile(sample, n, 0.1),
+                            .p90 = quantile(sample, n, 0.9),
+                            .host = synchronous ? 0 : quantile(host, n, 0.5),
+                            .samples = n,
+                            .batch = batch };
+}
+
+struct samples {
+    double device[SAMPLES_MAX], host[SAMPLES_MAX];
+};
+
+/* graph[i] NULL: plain launches. */
+static void measure(struct arena_gpu *a, struct impl *impl, ptxgen_graph *graph, int n, int samples,
+                    struct timing *time)
+{
+    struct samples *s = calloc((size_t)n, sizeof *s);
+    int *batch = calloc((size_t)n, sizeof *batch);
+
+    for (int i = 0; s && batch && i < n; i++)
+        batch[i] = graph && !graph[i] ? 0 : batch_size(a, &impl[i], graph ? graph[i] : NULL);
+    for (int k = 0; s && batch && k < samples; k++)
+        for (int i = 0; i < n; i++)
+            if (batch[i])
+                s[i].device[k] = run_batch(a, &impl[i], graph ? graph[i] : NULL, batch[i], &s[i].host[k]);
+    for (int i = 0; i < n; i++) {
+        time[i].samples = 0;
+        if (s && batch && batch[i])
+            summarise(s[i].device, s[i].host, samples, batch[i], impl[i].synchronous, &time[i]);
+    }
+    free(s);
+    free(batch);
+}
+
+void measure_stream(struct arena_gpu *a, struct impl *impl, int n, int samples, struct timing *time)
+{
+    measure(a, impl, NULL, n, samples, time);
+}
+
+/* GRAPH_LAUNCHES launches on one slice; NULL where the implementation cannot be captured. */
+static ptxgen_graph capture(struct arena_gpu *a, struct impl *impl)
+{
+    ptxgen_graph graph = NULL;
+    bool ok = true;
+
+    if (impl->synchronous || ptxgen_capture_begin(a->s, a->gpu, a->stream) != PTXGEN_OK)
+        return NULL;
+    for (int i = 0; i < GRAPH_LAUNCHES && ok; i++) {
+        a->next = 0;
+        ok = impl_launch(a, impl);
+    }
+    if (ptxgen_capture_end(a->s, a->gpu, a->stream, &graph) != PTXGEN_OK)
+        return NULL;
+    if (!ok)
+        ptxgen_graph_destroy(a->gpu, graph);
+    return ok ? graph : NULL;
+}
+
+void measure_graph(struct arena_gpu *a, struct impl *impl, int n, int samples, struct timing *time)
+{
+    ptxgen_graph *graph = calloc((size_t)n, sizeof *graph);
+
+    if (graph == NULL)
+        return;
+    for (int i = 0; i < n; i++)
+        graph[i] = capture(a, &impl[i]);
+    measure(a, impl, graph, n, samples, time);
+    for (int i = 0; i < n; i++)
+        ptxgen_graph_destroy(a->gpu, graph[i]);
+    free(graph);
+}

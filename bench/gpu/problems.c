@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problems.c - the problems: random data, sequential references in double, comparison.
+ *
+ * Floats are uniform in [-1, 1), i8 in [-100, 100], i32 and i64 in [-100, 100].  Tolerances of sums are relative to the
+ * sum of magnitudes, far above what a tree of partial sums loses and far below what one lost or repeated element of the
+ * data would cost at the small sizes; there every element counts.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- scalars --------------------------------------------------------------------------------- */
+int scalar_bytes(enum scalar t)
+{
+    static const int bytes[] = { [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8, [I8] = 1, [I32] = 4, [I64] = 8 };
+    return bytes[t];
+}
+
+static double half_value(uint16_t h)
+{
+    int exponent = h >> 10 & 31, mantissa = h & 1023;
+    double magnitude = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+
+    return h >> 15 ? -magnitude : magnitude;
+}
+
+static double bfloat_value(uint16_t h)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+double scalar_load(enum scalar t, const void *p, int64_t i)
+{
+    switch (t) {
+    case F16: return half_value(((const uint16_t *)p)[i]);
+    case BF16: return bfloat_value(((const uint16_t *)p)[i]);
+    case F32: return ((const float *)p)[i];
+    case F64: return ((const double *)p)[i];
+    case I8: return ((const int8_t *)p)[i];
+    case I32: return ((const int32_t *)p)[i];
+    case I64: return (double)((const int64_t *)p)[i];
+    }
+    return 0;
+}
+
+/* splitmix64 of a counter: the same data for the same seed, whatever the order. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed)
+{
+    for (int64_t i = 0; i < elements; i++) {
+        uint64_t r = mix(seed + (uint64_t)i);
+        float f = (float)(int32_t)(r >> 40) * 0x1p-23f - 1;
+
+        switch (t) {
+        /* [-1, 1) with the exponent field fixed: sign, then 1.mantissa * 2^-1 */
+        case F16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 14 << 10 | (r >> 20 & 1023)); break;
+        case BF16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 126 << 7 | (r >> 20 & 127)); break;
+        case F32: ((float *)p)[i] = f; break;
+        case F64: ((double *)p)[i] = (double)(int64_t)(r >> 11) * 0x1p-52 - 1; break;
+        case I8: ((int8_t *)p)[i] = (int8_t)((r >> 32) % 201 - 100); break;
+        case I32: ((int32_t *)p)[i] = (int32_t)((r >> 32) % 201) - 100; break;
+        case I64: ((int64_t *)p)[i] = (int64_t)((r >> 32) % 201) - 100; break;
+        }
+    }
+}
+
+/* ---- references ------------------------------------------------------------------------------ */
+static double sum_unit(enum scalar t) { return t == F64 ? 1e-13 : t == I8 || t == I32 || t == I64 ? 0 : 4e-6; }
+
+static void reference_sum(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    double sum = 0, magnitude = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        double x = scalar_load(p->type, in[0], i);
+        sum += x;
+        magnitude += fabs(x);
+    }
+    e->value[0] = sum;
+    e->tolerance[0] = magnitude * sum_unit(p->type);
+}
+
+static void reference_dot(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const float *x = in[0], *y = in[1];
+    double sum = 0, magnitude = 0;
+
+    (void)p;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)x[i] * y[i];
+        magnitude += fabs((double)x[i] * y[i]);
+    }
+    e->value[0] = sum;
+    e->tolerance[0] = magnitude * sum_unit(F32);
+}
+
+static void reference_max(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const float *x = in[0];
+    float hi = -INFINITY;
+
+    (void)p;
+    for (int64_t i = 0; i < n; i++)
+        hi = x[i] > hi ? x[i] : hi;
+    *e = (struct expected){ .value = { hi } };
+}
+
+static void reference_argmin(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const float *x = in[0];
+    int64_t at = 0;
+
+    (void)p;
+    for (int64_t i = 1; i < n; i++)
+        at = x[i] < x[at] ? i : at;
+    *e = (struct expected){ .value = { n ? x[at] : INFINITY, (double)at } };
+}
+
+static void reference_minmaxsum(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const float *x = in[0];
+    struct expected sum;
+    float lo = INFINITY, hi = -INFINITY;
+
+    for (int64_t i = 0; i < n; i++) {
+        lo = x[i] < lo ? x[i] : lo;
+        hi = x[i] > hi ? x[i] : hi;
+    }
+    reference_sum(p, in, n, &sum);
+    *e = (struct expected){ .value = { lo, hi, sum.value[0] }, .tolerance = { 0, 0, sum.tolerance[0] } };
+}
+
+static void reference_welford(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const float *x = in[0];
+    double sum = 0, squares = 0;
+
+    (void)p;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        squares += (double)x[i] * x[i];
+    }
+    e->value[0] = sum / (double)n;
+    e->value[1] = squares / (double)n - e->value[0] * e->value[0];
+    e->tolerance[0] = 2e-5;
+    e->tolerance[1] = 2e-5;
+}
+
+static void reference_mss(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
+{
+    const int32_t *x = in[0];
+    int64_t best = 0, here = 0;
+
+    (void)p;
+    for (int64_t i = 0; i < n; i++) {
+        here = here + x[i] > 0 ? here + x[i] : 0;
+        best = here > best ? here : best;
+    }
+    *e = (struct expected){ .value = { (double)best } };
+}
+
+const struct problem problems[] = {
+    { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum },
+    { "dot", F32, 2, 1, { F32 }, false, false, reference_dot },
+    { "argmin", F32, 1, 2, { F32, I64 }, false, false, reference_argmin },
+    { "max", F32, 1, 1, { F32 }, false, false, reference_max },
+    { "minmaxsum", F32, 1, 3, { F32, F32, F32 }, false, false, reference_minmaxsum },
+    { "welford", F32, 1, 2, { F32, F32 }, false, false, reference_welford },
+    { "mss", I32, 1, 1, { I32 }, false, false, reference_mss },
+    { "sum_i8", I8, 1, 1, { I32 }, false, false, reference_sum },
+    { "sum_f16", F16, 1, 1, { F32 }, false, false, reference_sum },
+    { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum },
+    { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum },
+    { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL },
+    { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL },
+    { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL },
+    { "segsum", F32, 1, 1, { F32 }, false, true, NULL },
+};
+const int nproblems = sizeof problems / sizeof *problems;
+
+int64_t output_elements(const struct problem *p, const struct peer_size *size)
+{
+    return p->per_element ? size->n : p->segmented ? size->n / size->segment : 1;
+}
+
+/* ---- comparison ------------------------------------------------------------------------------ */
+bool check_scalars(const struct problem *p, const struct expected *e, const void *const *out, char *why, size_t length)
+{
+    for (int o = 0; o < p->noutputs; o++) {
+        double got = scalar_load(p->out[o], out[o], 0);
+
+        if (!(fabs(got - e->value[o]) <= e->tolerance[o])) {
+            snprintf(why, length, "output %d is %.9g, expected %.9g within %.3g", o, got, e->value[o], e->tolerance[o]);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
+                 char *why, size_t length)
+{
+    int64_t segment = p->segmented ? size->segment : size->n;
+    double sum = 0, magnitude = 0;
+
+    for (int64_t i = 0; i < size->n; i++) {
+        double x = scalar_load(p->type, in[0], i), got, tolerance;
+
+        sum += x;
+        magnitude += fabs(x);
+        if (p->segmented && (i + 1) % segment != 0)
+            continue;
+        got = scalar_load(p->out[0], out, p->segmented ? i / segment : i);
+        tolerance = magnitude * sum_unit(p->type);
+        if (!(fabs(got - sum) <= tolerance)) {
+            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g",
+                     (long long)(p->segmented ? i / segment : i), got, sum, tolerance);
+            return false;
+        }
+        if (p->segmented)
+            sum = magnitude = 0;
+    }
+    return true;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - results as a table per problem, as JSON in google-benchmark's form, as CSV. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void report_add(struct report *r, const struct result *row)
+{
+    if (r->count == r->capacity) {
+        int capacity = r->capacity ? 2 * r->capacity : 64;
+        struct result *grown = realloc(r->row, (size_t)capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return;
+        r->row = grown;
+        r->capacity = capacity;
+    }
+    r->row[r->count++] = *row;
+}
+
+/* ---- table ----------------------------------------------------------------------------------- */
+static bool same_run(const struct result *a, const struct result *b)
+{
+    return strcmp(a->problem, b->problem) == 0 && strcmp(a->mode, b->mode) == 0 && a->size.n == b->size.n &&
+           a->size.segment == b->size.segment;
+}
+
+/* The time of "ptxgen" in the same run, 0: none. */
+static double own_time(const struct report *r, const struct result *row)
+{
+    for (int i = 0; i < r->count; i++)
+        if (same_run(&r->row[i], row) && strcmp(r->row[i].impl, "ptxgen") == 0)
+            return r->row[i].time.samples ? r->row[i].time.median : 0;
+    return 0;
+}
+
+static void size_text(const struct peer_size *size, char *text, size_t length)
+{
+    int exponent = 0;
+
+    while ((int64_t)1 << exponent < size->n)
+        exponent++;
+    if ((int64_t)1 << exponent == size->n)
+        snprintf(text, length, "2^%d", exponent);
+    else
+        snprintf(text, length, "%lld", (long long)size->n);
+    if (size->segment)
+        snprintf(text + strlen(text), length - strlen(text), "/%lld", (long long)size->segment);
+}
+
+static void table_row(const struct report *r, const struct result *row, FILE *to)
+{
+    double own = own_time(r, row);
+    char size[48];
+
+    size_text(&row->size, size, sizeof size);
+    fprintf(to, "%-10s %-6s %-10s %-22s", row->problem, row->mode, size, row->impl);
+    if (row->time.samples == 0) {
+        fprintf(to, " failed %s\n", row->why);
+        return;
+    }
+    fprintf(to, " %10.2f %9.2f %9.2f %8.0f", row->time.median * 1e6, row->time.p10 * 1e6, row->time.p90 * 1e6,
+            row->bytes / row->time.median * 1e-9);
+    if (row->limit > 0)
+        fprintf(to, " %6.1f", 100 * row->limit / row->time.median);
+    else
+        fprintf(to, " %6s", "-");
+    if (own > 0)
+        fprintf(to, " %6.2f", row->time.median / own);
+    else
+        fprintf(to, " %6s", "-");
+    fprintf(to, " %8.2f  %s%s\n", row->time.host * 1e6,
+            row->is_limit   ? "limit"
+            : row->verified ? "ok"
+                            : "WRONG ",
+            row->why);
+}
+
+void report_tables(const struct report *r, FILE *to)
+{
+    const char *problem = "";
+
+    for (int i = 0; i < r->count; i++) {
+        if (strcmp(problem, r->row[i].problem) != 0)
+            fprintf(to, "\n%-10s %-6s %-10s %-22s %10s %9s %9s %8s %6s %6s %8s\n", "problem", "mode", "n",
+                    "implementation", "us", "p10", "p90", "GB/s", "%read", "ratio", "host us");
+        problem = r->row[i].problem;
+        table_row(r, &r->row[i], to);
+    }
+}
+
+/* ---- CSV, JSON ------------------------------------------------------------------------------- */
+void report_csv(const struct report *r, FILE *to)
+{
+    fputs("problem,mode,n,segment,implementation,us,p10,p90,host_us,bytes,limit_us,verified\n", to);
+    for (int i = 0; i < r->count; i++) {
+        const struct result *x = &r->row[i];
+
+        if (x->time.samples)
+            fprintf(to, "%s,%s,%lld,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.0f,%.4f,%d\n", x->problem, x->mode,
+                    (long long)x->size.n, (long long)x->size.segment, x->impl, x->time.median * 1e6, x->time.p10 * 1e6,
+                    x->time.p90 * 1e6, x->time.host * 1e6, x->bytes, x->limit * 1e6, x->verified);
+    }
+}
+
+static void json_context(const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
+{
+    char date[40] = "", host[64] = "";
+    time_t t = time(NULL);
+
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&t));
+    gethostname(host, sizeof host - 1);
+    fprintf(to,
+            "  \"context\": {\n    \"date\": \"%s\",\n    \"host_name\": \"%s\",\n    \"executable\": \"gpubench\",\n"
+            "    \"num_cpus\": %ld,\n    \"gpu\": \"%s\",\n    \"multiprocessors\": %d,\n    \"l2_bytes\": %llu,\n"
+            "    \"cuda_driver\": %d,\n    \"ptxgen\": \"%s\",\n    \"commit\": \"%s\"\n  },\n",
+            date, host, sysconf(_SC_NPROCESSORS_ONLN), gpu->name, gpu->multiprocessors, (unsigned long long)gpu->l2,
+            gpu->driver, ptxgen_version(), commit);
+}
+
+static void json_row(const struct result *x, const char *separator, FILE *to)
+{
+    fprintf(to, "%s\n    {\"name\": \"%s/%s/%lld", separator, x->problem, x->mode, (long long)x->size.n);
+    if (x->size.segment)
+        fprintf(to, "/%lld", (long long)x->size.segment);
+    fprintf(
+        to,
+        "/%s\", \"run_type\": \"aggregate\", \"aggregate_name\": \"median\", \"repetitions\": %d, \"iterations\": %d, "
+        "\"real_time\": %.6g, \"cpu_time\": %.6g, \"time_unit\": \"us\", \"bytes_per_second\": %.6g, "
+        "\"p10\": %.6g, \"p90\": %.6g, \"limit\": %.6g, \"is_limit\": %s, \"verified\": %s, "
+        "\"problem\": \"%s\", \"mode\": \"%s\", \"n\": %lld, \"segment\": %lld, \"implementation\": \"%s\"}",
+        x->impl, x->time.samples, x->time.batch, x->time.median * 1e6, x->time.host * 1e6, x->bytes / x->time.median,
+        x->time.p10 * 1e6, x->time.p90 * 1e6, x->limit * 1e6, x->is_limit ? "true" : "false",
+        x->verified ? "true" : "false", x->problem, x->mode, (long long)x->size.n, (long long)x->size.segment, x->impl);
+}
+
+void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
+{
+    const char *separator = "";
+
+    fputs("{\n", to);
+    json_context(gpu, commit, to);
+    fputs("  \"benchmarks\": [", to);
+    for (int i = 0; i < r->count; i++)
+        if (r->row[i].time.samples) {
+            json_row(&r->row[i], separator, to);
+            separator = ",";
+        }
+    fputs("\n  ]\n}\n", to);
+}
