@@ -7,11 +7,6 @@
 
 #include "cli.h"
 
-int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size)
-{
-    return a->size_index[d] < 0 ? a->size_add[d] : size[a->size_index[d]] + a->size_add[d];
-}
-
 static int unknown_name(const char *option, const char *kind, const char *item, int length, const char *const *names,
                         int count)
 {

@@ -29,7 +29,7 @@ static int run_host(struct job *j)
         double begin = now();
         made = ptxgen_host_run(j->session, host, &j->args, j->options->simt);
         j->seconds = now() - begin;
-        const char *kase = ptxgen_host_case(host, &j->args);
+        const char *kase = ptxgen_host_case(host);
         snprintf(j->kase, sizeof j->kase, "%s", kase ? kase : "");
     }
     status = made == PTXGEN_OK ? EXIT_OK : fail_call(j->session, made, "running on the host");

@@ -10,6 +10,11 @@
 bool type_is_float(ptxgen_type t) { return t >= PTXGEN_F16; }
 bool type_is_signed(ptxgen_type t) { return t >= PTXGEN_I8 && t <= PTXGEN_I64; }
 
+int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size)
+{
+    return a->size_index[d] < 0 ? a->size_add[d] : size[a->size_index[d]] + a->size_add[d];
+}
+
 /* x * base^exponent, or false when it does not fit. */
 static bool scale(int64_t *x, int64_t base, int64_t exponent)
 {
