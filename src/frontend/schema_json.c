@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schema_json.c - the JSON Schema (2020-12) of the language, from the rows that the checker uses.
+ *
+ * Editors that know YAML schemas complete and check specs with it.  It describes the structure; what is inside an
+ * expression, and how the parts must agree, is checked by ptxgen alone.
+ */
+#include "schema.h"
+
+static void text(struct str *out, const char *s)
+{
+    struct json j;
+    json_init(&j, out, false);
+    json_string(&j, s);
+}
+
+static void property(struct str *out, const struct schema_key *row, bool first)
+{
+    str_add(out, first ? "\n      " : ",\n      ");
+    text(out, row->key);
+    str_add(out, ": {\"description\": ");
+    text(out, row->doc);
+    str_printf(out, ", \"allOf\": [%s]}", schema_values[row->value].json);
+}
+
+/* properties, required and closedness of one table */
+static void table(struct str *out, enum schema_table t)
+{
+    bool first = true;
+    str_add(out, "\"type\": \"object\", \"additionalProperties\": false,\n    \"properties\": {");
+    for (int i = 0; i < schema_key_count; i++)
+        if (schema_keys[i].table == t) {
+            property(out, &schema_keys[i], first);
+            first = false;
+        }
+    str_add(out, "\n    },\n    \"required\": [");
+    first = true;
+    for (int i = 0; i < schema_key_count; i++)
+        if (schema_keys[i].table == t && schema_keys[i].required) {
+            str_add(out, first ? "" : ", ");
+            text(out, schema_keys[i].key);
+            first = false;
+        }
+    str_add(out, "]");
+}
+
+/* For each kind: the keys that it does not have. */
+static void kinds(struct str *out)
+{
+    static const char *const names[] = { "reduce", "scan", "stencil" };
+    str_add(out, "    \"allOf\": [");
+    for (int k = 0; k < 3; k++) {
+        str_printf(out, "%s\n      {\"if\": {\"properties\": {\"kind\": {\"const\": \"%s\"}}}, \"then\": {\"properties\": {",
+                   k ? "," : "", names[k]);
+        bool first = true;
+        for (int i = 0; i < schema_key_count; i++)
+            if (schema_keys[i].table == ST_TOP && !(schema_keys[i].kinds & (1u << k))) {
+                str_printf(out, "%s\"%s\": false", first ? "" : ", ", schema_keys[i].key);
+                first = false;
+            }
+        str_add(out, "}}}");
+    }
+    str_add(out, "\n    ]");
+}
+
+static void name_list(struct str *out, const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++)
+        str_printf(out, "%s\"%s\"", i ? "," : "", names[i]);
+}
+
+static void vocabulary(struct str *out)
+{
+    const char *names[64];
+    int n = 0;
+    for (int t = 0; t < TY_COUNT; t++)
+        names[n++] = ty_name(t);
+    str_add(out, ",\n    \"scalar_type\": {\"enum\": [");
+    name_list(out, names, n);
+    for (n = 0; n < op_row_count(); n++)
+        names[n] = op_row(n)->name;
+    str_add(out, "]},\n    \"operator_name\": {\"enum\": [");
+    name_list(out, names, n);
+    str_add(out, "]},\n    \"boundary_mode\": {\"enum\": [");
+    name_list(out, boundary_names, boundary_count());
+    str_add(out, "]},\n    \"boundary\": {\"anyOf\": [{\"$ref\": \"#/$defs/boundary_mode\"}, "
+                 "{\"type\": \"object\", \"additionalProperties\": true}]},\n"
+                 "    \"expression\": {\"type\": [\"string\", \"number\", \"boolean\"]},\n"
+                 "    \"expressions\": {\"anyOf\": [{\"$ref\": \"#/$defs/expression\"}, {\"type\": \"object\", "
+                 "\"additionalProperties\": {\"$ref\": \"#/$defs/expression\"}}]},\n"
+                 "    \"array_type\": {\"type\": \"string\"},\n"
+                 "    \"structure\": {\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"$ref\": "
+                 "\"#/$defs/scalar_type\"}},\n"
+                 "    \"element_type\": {\"anyOf\": [{\"$ref\": \"#/$defs/array_type\"}, {\"$ref\": \"#/$defs/structure\"}]}");
+}
+
+void problem_schema(struct str *out)
+{
+    static const struct {
+        enum schema_table table;
+        const char *name;
+    } tables[] = {
+        { ST_INPUT, "input" },       { ST_PARAM, "param" },     { ST_OPERATOR, "operator" }, { ST_REDUCTION, "reduction" },
+        { ST_SEGMENTS, "segments" }, { ST_ITERATE, "iterate" }, { ST_OUTPUT, "output" },     { ST_ASSUME, "assume" },
+    };
+    str_add(out, "{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+                 "  \"title\": \"ptxgen spec\",\n  ");
+    table(out, ST_TOP);
+    str_add(out, ",\n");
+    kinds(out);
+    str_add(out, ",\n  \"$defs\": {");
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        str_printf(out, "%s\n    \"%s\": {", i ? "," : "", tables[i].name);
+        table(out, tables[i].table);
+        str_add(out, "}");
+    }
+    vocabulary(out);
+    str_add(out, "\n  }\n}\n");
+}
