@@ -4,7 +4,8 @@
  *     problems.c   the table of problems: data, reference, comparison
  *     measure.c    implementations, batches, graphs: times
  *     report.c     table, JSON in google-benchmark's form, CSV
- *     gpubench.c   options, and one problem at one size from data to verified times
+ *     options.c    the command line
+ *     gpubench.c   one problem at one size from data to verified times
  *
  * It uses ptxgen's public API only, and the peers through peers.h.
  */
@@ -17,7 +18,24 @@
 #include "../peers/peers.h"
 #include "ptxgen/launch.h"
 
-enum { INPUTS_MAX = 2, OUTPUTS_MAX = 3, SAMPLES_MAX = 101, NAME_MAX_ = 64 };
+enum { INPUTS_MAX = 2, OUTPUTS_MAX = 3, SAMPLES_MAX = 101 };
+
+/* ---- options --------------------------------------------------------------------------------- */
+enum { LIST_MAX = 64, SETTINGS_MAX = 8 };
+struct ours {
+    const char *label;
+    ptxgen_setting setting[SETTINGS_MAX];
+    int nsettings;
+};
+struct options {
+    const char *specs, *peers, *json, *csv, *commit;
+    const char *problem[LIST_MAX];
+    int64_t size[LIST_MAX], segment[LIST_MAX];
+    struct ours ours[LIST_MAX];
+    int nproblems, nsizes, nsegments, nours, samples, device;
+    bool graph, quick;
+};
+bool parse_options(int argc, char **argv, struct options *o);
 
 /* ---- problems -------------------------------------------------------------------------------- */
 enum scalar { F16, BF16, F32, F64, I8, I32, I64 };
@@ -50,7 +68,7 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 struct impl {
-    char name[NAME_MAX_];
+    const char *name;
     bool synchronous;
     bool limit;              /* a limit, not a competitor: not verified */
     ptxgen_loaded *loaded;   /* ptxgen's, or */
@@ -87,7 +105,7 @@ void measure_graph(struct arena_gpu *a, struct impl *impl, int n, int samples, s
 /* ---- reporting ------------------------------------------------------------------------------- */
 struct result {
     const char *problem;
-    char impl[NAME_MAX_];
+    const char *impl;
     const char *mode; /* "stream", "graph" */
     struct peer_size size;
     struct timing time;

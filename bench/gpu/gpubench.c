@@ -15,23 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 64, IMPLS_MAX = 32, SETTINGS_MAX = 8, SLOTS = 64, VERIFIED_SLICES = 4 };
+enum { IMPLS_MAX = 32, SLOTS = 64, VERIFIED_SLICES = 4 };
 static const size_t pool_bytes = (size_t)1 << 30;
 static const int64_t graph_size_max = (int64_t)1 << 22;
 
-struct ours {
-    const char *label;
-    ptxgen_setting setting[SETTINGS_MAX];
-    int nsettings;
-};
-struct options {
-    const char *specs, *peers, *json, *csv, *commit;
-    const char *problem[LIST_MAX];
-    int64_t size[LIST_MAX], segment[LIST_MAX];
-    struct ours ours[LIST_MAX];
-    int nproblems, nsizes, nsegments, nours, samples, device;
-    bool graph, quick;
-};
 struct bench {
     struct options o;
     struct arena_gpu a;
@@ -42,89 +29,6 @@ struct bench {
     size_t input_bytes; /* of each host and device pool */
     bool failed;
 };
-
-/* ---- options --------------------------------------------------------------------------------- */
-static int64_t parse_size(const char *text)
-{
-    char *end;
-    long long x = strtoll(text, &end, 10);
-
-    return *end == '^' ? (int64_t)1 << atoi(end + 1) : x;
-}
-
-/* "LABEL:name=value,name=value", cut up in place. */
-static bool parse_ours(char *text, struct ours *out)
-{
-    char *at = strchr(text, ':');
-
-    *out = (struct ours){ .label = text };
-    if (at == NULL)
-        return true;
-    *at++ = 0;
-    for (char *part = strtok(at, ","); part; part = strtok(NULL, ",")) {
-        char *equals = strchr(part, '=');
-
-        if (equals == NULL || out->nsettings == SETTINGS_MAX)
-            return false;
-        *equals = 0;
-        out->setting[out->nsettings++] = (ptxgen_setting){ part, equals + 1 };
-    }
-    return true;
-}
-
-static bool take_option(struct options *o, const char *name, char *value)
-{
-    const struct {
-        const char *name;
-        const char **to;
-    } text[] = { { "--specs", &o->specs },
-                 { "--peers", &o->peers },
-                 { "--json", &o->json },
-                 { "--csv", &o->csv },
-                 { "--commit", &o->commit } };
-
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (strcmp(name, text[i].name) == 0) {
-            *text[i].to = value;
-            return true;
-        }
-    if (strcmp(name, "--problem") == 0 && o->nproblems < LIST_MAX)
-        o->problem[o->nproblems++] = value;
-    else if (strcmp(name, "--size") == 0 && o->nsizes < LIST_MAX)
-        o->size[o->nsizes++] = parse_size(value);
-    else if (strcmp(name, "--segment") == 0 && o->nsegments < LIST_MAX)
-        o->segment[o->nsegments++] = parse_size(value);
-    else if (strcmp(name, "--samples") == 0)
-        o->samples = atoi(value) < SAMPLES_MAX ? atoi(value) : SAMPLES_MAX;
-    else if (strcmp(name, "--device") == 0)
-        o->device = atoi(value);
-    else if (strcmp(name, "--ours") == 0 && o->nours < LIST_MAX)
-        return parse_ours(value, &o->ours[o->nours++]);
-    else
-        return false;
-    return true;
-}
-
-static bool parse_options(int argc, char **argv, struct options *o)
-{
-    *o = (struct options){
-        .specs = "bench/specs", .peers = "libpeers.so", .commit = "unknown", .samples = 25, .graph = true
-    };
-    o->ours[o->nours++].label = "ptxgen";
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--no-graph") == 0)
-            o->graph = false;
-        else if (strcmp(argv[i], "--quick") == 0)
-            o->quick = true;
-        else if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
-            return false;
-        else
-            i++;
-    }
-    if (o->samples < 3)
-        o->samples = 3;
-    return true;
-}
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 static void free_pools(struct bench *b)
@@ -268,7 +172,7 @@ static int add_peers(struct bench *b, const char *problem, bool limit, struct im
     for (int i = 0; i < b->npeers && n < IMPLS_MAX; i++)
         if (strcmp(b->peer[i].problem, problem) == 0) {
             impl[n] = (struct impl){ .synchronous = b->peer[i].synchronous, .limit = limit, .peer = &b->peer[i] };
-            snprintf(impl[n].name, sizeof impl[n].name, "%s", b->peer[i].name);
+            impl[n].name = b->peer[i].name;
             n++;
         }
     return n;
@@ -302,7 +206,7 @@ static double read_limit(struct bench *b, const struct problem *p, const struct 
         ptxgen_gpu_free(a.gpu, impl[i].temp);
         if (time[i].samples && (row.time.samples == 0 || time[i].median < row.time.median)) {
             row.time = time[i];
-            snprintf(row.impl, sizeof row.impl, "read %s", impl[i].name);
+            row.impl = impl[i].name;
         }
     }
     if (row.time.samples == 0)
@@ -330,7 +234,7 @@ static void run_mode(struct bench *b, const struct problem *p, const struct peer
 
         if (graph && time[i].samples == 0)
             continue;
-        snprintf(row.impl, sizeof row.impl, "%s", impl[i].name);
+        row.impl = impl[i].name;
         row.verified = verify(b, p, &impl[i], refs, row.why, sizeof row.why);
         b->failed |= !row.verified || time[i].samples == 0;
         report_add(&b->report, &row);
@@ -350,7 +254,7 @@ static void run_size(struct bench *b, const struct problem *p, const struct peer
     for (int i = 0; i < b->o.nours; i++)
         if (loaded[i]) {
             impl[n] = (struct impl){ .loaded = loaded[i] };
-            snprintf(impl[n++].name, NAME_MAX_, "%s", b->o.ours[i].label);
+            impl[n++].name = b->o.ours[i].label;
         }
     n = add_peers(b, p->name, false, impl, n);
     if (!make_pools(b, p, size)) {

@@ -72,11 +72,11 @@ static const Row empty_row{ "empty", "empty kernel", [](PEER_ARGS) {
                                return static_cast<int>(cudaGetLastError());
                            } };
 static const Row read_rows[] = {
-    { "read", "512x4 tiles", read_limit<512, 4, 0> },    { "read", "512x8 tiles", read_limit<512, 8, 0> },
-    { "read", "1024x4 tiles", read_limit<1024, 4, 0> },  { "read", "512x4 resident", read_limit<512, 4, 4> },
-    { "read", "256x4 64 a SM", read_limit<256, 4, 64> },
+    { "read", "read 512x4 tiles", read_limit<512, 4, 0> },    { "read", "read 512x8 tiles", read_limit<512, 8, 0> },
+    { "read", "read 1024x4 tiles", read_limit<1024, 4, 0> },  { "read", "read 512x4 resident", read_limit<512, 4, 4> },
+    { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> },
 };
-static const Row copy_row{ "copy", "256x4", [](PEER_ARGS) {
+static const Row copy_row{ "copy", "copy 256x4", [](PEER_ARGS) {
                               PEER_NO_TEMP
                               const int64_t vectors = size->n / 16, blocks = (vectors + 1023) / 1024;
                               copy_all<256, 4><<<blocks < 1 ? 1 : (unsigned)blocks, 256, 0, stream>>>(
