@@ -5,7 +5,7 @@
  * `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both ends, fewer than
  * 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block; any n, meant for small ones
+ *   reduce.block       one block; chosen when all launches are known to be small
  *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
  *   reduce.last_block  a grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the
  *                      counter wraps to zero by itself, so there is no initialisation launch)
@@ -119,19 +119,6 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     u->aligned = false;
 }
 
-/* Cases of a strategy between two sizes; nothing when no launch can fall there. */
-static void between(struct planner *pl, const struct strategy *row, const char *name, int64_t from, int64_t to, bool fallback)
-{
-    int64_t lo, hi;
-    plan_count_range(pl, &lo, &hi);
-    if (hi < from || lo > to)
-        return;
-    struct formula guard = { 0 };
-    if (hi > to)
-        guard = f_le(access_count(pl->plan->problem), f_const(to));
-    add_cases(pl, row, name, guard, fallback);
-}
-
 static void check_identity(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
@@ -156,16 +143,25 @@ static bool pinned(struct planner *pl, const struct strategy *row, const char *n
     return true;
 }
 
+/* Chosen only where every launch is known to be small: otherwise a grid of one block in reduce.last_block does the same without a
+ * kernel of its own. */
 void reduce_block_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!pinned(pl, row, "block"))
-        between(pl, row, "small", 0, BLOCK_LIMIT, false);
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (!pinned(pl, row, "block") && hi <= BLOCK_LIMIT)
+        add_cases(pl, row, "small", (struct formula){ 0 }, false);
 }
 
 void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!pinned(pl, row, "cluster"))
-        between(pl, row, "medium", BLOCK_LIMIT + 1, CLUSTER_LIMIT, false);
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (pinned(pl, row, "cluster") || hi <= BLOCK_LIMIT || lo > CLUSTER_LIMIT)
+        return;
+    const struct formula n = access_count(pl->plan->problem);
+    const struct formula above = f_le(f_const(BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
+    add_cases(pl, row, "medium", f_and(above, below), false);
 }
 
 void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
@@ -173,7 +169,7 @@ void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
     if (pinned(pl, row, "grid"))
         return;
     check_identity(pl);
-    between(pl, row, "large", 0, INT64_MAX, true);
+    add_cases(pl, row, "large", (struct formula){ 0 }, true);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
@@ -220,7 +216,8 @@ static struct formula shape_args(struct planner *pl, struct plan_case *c, struct
         return f_cdiv(head.n == 1 ? count : f_add(count, lead), f_const(window));
     }
     plan_value_arg(k, "head", TY_I32, head);
-    const struct formula vectors = f_div(head.n == 1 ? count : f_sub(count, head), f_const(vector));
+    const struct formula body = head.n == 1 ? count : f_sub(count, head);
+    const struct formula vectors = vector == 1 ? body : f_div(body, f_const(vector));
     plan_value_arg(k, "vectors", TY_I64, vectors);
     return f_cdiv(vectors, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS]));
 }
@@ -251,14 +248,15 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
     return check_threads(pl, c);
 }
 
-/* Blocks: no more than there are tiles, nor than the device holds at once. */
+/* Blocks: no more than there are tiles, nor than the device holds at once; one where its loop is shorter than a ticket takes. */
 static struct formula grid(struct planner *pl, const struct plan_case *c, struct formula units)
 {
     const bool fixed = state_determinism(pl->plan->problem) == DET_DEVICE;
     struct formula most = fixed ? f_const(FIXED_GRID) : f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
-    return f_max(f_const(1), f_min(units, most));
+    const struct formula many = f_le(f_const(BLOCK_LIMIT + 1), access_count(pl->plan->problem));
+    return f_max(f_const(1), f_mul(many, f_min(units, most)));
 }
 
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)

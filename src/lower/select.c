@@ -70,9 +70,15 @@ static bool plan_pinned(struct planner *pl, const char *name, struct span at)
     return true;
 }
 
+/* The last case takes whatever comes to it. */
+static bool complete(const struct plan *plan)
+{
+    return plan->ncases > 0 && plan->kase[plan->ncases - 1].code.guard.n == 0;
+}
+
 static bool plan_chosen(struct planner *pl)
 {
-    for (int i = 0; i < strategy_count(); i++) {
+    for (int i = 0; i < strategy_count() && !complete(pl->plan); i++) {
         const char *why = NULL;
         if (fits(pl, &rows[i], &why))
             rows[i].plan(pl, &rows[i]);
