@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,7 @@ static void run_rows(const struct row *rows, size_t n)
 
 Test(ref, reduce)
 {
-    static const struct row rows[] = {
+    const struct row rows[] = {
         { .name = "sum",
           .spec = "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {s: i32}\n",
           .size = { 4 },
@@ -235,8 +236,9 @@ Test(ref, reduce)
           .input = { V(1, 2, 3, 4) },
           .output = { V(1, 3, 2, 4) } },
         { .name = "row-major whatever the set",
-          .spec = "kind: reduce\ninputs: {x: 'i32[m, n]'}\noperator: {state: i32, identity: 0, combine: 10 * a + "
-                  "b}\nover: [n, m]\noutputs: {y: i32}\n",
+          .spec = "kind: reduce\ninputs: {x: 'i32[m, n]'}\n"
+                  "operator: {state: {v: i32, p: i32}, combine: {v: a.v * b.p + b.v, p: a.p * b.p}}\n"
+                  "map: {v: x, p: 10}\nover: [n, m]\noutputs: {y: {type: i32, value: r.v}}\n",
           .size = { 2, 2 },
           .input = { V(1, 2, 3, 4) },
           .output = { V(1234) } },
@@ -262,8 +264,8 @@ Test(ref, reduce)
         { .name = "redomap",
           .size = { 3 },
           .input = { V(1, 2, 5) },
-          .output = { V(-7, -6, -3), V(8) },
-          .spec = "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: {type: 'i32[n]', value: x - r}, s: "
+          .output = { V(2, 4, 10), V(8) },
+          .spec = "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: {type: 'i32[n]', value: x * 2}, s: "
                   "i32}\n" },
         { .name = "structures",
           .size = { 2 },
@@ -304,7 +306,7 @@ Test(ref, reduce)
 Test(ref, scan)
 {
 #define SCAN(more) "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n" more
-    static const struct row rows[] = {
+    const struct row rows[] = {
         { .name = "inclusive", .spec = SCAN(""), .size = { 3 }, .input = { V(1, 2, 3) }, .output = { V(1, 3, 6) } },
         { .name = "exclusive",
           .spec = SCAN("mode: exclusive\n"),
@@ -379,7 +381,7 @@ Test(ref, boundary)
 #define EDGE(mode, offset)                                                                                             \
     "kind: stencil\ninputs: {x: 'i32[n]'}\nboundary: " mode "\noutputs: {y: {type: 'i32[n]', value: 'x[" offset "]'}}" \
                                                                                                                 "\n"
-    static const struct row rows[] = {
+    const struct row rows[] = {
         { .name = "clamp",
           .spec = EDGE("clamp", "-2"),
           .size = { 4 },
@@ -447,7 +449,7 @@ Test(ref, stencil)
 #define HEAT(steps, boundary)                                                                                          \
     "kind: stencil\ninputs: {u: 'i32[n]'}\nparams: {t: i32}\nboundary: " boundary "\n"                                 \
     "outputs: {v: {type: 'i32[n]', value: 'u[-1] + u[1]'}}\niterate: {steps: " steps ", feedback: {u: v}}\n"
-    static const struct row rows[] = {
+    const struct row rows[] = {
         { .name = "one step",
           .spec = HEAT("1", "clamp"),
           .size = { 3 },
