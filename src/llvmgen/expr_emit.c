@@ -127,6 +127,8 @@ kb_val emit_unary(kb *k, enum unary op, kb_val a) { return op == UN_NEG ? kb_neg
 static kb_val absolute(kb *k, kb_val x)
 {
     LLVMValueRef args[] = { x.ir, LLVMConstNull(kb_llvm_ty(k, TY_BOOL)) /* MIN is defined */ };
+    if (ty_bits(x.ty) == 16 && ty_is_float(x.ty)) /* without the sign bit */
+        return kb_bitcast(k, kb_and(k, kb_bitcast(k, x, TY_U16), 0x7fff), x.ty);
     if (ty_is_float(x.ty))
         return kb_make(kb_overloaded(k, "llvm.fabs", x.ty, 1, args), x.ty, x.uni);
     return ty_is_signed(x.ty) ? kb_make(kb_overloaded(k, "llvm.abs", x.ty, 2, args), x.ty, x.uni) : x;
