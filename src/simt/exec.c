@@ -383,8 +383,10 @@ static void prepare_slots(struct exec *x)
         x->free_slot[s] = x->nslots - 1 - s;
     }
     memset(x->warps, 0, sizeof *x->warps * (size_t)(x->nslots * warps));
-    for (int i = 0; i < x->nslots * x->slot_threads; i++)
+    for (int i = 0; i < x->nslots * x->slot_threads; i++) {
         fiber_start(&x->threads[i].fiber, &x->stacks, i, thread_main);
+        x->threads[i].stack_limit = fiber_stack_limit(&x->stacks, i);
+    }
     x->nfree = x->nslots;
     x->queue_size = x->nslots * warps;
     x->queue_head = x->queue_count = 0;

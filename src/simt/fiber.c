@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fiber.c - context switch and stacks.
  *
- * Stacks are 64 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages, above a
- * page that faults.  They begin at different places within their top page ("colour"): stacks at equal distances would
- * otherwise compete for the same few sets of the first-level cache.
+ * Stacks are 64 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages.
+ * They begin at different places within their top page ("colour") and are an odd number of pages apart: stacks at equal
+ * distances would otherwise compete for the same few sets of the caches.
+ *
+ * A guard page per stack would cost more than a small launch (a mapping each).  Instead the executor compares the stack
+ * pointer with fiber_stack_limit() in every call of a kernel; what an overflow has hit until then is the unused page
+ * between two stacks or a stack that will not run again.
  *
  * A stack may be left in the middle of a kernel when a finding ends a launch, so AddressSanitizer is told to forget
  * the frames that were on it before it is used again.  Valgrind learns which ranges are stacks.
@@ -32,7 +36,8 @@
 #endif
 #endif
 
-enum { GUARD = 4096, STACK = 64 * 1024, STRIDE = GUARD + STACK, COLOUR = 64, COLOURS = 48 };
+enum { GAP = 4096, STACK = 64 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
+enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
 /* ---- the switch ----------------------------------------------------------------------------------------------------- */
 #if defined(__x86_64__)
@@ -127,11 +132,16 @@ static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
 
 void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*entry)(void))
 {
-    char *low = s->base + (size_t)i * STRIDE + GUARD;
+    char *low = s->base + (size_t)i * STRIDE + GAP;
 #ifdef FIBER_ASAN
     __asan_unpoison_memory_region(low, STACK);
 #endif
     prepare(f, low, low + STACK - (i * 5 % COLOURS) * COLOUR, entry);
+}
+
+const char *fiber_stack_limit(const struct fiber_stacks *s, int i)
+{
+    return s->base + (size_t)i * STRIDE + GAP + RESERVE;
 }
 
 /* ---- stacks --------------------------------------------------------------------------------------------------------- */
@@ -139,7 +149,7 @@ static void register_stacks(struct fiber_stacks *s)
 {
 #ifdef VALGRIND_STACK_REGISTER
     for (int i = 0; i < s->count; i++) {
-        char *low = s->base + (size_t)i * STRIDE + GUARD;
+        char *low = s->base + (size_t)i * STRIDE + GAP;
         s->registered[i] = VALGRIND_STACK_REGISTER(low, low + STACK);
     }
 #else
@@ -163,11 +173,7 @@ bool fiber_stacks_reserve(struct fiber_stacks *s, int count)
         fiber_stacks_free(s);
         return false;
     }
-    /* The guards only turn an overflow into a fault at once. The kernel bounds the number of mappings of a process, so
-     * that with very many stacks some remain without. */
-    for (int i = 0; i < count; i++)
-        if (mprotect(s->base + (size_t)i * STRIDE, GUARD, PROT_NONE) != 0)
-            break;
+    mprotect(s->base, GAP, PROT_NONE); /* below the lowest lies what is not ours */
     register_stacks(s);
     return true;
 }

@@ -36,6 +36,9 @@ struct fiber_stacks {
 bool fiber_stacks_reserve(struct fiber_stacks *s, int count);
 void fiber_stacks_free(struct fiber_stacks *s);
 
+/* A frame on stack i that reaches below this has (nearly) overflowed it. */
+const char *fiber_stack_limit(const struct fiber_stacks *s, int i);
+
 /* Makes f start in entry() on stack i at the next switch.  entry never returns. */
 void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*entry)(void));
 

@@ -114,6 +114,8 @@ static void check_global(struct exec *x, char *at, uint32_t bytes, const char *n
 /* Checks common to all accesses. Ordered ones let other threads come first. */
 static void check(struct exec *x, char *at, uint32_t bytes, uint32_t how, const char *name, enum access_kind kind)
 {
+    if ((const char *)__builtin_frame_address(0) < x->thread->stack_limit)
+        finding(x, SIMT_CRASH, "has overflowed its stack: the kernel's local arrays are too large");
     const uintptr_t misaligned = (uintptr_t)at & ((UINT32_C(1) << (how >> SIMT_ALIGN_SHIFT & 15)) - 1);
     if (misaligned)
         finding(x, SIMT_BOUNDS, "%s %u bytes of '%s' at an address that is not a multiple of %u", verb_of(kind),

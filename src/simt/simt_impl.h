@@ -46,6 +46,7 @@ struct extent {
 /* ---- threads -------------------------------------------------------------------------------------------------------- */
 struct thread {
     struct fiber fiber;
+    const char *stack_limit;
     uint64_t acquired;       /* sees all writes up to this time */
     uint32_t arrives, waits; /* phases of the cluster barrier */
 };
