@@ -23,13 +23,18 @@ static const struct subject {
     { "block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
       { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } }, 3001 },
     { "last_block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, 3001 },
+      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, 20011 },
     { "cluster", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
       { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } }, 3001 },
     { "ordered",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, 3001 },
+      "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
+                 { "blocks_per_sm", "16", { 0, 0 } } }, 20011 },
+    { "staged",
+      "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
+      "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
+      "sm_80", { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } }, 5003 },
 };
 
 /* Points that no mode can notice, with the reason. */
@@ -168,3 +173,4 @@ Test(mutants, block) { test_subject(&subjects[0]); }
 Test(mutants, last_block) { test_subject(&subjects[1]); }
 Test(mutants, cluster) { test_subject(&subjects[2]); }
 Test(mutants, ordered) { test_subject(&subjects[3]); }
+Test(mutants, staged) { test_subject(&subjects[4]); }

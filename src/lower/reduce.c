@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 18, FIXED_GRID = 1024 };
+enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 18, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
 
 static bool whole_array(const struct problem *p, struct arena *a, const char **why)
 {
@@ -81,10 +81,42 @@ static void choose_pdl(struct planner *pl, struct plan_case *c)
     c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
 }
 
+/* Bytes that the transpose of an ordered reduction takes: all direct inputs of a block's windows. */
+static int staging_bytes(const struct problem *p, const struct plan_case *c)
+{
+    int bytes = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i))
+            bytes += c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * p->input[i].array.stride;
+    return bytes;
+}
+
+static bool has_structures(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && *p->input[i].array.field[0].name)
+            return true;
+    return false;
+}
+
+/* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit: an odd
+ * number, which keeps the transpose free of bank conflicts. */
 static void choose_staged(struct planner *pl, struct plan_case *c)
 {
-    if (!state_commutative(pl->plan->problem) && !c->overridden[TN_STAGED])
-        c->tunable[TN_STAGED] = c->tunable[TN_VECTOR] > 1 || c->tunable[TN_ITEMS] > 1;
+    const struct problem *p = pl->plan->problem;
+    if (state_commutative(p))
+        return;
+    if (!c->overridden[TN_STAGED])
+        c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1;
+    while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && staging_bytes(p, c) > STAGING_MAX)
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
+}
+
+/* A thread holds a tile's elements in registers. */
+static void choose_items(struct plan_case *c)
+{
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        c->tunable[TN_ITEMS]--;
 }
 
 static struct formula all_of(const struct formula *a, const struct formula *b)
@@ -98,25 +130,27 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     const struct problem *p = pl->plan->problem;
     const bool fixed_tree = state_determinism(p) != DET_ANY;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
+    c->aligned = c->tunable[TN_VECTOR] > 1;
     choose_pdl(pl, c);
+    choose_items(c);
     choose_staged(pl, c);
     struct formula aligned = { 0 };
     const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
-    c->aligned = c->tunable[TN_VECTOR] > 1;
     if (!guarded)
         return;
     c->code.guard = all_of(&guard, &aligned);
     if (!fallback)
         return;
     struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    u->aligned = false;
+    u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
         u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
         u->tunable[TN_VECTOR] = 1;
     }
-    choose_staged(pl, u);
-    u->tunable[TN_STAGED] &= !fixed_tree && state_commutative(p);
-    u->aligned = false;
+    if (!state_commutative(p))
+        u->tunable[TN_STAGED] = 0;
 }
 
 static void check_identity(struct planner *pl)
@@ -174,29 +208,28 @@ void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
-static bool check_threads(struct planner *pl, const struct plan_case *c)
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    if (c->tunable[TN_THREADS] % 32 == 0)
-        return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: threads must be a multiple of 32, not %d",
-               c->code.strategy, c->tunable[TN_THREADS]);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
+               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 
-/* Static shared memory has 48 KiB: the transpose of an ordered reduction must fit beside the warps' totals. */
-static bool check_staging(struct planner *pl, const struct plan_case *c)
+/* Tunables that go together: whole warps, a tile that fits registers, a transpose that fits static shared memory. */
+static bool check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    int bytes = 0;
-    for (int i = 0; c->tunable[TN_STAGED] && i < p->ninputs; i++)
-        if (access_input_direct(p, i))
-            bytes += c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * p->input[i].array.stride;
-    if (bytes <= 40 * 1024)
+    if (c->tunable[TN_THREADS] % 32)
+        return contradiction(pl, c, "threads must be a multiple of 32");
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
+        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (!c->tunable[TN_STAGED])
         return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-               "%s: the transpose of %d threads x %d items x %d elements takes %d bytes; 40960 are there", c->code.strategy,
-               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], bytes);
-    return false;
+    if (state_commutative(p) || has_structures(p))
+        return contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
+    return staging_bytes(p, c) <= STAGING_MAX || contradiction(pl, c, "the transpose takes more than 40960 bytes");
 }
 
 /* The arguments after those of the problem: count, head, units (vectors or windows). */
@@ -235,7 +268,7 @@ bool reduce_block_build(struct planner *pl, struct plan_case *c)
     struct formula tiles;
     reduce_kernel(pl, c, &tiles);
     plan_launch(pl, c, 0, f_const(1));
-    return check_threads(pl, c) && check_staging(pl, c);
+    return check_tunables(pl, c);
 }
 
 bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
@@ -245,7 +278,7 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
     k->cluster = c->tunable[TN_CLUSTER];
     struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
     step->nonportable_cluster = k->cluster > 8;
-    return check_threads(pl, c);
+    return check_tunables(pl, c);
 }
 
 /* Blocks: no more than there are tiles, nor than the device holds at once; one where its loop is shorter than a ticket takes. */
@@ -278,5 +311,5 @@ bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
                                        .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
     }
     plan_launch(pl, c, 0, blocks);
-    return check_threads(pl, c) && check_staging(pl, c);
+    return check_tunables(pl, c);
 }
