@@ -32,9 +32,7 @@ int load_problem(ptxgen_session *s, const struct options *o, const char *path, p
     if (status != PTXGEN_OK) {
         return fail_call(s, status, path);
     }
-    if (ptxgen_diagnostic_count(s) > 0) { /* warnings */
-        show_diagnostics(s);
-    }
+    show_diagnostics(s); /* warnings */
     return EXIT_OK;
 }
 

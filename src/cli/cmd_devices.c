@@ -19,6 +19,7 @@ static void show(const struct options *o, int i, const ptxgen_gpu_info *g)
 int cmd_devices(const struct options *o)
 {
     ptxgen_session *s;
+    ptxgen_diagnostic why;
     int count = 0;
     if (o->operands.n) {
         return fail(EXIT_USAGE, "unexpected '%s'", o->operands.item[0]);
@@ -28,7 +29,7 @@ int cmd_devices(const struct options *o)
     }
     fputs(o->json ? "[{\"device\": \"cpu\"}" : "cpu      the host executor\n", stdout);
     if (ptxgen_gpu_count(s, &count) != PTXGEN_OK) {
-        show_diagnostics(s);
+        say("note", "%s", ptxgen_diagnostic_get(s, 0, &why) == PTXGEN_OK ? why.message : "no GPU");
         count = 0;
     }
     for (int i = 0; i < count; i++) {

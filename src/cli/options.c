@@ -112,7 +112,7 @@ static int distance(const char *a, int n, const char *b)
 
 const char *nearest(const char *name, int length, const char *const *names, int count)
 {
-    int best = length <= 3 ? 2 : 3;
+    int best = length < 3 ? length : 3; /* something must be left of the name */
     const char *found = NULL;
     for (int i = 0; i < count; i++) {
         int d = distance(name, length, names[i]);

@@ -161,6 +161,8 @@ void print_value(FILE *to, ptxgen_type type, ptxgen_value v)
         fprintf(to, type_is_signed(type) ? "%lld" : "%llu", (long long)v.i);
     } else if (isnan(v.f)) {
         fputs("nan", to);
+    } else if (v.f == floor(v.f) && fabs(v.f) < 1e15) {
+        fprintf(to, "%.0f", v.f);
     } else {
         for (int precision = 1; precision <= 17; precision++) {
             snprintf(text, sizeof text, "%.*g", precision, v.f);

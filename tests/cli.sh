@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli.sh PTXGEN - black-box tests of the command line: exit statuses, what goes where, no file that is half written.
+case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
+NO_COLOR=1
+export NO_COLOR
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT INT TERM
+cd "$work" || exit 1
+failures=0
+count=0
+
+# run ARGUMENTS...: leaves `status`, and the files out and err.
+run()
+{
+    "$ptxgen" "$@" > out 2> err < /dev/null
+    status=$?
+    command="ptxgen $*"
+    count=$((count + 1))
+}
+complain()
+{
+    failures=$((failures + 1))
+    echo "FAIL: $command: $1"
+    sed 's/^/    /' err
+}
+exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
+out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
+err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+out_empty() { [ ! -s out ] || complain "standard output is not empty"; }
+err_empty() { [ ! -s err ] || complain "standard error is not empty"; }
+exists() { [ -s "$1" ] || complain "no file $1"; }
+absent() { [ ! -e "$1" ] || complain "there is a file $1"; }
+
+cat > dot.yaml <<'SPEC'
+kind: reduce
+inputs:
+  x: f32[n]
+  y: f32[n]
+map: x * y
+operator: add
+outputs:
+  dot: f32
+SPEC
+cat > scale.yaml <<'SPEC'
+kind: reduce
+inputs: {x: 'i32[n]'}
+params: {k: i32, c: {type: i32, value: 5}}
+operator: add
+outputs: {y: {type: 'i32[n]', value: x * k + c}, s: i32}
+SPEC
+cat > wrong.yaml <<'SPEC'
+kind: reduce
+inputs:
+  x: f32[n]
+operator: ad
+output:
+  s: f32
+SPEC
+printf 'kind: [\n' > broken.yaml
+
+# Help and version.
+run --help; exits 0; out_has '^usage: ptxgen'; out_has 'explain'; err_empty
+run --version; exits 0; out_has '^ptxgen [0-9]'
+run; exits 2; out_empty; err_has usage
+for c in compile check explain run schema devices variants bench tune cache; do
+    run $c --help; exits 0; out_has "^usage: ptxgen $c"; err_empty
+done
+run run --help; out_has '--verify'; out_has 'random'
+run check --help; if grep -q -e --verify out; then complain 'check has no --verify'; fi
+
+# Usage errors.
+run --no-such-option dot.yaml; exits 2; out_empty; err_has 'no option'
+run --emti=ptx dot.yaml; exits 2; err_has 'did you mean --emit'
+run --emit=pxt dot.yaml; exits 2; err_has 'did you mean ptx'
+run dot.yaml --emit; exits 2; err_has 'needs a value'
+run dot.yaml other.yaml; exits 2; err_has 'other.yaml'
+run dot.yaml --split=yes; exits 2; err_has 'takes no value'
+run dot.yaml --set tile; exits 2; err_has 'TUNABLE=VALUE'
+run dot.yaml --set no_such=1; exits 2
+run dot.yaml --arch=sm_1; exits 2
+run dot.yaml --ptx=x; exits 2
+run dot.yaml --color=blue; exits 2
+run dot.yaml --emit=ptx,plan -o -; exits 2; err_has 'directory'
+run dot.yaml --size m=3; exits 2
+run schema dot.yaml; exits 2
+run run dot.yaml; exits 2; err_has "size 'n'"
+run run dot.yaml --size n=1x; exits 2
+run run dot.yaml --size n=-1; exits 2
+run run dot.yaml --size n=4 --input q=iota; exits 2; err_has "no input 'q'"
+run run dot.yaml --size n=4 --input x=iota --input x=iota; exits 2; err_has 'twice'
+run run dot.yaml --size n=4 --input x=const:abc; exits 2
+run run dot.yaml --size n=4 --device=quantum; exits 2
+run run scale.yaml --size n=4; exits 2; err_has "param 'k'"
+run run scale.yaml --size n=4 --param k=1.5; exits 2
+run run scale.yaml --size n=4 --param k=3000000000; exits 2; err_has 'range'
+for c in variants bench tune cache; do
+    run $c dot.yaml; exits 2; err_has 'not implemented yet'; out_empty
+done
+absent dot.ptx
+
+# Wrong specs: located, all of them, and no file.
+run wrong.yaml; exits 1; out_empty; err_has 'wrong.yaml:4:11:'; err_has 'wrong.yaml:5:1:'; absent wrong.ptx; absent wrong.json
+run broken.yaml -o broken.ptx; exits 1; err_has 'broken.yaml:'; absent broken.ptx
+run no-such.yaml; exits 1; err_has 'no-such.yaml'
+run wrong.yaml --diagnostics=json; exits 1; err_has '"code"'; err_has '"line"'; err_has '"column"'
+run check dot.yaml; exits 0; out_has 'no errors'
+run check dot.yaml wrong.yaml scale.yaml; exits 1; out_has 'dot.yaml'; out_has 'scale.yaml'; err_has 'wrong.yaml'
+run check wrong.yaml --color=always; exits 1
+if ! grep -q "$(printf '\033')" err; then complain 'no colour'; fi
+run check wrong.yaml --color=auto
+if grep -q "$(printf '\033')" err; then complain 'colour in a file'; fi
+
+# Explanations.
+run explain PTXG-3001; exits 0; out_has 'PTXG-3001'
+run explain PTXG-0000; exits 2
+run explain dot.yaml --size n=2^20; exits 0; out_has 'reduce'
+run schema; exits 0; out_has '"'
+
+# Products.
+run dot.yaml; exits 0; out_empty; exists dot.ptx; exists dot.json
+cp dot.ptx first.ptx
+run dot.yaml -o -; exits 0; out_has '.version'
+cmp -s out first.ptx || complain 'standard output differs from the file'
+run dot.yaml; cmp -s dot.ptx first.ptx || complain 'the same input gives other bytes'
+run dot.yaml -o other.ptx; exits 0; exists other.ptx; absent other.json
+run dot.yaml --emit=ptx --emit=plan,problem,manifest -o products; exits 0
+for f in dot.ptx dot.plan dot.problem dot.json; do exists products/$f; done
+run dot.yaml --emit=ptx,plan -o other.ptx; exits 2; err_has 'directory'
+run dot.yaml --emit=plan -o my.plan; exits 0
+run dot.yaml --plan my.plan -o -; exits 0
+cmp -s out first.ptx || complain 'the plan read back gives other PTX'
+run dot.yaml --plan no-such.plan -o -; exits 1
+run dot.yaml --plan my.plan --arch=sm_90; exits 2
+run dot.yaml --split -o split/; exits 0
+ls split | grep -q '^dot\..*\.ptx$' || complain 'no PTX per case'
+run dot.yaml -o no/such/directory/dot.ptx; exits 1; err_has 'cannot write'
+ls -A | grep -q 'XXXXXX\|ptx\.' && complain 'a temporary file is left'
+
+# Running.
+host() { run run "$@" --device cpu; }
+host dot.yaml --size n=1000 --verify; exits 0; out_has '^dot = '; out_has verified; err_has "input 'x' is random:1"
+host dot.yaml --size n=1e3 --input x=iota --input y=const:2; exits 0; out_has '^dot = 999000$'; err_empty
+host dot.yaml --size n=0 --verify; exits 0; out_has '^dot = 0$'
+host dot.yaml --size n=1Ki --input x=random:7 --input y=random:8 --json --verify; exits 0; out_has '"verified": true'; out_has '"n": 1024'
+cp out first
+host dot.yaml --size n=1Ki --input x=random:7 --input y=random:8 --json --verify; cmp -s out first || complain 'other bytes on the second run'
+host dot.yaml --size n=777 --unaligned 1 --simt=seed:3,race --verify; exits 0; out_has verified
+host dot.yaml --size n=7 --simt=no_such_mode; exits 2
+host scale.yaml --size n=3 --input x=iota --param k=10; exits 0; out_has '\[5, 15, 25\]'; out_has '^s = 3$'
+host scale.yaml --size n=1000 --input x=iota --param k=1; exits 0; out_has 'max 1004'
+host scale.yaml --size n=3 --input x=iota --param k=1 --output y=- ; exits 0; out_has '\[5, 6, 7\]'
+
+# Files in and out.
+host scale.yaml --size n=4 --input x=iota --param k=2 --output y=y.npy; exits 0; exists y.npy
+if grep -q '^y' out; then complain 'an output that went to a file is printed'; fi
+host scale.yaml --input x=y.npy --param k=1 --param c=0; exits 0; out_has '\[5, 7, 9, 11\]'; out_has '^s = 32$'
+host scale.yaml --size n=5 --input x=y.npy --param k=1; exits 1; err_has 'is 4, but n is already 5'
+host dot.yaml --input x=y.npy; exits 1; err_has 'spec says f32'
+host dot.yaml --input x=no-such.npy; exits 1; err_has 'no-such.npy'
+host dot.yaml --input x=dot.yaml; exits 1; err_has 'not an .npy file'
+head -c 130 y.npy > cut.npy
+host scale.yaml --input x=cut.npy --param k=1; exits 1; err_has 'shorter'
+PTXGEN_LIBCUDA=$work/no-such-driver run run dot.yaml --size n=4 --device cuda; exits 3
+PTXGEN_LIBCUDA=$work/no-such-driver run devices; exits 0; out_has '^cpu'
+
+[ -c /dev/full ] && {
+    "$ptxgen" --help > /dev/full 2> err
+    status=$?; command='ptxgen --help > /dev/full'; exits 1; err_has 'cannot write'
+}
+
+echo "cli: $count commands, $failures failures"
+[ "$failures" -eq 0 ]
