@@ -5,11 +5,14 @@
 
 #include "simt_harness.h"
 
+/* Wraps: kernels with a fault add garbage. */
+static int32_t add(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+
 /* Sum over the warp, in lane 0. */
 static int32_t warp_sum(int32_t s)
 {
     for (uint32_t d = 16; d; d /= 2)
-        s += (int32_t)simt_shfl(SIMT_SHFL_DOWN, (uint32_t)s, d, 32);
+        s = add(s, (int32_t)simt_shfl(SIMT_SHFL_DOWN, (uint32_t)s, d, 32));
     return s;
 }
 
@@ -34,7 +37,7 @@ static void reduce_block(void *const *args)
     const int32_t n = ARG(int32_t, ARG_N);
     int32_t s = 0;
     for (int32_t i = (int32_t)simt_tid(); i < n; i += 128)
-        s += LD(int32_t, ARG(int32_t *, ARG_X) + i, SIMT_INVARIANT, "x");
+        s = add(s, LD(int32_t, ARG(int32_t *, ARG_X) + i, SIMT_INVARIANT, "x"));
     s = block_sum(s, ARG(int32_t, ARG_FAULT));
     if (simt_tid() == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT), 0, "out", s);
@@ -50,7 +53,7 @@ static void reduce_last(void *const *args)
     const int32_t blocks = (int32_t)simt_blocks(), tid = (int32_t)simt_tid();
     int32_t s = 0;
     for (int32_t i = (int32_t)simt_block() * 128 + tid; i < n; i += 128 * blocks)
-        s += LD(int32_t, ARG(int32_t *, ARG_X) + i, SIMT_INVARIANT, "x");
+        s = add(s, LD(int32_t, ARG(int32_t *, ARG_X) + i, SIMT_INVARIANT, "x"));
     s = block_sum(s, fault);
     if (tid == 0) {
         if (fault == 6)
@@ -69,7 +72,7 @@ static void reduce_last(void *const *args)
         return;
     s = 0;
     for (int32_t i = tid; i < blocks; i += 128)
-        s += LD(int32_t, temp + i, 0, "temp");
+        s = add(s, LD(int32_t, temp + i, 0, "temp"));
     s = block_sum(s, 0);
     if (tid == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT), 0, "out", s);
@@ -89,7 +92,7 @@ static int32_t look_back(int32_t *state, int32_t tile, int32_t own, int fault)
             simt_backoff(20);
         before = LD(int32_t, previous + 2, 0, "prefix");
     }
-    ST(int32_t, state + 4 * tile + 2, 0, "prefix", before + own);
+    ST(int32_t, state + 4 * tile + 2, 0, "prefix", add(before, own));
     ST(int32_t, state + 4 * tile, store, "flag", 1);
     return before;
 }
@@ -106,14 +109,14 @@ static void scan_tiles(void *const *args)
     for (int32_t d = 1; d < 128; d *= 2) {
         ST(int32_t, shared + tid, SIMT_SHARED, "sums", s);
         simt_barrier("sums are written");
-        s += tid >= d ? LD(int32_t, shared + tid - d, SIMT_SHARED, "sums") : 0;
+        s = add(s, tid >= d ? LD(int32_t, shared + tid - d, SIMT_SHARED, "sums") : 0);
         if (fault != 3)
             simt_barrier("sums are read");
     }
     if (tid == 127)
         ST(int32_t, shared + 129, SIMT_SHARED, "before", look_back(temp + 4, tile, s, fault));
     simt_barrier("the prefix is known");
-    s += LD(int32_t, shared + 129, SIMT_SHARED, "before");
+    s = add(s, LD(int32_t, shared + 129, SIMT_SHARED, "before"));
     if (i < n)
         ST(int32_t, ARG(int32_t *, ARG_OUT) + i, 0, "out", s);
 }
@@ -136,7 +139,7 @@ static void cluster_exchange(void *const *args)
     int32_t s = 0;
     if (tid == 0)
         for (int j = 0; j < 64; j++)
-            s += LD(int32_t, peer + j, SIMT_CLUSTER, "peer");
+            s = add(s, LD(int32_t, peer + j, SIMT_CLUSTER, "peer"));
     if (fault != 2) {
         simt_cluster_arrive("peer is read");
         simt_cluster_wait("peer is read");

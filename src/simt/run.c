@@ -200,7 +200,12 @@ static bool lay_out(struct run *r)
     program_workspace(r->p, r->kase_number, &r->env, &control, &r->scratch_bytes, r->offset);
     if (control < 0 || r->scratch_bytes < 0)
         return refuse(r, "the workspace at these sizes is too large");
-    const size_t rounded = ((size_t)r->scratch_bytes / WORKSPACE_ALIGN + 1) * WORKSPACE_ALIGN;
+    /* A gap behind each scratch buffer, so that running over one is not running into the next. */
+    for (int b = 0; b < r->kase->nbuffers; b++)
+        if (r->kase->buffer[b].region == REGION_SCRATCH)
+            r->offset[b] += (int64_t)b * WORKSPACE_ALIGN;
+    const size_t rounded =
+        ((size_t)r->scratch_bytes / WORKSPACE_ALIGN + 1 + (size_t)r->kase->nbuffers) * WORKSPACE_ALIGN;
     r->scratch = aligned_alloc(WORKSPACE_ALIGN, rounded);
     if (!r->scratch || !simt_control_reserve(r->control, control + 1))
         return no_memory(r);
