@@ -251,6 +251,22 @@ static void small_atomic(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
+static void releasing_load(kb *k, const void *arg)
+{
+    kb_ptr out = start(k);
+    (void)arg;
+    kb_load_order(k, out, zero(k), KB_RELEASE, KB_SCOPE_DEVICE, __FILE__, __LINE__);
+    kb_kernel_end(k);
+}
+
+static void acquiring_store(kb *k, const void *arg)
+{
+    kb_ptr out = start(k);
+    (void)arg;
+    kb_store_order(k, out, zero(k), zero(k), KB_ACQUIRE, KB_SCOPE_DEVICE, __FILE__, __LINE__);
+    kb_kernel_end(k);
+}
+
 static void signed_wrap(kb *k, const void *arg)
 {
     kb_ptr out = start(k);
@@ -416,6 +432,8 @@ static const struct {
     { "select types", mixed_select, NULL, "select of i32 and u32", false },
     { "float index", float_index, NULL, "index of type f32", false },
     { "ordered i16", small_atomic, NULL, "ordered access to out of type i16", false },
+    { "releasing load", releasing_load, NULL, "cannot have this order", true },
+    { "acquiring store", acquiring_store, NULL, "cannot have this order", true },
     { "signed inc", signed_wrap, NULL, "atomic operation", false },
     { "float xor", float_bits, NULL, "on type f64", false },
     { "bitcast", wide_bitcast, NULL, "bits of i32 taken as f64", false },

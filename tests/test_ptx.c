@@ -86,6 +86,23 @@ Test(ptx, every_function_on_old_hardware, .timeout = 120)
     check_all(NULL, "sm_70");
 }
 
+Test(ptx, library_in_every_pipeline)
+{
+    static const int fn[] = { FN_EXP, FN_SIN, FN_POW, FN_ATAN2 };
+    if (!have_library())
+        cr_skip("no math library here");
+    for (int p = PIPELINE_LEAN; p <= PIPELINE_O3; p++) {
+        for (size_t i = 0; i < sizeof fn / sizeof *fn; i++) {
+            struct call c = { fn[i], functions[fn[i]].arity, TY_F32 };
+            struct emitted e = emit_with((struct emission_options){ .gen.pipeline = p }, emit_call, &c);
+            cr_assert(e.ok, "%s: %s", functions[fn[i]].name, e.error);
+            cr_expect_eq(occurrences(e.text, ".func"), 0, "%s, pipeline %d", functions[fn[i]].name, p);
+            cr_expect_eq(occurrences(e.text, "__nvvm_reflect"), 0);
+            free(e.text);
+        }
+    }
+}
+
 /* The fallback has the same functions under other names. */
 Test(ptx, libclc, .timeout = 200)
 {

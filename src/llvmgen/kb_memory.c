@@ -104,9 +104,8 @@ static int chunk_bytes(int offset, int bytes, int align)
     return chunk;
 }
 
-static LLVMTypeRef chunk_type(kb *k, LLVMTypeRef element, int bytes, int chunk)
+static LLVMTypeRef chunk_type(LLVMTypeRef element, int bytes, int chunk)
 {
-    (void)k;
     return chunk == bytes ? element : LLVMVectorType(element, (unsigned)(chunk / bytes));
 }
 
@@ -129,7 +128,7 @@ static void load_words(kb *k, kb_ptr p, LLVMValueRef at, int bytes, int align, L
     for (int o = 0, chunk; o < bytes; o += chunk) {
         chunk = chunk_bytes(o, bytes, align);
         const int unit = chunk < WORD_BYTES ? chunk : WORD_BYTES;
-        LLVMTypeRef type = chunk_type(k, kb_int_ty(k, 8 * unit), unit, chunk);
+        LLVMTypeRef type = chunk_type(kb_int_ty(k, 8 * unit), unit, chunk);
         const struct kb_access a = access_to(p, byte_offset(k, at, o), type, chunk, chunk);
         LLVMValueRef x = k->target->load(k, &a);
         if (unit == WORD_BYTES) {
@@ -191,7 +190,7 @@ static void load_wide(kb *k, kb_ptr p, LLVMValueRef at, int n, int align, kb_uni
     for (int o = 0, chunk; o < n * bytes; o += chunk) {
         chunk = chunk_bytes(o, n * bytes, align);
         const struct kb_access a =
-            access_to(p, byte_offset(k, at, o), chunk_type(k, k->ty[p.ty], bytes, chunk), chunk, chunk);
+            access_to(p, byte_offset(k, at, o), chunk_type(k->ty[p.ty], bytes, chunk), chunk, chunk);
         LLVMValueRef x = k->target->load(k, &a);
         for (int i = 0; i < chunk / bytes; i++)
             out[o / bytes + i] = kb_make(part(k, x, i, chunk / bytes), p.ty, uni);
@@ -244,7 +243,7 @@ static LLVMValueRef chunk_value(kb *k, enum ty ty, const kb_val *x, LLVMTypeRef 
     const int each = ty_bytes(ty), per = unit / each;
     if (chunk == unit)
         return each < WORD_BYTES ? pack(k, ty, x, unit) : x[0].ir;
-    LLVMValueRef v = LLVMGetPoison(chunk_type(k, unit_type, unit, chunk));
+    LLVMValueRef v = LLVMGetPoison(chunk_type(unit_type, unit, chunk));
     for (int i = 0; i < chunk / unit; i++) {
         LLVMValueRef e = each < WORD_BYTES ? pack(k, ty, x + (ptrdiff_t)i * per, unit) : x[i].ir;
         v = LLVMBuildInsertElement(k->b, v, e, lane_number(k, i), "");
@@ -265,7 +264,7 @@ void kb_store_n(kb *k, kb_ptr p, kb_val i, int n, int align, const kb_val *x)
         chunk = chunk_bytes(o, n * each, align);
         const int unit = each >= WORD_BYTES ? each : chunk < WORD_BYTES ? chunk : WORD_BYTES;
         LLVMTypeRef unit_type = each >= WORD_BYTES ? k->ty[p.ty] : kb_int_ty(k, 8 * unit);
-        const struct kb_access a = access_to(p, byte_offset(k, at, o), chunk_type(k, unit_type, unit, chunk), chunk, chunk);
+        const struct kb_access a = access_to(p, byte_offset(k, at, o), chunk_type(unit_type, unit, chunk), chunk, chunk);
         k->target->store(k, &a, chunk_value(k, p.ty, x + o / each, unit_type, unit, chunk));
     }
 }
@@ -280,6 +279,15 @@ static bool ordered_type(kb *k, kb_ptr p)
     return bytes == 4 || bytes == 8;
 }
 
+/* Loads acquire, stores release. */
+static bool order_fits(kb *k, enum kb_order o, enum kb_order strongest, const char *file, int line)
+{
+    const bool fits = o == KB_RELAXED || o == strongest;
+    if (!fits)
+        kb_misuse(k, "%s:%d: an access cannot have this order", kb_base_name(file), line);
+    return fits;
+}
+
 static struct kb_access ordered_access(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_of s)
 {
     struct kb_access a = scalar_access(k, p, i);
@@ -291,7 +299,7 @@ static struct kb_access ordered_access(kb *k, kb_ptr p, kb_val i, enum kb_order 
 
 kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_of s, const char *file, int line)
 {
-    if (!ordered_type(k, p))
+    if (!ordered_type(k, p) || !order_fits(k, o, KB_ACQUIRE, file, line))
         return kb_imm(k, p.ty, 0);
     if (o == KB_ACQUIRE && kb_omit(k, "acquire load", file, line))
         o = KB_RELAXED;
@@ -301,7 +309,7 @@ kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_o
 
 void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file, int line)
 {
-    if (!ordered_type(k, p) || !same_type(k, p, x))
+    if (!ordered_type(k, p) || !same_type(k, p, x) || !order_fits(k, o, KB_RELEASE, file, line))
         return;
     if (o == KB_RELEASE && kb_omit(k, "release store", file, line))
         o = KB_RELAXED;
