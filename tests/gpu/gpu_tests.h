@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_tests.h - what the files of the GPU test program share.
+ *
+ *     gpu_tests.c  options, the walk over specs, strategies and sizes, the summary
+ *     run.c        one loaded program at one size: alignments, repetition, streams, a graph
+ *     data.c       arrays on the host: random data, comparison with the reference
+ *     large.c      more than 2^31 elements, more than 2^32 bytes
+ *
+ * Only the public API is used.  With --host the same walk runs on the host executor.
+ */
+#ifndef PTXGEN_GPU_TESTS_H
+#define PTXGEN_GPU_TESTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "ptxgen/launch.h"
+
+enum { ARRAYS_MAX = 16, SIZES_MAX = 8, PARAMS_MAX = 16, STREAMS = 4 };
+
+struct suite {
+    ptxgen_session *s;
+    ptxgen_gpu *gpu; /* NULL: the host executor */
+    ptxgen_stream stream[STREAMS];
+    bool full, sanitize;
+    const char *filter; /* only specs whose path contains it */
+    const char *modes;  /* of the host executor */
+    int passed, failed, skipped;
+};
+
+/* A problem at one size: inputs, the reference's outputs, how far from them a result may be. */
+struct sample {
+    const ptxgen_problem *problem;
+    int ninputs, noutputs, nsizes, nparams;
+    ptxgen_array_info input[ARRAYS_MAX], output[ARRAYS_MAX];
+    int64_t size[SIZES_MAX];
+    ptxgen_value param[PARAMS_MAX];
+    void *in[ARRAYS_MAX], *expected[ARRAYS_MAX];
+    double *bound[ARRAYS_MAX];
+    bool refused; /* the reference refuses these sizes, so a launch must too */
+};
+bool sample_create(struct suite *t, const ptxgen_problem *problem, const int64_t *size, struct sample *out);
+void sample_finish(struct sample *x);
+size_t array_bytes(const ptxgen_array_info *a, const int64_t *size);
+/* Compares a whole output; on a difference `why` says where. */
+bool sample_check(const struct sample *x, int output, const void *got, char *why, size_t length);
+bool only_integers(const struct sample *x);
+
+/* A program ready to run: loaded, or host code. */
+struct target {
+    const char *name; /* of the strategy */
+    ptxgen_plan *plan;
+    ptxgen_program *program;
+    ptxgen_loaded *loaded;
+    ptxgen_host *host;
+    bool same_bits; /* promised by its determinism */
+};
+/* All checks of one target at one size. */
+bool run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
+/* Alone: the big ones. Return the number of failures. */
+int run_large(struct suite *t, const char *specs);
+/* Print and clear the session's messages. */
+void say_diagnostics(struct suite *t);
+
+#endif
