@@ -14,12 +14,14 @@
  * The driver (libcuda.so.1) is opened at run time; nothing links against it.  On a machine without it every call here
  * returns PTXGEN_NO_DEVICE with a message.  The environment variable PTXGEN_LIBCUDA names another file to open.
  *
- * Sessions: `s` receives the messages of a failing call and may be NULL, which loses them.  A session is used by one thread
- * at a time, as always; threads that launch the same loaded program bring a session each.
+ * Sessions: `s` receives the messages of a failing call and may be NULL, which loses them.  A session is used by one
+ * thread at a time, as always; threads that launch the same loaded program bring a session each.
  *
- * Threads: a `ptxgen_gpu` and a `ptxgen_loaded` may be used by any number of threads at once, except while being closed or destroyed.
+ * Threads: a `ptxgen_gpu` and a `ptxgen_loaded` may be used by any number of threads at once, except while being closed
+ * or destroyed.
  *
- * Contexts: every call makes the context of its gpu current for its own duration and leaves the caller's context as it was.
+ * Contexts: every call makes the context of its gpu current for its own duration and leaves the caller's context as it
+ * was.
  *
  * Synchronisation: no call waits for the device, except those whose description says so.
  */
@@ -38,13 +40,13 @@ typedef struct CUstream_st *ptxgen_stream;
 /* ---- devices --------------------------------------------------------------------------------- */
 typedef struct ptxgen_gpu_info {
     char name[96];
-    int sm;                    /**< 90 for compute capability 9.0 */
+    int sm; /**< 90 for compute capability 9.0 */
     int multiprocessors;
-    int driver;                /**< newest CUDA version that the driver supports: 13000 for 13.0 */
-    int ptx;                   /**< newest PTX version that the driver is known to load: 90 for 9.0 */
-    uint64_t memory;           /**< bytes */
-    uint64_t l2;               /**< bytes */
-    int shared_per_block;      /**< largest that a block can ask for, bytes */
+    int driver;           /**< newest CUDA version that the driver supports: 13000 for 13.0 */
+    int ptx;              /**< newest PTX version that the driver is known to load: 90 for 9.0 */
+    uint64_t memory;      /**< bytes */
+    uint64_t l2;          /**< bytes */
+    int shared_per_block; /**< largest that a block can ask for, bytes */
     int memory_clock_khz, bus_bits;
 } ptxgen_gpu_info;
 /** Number of devices. PTXGEN_NO_DEVICE (and 0) when there is no driver or no device; the message says which. */
@@ -56,7 +58,8 @@ PTXGEN_API ptxgen_status ptxgen_gpu_query(ptxgen_session *s, int ordinal, ptxgen
 typedef struct ptxgen_gpu ptxgen_gpu;
 /** Pass this as the ordinal to work in the calling thread's current context, or on device 0 when there is none. */
 #define PTXGEN_GPU_CURRENT (-1)
-/** ordinal >= 0: that device, in its primary context (the one of the CUDA runtime), which stays retained until the close. */
+/** ordinal >= 0: that device, in its primary context (the one of the CUDA runtime), which stays retained until the
+ * close. */
 PTXGEN_API ptxgen_status ptxgen_gpu_open(ptxgen_session *s, int ordinal, ptxgen_gpu **out);
 /** Everything made from it must have been destroyed. NULL is fine. */
 PTXGEN_API void ptxgen_gpu_close(ptxgen_gpu *gpu);
@@ -69,28 +72,33 @@ PTXGEN_API const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu);
  * The program and the gpu must outlive it.
  */
 typedef struct ptxgen_loaded ptxgen_loaded;
-/** Checks driver, architecture and shared memory; the message of a refusal names the driver that is needed. Loads no code yet. */
-PTXGEN_API ptxgen_status ptxgen_load(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_program *program, ptxgen_loaded **out);
+/** Checks driver, architecture and shared memory; the message of a refusal names the driver that is needed. Loads no
+ * code yet. */
+PTXGEN_API ptxgen_status ptxgen_load(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_program *program,
+                                     ptxgen_loaded **out);
 /** Waits for the work of the context, then unloads. NULL is fine. */
 PTXGEN_API void ptxgen_loaded_destroy(ptxgen_loaded *loaded);
 
 /** Memory that a launch works in, supplied by the caller.  Both pointers are aligned to 256 bytes. */
 typedef struct ptxgen_workspace {
-    void *control;             /**< filled with zeros once, before its first use; kept from launch to launch; one launch at a time */
+    void
+        *control; /**< filled with zeros once, before its first use; kept from launch to launch; one launch at a time */
     size_t control_bytes;
-    void *scratch;             /**< no content between launches */
+    void *scratch; /**< no content between launches */
     size_t scratch_bytes;
 } ptxgen_workspace;
 /**
- * Bytes that a launch at these sizes needs, as control_bytes and scratch_bytes; the pointers become NULL.  With the same
- * loaded program a control region serves every launch for which it is large enough.  Only sizes, params and (where a case
- * depends on alignment or overlap) pointers of `args` are looked at; nothing is loaded unless a formula needs a kernel's occupancy.
+ * Bytes that a launch at these sizes needs, as control_bytes and scratch_bytes; the pointers become NULL.  With the
+ * same loaded program a control region serves every launch for which it is large enough.  Only sizes, params and (where
+ * a case depends on alignment or overlap) pointers of `args` are looked at; nothing is loaded unless a formula needs a
+ * kernel's occupancy.
  */
 PTXGEN_API ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
                                                 ptxgen_workspace *out);
-/** Fill the control region with zeros, in stream order: before its first use, and after a launch that did not complete. */
-PTXGEN_API ptxgen_status ptxgen_workspace_reset(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_workspace *workspace,
-                                                ptxgen_stream stream);
+/** Fill the control region with zeros, in stream order: before its first use, and after a launch that did not complete.
+ */
+PTXGEN_API ptxgen_status ptxgen_workspace_reset(ptxgen_session *s, ptxgen_loaded *loaded,
+                                                const ptxgen_workspace *workspace, ptxgen_stream stream);
 
 /**
  * Load what a launch with these arguments on this stream needs, so that the launch only launches.  Needed once before
@@ -107,7 +115,8 @@ PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *loaded
  * launch uses the memory of the stream that it was captured on: replays must not overlap other launches on that stream.
  * With a workspace nothing is allocated.
  *
- * In a capture of a case that is not loaded, or whose memory is not there yet: PTXGEN_USAGE; call ptxgen_prepare() first.
+ * In a capture of a case that is not loaded, or whose memory is not there yet: PTXGEN_USAGE; call ptxgen_prepare()
+ * first.
  */
 PTXGEN_API ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
                                        ptxgen_stream stream, const ptxgen_workspace *workspace);
@@ -117,14 +126,15 @@ PTXGEN_API const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *load
 
 /** After a launch on this stream did not complete: zero the memory kept for the stream, in stream order. */
 PTXGEN_API ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *loaded, ptxgen_stream stream);
-/** Before a stream is destroyed: give up the memory kept for it, in stream order. No graph that captured it may be replayed any more. */
+/** Before a stream is destroyed: give up the memory kept for it, in stream order. No graph that captured it may be
+ * replayed any more. */
 PTXGEN_API ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *loaded, ptxgen_stream stream);
 
 /** What the driver made of a kernel. */
 typedef struct ptxgen_kernel_info {
-    const char *name;          /**< borrowed from the program */
+    const char *name;                 /**< borrowed from the program */
     int threads, registers, resident; /**< resident: blocks per multiprocessor, without dynamic shared memory */
-    int shared_static, local;  /**< bytes; local is per thread: spills and arrays */
+    int shared_static, local;         /**< bytes; local is per thread: spills and arrays */
 } ptxgen_kernel_info;
 /** Kernel `kernel` of case `kase`; loads the case. PTXGEN_USAGE past the end. */
 PTXGEN_API ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int kase, int kernel,
@@ -136,8 +146,10 @@ PTXGEN_API ptxgen_status ptxgen_gpu_alloc(ptxgen_session *s, ptxgen_gpu *gpu, si
 /** Waits for the device. NULL is fine. */
 PTXGEN_API void ptxgen_gpu_free(ptxgen_gpu *gpu, void *p);
 /** Host to device, device to host; return when the copy is done. */
-PTXGEN_API ptxgen_status ptxgen_gpu_write(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host, size_t bytes);
-PTXGEN_API ptxgen_status ptxgen_gpu_read(ptxgen_session *s, ptxgen_gpu *gpu, void *host, const void *device, size_t bytes);
+PTXGEN_API ptxgen_status ptxgen_gpu_write(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host,
+                                          size_t bytes);
+PTXGEN_API ptxgen_status ptxgen_gpu_read(ptxgen_session *s, ptxgen_gpu *gpu, void *host, const void *device,
+                                         size_t bytes);
 /** Device to device, and a byte everywhere, in stream order. */
 PTXGEN_API ptxgen_status ptxgen_gpu_copy(ptxgen_session *s, ptxgen_gpu *gpu, void *to, const void *from, size_t bytes,
                                          ptxgen_stream stream);
@@ -153,16 +165,20 @@ PTXGEN_API ptxgen_status ptxgen_stream_wait(ptxgen_session *s, ptxgen_gpu *gpu, 
 typedef struct CUevent_st *ptxgen_event;
 PTXGEN_API ptxgen_status ptxgen_event_create(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event *out);
 PTXGEN_API void ptxgen_event_destroy(ptxgen_gpu *gpu, ptxgen_event event);
-PTXGEN_API ptxgen_status ptxgen_event_record(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event event, ptxgen_stream stream);
+PTXGEN_API ptxgen_status ptxgen_event_record(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event event,
+                                             ptxgen_stream stream);
 /** Waits for `end`, then the seconds between both. */
 PTXGEN_API ptxgen_status ptxgen_event_seconds(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event begin, ptxgen_event end,
                                               double *seconds);
 
-/** A CUgraphExec: what was launched on the stream between begin and end, as one object. The stream is not the default one. */
+/** A CUgraphExec: what was launched on the stream between begin and end, as one object. The stream is not the default
+ * one. */
 typedef struct CUgraphExec_st *ptxgen_graph;
 PTXGEN_API ptxgen_status ptxgen_capture_begin(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream);
-PTXGEN_API ptxgen_status ptxgen_capture_end(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, ptxgen_graph *out);
-PTXGEN_API ptxgen_status ptxgen_graph_launch(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_graph graph, ptxgen_stream stream);
+PTXGEN_API ptxgen_status ptxgen_capture_end(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream,
+                                            ptxgen_graph *out);
+PTXGEN_API ptxgen_status ptxgen_graph_launch(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_graph graph,
+                                             ptxgen_stream stream);
 PTXGEN_API void ptxgen_graph_destroy(ptxgen_gpu *gpu, ptxgen_graph graph);
 
 #ifdef __cplusplus
