@@ -4,7 +4,7 @@
  *     elements:   | head |  vector  vector  vector  …  vector | tail |
  *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t
  *
- *     for tile = block; tile < full tiles; tile += blocks:    load all, then combine as a tree, then into acc
+ *     for tile = block; tile < full tiles; tile += blocks:    load all, combine each vector as a tree, the vectors in turn
  *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
  *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
@@ -53,19 +53,23 @@ static void take(struct share *s, kb_tup x)
         state_accumulate(s->g, s->acc, s->have, x);
 }
 
+/* Vectors are folded one after the other, so that few mapped values are held at once. */
 static void full_tile(struct share *s, kb_val base)
 {
     struct gen *g = s->g;
     const int row = s->threads * s->vector;
     struct direct d[64];
-    struct point pt[64];
     for (int u = 0; u < s->items; u++)
         direct_load(g, base, s->offset, (int64_t)u * row, s->vector, s->aligned, &d[u * s->vector]);
+    kb_tup total = { .n = 0 };
     for (int u = 0; u < s->items; u++) {
-        vector_points(s, &pt[u * s->vector], &d[u * s->vector], base, s->offset, (int64_t)u * row);
-        points_store(&pt[u * s->vector], s->vector, s->aligned);
+        struct point pt[GEN_VECTOR_MAX];
+        vector_points(s, pt, &d[u * s->vector], base, s->offset, (int64_t)u * row);
+        points_store(pt, s->vector, s->aligned);
+        const kb_tup x = tree(g, pt, 0, s->vector);
+        total = u == 0 ? x : state_combine(g, total, x);
     }
-    take(s, tree(g, pt, 0, s->items * s->vector));
+    take(s, total);
 }
 
 /* The contribution of a vector or element that is there only if `valid`. */

@@ -87,14 +87,13 @@ static void load_blocked(struct windows *w, kb_val base, struct direct *d)
         each_direct(w, get_vector, q, &d[q * w->vector]);
 }
 
-/* Elements of one lane in order, as a balanced tree. */
-static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
+/* Elements of one lane, one after the other: a balanced tree would hold log(items) states in registers. */
+static kb_tup fold(struct gen *g, struct point *pt, int n)
 {
-    if (hi - lo == 1)
-        return point_map(&pt[lo]);
-    const int mid = lo + (hi - lo) / 2;
-    const kb_tup left = tree(g, pt, lo, mid);
-    return state_combine(g, left, tree(g, pt, mid, hi));
+    kb_tup x = point_map(&pt[0]);
+    for (int i = 1; i < n; i++)
+        x = state_combine(g, x, point_map(&pt[i]));
+    return x;
 }
 
 static kb_tup full_window(struct windows *w, kb_val base)
@@ -110,36 +109,38 @@ static kb_tup full_window(struct windows *w, kb_val base)
     }
     for (int q = 0; q < w->items; q++)
         points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_STAGED));
-    return warp_reduce(g, tree(g, pt, 0, w->per_lane), KB_WARP, filled_all());
+    return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, filled_all());
 }
 
-/* A window that begins before the first element or ends behind the last one: loads are clamped, and only what is inside counts. */
+/* A window that begins before the first element or ends behind the last one: its places [lo, hi) are inside.  Loads are clamped into
+ * them, and only what is inside counts. */
 static kb_tup partial_window(struct windows *w, kb_val base)
 {
     struct gen *g = w->g;
     kb *k = g->k;
-    const kb_val own = kb_mul(k, kb_lane(k), w->per_lane), last = kb_sub(k, w->count, 1), zero = kb_imm(k, TY_I32, 0);
-    LET(first, kb_add(k, base, kb_cast(k, own, TY_I64)));
+    const int size = KB_WARP * w->per_lane;
+    const kb_val own = kb_mul(k, kb_lane(k), w->per_lane);
+    LET(lo, kb_cast(k, kb_max(k, kb_neg(k, base), 0), TY_I32));
+    LET(hi, kb_cast(k, kb_min(k, kb_sub(k, w->count, base), size), TY_I32));
     struct direct d[64];
     kb_val at[64];
     for (int i = 0; i < w->per_lane; i++) {
-        at[i] = kb_min(k, kb_max(k, kb_add(k, first, i), 0), last);
-        direct_load(g, at[i], zero, 0, 1, false, &d[i]);
+        at[i] = kb_min(k, kb_max(k, kb_add(k, own, i), lo), kb_sub(k, hi, 1));
+        direct_load(g, base, at[i], 0, 1, false, &d[i]);
     }
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "part");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_part");
     for (int i = 0; i < w->per_lane; i++) {
-        kb_if (k, kb_eq(k, at[i], kb_add(k, first, i))) {
+        kb_if (k, kb_eq(k, at[i], kb_add(k, own, i))) {
             struct point pt;
-            point_init(&pt, g, at[i], zero, 0);
+            point_init(&pt, g, base, at[i], 0);
             pt.direct = &d[i];
             points_store(&pt, 1, false);
             state_accumulate(g, acc, have, point_map(&pt));
         }
     }
     /* Lanes are filled from the first one on: a window has an element, and `lead` is shorter than a lane's share. */
-    LET(left, kb_min(k, kb_sub(k, w->count, base), KB_WARP * w->per_lane));
-    LET(lanes, kb_div(k, kb_add(k, kb_cast(k, left, TY_I32), w->per_lane - 1), w->per_lane));
+    LET(lanes, kb_div(k, kb_add(k, hi, w->per_lane - 1), w->per_lane));
     return warp_reduce(g, kb_get(k, acc), KB_WARP, filled_first(lanes));
 }
 

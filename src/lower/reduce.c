@@ -146,7 +146,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
-        u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+        u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
         u->tunable[TN_VECTOR] = 1;
     }
     if (!state_commutative(p))
