@@ -129,12 +129,20 @@ static void redux(kb *k, const void *arg)
 static void constant_if(kb *k, const void *arg)
 {
     (void)arg;
+    int arms = 0;
     struct io io = begin(k, TY_I32, 4, 0);
     kb_if (k, kb_eq(k, kb_imm(k, TY_I32, 1), 2)) {
         kb_store(k, io.out, io.i, kb_imm(k, TY_I32, 7777));
+        arms |= 1;
     } kb_else {
         kb_store(k, io.out, io.i, kb_imm(k, TY_I32, 9999));
+        arms |= 2;
     }
+    cr_expect_eq(arms, 2, "only the arm that is taken is emitted");
+    kb_if (k, kb_imm(k, TY_BOOL, 0)) {
+        arms = 0;
+    }
+    cr_expect_eq(arms, 2);
     kb_kernel_end(k);
 }
 

@@ -48,6 +48,7 @@ static void check_function(const char *name, struct call c, const char *library,
     cr_expect_eq(occurrences(e.text, ".extern"), 0, "%s.%s", name, ty_name(c.ty));
     if (!may_call(&c))
         cr_expect_eq(occurrences(e.text, ".func"), 0, "%s.%s: not inlined", name, ty_name(c.ty));
+    cr_expect_eq(occurrences(e.text, ".weak"), 0, "%s.%s: visible outside", name, ty_name(c.ty));
     if (!may_use_local(c.fn))
         cr_expect_eq(occurrences(e.text, ".local"), 0, "%s.%s uses local memory", name, ty_name(c.ty));
     free(e.text);
@@ -181,6 +182,34 @@ Test(ptx, fatal_errors_are_survived)
         cr_expect(good.ok, "%s", good.error);
         free(good.text);
     }
+}
+
+/* A guard inside a guard that has returned leaves the outer one in charge. */
+static void nothing(void *user) { (void)user; }
+static void fatal_after_inner(void *user)
+{
+    struct llvm_errors ignored = { 0 };
+    struct codegen *cg = user;
+    kb *k = codegen_builder(cg);
+    LLVMMemoryBufferRef buffer;
+    char *text = NULL;
+    unspeakable(k, "a-b");
+    LLVMTargetRef target = LLVMGetFirstTarget();
+    while (target && strcmp(LLVMGetTargetName(target), "nvptx64") != 0)
+        target = LLVMGetNextTarget(target);
+    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", "sm_90", "+ptx80", LLVMCodeGenLevelNone,
+                                                      LLVMRelocDefault, LLVMCodeModelDefault);
+    llvm_guard(nothing, NULL, &ignored);
+    LLVMTargetMachineEmitToMemoryBuffer(tm, kb_module(k), LLVMAssemblyFile, &text, &buffer); /* does not return */
+}
+Test(ptx, nested_guards)
+{
+    struct llvm_errors e = { 0 };
+    struct device d;
+    cr_assert(device_by_name("sm_90", 0, &d));
+    struct codegen *cg = codegen_begin(&d, &(struct llvmgen_options){ 0 }, false, "test");
+    cr_expect_not(llvm_guard(fatal_after_inner, cg, &e));
+    cr_expect_eq(e.count, 1); /* the module is abandoned */
 }
 
 static void fail_deep(void *user)

@@ -95,11 +95,12 @@ void kb_store_v(kb *k, kb_ptr p, kb_val i, kb_val x)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the next access: a power of two that divides the address and does not pass the end. */
+/* Bytes of the next access: a power of two that does not pass the end.  Accesses only get smaller along a run, so that each
+ * lies at a multiple of its size. */
 static int chunk_bytes(int offset, int bytes, int align)
 {
     int chunk = align < VECTOR_BYTES ? align : VECTOR_BYTES;
-    while (chunk > 1 && (offset % chunk || offset + chunk > bytes))
+    while (offset + chunk > bytes)
         chunk /= 2;
     return chunk;
 }

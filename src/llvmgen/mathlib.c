@@ -105,7 +105,7 @@ static LLVMModuleRef open_library(LLVMModuleRef mod, const char *path, struct ll
     return lib;
 }
 
-/* Every function that the module defined before is in `own`: the rest came from the library. */
+/* Only the library's functions were linkonce. */
 static void internalise(LLVMModuleRef mod)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
