@@ -38,7 +38,7 @@ static _Noreturn void out_of_memory(struct arena *a)
 
 static struct arena_chunk *add_chunk(struct arena *a, size_t bytes)
 {
-    struct arena_chunk *c = bytes > SIZE_MAX - sizeof *c ? NULL : calloc(1, sizeof *c + bytes);
+    struct arena_chunk *c = calloc(1, sizeof *c + bytes);
     if (c == NULL)
         out_of_memory(a);
     c->bytes = bytes;
@@ -50,9 +50,9 @@ static struct arena_chunk *add_chunk(struct arena *a, size_t bytes)
 
 void *arena_alloc(struct arena *a, size_t bytes)
 {
-    if (bytes > SIZE_MAX - (ALIGNMENT - 1))
+    if (bytes > PTRDIFF_MAX / 2) /* no object is that large; the sums below cannot overflow */
         out_of_memory(a);
-    bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    bytes = bytes > 0 ? (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1) : ALIGNMENT;
     if (bytes > (size_t)(a->end - a->at)) {
         if (bytes > CHUNK_BYTES / 4) /* a chunk of its own leaves the rest of the current one in use */
             return (char *)add_chunk(a, bytes) + sizeof(struct arena_chunk);
