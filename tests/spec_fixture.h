@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_fixture.h - a session that builds specs from text, for tests of the frontend. */
+#ifndef PTXGEN_SPEC_FIXTURE_H
+#define PTXGEN_SPEC_FIXTURE_H
+
+#include "frontend/problem.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+struct spec {
+    struct ptxgen_session s;
+    jmp_buf oom;
+    const struct problem *p; /* NULL after errors */
+    struct str text;         /* canonical text, or the messages */
+};
+
+#define SPEC_BEGIN(f)                    \
+    struct spec f = { 0 };               \
+    arena_init(&f.s.arena);              \
+    f.s.arena.oom = &f.oom;              \
+    if (setjmp(f.oom) != 0)              \
+        cr_assert_fail("out of memory"); \
+    diags_init(&f.s.diags, &f.s.arena)
+
+static inline void spec_build(struct spec *f, const char *text)
+{
+    f->p = problem_build(&f->s, "t.yaml", text, strlen(text), "t");
+    if (f->p != NULL)
+        problem_print(f->p, &f->text);
+    else
+        diags_render_text(&f->s.diags, &f->text, false);
+}
+
+static inline const char *spec_text(const struct spec *f) { return f->text.text != NULL ? f->text.text : ""; }
+
+static inline void spec_end(struct spec *f)
+{
+    str_finish(&f->text);
+    arena_finish(&f->s.arena);
+}
+
+#endif
