@@ -217,13 +217,9 @@ static struct ast *parse_word(struct parser *p)
 
 static struct ast *parse_parenthesis(struct parser *p)
 {
-    uint32_t from = p->now.from;
     advance(p);
     struct ast *e = parse(p, P_NONE);
-    if (!e || !expect(p, TOK_OP, ")"))
-        return NULL;
-    e->at = span_from(p, from);
-    return e;
+    return e && expect(p, TOK_OP, ")") ? e : NULL;
 }
 
 static struct ast *parse_operand(struct parser *p)

@@ -352,9 +352,8 @@ static const struct expr *build_binary(const struct scope *sc, struct ast *e, in
         if (x && y) {
             struct diag *m = diag_error(b->d, D_OPERANDS_DIFFER, e->op_at, "the operands of '%s' have types %s and %s",
                                         binary_text(e->op), ty_name(x->type), ty_name(y->type));
-            enum ty wide = type_widens(x->type, y->type) ? y->type : type_widens(y->type, x->type) ? x->type : TY_NONE;
-            if (wide != TY_NONE)
-                diag_hint(b->d, m, "convert one of them: %s(…)", ty_name(wide));
+            bool to_right = type_widens(x->type, y->type) || (ty_is_float(y->type) && !ty_is_float(x->type));
+            diag_hint(b->d, m, "convert one of them: %s(…)", ty_name(to_right ? y->type : x->type));
         }
         return NULL;
     }

@@ -56,7 +56,7 @@ bool name_is_keyword(const char *name);
 
 enum ast_kind { AST_INT, AST_FLOAT, AST_BOOL, AST_NAME, AST_FIELD, AST_OFFSET, AST_CALL, AST_UNARY, AST_BINARY, AST_IF };
 
-enum { AST_DEPTH_MAX = 512, NEST_MAX = 128 };
+enum { AST_DEPTH_MAX = 512, NEST_MAX = 512 };
 
 /* Types while typing: an enum ty, or one of these. */
 enum {
