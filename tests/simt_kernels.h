@@ -123,15 +123,19 @@ static void scan_tiles(void *const *args)
 static const struct machine SCAN = { "scan_tiles", 1, { scan_tiles }, 128, 10, 1024, 0, 48, 1, true, false };
 
 /* ---- cluster of 4: block r gives the sum of the elements of block r + 1.
- *      1 no barrier before reading, 2 none before ending ----------------------------------------------------------------- */
+ *      1 no barrier before reading, 2 none before ending, 3 the first one is too early ------------------------------------ */
 static void cluster_exchange(void *const *args)
 {
     int32_t *shared = simt_shared();
     const int32_t n = ARG(int32_t, ARG_N), fault = ARG(int32_t, ARG_FAULT);
     const uint32_t rank = simt_cluster_rank(), next = (rank + 1) % simt_cluster_size(), tid = simt_tid();
     const int32_t i = (int32_t)(simt_block() * 64 + tid);
+    if (fault == 3) {
+        simt_cluster_arrive("own is not written");
+        simt_cluster_wait("own is not written");
+    }
     ST(int32_t, shared + tid, SIMT_SHARED, "own", i < n ? LD(int32_t, ARG(int32_t *, ARG_X) + i, 0, "x") : 0);
-    if (fault != 1) {
+    if (fault != 1 && fault != 3) {
         simt_cluster_arrive("own is written");
         simt_cluster_wait("own is written");
     }

@@ -71,6 +71,7 @@ void simt_cluster_wait(const char *site)
         exec_suspend(x);
     }
     t->waits++;
+    x->block->met = true;
     t->acquired = x->now;
 }
 

@@ -168,7 +168,7 @@ static void block_start(struct exec *x, struct cluster *c, struct grid *g, int r
     b->rank = rank;
     b->live = g->threads;
     b->arrived = b->npending = 0;
-    b->waited = b->triggered = false;
+    b->waited = b->triggered = b->met = false;
     b->epoch = 1;
     b->acquired = b->since;
     b->acquiring = 0;

@@ -118,6 +118,9 @@ void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const
                     (unsigned)bytes, name, (long long)(at - x->block->shared), x->block->grid->shared_bytes);
         return;
     }
+    /* All blocks of a cluster are resident together, but only a cluster barrier tells that another one has started. */
+    if (owner != x->block && !x->block->met)
+        finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which may not have started", verb, name, owner->number);
     if (owner->live == 0)
         finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which has ended", verb, name, owner->number);
     const size_t offset = (size_t)(at - owner->shared);

@@ -97,6 +97,7 @@ struct block {
     const char *site;       /* of the barrier */
     bool waited;            /* some thread is past the dependency wait */
     bool triggered;
+    bool met;               /* some thread is past a cluster barrier: the other blocks have started */
     uint32_t epoch;         /* 1 + barriers so far */
     uint64_t since;         /* time from which on invariant loads may see memory */
     uint64_t acquired, acquiring;
