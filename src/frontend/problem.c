@@ -241,6 +241,7 @@ static const struct problem *build(struct builder *b, const char *default_name)
     int kind = kind_node ? enumerated(b, kind_node, kinds, 3, -1) : -1;
     schema_check(b->d, ST_TOP, b->root, kind < 0 ? K_ALL : 1u << kind);
     p->kind = kind < 0 ? KIND_REDUCE : (enum problem_kind)kind;
+    p->at = kind_node ? kind_node->at : b->root->at;
     build_header(b, default_name);
     build_inputs(b);
     if (kind >= 0)

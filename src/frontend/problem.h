@@ -100,6 +100,7 @@ struct tunable {
 
 struct problem {
     enum problem_kind kind;
+    struct span at; /* of the value of `kind` */
     const char *name, *doc;
     int nsizes;
     const struct dimension *size;

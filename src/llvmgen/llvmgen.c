@@ -51,14 +51,30 @@ static struct codegen *codegen_case(const struct plan *plan, int c, const struct
     return cg;
 }
 
+/* The text moves into the program's arena. False: memory is exhausted. */
+static bool keep_ptx(struct program *program, int module, char *text, size_t length)
+{
+    jmp_buf oom;
+    program->arena->oom = &oom;
+    const bool kept = !setjmp(oom);
+    if (kept) {
+        program->module[module].ptx = arena_strndup(program->arena, text, length);
+        program->module[module].length = length;
+    }
+    program->arena->oom = NULL;
+    free(text);
+    return kept;
+}
+
 struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o)
 {
     struct program *program = program_from_plan(plan);
     for (int c = 0; program && c < plan->ncases; c++) {
         struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
-        if (cg)
-            program->module[c].ptx = codegen_ptx(cg, &program->module[c].length);
-        if (!cg || !codegen_end(cg, s)) {
+        size_t length = 0;
+        char *text = cg ? codegen_ptx(cg, &length) : NULL;
+        const bool kept = text && keep_ptx(program, c, text, length);
+        if (!cg || !codegen_end(cg, s) || !kept) {
             program_destroy(program);
             return NULL;
         }
