@@ -177,6 +177,18 @@ static void cluster(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
+/* What the previous kernel wrote is no invariant. */
+static void dependent(kb *k, const void *arg)
+{
+    (void)arg;
+    struct io io = begin(k, TY_F32, 16, KB_INVARIANT);
+    kb_val v[4];
+    kb_dependency_wait(k);
+    kb_load_n(k, io.in, kb_mul(k, io.i, 4), 4, 16, v);
+    kb_store(k, io.out, io.i, kb_add(k, v[0], kb_load(k, io.in, io.i)));
+    kb_kernel_end(k);
+}
+
 static void spin(kb *k, const void *arg)
 {
     (void)arg;
@@ -270,6 +282,8 @@ static const struct row rows[] = {
                                    { ".minnctapersm 4", 1 }, { "ld.shared::cluster", 1 } } },
     { "dependency wait omitted", cluster, { .gen.omit_point = 1 }, { { "griddepcontrol.wait", 0 }, { "barrier.cluster.wait", 2 } } },
     { "cluster barrier omitted", cluster, { .gen.omit_point = 2 }, { { "barrier.cluster.arrive", 1 }, { "barrier.cluster.wait", 1 } } },
+    { "dependent", dependent, { 0 }, { { ".nc", 0 }, { "ld.global.v4.b32", 1 } } },
+    { "dependent, O3", dependent, { .gen.pipeline = PIPELINE_O3 }, { { ".nc", 0 } } },
     { "spin", spin, { 0 }, { { "nanosleep", 1 }, { "trap", 0 } } },
     { "spin, no nanosleep", spin, { .arch = "sm_70", .ptx = 60 }, { { "nanosleep", 0 } } },
     { "assertion", spin, { .gen.assertions = true }, { { "trap; // index in range", 1 } } },

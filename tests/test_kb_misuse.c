@@ -336,6 +336,15 @@ static void extra_parameter(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
+static void parameter_of_none(kb *k, const void *arg)
+{
+    (void)arg;
+    kb_kernel_begin(k, "bad", 128, 0, 0, 0);
+    kb_ptr out = kb_param_ptr(k, TY_I32, 4, 0, "more");
+    kb_store(k, out, zero(k), zero(k));
+    kb_kernel_end(k);
+}
+
 static void too_much_shared(kb *k, const void *arg)
 {
     (void)arg;
@@ -442,6 +451,7 @@ static const struct {
     { "shuffle width", odd_width, NULL, "shuffle of width 12", false },
     { "missing parameter", missing_parameter, NULL, "1 of its 3 parameters", false },
     { "extra parameter", extra_parameter, NULL, "one more than kernel bad announced", false },
+    { "parameter of none", parameter_of_none, NULL, "one more than kernel bad announced", false },
     { "shared memory", too_much_shared, NULL, "49160 bytes of shared memory", false },
     { "clusters on sm_80", cluster_on_old, "sm_80", "clusters need sm_90", false },
     { "dependent launch on sm_80", dependency_on_old, "sm_80", "needs sm_90", true },

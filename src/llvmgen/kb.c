@@ -115,7 +115,7 @@ void kb_kernel_begin(kb *k, const char *name, int threads, int cluster, int min_
     k->lane.ir = k->warp.ir = NULL;
     k->shared = NULL;
     k->shared_bytes = 0;
-    k->arrive_omitted = false;
+    k->arrive_omitted = k->dependent = false;
     k->entry_block = LLVMCreateBasicBlockInContext(k->cx, "entry");
     k->body_block = LLVMCreateBasicBlockInContext(k->cx, "body");
     LLVMPositionBuilderAtEnd(k->entry, k->entry_block);
@@ -136,12 +136,18 @@ static void parameter_attributes(kb *k)
         const struct kb_parameter *p = &k->param[i];
         const unsigned index = (unsigned)i + 1;
         enum_attribute(k, index, "noundef", 0);
-        if (!p->align)
-            continue;
-        enum_attribute(k, index, "align", (uint64_t)p->align);
-        if (p->flags & KB_INVARIANT) { /* not written by anyone: aliases cannot be noticed */
-            enum_attribute(k, index, "noalias", 0);
-            enum_attribute(k, index, "readonly", 0);
+        if (p->align)
+            enum_attribute(k, index, "align", (uint64_t)p->align);
+    }
+}
+
+/* Nobody writes it, so aliases cannot be noticed. Not in a dependent kernel: the previous one may still be writing. */
+static void invariant_attributes(kb *k)
+{
+    for (int i = 0; i < k->nparams && !k->dependent; i++) {
+        if (k->param[i].flags & KB_INVARIANT) {
+            enum_attribute(k, (unsigned)i + 1, "noalias", 0);
+            enum_attribute(k, (unsigned)i + 1, "readonly", 0);
         }
     }
 }
@@ -150,7 +156,8 @@ static struct kb_parameter *declare(kb *k, LLVMTypeRef type, const char *name)
 {
     if (k->ndeclared == k->nparams) {
         kb_misuse(k, "parameter '%s' is one more than kernel %s announced", name, k->name);
-        k->ndeclared--; /* keep going on the last one */
+        k->param[KB_PARAM_MAX] = (struct kb_parameter){ .type = type, .stand_in = LLVMGetPoison(type) };
+        return &k->param[KB_PARAM_MAX];
     }
     struct kb_parameter *p = &k->param[k->ndeclared++];
     *p = (struct kb_parameter){ .type = type };
@@ -205,7 +212,7 @@ kb_val kb_param(kb *k, enum ty ty, const char *name)
     if (ty != TY_BOOL)
         return r;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(k->cx); /* right behind the parameter, whether there is a function or not */
-    LLVMValueRef next = LLVMGetNextInstruction(r.ir);
+    LLVMValueRef next = LLVMIsAInstruction(r.ir) ? LLVMGetNextInstruction(r.ir) : NULL;
     if (next)
         LLVMPositionBuilderBefore(b, next);
     else
@@ -241,6 +248,7 @@ bool kb_kernel_end(kb *k)
     if (k->shared)
         k->target->shared_done(k, k->shared_bytes);
     substitute_parameters(k);
+    invariant_attributes(k);
     k->depth = 0;
     return !k->error[0];
 }

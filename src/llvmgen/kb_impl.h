@@ -46,7 +46,7 @@ struct kb {
     char section[KB_SECTION_MAX];
     int threads, cluster, min_blocks;
     int nparams, ndeclared;
-    struct kb_parameter param[KB_PARAM_MAX];
+    struct kb_parameter param[KB_PARAM_MAX + 1]; /* the last: for one too many */
     struct kb_flow flow[KB_FLOW_MAX];
     int depth;
     unsigned places; /* arms opened so far */
@@ -54,6 +54,7 @@ struct kb {
     kb_val lane, warp;
     LLVMValueRef shared;
     int shared_bytes;
+    bool dependent;      /* starts before the previous kernel has ended */
     bool arrive_omitted; /* the last cluster arrive was left out, so its wait is too */
     /* ordering points of the builder */
     int npoints, cap_points;

@@ -48,8 +48,12 @@ kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i)
     return p;
 }
 
-static struct kb_access access_to(kb_ptr p, LLVMValueRef at, LLVMTypeRef type, int bytes, int align)
+/* In a dependent kernel nothing is invariant: what the previous one still writes must not be loaded before the wait, which an
+ * invariant load may be. */
+static struct kb_access access_to(kb *k, kb_ptr p, LLVMValueRef at, LLVMTypeRef type, int bytes, int align)
 {
+    if (k->dependent)
+        p.flags &= (unsigned char)~KB_INVARIANT;
     return (struct kb_access){ .at = at, .type = type, .bytes = bytes, .align = align, .space = p.space, .order = KB_WEAK,
                                .scope = KB_SCOPE_BLOCK, .flags = p.flags, .name = p.name };
 }
@@ -57,7 +61,7 @@ static struct kb_access access_to(kb_ptr p, LLVMValueRef at, LLVMTypeRef type, i
 static struct kb_access scalar_access(kb *k, kb_ptr p, kb_val i)
 {
     const int bytes = ty_bytes(p.ty);
-    return access_to(p, element(k, p, i), kb_memory_ty(k, p.ty), bytes, bytes);
+    return access_to(k, p, element(k, p, i), kb_memory_ty(k, p.ty), bytes, bytes);
 }
 
 /* ---- one element ------------------------------------------------------------------------------------------------- */
@@ -130,7 +134,7 @@ static void load_words(kb *k, kb_ptr p, LLVMValueRef at, int bytes, int align, L
         chunk = chunk_bytes(o, bytes, align);
         const int unit = chunk < WORD_BYTES ? chunk : WORD_BYTES;
         LLVMTypeRef type = chunk_type(kb_int_ty(k, 8 * unit), unit, chunk);
-        const struct kb_access a = access_to(p, byte_offset(k, at, o), type, chunk, chunk);
+        const struct kb_access a = access_to(k, p, byte_offset(k, at, o), type, chunk, chunk);
         LLVMValueRef x = k->target->load(k, &a);
         if (unit == WORD_BYTES) {
             for (int i = 0; i < chunk / WORD_BYTES; i++)
@@ -191,7 +195,7 @@ static void load_wide(kb *k, kb_ptr p, LLVMValueRef at, int n, int align, kb_uni
     for (int o = 0, chunk; o < n * bytes; o += chunk) {
         chunk = chunk_bytes(o, n * bytes, align);
         const struct kb_access a =
-            access_to(p, byte_offset(k, at, o), chunk_type(k->ty[p.ty], bytes, chunk), chunk, chunk);
+            access_to(k, p, byte_offset(k, at, o), chunk_type(k->ty[p.ty], bytes, chunk), chunk, chunk);
         LLVMValueRef x = k->target->load(k, &a);
         for (int i = 0; i < chunk / bytes; i++)
             out[o / bytes + i] = kb_make(part(k, x, i, chunk / bytes), p.ty, uni);
@@ -265,7 +269,7 @@ void kb_store_n(kb *k, kb_ptr p, kb_val i, int n, int align, const kb_val *x)
         chunk = chunk_bytes(o, n * each, align);
         const int unit = each >= WORD_BYTES ? each : chunk < WORD_BYTES ? chunk : WORD_BYTES;
         LLVMTypeRef unit_type = each >= WORD_BYTES ? k->ty[p.ty] : kb_int_ty(k, 8 * unit);
-        const struct kb_access a = access_to(p, byte_offset(k, at, o), chunk_type(unit_type, unit, chunk), chunk, chunk);
+        const struct kb_access a = access_to(k, p, byte_offset(k, at, o), chunk_type(unit_type, unit, chunk), chunk, chunk);
         k->target->store(k, &a, chunk_value(k, p.ty, x + o / each, unit_type, unit, chunk));
     }
 }

@@ -238,6 +238,7 @@ void kb_cluster_wait_at(kb *k, const char *file, int line)
 void kb_dependency_wait_at(kb *k, const char *file, int line)
 {
     kb_ready(k);
+    k->dependent = true;
     if (!cap_has(CAP_DEPENDENT_LAUNCH, k->options.sm, k->options.ptx))
         kb_misuse(k, "%s:%d: dependent launch needs sm_90 and PTX 7.8", kb_base_name(file), line);
     else if (!kb_omit(k, "dependency wait", file, line))
