@@ -661,3 +661,30 @@ Test(ref, bounds_of_exact_operators_are_zero)
     cr_expect(bound[0] == 0 && bound[1] == 0, "%g %g", bound[0], bound[1]);
     end();
 }
+
+/* The rounding of a mean is not doubled at every level of the tree. */
+Test(ref, bounds_of_welford_stay_small)
+{
+    enum { N = 4096 };
+    static float x[N];
+    begin();
+    const struct problem *p =
+        build("welford", "kind: reduce\ninputs: {x: 'f32[n]'}\nmap: x\noperator: welford\n"
+                         "outputs: {mean: {type: f32, value: r.mean}, v: {type: f32, value: r.m2 / r.n}}\n");
+    uint32_t state = 7;
+    for (int i = 0; i < N; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (float)(state >> 8) * 0x1p-23f - 1;
+    }
+    float mean, variance;
+    double bound[2];
+    int64_t size = N;
+    const void *input = x;
+    void *output[] = { &mean, &variance };
+    double *bounds[] = { &bound[0], &bound[1] };
+    struct run_args args = { &size, &input, output, NULL };
+    cr_assert_null(ref_bound(&session, p, &args, bounds));
+    cr_expect(bound[0] > 0 && bound[0] < 1e-3, "mean %g within %g", (double)mean, bound[0]);
+    cr_expect(bound[1] > 0 && bound[1] < 1e-2, "variance %g within %g", (double)variance, bound[1]);
+    end();
+}

@@ -14,6 +14,8 @@
  * operands, which is exact for what is monotone in each operand.  Comparisons and selections are discrete: where the
  * operands' intervals overlap the outcome is not known, and both are kept, as a value whose error spans them.
  *
+ * This knows nothing of operands that depend on each other; see ref_spread.c for how operators on states do better.
+ *
  * Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.3 (running error) and 4.2
  * (trees).
  */
@@ -113,7 +115,7 @@ static enum rounding rounding_of(const struct expr *e)
 }
 
 /* |a - b| for two outcomes of one type: 0 when both are the same special value. */
-static double distance(enum ty t, union value a, union value b)
+double ref_distance(enum ty t, union value a, union value b)
 {
     if (!ty_is_float(t)) {
         return ty_is_signed(t) ? fabs((double)a.i - (double)b.i) : fabs((double)a.u - (double)b.u);
@@ -125,7 +127,7 @@ static double distance(enum ty t, union value a, union value b)
 }
 
 /* The operand's upper or lower end. */
-static union value corner(enum ty t, struct num x, bool upper)
+union value ref_corner(enum ty t, struct num x, bool upper)
 {
     if (x.err == 0) {
         return x.v;
@@ -147,9 +149,9 @@ static double corner_spread(const struct expr *e, const struct num *arg, union v
     for (int mask = 0; mask < 1 << e->nargs; mask++) {
         union value at[EXPR_ARG_MAX];
         for (int i = 0; i < e->nargs; i++) {
-            at[i] = corner(e->arg[i]->type, arg[i], mask >> i & 1);
+            at[i] = ref_corner(e->arg[i]->type, arg[i], mask >> i & 1);
         }
-        spread = fmax(spread, distance(e->type, compute(e, at, true), centre));
+        spread = fmax(spread, ref_distance(e->type, compute(e, at, true), centre));
     }
     return spread;
 }
@@ -226,8 +228,8 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
         plain[i] = arg[i].v;
         exact = exact && arg[i].err == 0;
     }
-    if (!r->tracked) {
-        return (struct num){ compute(e, plain, false), 0 };
+    if (!r->tracked || r->quiet) {
+        return (struct num){ compute(e, plain, r->quiet), 0 };
     }
     enum rounding rounding = rounding_of(e);
     if (exact && (rounding == ROUND_NONE || (rounding == ROUND_CORRECT && r->combine_factor == 0))) {
@@ -247,7 +249,7 @@ struct num ref_choose(const struct expr *e, struct num condition, struct num yes
 {
     struct num out = condition.v.i ? yes : no;
     if (condition.err > 0) {
-        out.err = fmax(out.err, distance(e->type, yes.v, no.v) + fmax(yes.err, no.err));
+        out.err = fmax(out.err, ref_distance(e->type, yes.v, no.v) + fmax(yes.err, no.err));
     }
     return out;
 }

@@ -30,6 +30,7 @@ void fold_begin(struct ref_fold *f, struct ref *r, int reduction, int64_t n, boo
     f->r = r;
     f->reduction = &r->p->reduction[reduction];
     f->combine_factor = depth_factor(n, chained);
+    f->running = chained || !r->tracked;
     f->top = 0;
     f->begun = f->reduction->init[0] != NULL;
     if (f->begun) { /* a node of a level that is never merged with others */
@@ -43,7 +44,7 @@ void fold_begin(struct ref_fold *f, struct ref *r, int reduction, int64_t n, boo
 static void combine(struct ref_fold *f, const struct tuple *a, const struct tuple *b, struct tuple *out)
 {
     f->r->combine_factor = f->combine_factor;
-    ref_combine(f->r, f->reduction->op, a, b, out);
+    ref_combine_bounded(f->r, f->reduction->op, a, b, out);
     f->r->combine_factor = 0;
 }
 
@@ -58,7 +59,7 @@ static void push_tree(struct ref_fold *f, const struct tuple *x)
     }
     f->node[f->top] = f->prefix[f->top] = node;
     f->level[f->top] = level;
-    if (f->top > 0) {
+    if (f->top > 0 && f->running) {
         combine(f, &f->prefix[f->top - 1], &node, &f->prefix[f->top]);
     }
     f->top++;
@@ -80,8 +81,13 @@ void fold_push(struct ref_fold *f, const struct tuple *x)
 bool fold_value(struct ref_fold *f, struct tuple *out)
 {
     const struct op *op = f->reduction->op;
-    if (f->begun) {
+    if (f->begun && f->running) {
         *out = f->prefix[f->top - 1];
+    } else if (f->begun) {
+        *out = f->node[0];
+        for (int i = 1; i < f->top; i++) {
+            combine(f, out, &f->node[i], out);
+        }
     } else if (op->identity[0]) {
         ref_eval_tuple(f->r, op->identity, op->nfields, out);
     }

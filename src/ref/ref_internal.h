@@ -4,6 +4,7 @@
  *   ref_scalar.c   one operation on scalars: the meaning of the language, rounded to the operation's type
  *   ref_bound.c    the same operation on values that carry an error bound
  *   ref_eval.c     expressions
+ *   ref_spread.c   what the errors of two states do to their combination
  *   ref_element.c  where an element's inputs and outputs lie; boundaries
  *   ref_fold.c     combining states: sequential, or a balanced tree when bounds are wanted
  *   ref_segment.c  reduce and scan
@@ -38,6 +39,7 @@ struct ref {
     double *const *bound;  /* NULL in plain mode; else per output, which may be NULL */
     bool tracked;
     double combine_factor; /* tracked: > 0 while an operator is evaluated; see fold_begin */
+    bool quiet;            /* tracked: double arithmetic without bounds, to see what a changed operand does */
     int64_t extent[SPACE_MAX];
     const struct num **fed; /* per input: its values in a later time step, or NULL: read memory */
 
@@ -67,6 +69,10 @@ double ref_round(enum ty t, double x);
 
 /* ref_bound.c: e is EX_UNARY, EX_BINARY, EX_CALL or EX_CAST. */
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg);
+/* |a - b| for two outcomes of one type: 0 when both are the same special value. */
+double ref_distance(enum ty t, union value a, union value b);
+/* The upper or lower end of what a value may be. */
+union value ref_corner(enum ty t, struct num x, bool upper);
 struct num ref_choose(const struct expr *e, struct num condition, struct num yes, struct num no);
 
 /* ref_eval.c */
@@ -75,6 +81,10 @@ struct num ref_eval(struct ref *r, const struct expr *e);
 void ref_eval_tuple(struct ref *r, const struct expr *const *e, int n, struct tuple *out);
 /* out = a combined with b; out may be a or b. */
 void ref_combine(struct ref *r, const struct op *op, const struct tuple *a, const struct tuple *b, struct tuple *out);
+
+/* ref_spread.c: ref_combine() with bounds that do not grow where the operator damps errors. */
+void ref_combine_bounded(struct ref *r, const struct op *op, const struct tuple *a, const struct tuple *b,
+                         struct tuple *out);
 
 /* ref_element.c */
 void ref_next_element(struct ref *r); /* call after `at` has changed */
@@ -96,7 +106,8 @@ enum { FOLD_DEPTH = 64 };
 struct ref_fold {
     struct ref *r;
     const struct reduction *reduction;
-    bool begun; /* there is something to show: init, or an element */
+    bool running; /* the value is asked for after every element: keep `prefix` */
+    bool begun;   /* there is something to show: init, or an element */
     double combine_factor;
     /* plain: node[0] is everything so far.  tracked: complete subtrees, largest first, and the combination of all up to
      * each. */
