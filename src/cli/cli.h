@@ -166,6 +166,7 @@ int device_run(struct job *j);
 int verify_evaluate(struct job *j);
 struct verdict {
     int64_t compared, different, unknown; /* unknown: the bound is infinite */
+    double worst;                         /* largest difference, as a fraction of its bound */
     int64_t first;                        /* element of the first difference, or -1 */
     int field;
     ptxgen_value got, expected;

@@ -176,14 +176,19 @@ void report_difference(const struct job *j, const struct array *a, const struct 
 static void text_verdict(const struct job *j, const struct verdict *v)
 {
     int64_t compared = 0, unknown = 0, different = 0;
+    double worst = 0;
     for (int i = 0; i < j->noutputs; i++) {
         compared += v[i].compared;
         unknown += v[i].unknown;
         different += v[i].different;
+        worst = fmax(worst, v[i].worst);
     }
     if (different == 0) {
         printf("verified: %lld value%s agree%s with the reference", (long long)compared, compared == 1 ? "" : "s",
                compared == 1 ? "s" : "");
+        if (worst > 0) {
+            printf(" (largest difference: %.2g of the bound)", worst);
+        }
         if (unknown) {
             printf("; %lld could not be decided (no error bound)", (long long)unknown);
         }
@@ -235,7 +240,8 @@ static void json_output(const struct job *j, const struct array *a)
 
 static void json_verdict(const struct job *j, const struct array *a, const struct verdict *v)
 {
-    printf(", \"verified\": %s, \"compared\": %lld, \"undecided\": %lld, \"different\": %lld",
+    printf(", \"verified\": %s, \"compared\": %lld, \"undecided\": %lld, \"different\": %lld, "
+           "\"largest_difference_per_bound\": %.3g",
            v->different ? "false" : "true", (long long)v->compared, (long long)v->unknown, (long long)v->different);
     char *text = v->different ? describe_difference(j, a, v) : NULL;
     if (text) {

@@ -47,6 +47,13 @@ bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double
     return got.f == expected.f || fabs(got.f - expected.f) <= bound;
 }
 
+/* How much of the bound the difference takes: 0 for equal values. */
+static double share(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound)
+{
+    double difference = type_is_float(t) ? got.f - expected.f : (double)got.i - (double)expected.i;
+    return bound > 0 && isfinite(difference) ? fabs(difference) / bound : 0;
+}
+
 void verify_output(const struct array *a, struct verdict *out)
 {
     int fields = a->info.field_count;
@@ -62,6 +69,7 @@ void verify_output(const struct array *a, struct verdict *out)
                 continue;
             }
             out->compared++;
+            out->worst = fmax(out->worst, share(t, got, expected, bound));
             if (value_agrees(t, got, expected, bound)) {
                 continue;
             }
