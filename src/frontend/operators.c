@@ -147,7 +147,7 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
                   const struct expr **out)
 {
     struct builder *b = sc->b;
-    bool tuple = *op->field_name[0] != '\0', good = true, seen[STATE_FIELDS_MAX] = { false };
+    bool tuple = *op->field_name[0] != '\0', good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
     if (!node)
         return false;
     if ((node->kind == Y_MAPPING) != tuple || node->kind == Y_SEQUENCE) {
@@ -172,19 +172,19 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
         if (field < 0) {
             struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the state has no field '%s'", key->text);
             diag_suggest(b->d, m, key->text, op->field_name, op->nfields);
-            good = false;
+            unknown = true;
             continue;
         }
         out[field] = !e ? NULL : widened ? type_build_widened(sc, e, op->field[field]) : type_build(sc, e, op->field[field]);
         good &= out[field] != NULL;
         seen[field] = true;
     }
-    for (int f = 0; f < op->nfields; f++)
+    for (int f = 0; f < op->nfields && !unknown; f++)
         if (!seen[f]) {
             diag_error(b->d, D_FIELDS, node->at, "field '%s' of the state is missing", op->field_name[f]);
             good = false;
         }
-    return good;
+    return good && !unknown;
 }
 
 static void user_lets(const struct scope *sc, const struct ynode *node)

@@ -187,10 +187,11 @@ static void build_combining(struct builder *b)
         build_reductions(b, entries);
     else if (!stencil && ynode_get(b->root, "operator"))
         build_reduction_single(b);
-    else if (!stencil && !ynode_get(b->root, several))
+    else if (!stencil && !ynode_get(b->root, several)) {
         diag_error(b->d, D_MISSING_KEY, (struct span){ b->root->at.begin, b->root->at.begin },
-                   "a %s needs the key 'operator', or '%s'", stencil ? "stencil" : b->p->kind == KIND_SCAN ? "scan" : "reduce",
-                   several);
+                   "a %s needs the key 'operator', or '%s'", b->p->kind == KIND_SCAN ? "scan" : "reduce", several);
+        b->incomplete = true;
+    }
 }
 
 static void build_parts(struct builder *b)
@@ -258,12 +259,8 @@ const struct problem *problem_build(struct ptxgen_session *s, const char *file, 
     int errors = s->diags.errors;
     diags_source(&s->diags, file, text, length);
     const struct ynode *root = yaml_parse(&s->diags, text, length);
-    if (!root)
+    if (!root || root->kind != Y_MAPPING) /* reported */
         return NULL;
-    if (root->kind != Y_MAPPING) {
-        diag_error(&s->diags, D_WRONG_SORT, root->at, "a spec is a mapping of keys such as kind, inputs, outputs");
-        return NULL;
-    }
     struct builder *b = arena_new(&s->arena, struct builder, 1);
     b->s = s;
     b->a = &s->arena;

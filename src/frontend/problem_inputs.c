@@ -150,10 +150,10 @@ void build_space(struct builder *b)
 
 /* ---- what is reduced or scanned ---- */
 
-static bool mark_over(struct builder *b, const struct ynode *n)
+static void mark_over(struct builder *b, const struct ynode *n)
 {
     if (!node_is(b, n, Y_SCALAR, "a dimension"))
-        return false;
+        return;
     const char *names[SPACE_MAX];
     int count = 0;
     for (int i = 0; i < b->p->rank; i++) {
@@ -163,13 +163,16 @@ static bool mark_over(struct builder *b, const struct ynode *n)
         if (!strcmp(b->size[size].name, n->text)) {
             if (b->p->space[i].reduced)
                 diag_error(b->d, D_BAD_OVER, n->at, "'%s' stands here twice", n->text);
-            return b->p->space[i].reduced = true;
+            b->p->space[i].reduced = true;
+            return;
         }
         names[count++] = b->size[size].name;
     }
-    struct diag *m = diag_error(b->d, D_BAD_OVER, n->at, "'%s' is not a dimension of the iteration space", n->text);
-    diag_suggest(b->d, m, n->text, names, count);
-    return false;
+    if (!b->incomplete) {
+        struct diag *m = diag_error(b->d, D_BAD_OVER, n->at, "'%s' is not a dimension of the iteration space", n->text);
+        diag_suggest(b->d, m, n->text, names, count);
+    }
+    b->incomplete = true;
 }
 
 void build_over(struct builder *b)
@@ -180,8 +183,6 @@ void build_over(struct builder *b)
         return;
     if (node && node->kind == Y_SEQUENCE && !node->count)
         diag_error(b->d, D_BAD_OVER, node->at, "at least one dimension is needed");
-    if (b->incomplete)
-        return;
     if (node && node->kind == Y_SCALAR)
         mark_over(b, node);
     for (int i = 0; node && node->kind == Y_SEQUENCE && i < node->count; i++)

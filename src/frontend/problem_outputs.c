@@ -176,6 +176,8 @@ static void default_value(struct builder *b, struct output *out)
         out->value[0] = convert_default(b, e, out->array.field[0].type, b->map_type[which], out->at);
         return;
     }
+    if (b->incomplete)
+        return;
     struct diag *m = diag_error(b->d, D_NO_VALUE, out->at, "'%s' needs a value", out->array.name);
     if (tuple)
         diag_hint(b->d, m, "value: %s.%s", total ? "total" : b->reduction[which].name, op->field_name[0]);
@@ -189,7 +191,7 @@ static void value_mapping(const struct scope *sc, struct output *out, const stru
 {
     struct builder *b = sc->b;
     const char *names[STATE_FIELDS_MAX];
-    bool seen[STATE_FIELDS_MAX] = { false };
+    bool seen[STATE_FIELDS_MAX] = { false }, unknown = false;
     for (int f = 0; f < out->array.nfields; f++)
         names[f] = out->array.field[f].name;
     for (int i = 0; i < node->count; i++) {
@@ -202,12 +204,13 @@ static void value_mapping(const struct scope *sc, struct output *out, const stru
         if (field < 0) {
             struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the output has no field '%s'", key->text);
             diag_suggest(b->d, m, key->text, names, out->array.nfields);
+            unknown = true;
             continue;
         }
         seen[field] = true;
         out->value[field] = type_build(sc, e, out->array.field[field].type);
     }
-    for (int f = 0; f < out->array.nfields; f++)
+    for (int f = 0; f < out->array.nfields && !unknown; f++)
         if (!seen[f])
             diag_error(b->d, D_FIELDS, node->at, "the value has no field '%s'", names[f]);
 }

@@ -72,7 +72,7 @@ static struct ast *default_map(struct builder *b, struct span at)
 static bool map_mapping(const struct scope *sc, const struct ynode *node, int nfields, const char *const *names, struct map *out)
 {
     struct builder *b = sc->b;
-    bool good = true, seen[STATE_FIELDS_MAX] = { false };
+    bool good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
     for (int i = 0; i < node->count; i++) {
         const struct ynode *key = node->pair[i].key;
         int field = -1;
@@ -90,14 +90,14 @@ static bool map_mapping(const struct scope *sc, const struct ynode *node, int nf
         diag_suggest(b->d, m, key->text, names, nfields);
         if (e)
             type_build(sc, e, T_ANY);
-        good = false;
+        unknown = true;
     }
-    for (int f = 0; f < nfields; f++)
+    for (int f = 0; f < nfields && !unknown; f++)
         if (!seen[f]) {
             diag_error(b->d, D_FIELDS, node->at, "the map says nothing of the state's field '%s'", names[f]);
             good = false;
         }
-    return good;
+    return good && !unknown;
 }
 
 /* Reads a map for a state with these fields (names[0] empty: a scalar); out->field is filled for tuples that are given
@@ -335,8 +335,10 @@ void build_reduction_single(struct builder *b)
         .operator = schema_get(b->root, ST_TOP, "operator"),
         .accumulator = schema_get(b->root, ST_TOP, "accumulator"),
     };
-    if (!entry.operator)
+    if (!entry.operator) {
+        b->incomplete = true;
         return;
+    }
     entry.at = entry.operator->at;
     warn_hidden(b, entry.name, entry.at, "the result");
     build_entry(b, &entry);
@@ -350,13 +352,17 @@ void build_reductions(struct builder *b, const struct ynode *entries)
     for (int i = 0; i < entries->count; i++) {
         const struct ynode *key = entries->pair[i].key, *value = entries->pair[i].value;
         node_name(b, key, "a result");
-        if (!node_is(b, value, Y_MAPPING, "a mapping of map, operator, accumulator"))
+        if (!node_is(b, value, Y_MAPPING, "a mapping of map, operator, accumulator")) {
+            b->incomplete = true;
             continue;
+        }
         schema_check(b->d, ST_REDUCTION, value, K_ALL);
         struct entry entry = { key->text, key->at, schema_get(value, ST_REDUCTION, "map"),
                                schema_get(value, ST_REDUCTION, "operator"), schema_get(value, ST_REDUCTION, "accumulator") };
-        if (!entry.operator)
+        if (!entry.operator) {
+            b->incomplete = true;
             continue;
+        }
         warn_hidden(b, key->text, key->at, "a result");
         build_entry(b, &entry);
     }
