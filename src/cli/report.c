@@ -242,7 +242,8 @@ static void json_verdict(const struct job *j, const struct array *a, const struc
 {
     printf(", \"verified\": %s, \"compared\": %lld, \"undecided\": %lld, \"different\": %lld, "
            "\"largest_difference_per_bound\": %.3g",
-           v->different ? "false" : "true", (long long)v->compared, (long long)v->unknown, (long long)v->different);
+           v->different ? "false" : "true", (long long)v->compared, (long long)v->unknown, (long long)v->different,
+           v->worst);
     char *text = v->different ? describe_difference(j, a, v) : NULL;
     if (text) {
         fputs(", \"first_difference\": ", stdout);
