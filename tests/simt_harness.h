@@ -12,13 +12,13 @@
 #include "simt/simt_impl.h"
 
 #define ALIGN_OF(T) ((uint32_t)__builtin_ctz(sizeof(T)) << SIMT_ALIGN_SHIFT)
-#define ORDERED(o) ((uint32_t)(o) << SIMT_ORDER_SHIFT)
+#define ORDERED(o)  ((uint32_t)(o) << SIMT_ORDER_SHIFT)
 /* An access of type T; how: space and order. */
 #define LD(T, p, how, name) (*(T *)simt_load((void *)(p), sizeof(T), (how) | ALIGN_OF(T), (name)))
-#define ST(T, p, how, name, x)                                                                     \
-    do {                                                                                           \
-        const T value_ = (x); /* before the address: nothing may come in between */                \
-        *(T *)simt_store((void *)(p), sizeof(T), (how) | ALIGN_OF(T), (name)) = value_;            \
+#define ST(T, p, how, name, x)                                                                                         \
+    do {                                                                                                               \
+        const T value_ = (x); /* before the address: nothing may come in between */                                    \
+        *(T *)simt_store((void *)(p), sizeof(T), (how) | ALIGN_OF(T), (name)) = value_;                                \
     } while (0)
 #define ARG(T, i) (*(T *)args[i])
 
@@ -38,7 +38,7 @@ static inline int32_t rmw_inc_wrap(int32_t *p, int32_t last, const char *name)
     return old;
 }
 
-/* ---- a program of one case: x[n] -> out[m], kernels with the same arguments ----------------------------------------- */
+/* ---- a program of one case: x[n] -> out[m], kernels with the same arguments ------------------ */
 enum { ARG_X, ARG_OUT, ARG_TEMP, ARG_CONTROL, ARG_N, ARG_FAULT, NARGS };
 
 struct machine {
@@ -87,10 +87,15 @@ static void build(struct built *b, const struct machine *m)
     if (m->fill_temp)
         b->step[b->kase.nsteps++] = (struct prog_step){ .kind = STEP_FILL, .buffer = 0, .byte = 0 };
     for (int k = 0; k < m->nkernels; k++) {
-        b->kernel[k] = (struct prog_kernel){ .name = m->name, .threads = m->threads, .shared_static = m->shared,
-                                             .cluster = m->cluster, .nargs = NARGS, .arg = b->arg };
-        b->step[b->kase.nsteps++] = (struct prog_step){ .kind = STEP_LAUNCH, .kernel = k, .grid = f_const(m->blocks),
-                                                        .dependent = m->dependent && k > 0 };
+        b->kernel[k] = (struct prog_kernel){ .name = m->name,
+                                             .threads = m->threads,
+                                             .shared_static = m->shared,
+                                             .cluster = m->cluster,
+                                             .nargs = NARGS,
+                                             .arg = b->arg };
+        b->step[b->kase.nsteps++] = (struct prog_step){
+            .kind = STEP_LAUNCH, .kernel = k, .grid = f_const(m->blocks), .dependent = m->dependent && k > 0
+        };
     }
     b->kase.name = "all";
     b->kase.nkernels = m->nkernels;
@@ -98,8 +103,15 @@ static void build(struct built *b, const struct machine *m)
     b->kase.kernel = b->kernel;
     b->kase.buffer = b->buffer;
     b->kase.step = b->step;
-    b->program = (struct program){ .name = m->name, .nsizes = 3, .size = b->size, .ninputs = 1, .noutputs = 1,
-                                   .ncases = 1, .input = &b->input, .output = &b->output, .kase = &b->kase };
+    b->program = (struct program){ .name = m->name,
+                                   .nsizes = 3,
+                                   .size = b->size,
+                                   .ninputs = 1,
+                                   .noutputs = 1,
+                                   .ncases = 1,
+                                   .input = &b->input,
+                                   .output = &b->output,
+                                   .kase = &b->kase };
 }
 
 static int run_machine(const struct machine *m, int fault, const int32_t *x, int n, int32_t *out, int nout,

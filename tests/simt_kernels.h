@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simt_kernels.h - four kernels of the kinds that ptxgen emits, and a machine for each.  Faults are numbered in the comments. */
+/* simt_kernels.h - four kernels of the kinds that ptxgen emits, and a machine for each.  Faults are numbered in the
+ * comments. */
 #ifndef PTXGEN_TESTS_SIMT_KERNELS_H
 #define PTXGEN_TESTS_SIMT_KERNELS_H
 
@@ -31,7 +32,7 @@ static int32_t block_sum(int32_t s, int fault)
     return s;
 }
 
-/* ---- one block ------------------------------------------------------------------------------------------------------ */
+/* ---- one block ------------------------------------------------------------------------------- */
 static void reduce_block(void *const *args)
 {
     const int32_t n = ARG(int32_t, ARG_N);
@@ -45,11 +46,13 @@ static void reduce_block(void *const *args)
 static const struct machine BLOCK = { "reduce_block", 1, { reduce_block }, 128, 1, 16, 0, 1, 1, false, false };
 
 /* ---- last block: 1 no barrier, 2 no release, 3 no acquire, 4 no barrier after the broadcast, 5 counter not reset,
- *      6 the release comes before the store -------------------------------------------------------------------------- */
+ *      6 the release comes before the store --------------------------------------------------------------------------
+ */
 static void reduce_last(void *const *args)
 {
     const int32_t n = ARG(int32_t, ARG_N), fault = ARG(int32_t, ARG_FAULT);
-    int32_t *temp = ARG(int32_t *, ARG_TEMP), *counter = ARG(int32_t *, ARG_CONTROL), *last = (int32_t *)simt_shared() + 4;
+    int32_t *temp = ARG(int32_t *, ARG_TEMP), *counter = ARG(int32_t *, ARG_CONTROL),
+            *last = (int32_t *)simt_shared() + 4;
     const int32_t blocks = (int32_t)simt_blocks(), tid = (int32_t)simt_tid();
     int32_t s = 0;
     for (int32_t i = (int32_t)simt_block() * 128 + tid; i < n; i += 128 * blocks)
@@ -61,7 +64,8 @@ static void reduce_last(void *const *args)
         ST(int32_t, temp + simt_block(), 0, "temp", s);
         if (fault != 2 && fault != 6)
             simt_fence(SIMT_RELEASE, SIMT_SCOPE_DEVICE);
-        const int32_t ticket = fault == 5 ? rmw_add(counter, 1, 0, "counter") : rmw_inc_wrap(counter, blocks - 1, "counter");
+        const int32_t ticket =
+            fault == 5 ? rmw_add(counter, 1, 0, "counter") : rmw_inc_wrap(counter, blocks - 1, "counter");
         if (fault != 3)
             simt_fence(SIMT_ACQUIRE, SIMT_SCOPE_DEVICE);
         ST(int32_t, last, SIMT_SHARED, "last", ticket == blocks - 1);
@@ -80,7 +84,8 @@ static void reduce_last(void *const *args)
 static const struct machine LAST = { "reduce_last", 1, { reduce_last }, 128, 11, 32, 0, 16, 1, false, false };
 
 /* ---- look-back scan: temp = a ticket, then (flag, sum) per tile of 128, in separate words.
- *      1 relaxed store of the flag, 2 relaxed load of the flag, 3 no barrier in the block's scan, 4 no wait -------------- */
+ *      1 relaxed store of the flag, 2 relaxed load of the flag, 3 no barrier in the block's scan, 4 no wait
+ * -------------- */
 static int32_t look_back(int32_t *state, int32_t tile, int32_t own, int fault)
 {
     const uint32_t store = fault == 1 ? ORDERED(SIMT_RELAXED) : ORDERED(SIMT_RELEASE);
@@ -123,7 +128,8 @@ static void scan_tiles(void *const *args)
 static const struct machine SCAN = { "scan_tiles", 1, { scan_tiles }, 128, 10, 1024, 0, 48, 1, true, false };
 
 /* ---- cluster of 4: block r gives the sum of the elements of block r + 1.
- *      1 no barrier before reading, 2 none before ending, 3 the first one is too early ------------------------------------ */
+ *      1 no barrier before reading, 2 none before ending, 3 the first one is too early
+ * ------------------------------------ */
 static void cluster_exchange(void *const *args)
 {
     int32_t *shared = simt_shared();
@@ -151,10 +157,13 @@ static void cluster_exchange(void *const *args)
     if (tid == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT) + simt_block(), 0, "out", s);
 }
-static const struct machine CLUSTER = { "cluster_exchange", 1, { cluster_exchange }, 64, 8, 256, 4, 1, 1, false, false };
+static const struct machine CLUSTER = {
+    "cluster_exchange", 1, { cluster_exchange }, 64, 8, 256, 4, 1, 1, false, false
+};
 
 /* ---- dependent launch: temp = 2 x, out = temp reversed within each block.
- *      1 the second kernel does not wait, 2 it waits too late, 3 the first lets it start early: no fault ------------------ */
+ *      1 the second kernel does not wait, 2 it waits too late, 3 the first lets it start early: no fault
+ * ------------------ */
 static void dependent_first(void *const *args)
 {
     const int32_t i = (int32_t)(simt_block() * 64 + simt_tid());
@@ -174,7 +183,8 @@ static void dependent_second(void *const *args)
         simt_dependency_wait();
     ST(int32_t, ARG(int32_t *, ARG_OUT) + base + tid, 0, "out", v);
 }
-static const struct machine DEPENDENT = { "dependent", 2, { dependent_first, dependent_second }, 64, 9, 0, 0, 9 * 64, 1,
-                                          false, true };
+static const struct machine DEPENDENT = {
+    "dependent", 2, { dependent_first, dependent_second }, 64, 9, 0, 0, 9 * 64, 1, false, true
+};
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host executor: right kernels pass in every mode, and each fault is found by some mode. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 
 #include "simt_kernels.h"
 
@@ -10,8 +11,9 @@ struct subject {
     const struct machine *machine;
     int n, nout;
 };
-static const struct subject reduce_block_s = { &BLOCK, N, 1 }, reduce_last_s = { &LAST, N, 1 }, scan_s = { &SCAN, N, N },
-                            cluster_s = { &CLUSTER, N_CLUSTER, 8 }, dependent_s = { &DEPENDENT, N_DEPENDENT, N_DEPENDENT };
+static const struct subject reduce_block_s = { &BLOCK, N, 1 }, reduce_last_s = { &LAST, N, 1 },
+                            scan_s = { &SCAN, N, N }, cluster_s = { &CLUSTER, N_CLUSTER, 8 },
+                            dependent_s = { &DEPENDENT, N_DEPENDENT, N_DEPENDENT };
 
 static void make_input(int32_t *x, int n)
 {
@@ -51,12 +53,21 @@ static bool passes(const struct subject *s, int fault, const struct simt_options
     return good;
 }
 
-/* ---- right kernels -------------------------------------------------------------------------------------------------- */
+/* ---- right kernels --------------------------------------------------------------------------- */
 Test(simt, right_kernels_pass_in_every_mode)
 {
-    static const struct subject *const subjects[] = { &reduce_block_s, &reduce_last_s, &scan_s, &cluster_s, &dependent_s };
-    static const char *const sets[] = { "", "race", "weak", "stale", "weak,stale", "uninit", "late", "all",
-                                        "all,resident:1,sms:2", "all,sms:1,resident:1" };
+    static const struct subject *const subjects[] = { &reduce_block_s, &reduce_last_s, &scan_s, &cluster_s,
+                                                      &dependent_s };
+    static const char *const sets[] = { "",
+                                        "race",
+                                        "weak",
+                                        "stale",
+                                        "weak,stale",
+                                        "uninit",
+                                        "late",
+                                        "all",
+                                        "all,resident:1,sms:2",
+                                        "all,sms:1,resident:1" };
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         for (size_t m = 0; m < sizeof sets / sizeof *sets; m++)
             for (uint64_t seed = 0; seed < 12; seed++) {
@@ -88,13 +99,13 @@ Test(simt, starting_early_is_allowed)
     }
 }
 
-/* ---- faults that some mode must notice ------------------------------------------------------------------------------ */
+/* ---- faults that some mode must notice ------------------------------------------------------- */
 static const struct fault_row {
     const struct subject *subject;
     int fault;
     const char *modes;
-    int what;           /* SIMT_OK: a wrong result will do */
-    int at_least;       /* of 50 seeds */
+    int what;            /* SIMT_OK: a wrong result will do */
+    int at_least;        /* of 50 seeds */
     const char *mention; /* in the report */
 } fault_rows[] = {
     { &reduce_block_s, 1, "race", SIMT_RACE, 50, "'part'" },
@@ -130,12 +141,12 @@ Test(simt, faults_are_found)
             const bool right_kind = row->what == SIMT_OK || ((int)r.what == row->what && strstr(r.text, row->mention));
             found += !good && right_kind;
         }
-        cr_expect(found >= row->at_least, "%s fault %d [%s]: found in %d of 50", row->subject->machine->name, row->fault,
-                  row->modes, found);
+        cr_expect(found >= row->at_least, "%s fault %d [%s]: found in %d of 50", row->subject->machine->name,
+                  row->fault, row->modes, found);
     }
 }
 
-/* ---- the same seed, the same run ------------------------------------------------------------------------------------ */
+/* ---- the same seed, the same run ------------------------------------------------------------- */
 Test(simt, a_seed_determines_the_schedule)
 {
     int differ = 0;
@@ -167,4 +178,32 @@ Test(simt, memory_depends_on_resident_blocks_only)
     cr_assert_eq(got[0], want[0]);
     cr_assert_eq(control->exec.nslots, 2);
     simt_control_destroy(control);
+}
+
+/* ---- several executors at once --------------------------------------------------------------------------------------
+ */
+static void *run_seeds(void *result)
+{
+    uint64_t *switches = result;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const struct simt_options o = modes("all", seed);
+        struct simt_report r;
+        *switches = passes(&scan_s, 0, &o, &r) ? *switches + r.switches : 0;
+    }
+    return NULL;
+}
+
+Test(simt, executors_of_different_threads_do_not_meet)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    uint64_t switches[THREADS] = { 0 }, alone = 0;
+    run_seeds(&alone);
+    cr_assert_gt(alone, 0);
+    for (int t = 0; t < THREADS; t++)
+        cr_assert_eq(pthread_create(&thread[t], NULL, run_seeds, &switches[t]), 0);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(thread[t], NULL);
+    for (int t = 0; t < THREADS; t++)
+        cr_expect_eq(switches[t], alone);
 }

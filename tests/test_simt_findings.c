@@ -4,11 +4,11 @@
 
 #include "simt_harness.h"
 
-#define X(i) (ARG(int32_t *, ARG_X) + (i))
-#define OUT(i) (ARG(int32_t *, ARG_OUT) + (i))
-#define TEMP(i) (ARG(int32_t *, ARG_TEMP) + (i))
+#define X(i)       (ARG(int32_t *, ARG_X) + (i))
+#define OUT(i)     (ARG(int32_t *, ARG_OUT) + (i))
+#define TEMP(i)    (ARG(int32_t *, ARG_TEMP) + (i))
 #define CONTROL(i) (ARG(int32_t *, ARG_CONTROL) + (i))
-#define FAULT ARG(int32_t, ARG_FAULT)
+#define FAULT      ARG(int32_t, ARG_FAULT)
 
 static void set_out(void *const *args, int32_t v) { ST(int32_t, OUT(simt_tid()), 0, "out", v); }
 
@@ -97,7 +97,8 @@ static void reads_nothing(void *const *args)
     set_out(args, LD(int32_t, OUT(tid), 0, "out"));
 }
 
-/* 1: write after write; 2: write after read; 3: within a warp, no sync; 4: plain beside atomic. (Bytes of one word are no race.) */
+/* 1: write after write; 2: write after read; 3: within a warp, no sync; 4: plain beside atomic. (Bytes of one word are
+ * no race.) */
 static void races(void *const *args)
 {
     const uint32_t tid = simt_tid();
@@ -126,7 +127,8 @@ __attribute__((noinline)) static int32_t big_frame(const int32_t *x)
     return local[0] + local[59999];
 }
 
-/* 1: the assertion fails; 2: an address that no check sees; 3: too much stack; 4: waits for a cluster without arriving */
+/* 1: the assertion fails; 2: an address that no check sees; 3: too much stack; 4: waits for a cluster without arriving
+ */
 static void breaks(void *const *args)
 {
     simt_assert(FAULT != 1 || simt_tid() != 33, "lane 1 of warp 1 is odd");
@@ -203,15 +205,15 @@ Test(simt_findings, each_fault_is_named)
             cr_expect((int)r.what == row->what, "%s %d [%s] seed %d: %d \"%s\"", row->name, row->fault, row->modes,
                       (int)seeds[s], (int)r.what, r.text);
             if (row->mention && (int)r.what == row->what)
-                cr_expect(strstr(r.text, row->mention), "%s %d: \"%s\" does not say \"%s\"", row->name, row->fault, r.text,
-                          row->mention);
+                cr_expect(strstr(r.text, row->mention), "%s %d: \"%s\" does not say \"%s\"", row->name, row->fault,
+                          r.text, row->mention);
             if (row->what != SIMT_OK)
                 cr_expect(strstr(r.text, row->name), "\"%s\" does not name the kernel", r.text);
         }
     }
 }
 
-/* ---- results of warp operations ------------------------------------------------------------------------------------- */
+/* ---- results of warp operations -------------------------------------------------------------- */
 static void shuffles(void *const *args)
 {
     const uint32_t tid = simt_tid(), width = (uint32_t)FAULT, lane = tid % 32;
@@ -256,7 +258,7 @@ Test(simt_findings, warp_operations_compute)
         }
 }
 
-/* ---- options -------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 Test(simt_findings, options_parse)
 {
     struct simt_options o;
@@ -265,8 +267,8 @@ Test(simt_findings, options_parse)
     cr_assert(o.seed == 7 && o.race && o.weak && o.resident == 3 && !o.bounds && !o.stale);
     cr_assert_null(simt_options_parse("", &o));
     cr_assert_null(simt_options_parse(NULL, &o));
-    static const char *const wrong[] = { "sed:7", "seed:", "seed:x", "race:1", "resident:0", "sms:100000", "rac", "seed:7x",
-                                         "no-all", "seed:99999999999999999999" };
+    static const char *const wrong[] = { "sed:7",      "seed:", "seed:x",  "race:1", "resident:0",
+                                         "sms:100000", "rac",   "seed:7x", "no-all", "seed:99999999999999999999" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_expect_not_null(simt_options_parse(wrong[i], &o), "'%s' is taken", wrong[i]);
 }

@@ -27,7 +27,7 @@ struct host_jit {
 
 static const char PIPELINE[] = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/* ---- errors --------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 /* Reports and consumes an LLVM error; true when there was one. */
 static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doing)
 {
@@ -43,12 +43,13 @@ static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doi
 static bool failed_with(struct ptxgen_session *s, int status, char *message, const char *doing)
 {
     if (status)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message ? message : "no reason given");
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing,
+                   message ? message : "no reason given");
     LLVMDisposeMessage(message);
     return status != 0;
 }
 
-/* ---- this machine --------------------------------------------------------------------------------------------------- */
+/* ---- this machine ---------------------------------------------------------------------------- */
 static pthread_once_t native_once = PTHREAD_ONCE_INIT;
 
 static void native_initialize(void)
@@ -89,7 +90,7 @@ bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module)
     return true;
 }
 
-/* ---- thunks --------------------------------------------------------------------------------------------------------- */
+/* ---- thunks ---------------------------------------------------------------------------------- */
 static void thunk_name(int i, char *name, size_t size) { snprintf(name, size, "simt.thunk.%d", i); }
 
 /* Adds the thunk of a kernel; the kernel itself becomes internal. */
@@ -132,7 +133,7 @@ static bool thunks_add(struct ptxgen_session *s, LLVMContextRef cx, LLVMModuleRe
     return true;
 }
 
-/* ---- linking -------------------------------------------------------------------------------------------------------- */
+/* ---- linking --------------------------------------------------------------------------------- */
 /* Makes symbols known to the module, by name. */
 static bool define(struct ptxgen_session *s, LLVMOrcLLJITRef lljit, const struct host_symbol *symbols, int n)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_host.c - the kernel builder's target hooks for the host executor.
  *
- * Threads are fibers and everything that involves more than one of them is a call into simt/simt_rt.h.  A memory access is
- * a call that checks it and answers with the address to use, then a plain instruction: fibers of one executor run on
- * one OS thread, so that neither atomics nor fences are needed in the code itself.  Every mode of the executor lives behind those
- * calls; the code does not depend on them.
+ * Threads are fibers and everything that involves more than one of them is a call into simt/simt_rt.h.  A memory access
+ * is a call that checks it and answers with the address to use, then a plain instruction: fibers of one executor run on
+ * one OS thread, so that neither atomics nor fences are needed in the code itself.  Every mode of the executor lives
+ * behind those calls; the code does not depend on them.
  *
- * Address spaces: the builder's pointers keep their NVPTX numbers where it uses them (this machine's code generator treats them
- * all as flat memory); the runtime takes and gives plain pointers.
+ * Address spaces: the builder's pointers keep their NVPTX numbers where it uses them (this machine's code generator
+ * treats them all as flat memory); the runtime takes and gives plain pointers.
  */
 #include "kb_target.h"
 
@@ -17,7 +17,7 @@
 #include "frontend/expr.h"
 #include "simt/simt_rt.h"
 
-/* ---- shorthand ---------------------------------------------------------------------------------------------------- */
+/* ---- shorthand ------------------------------------------------------------------------------- */
 static LLVMTypeRef type_i32(kb *k) { return LLVMInt32TypeInContext(kb_context(k)); }
 static LLVMTypeRef type_ptr(kb *k) { return LLVMPointerTypeInContext(kb_context(k), 0); }
 static LLVMTypeRef type_void(kb *k) { return LLVMVoidTypeInContext(kb_context(k)); }
@@ -59,7 +59,7 @@ static LLVMValueRef site(kb *k)
     return text(k, slash ? slash + 1 : s);
 }
 
-/* ---- kernels and registers ------------------------------------------------------------------------------------------ */
+/* ---- kernels and registers ------------------------------------------------------------------- */
 static void host_kernel_begins(kb *k, int threads, int cluster, int min_blocks)
 {
     (void)threads, (void)cluster, (void)min_blocks; /* the executor has them from the plan */
@@ -91,7 +91,7 @@ static LLVMValueRef host_sreg(kb *k, enum kb_sreg which)
     return kb_call(k, name[which], type_i32(k), 0, NULL, false);
 }
 
-/* ---- warp and block ------------------------------------------------------------------------------------------------- */
+/* ---- warp and block -------------------------------------------------------------------------- */
 static LLVMValueRef host_shfl(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg, int width)
 {
     static const uint32_t modes[] = {
@@ -156,7 +156,7 @@ static void host_trap(kb *k, LLVMValueRef cond_ok, const char *message)
     kb_call(k, "simt_assert", type_void(k), 2, (LLVMValueRef[]){ ok, text(k, message) }, true);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 static uint32_t order_of(enum kb_order o)
 {
     static const uint32_t orders[] = {
@@ -211,8 +211,10 @@ static LLVMValueRef combine(kb *k, enum kb_rmw op, LLVMTypeRef type, LLVMValueRe
     LLVMValueRef pair[] = { old, x };
     switch (op) {
     case KB_RMW_ADD: return is_float ? LLVMBuildFAdd(b, old, x, "") : LLVMBuildAdd(b, old, x, "");
-    case KB_RMW_MIN: return intrinsic(k, is_float ? "llvm.minnum" : is_signed ? "llvm.smin" : "llvm.umin", type, 2, pair);
-    case KB_RMW_MAX: return intrinsic(k, is_float ? "llvm.maxnum" : is_signed ? "llvm.smax" : "llvm.umax", type, 2, pair);
+    case KB_RMW_MIN:
+        return intrinsic(k, is_float ? "llvm.minnum" : is_signed ? "llvm.smin" : "llvm.umin", type, 2, pair);
+    case KB_RMW_MAX:
+        return intrinsic(k, is_float ? "llvm.maxnum" : is_signed ? "llvm.smax" : "llvm.umax", type, 2, pair);
     case KB_RMW_AND: return LLVMBuildAnd(b, old, x, "");
     case KB_RMW_OR: return LLVMBuildOr(b, old, x, "");
     case KB_RMW_XOR: return LLVMBuildXor(b, old, x, "");
@@ -255,7 +257,7 @@ static void host_fence(kb *k, enum kb_order o, enum kb_scope_of s)
     kb_call(k, "simt_fence", type_void(k), 2, (LLVMValueRef[]){ i32(k, order_of(o)), i32(k, scopes[s]) }, true);
 }
 
-/* ---- math ----------------------------------------------------------------------------------------------------------- */
+/* ---- math ------------------------------------------------------------------------------------ */
 /* What the code generator does itself; everything else is a function of host_math.c named like in C. */
 static const char *math_intrinsic(int fn)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.c - blocks that run together: the split barrier, addresses in each other's shared memory; dependent launch.
  *
- * The cluster's barrier has phases. A thread that has arrived `arrives` times and waited `waits` times may wait when the
- * cluster has completed more than `waits` phases.
+ * The cluster's barrier has phases. A thread that has arrived `arrives` times and waited `waits` times may wait when
+ * the cluster has completed more than `waits` phases.
  */
 #include "simt_impl.h"
 
@@ -18,7 +18,7 @@ void *simt_cluster_map(void *shared, uint32_t rank)
     return (char *)shared - x->block->shared + c->block[rank]->shared;
 }
 
-/* ---- barrier -------------------------------------------------------------------------------------------------------- */
+/* ---- barrier --------------------------------------------------------------------------------- */
 static void complete_if_all_arrived(struct exec *x, struct cluster *c)
 {
     if (c->arrived == 0 || c->arrived < c->live)
@@ -75,7 +75,7 @@ void simt_cluster_wait(const char *site)
     t->acquired = x->now;
 }
 
-/* ---- dependent launch ----------------------------------------------------------------------------------------------- */
+/* ---- dependent launch ------------------------------------------------------------------------ */
 void simt_dependency_launch(void)
 {
     struct exec *x = simt_current;

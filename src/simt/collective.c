@@ -5,8 +5,9 @@
  * value[] alternate: the last lane to arrive goes on at once, and may deposit for the next operation before the others
  * have read.  Nobody can get two operations ahead.
  *
- * A barrier counts the threads of the block that have not ended.  As bar.sync is an *aligned* instruction, part of a warp
- * at the barrier while the rest has ended, or waits at a warp operation, is a fault; whole warps may end early, as on the GPU.
+ * A barrier counts the threads of the block that have not ended.  As bar.sync is an *aligned* instruction, part of a
+ * warp at the barrier while the rest has ended, or waits at a warp operation, is a fault; whole warps may end early, as
+ * on the GPU.
  */
 #include "simt_impl.h"
 
@@ -24,7 +25,7 @@ static const char *op_name(uint32_t op)
     return kind == OP_SHFL ? shfl[mode] : kind == OP_VOTE ? vote[mode] : kind == OP_REDUX ? "redux" : "warp sync";
 }
 
-/* ---- warp operations ------------------------------------------------------------------------------------------------ */
+/* ---- warp operations ------------------------------------------------------------------------- */
 /* The warp can never complete op when a lane has ended, waits elsewhere, or does something else. */
 static void check_arrival(struct exec *x, const struct warp *w, uint32_t op)
 {
@@ -145,7 +146,7 @@ void simt_warp_sync(const char *site)
     collect(x, op_code(OP_SYNC, 0, WARP_LANES), 0);
 }
 
-/* ---- the block's barrier -------------------------------------------------------------------------------------------- */
+/* ---- the block's barrier --------------------------------------------------------------------- */
 static bool same_site(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
 static void barrier_completes(struct exec *x, struct block *b)
@@ -188,8 +189,8 @@ void simt_barrier(const char *site)
         finding(x, SIMT_DIVERGENCE, "arrives at the barrier %s, but lanes %s of its warp wait at a %s", site,
                 lanes_text(w->arrived, text, sizeof text), op_name(w->op));
     if (b->arrived && !same_site(b->site, site))
-        finding(x, SIMT_DIVERGENCE, "arrives at the barrier %s, but %d threads of its block wait at the barrier %s", site,
-                b->arrived, b->site);
+        finding(x, SIMT_DIVERGENCE, "arrives at the barrier %s, but %d threads of its block wait at the barrier %s",
+                site, b->arrived, b->site);
     b->site = site;
     b->acquiring = x->thread->acquired > b->acquiring ? x->thread->acquired : b->acquiring;
     b->acquiring = w->acquired > b->acquiring ? w->acquired : b->acquiring;

@@ -2,8 +2,9 @@
 /* exec.c - the scheduler: blocks into slots, warps into the queue, lanes onto the CPU.
  *
  * A warp that has ready lanes is in the queue, unless it is the current one.  The current warp's lanes run until all of
- * them wait or one of them asks to leave (spinning, preemption); then the next warp is taken, at random or in turn.  Running a warp's
- * lanes together keeps their stacks in the cache and lets a collective complete with one switch per lane.
+ * them wait or one of them asks to leave (spinning, preemption); then the next warp is taken, at random or in turn.
+ * Running a warp's lanes together keeps their stacks in the cache and lets a collective complete with one switch per
+ * lane.
  *
  * A fiber runs thread after thread of the blocks that its slot gets, so starting a block prepares no stacks.
  */
@@ -17,7 +18,7 @@ _Thread_local struct exec *simt_current __attribute__((tls_model("initial-exec")
 enum { FUEL_RANDOM = 512, FUEL_FIXED = 1 << 16 };
 static const uint64_t ACCESS_LIMIT = UINT64_C(1) << 30; /* accesses without progress: an endless loop */
 
-/* ---- random numbers ------------------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 uint32_t exec_random(struct exec *x, uint32_t n)
 {
     x->random ^= x->random << 13; /* Marsaglia's xorshift64 */
@@ -28,7 +29,7 @@ uint32_t exec_random(struct exec *x, uint32_t n)
 
 static bool is_random(const struct exec *x) { return x->options.seed != 0; }
 
-/* ---- queue of warps ------------------------------------------------------------------------------------------------- */
+/* ---- queue of warps -------------------------------------------------------------------------- */
 static void enqueue(struct exec *x, struct warp *w)
 {
     int tail = x->queue_head + x->queue_count++;
@@ -61,7 +62,7 @@ void exec_ready(struct exec *x, struct warp *w, uint32_t lanes)
         enqueue(x, w);
 }
 
-/* ---- switching ------------------------------------------------------------------------------------------------------ */
+/* ---- switching ------------------------------------------------------------------------------- */
 static int choose_lane(struct exec *x, uint32_t ready)
 {
     if (!is_random(x))
@@ -155,7 +156,7 @@ void exec_poll(struct exec *x, const char *name, bool leave)
         exec_interleave(x);
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 /* A slot's block from the beginning. Shared memory has a content that no kernel can want. */
 static void block_start(struct exec *x, struct cluster *c, struct grid *g, int rank)
 {
@@ -292,7 +293,7 @@ static void thread_main(void)
     }
 }
 
-/* ---- memory of the executor ----------------------------------------------------------------------------------------- */
+/* ---- memory of the executor ------------------------------------------------------------------ */
 /* Places an array into the allocation, or only counts when there is none yet. */
 static void *carve(struct exec *x, size_t *used, size_t bytes)
 {
@@ -345,7 +346,7 @@ void exec_free(struct exec *x)
     *x = (struct exec){ 0 };
 }
 
-/* ---- a launch ------------------------------------------------------------------------------------------------------- */
+/* ---- a launch -------------------------------------------------------------------------------- */
 /* As many slots as the simulated device has, or as the grids can fill. */
 static void size_slots(struct exec *x)
 {
@@ -411,7 +412,8 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
     x->ngrids = n;
     size_slots(x);
     if (!reserve(x)) {
-        report_plain(x->report, SIMT_NO_MEMORY, "out of memory for %d blocks of %d threads", x->nslots, x->slot_threads);
+        report_plain(x->report, SIMT_NO_MEMORY, "out of memory for %d blocks of %d threads", x->nslots,
+                     x->slot_threads);
         return false;
     }
     prepare_slots(x);

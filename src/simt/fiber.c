@@ -39,7 +39,7 @@
 enum { GAP = 4096, STACK = 64 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
-/* ---- the switch ----------------------------------------------------------------------------------------------------- */
+/* ---- the switch ------------------------------------------------------------------------------ */
 #if defined(__x86_64__)
 /* System V: rbx, rbp, r12-r15 survive calls. The return address is on the stack already. */
 __asm__(".text\n"
@@ -64,7 +64,10 @@ __asm__(".text\n"
         "    popq %rbp\n"
         "    ret\n"
         ".size ptxgen_fiber_swap, .-ptxgen_fiber_swap\n");
-enum { SAVED_WORDS = 8, ENTRY_WORD = 6 }; /* six registers, entry as return address, and a zero above it to end backtraces */
+enum {
+    SAVED_WORDS = 8,
+    ENTRY_WORD = 6
+}; /* six registers, entry as return address, and a zero above it to end backtraces */
 #elif defined(__aarch64__)
 /* AAPCS64: x19-x28, the frame pointer, the link register and d8-d15 survive calls. */
 __asm__(".text\n"
@@ -144,7 +147,7 @@ const char *fiber_stack_limit(const struct fiber_stacks *s, int i)
     return s->base + (size_t)i * STRIDE + GAP + RESERVE;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 static void register_stacks(struct fiber_stacks *s)
 {
 #ifdef VALGRIND_STACK_REGISTER
@@ -162,8 +165,8 @@ bool fiber_stacks_reserve(struct fiber_stacks *s, int count)
     if (count <= s->count)
         return true;
     fiber_stacks_free(s);
-    void *base = mmap(NULL, (size_t)count * STRIDE, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *base =
+        mmap(NULL, (size_t)count * STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;
     s->base = base;

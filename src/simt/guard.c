@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard.c - a run in a child process, for kernels that may crash.
  *
- * The child works on copies of the arrays, each between two pages that fault and as near to the upper one as its alignment allows,
- * so that even accesses that no check sees are noticed.  Arrays that overlap stay together.  The copies are
- * shared memory; the report and the control memory come back through a pipe.  A fault's handler runs on a stack of
- * its own (the fault may be a fiber's overflow) and sends a report that names the thread.
+ * The child works on copies of the arrays, each between two pages that fault and as near to the upper one as its
+ * alignment allows, so that even accesses that no check sees are noticed.  Arrays that overlap stay together.  The
+ * copies are shared memory; the report and the control memory come back through a pipe.  A fault's handler runs on a
+ * stack of its own (the fault may be a fiber's overflow) and sends a report that names the thread.
  */
 #define _GNU_SOURCE
 #include "simt_impl.h"
@@ -38,7 +38,7 @@ struct guarded {
     const void **pointer; /* inputs, then outputs, in the copies */
 };
 
-/* ---- copies --------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 static char *original(const struct guarded *g, int i)
 {
     const int inputs = g->code->program->ninputs;
@@ -126,7 +126,7 @@ static void free_copies(struct guarded *g)
     free(g->pointer);
 }
 
-/* ---- pipe ----------------------------------------------------------------------------------------------------------- */
+/* ---- pipe ------------------------------------------------------------------------------------ */
 static bool write_all(int fd, const void *data, size_t bytes)
 {
     const char *at = data;
@@ -157,7 +157,7 @@ static bool read_all(int fd, void *data, size_t bytes)
     return true;
 }
 
-/* ---- child ---------------------------------------------------------------------------------------------------------- */
+/* ---- child ----------------------------------------------------------------------------------- */
 /* A fault while a kernel runs: says where. Others are reported by the parent, from the signal alone. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
@@ -166,8 +166,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     if (x && x->block) {
         const struct block *b = x->block;
         static struct simt_report report;
-        report_plain(&report, SIMT_CRASH, "kernel %s, block %d, thread %d: signal %d at address %p", b->grid->kernel, b->number,
-                     (int)(x->thread - b->thread), number, info->si_addr);
+        report_plain(&report, SIMT_CRASH, "kernel %s, block %d, thread %d: signal %d at address %p", b->grid->kernel,
+                     b->number, (int)(x->thread - b->thread), number, info->si_addr);
         write_all(x->crash_fd, &report, sizeof report);
     }
     _exit(1);
@@ -200,7 +200,7 @@ static void child(const struct guarded *g, int fd)
     _exit(sent ? 0 : 1);
 }
 
-/* ---- parent --------------------------------------------------------------------------------------------------------- */
+/* ---- parent ---------------------------------------------------------------------------------- */
 /* The child's control memory becomes ours; what a failed run left is void. */
 static void receive(const struct guarded *g, int fd)
 {

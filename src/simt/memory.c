@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - what every access goes through.
  *
- * In order: maybe switch to another thread; check that the access is allowed and sensible; answer with the address at which it
- * takes place, which a weak-memory mode may choose.  The checks of global memory:
+ * In order: maybe switch to another thread; check that the access is allowed and sensible; answer with the address at
+ * which it takes place, which a weak-memory mode may choose.  The checks of global memory:
  *
  *   bounds   inside one array or workspace buffer; no writes to inputs
  *   uninit   outputs and scratch have no content before they are written
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- special registers ---------------------------------------------------------------------------------------------- */
+/* ---- special registers ----------------------------------------------------------------------- */
 uint32_t simt_tid(void)
 {
     const struct exec *x = simt_current;
@@ -22,7 +22,7 @@ uint32_t simt_block(void) { return (uint32_t)simt_current->block->number; }
 uint32_t simt_blocks(void) { return (uint32_t)simt_current->block->grid->nblocks; }
 void *simt_shared(void) { return simt_current->block->shared; }
 
-/* ---- extents -------------------------------------------------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------------------- */
 static bool inside(const struct extent *e, const char *at, uint32_t bytes)
 {
     const uintptr_t offset = (uintptr_t)at - (uintptr_t)e->at;
@@ -63,19 +63,21 @@ static void report_bounds(struct exec *x, const char *at, uint32_t bytes, const 
     int64_t offset = 0;
     const struct extent *e = nearest(x, at, &offset);
     if (e)
-        finding(x, SIMT_BOUNDS, "%s %u bytes of '%s' outside of every array; nearest is '%s' of %zu bytes, at byte %lld",
-                verb, (unsigned)bytes, name, e->name, e->bytes, (long long)offset);
+        finding(x, SIMT_BOUNDS,
+                "%s %u bytes of '%s' outside of every array; nearest is '%s' of %zu bytes, at byte %lld", verb,
+                (unsigned)bytes, name, e->name, e->bytes, (long long)offset);
     else
         finding(x, SIMT_BOUNDS, "%s %u bytes of '%s', but the launch has no arrays", verb, (unsigned)bytes, name);
 }
 
-/* ---- initialisation of global memory -------------------------------------------------------------------------------- */
+/* ---- initialisation of global memory --------------------------------------------------------- */
 static void check_written(struct exec *x, const struct extent *e, const char *at, uint32_t bytes, const char *name)
 {
     const size_t first = (size_t)(at - e->at);
     for (size_t i = first; i < first + bytes; i++)
         if (!(e->written[i / 8] >> i % 8 & 1))
-            finding(x, SIMT_UNINIT, "reads '%s' (byte %zu of '%s') before anything was written there", name, i, e->name);
+            finding(x, SIMT_UNINIT, "reads '%s' (byte %zu of '%s') before anything was written there", name, i,
+                    e->name);
 }
 
 static void mark_written(const struct extent *e, const char *at, uint32_t bytes)
@@ -85,7 +87,7 @@ static void mark_written(const struct extent *e, const char *at, uint32_t bytes)
         e->written[i / 8] |= (uint8_t)(1 << i % 8);
 }
 
-/* ---- one access ----------------------------------------------------------------------------------------------------- */
+/* ---- one access ------------------------------------------------------------------------------ */
 static const char *verb_of(enum access_kind kind)
 {
     return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";

@@ -59,7 +59,8 @@ void report_plain(struct simt_report *r, int what, const char *format, ...)
 void finding(struct exec *x, int what, const char *format, ...)
 {
     const struct block *b = x->block;
-    report_plain(x->report, what, "kernel %s, block %d, thread %d ", b->grid->kernel, b->number, (int)(x->thread - b->thread));
+    report_plain(x->report, what, "kernel %s, block %d, thread %d ", b->grid->kernel, b->number,
+                 (int)(x->thread - b->thread));
     va_list ap;
     va_start(ap, format);
     append_list(x->report, format, ap);
@@ -79,13 +80,14 @@ const char *lanes_text(uint32_t lanes, char *text, size_t size)
         while (last + 1 < WARP_LANES && lanes >> (last + 1) & 1)
             last++;
         if (used < size)
-            used += (size_t)snprintf(text + used, size - used, last > first ? "%s%d-%d" : "%s%d", used ? ", " : "", first, last);
+            used += (size_t)snprintf(text + used, size - used, last > first ? "%s%d-%d" : "%s%d", used ? ", " : "",
+                                     first, last);
         first = last;
     }
     return text;
 }
 
-/* ---- nothing can run ------------------------------------------------------------------------------------------------ */
+/* ---- nothing can run ------------------------------------------------------------------------- */
 /* Describes the first thing in the block that waits in vain; false when all its threads have ended. */
 static bool describe_block(struct exec *x, const struct block *b)
 {
@@ -97,13 +99,14 @@ static bool describe_block(struct exec *x, const struct block *b)
         const struct warp *w = &b->warp[i];
         if (!w->arrived)
             continue;
-        report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: lanes %s of warp %d wait in a warp operation", b->grid->kernel,
-                     b->number, lanes_text(w->arrived, text, sizeof text), i);
+        report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: lanes %s of warp %d wait in a warp operation",
+                     b->grid->kernel, b->number, lanes_text(w->arrived, text, sizeof text), i);
         append(x->report, " that lanes %s never reach", lanes_text(~w->arrived, text, sizeof text));
         return true;
     }
     if (b->arrived) {
-        report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: %d of %d threads wait at the barrier %s that the others never reach",
+        report_plain(x->report, SIMT_DIVERGENCE,
+                     "kernel %s, block %d: %d of %d threads wait at the barrier %s that the others never reach",
                      b->grid->kernel, b->number, b->arrived, b->live, b->site);
         return true;
     }
@@ -111,8 +114,8 @@ static bool describe_block(struct exec *x, const struct block *b)
         const struct warp *w = &b->warp[i];
         if (!(w->at_cluster | w->at_dependency))
             continue;
-        report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for %s", b->grid->kernel, b->number,
-                     lanes_text(w->at_cluster | w->at_dependency, text, sizeof text), i,
+        report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for %s", b->grid->kernel,
+                     b->number, lanes_text(w->at_cluster | w->at_dependency, text, sizeof text), i,
                      w->at_cluster ? "the cluster's barrier, where others never arrive" : "the previous kernel");
         return true;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - what a launch does on the host: choose the case, lay out the workspace, walk the steps.
  *
- * The same walk as the GPU launcher's, over a simulated device: as many multiprocessors and resident blocks as the options say, an
- * sm_90 with its 227 KiB of shared memory per block.  Steps run one after the other; with `late`, a kernel that is
- * launched dependently runs together with its predecessor.
+ * The same walk as the GPU launcher's, over a simulated device: as many multiprocessors and resident blocks as the
+ * options say, an sm_90 with its 227 KiB of shared memory per block.  Steps run one after the other; with `late`, a
+ * kernel that is launched dependently runs together with its predecessor.
  */
 #include "simt_impl.h"
 
@@ -23,12 +23,12 @@ struct run {
     struct simt_report *report;
     struct formula_env env;
     /* one allocation: */
-    const void **pointer;    /* inputs, then outputs */
+    const void **pointer; /* inputs, then outputs */
     int64_t *pointer_bytes;
     int64_t *param;
-    int *resident;           /* per kernel */
-    int64_t *offset;         /* per buffer */
-    struct extent *extent;   /* inputs and outputs, then buffers */
+    int *resident;         /* per kernel */
+    int64_t *offset;       /* per buffer */
+    struct extent *extent; /* inputs and outputs, then buffers */
     struct grid *chain;
     void *memory;
     char *scratch;
@@ -47,7 +47,7 @@ static bool no_memory(struct run *r)
     return false;
 }
 
-/* ---- arrays --------------------------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 size_t simt_array_bytes(const struct program *p, int i, const int64_t *size)
 {
     const struct prog_array *a = i < p->ninputs ? &p->input[i] : &p->output[i - p->ninputs];
@@ -124,7 +124,7 @@ static bool select_case(struct run *r)
     return true;
 }
 
-/* ---- workspace ------------------------------------------------------------------------------------------------------ */
+/* ---- workspace ------------------------------------------------------------------------------- */
 bool simt_control_reserve(struct simt_control *c, int64_t bytes)
 {
     if (c->dirty && c->memory)
@@ -215,7 +215,7 @@ static bool lay_out(struct run *r)
 
 static char *buffer_at(const struct run *r, int b) { return r->extent[r->p->noutputs + r->p->ninputs + b].at; }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 static void marshal(const struct run *r, const struct prog_kernel *k, struct grid *g)
 {
     for (int i = 0; i < k->nargs; i++) {
@@ -308,7 +308,7 @@ static bool run_steps(struct run *r)
     return run_chain(r, &n);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 static void finish(struct run *r)
 {
     for (int i = 0; r->extent && i < r->x->nextents; i++)

@@ -2,9 +2,10 @@
 /* shared.c - checks of shared memory: bounds, races, reads of what nobody wrote.
  *
  * Race detector: each byte remembers its last writer and a reader since, with how many barriers, warp syncs and
- * cluster phases that thread had passed.  An earlier access is ordered before the current one when the same thread made it, or a
- * synchronisation that both took part in lies between.  That does not depend on the schedule: a missing
- * barrier is found in nearly every run.  Synchronisation through flags in shared memory is not modelled: kernels here use barriers.
+ * cluster phases that thread had passed.  An earlier access is ordered before the current one when the same thread made
+ * it, or a synchronisation that both took part in lies between.  That does not depend on the schedule: a missing
+ * barrier is found in nearly every run.  Synchronisation through flags in shared memory is not modelled: kernels here
+ * use barriers.
  */
 #include "simt_impl.h"
 
@@ -49,8 +50,9 @@ static void report_race(struct exec *x, const struct block *owner, size_t offset
             x->block->cluster->block[rank]->number, wrote ? "wrote" : "read");
 }
 
-/* Two readers are enough to catch any writer: of different warps, as one warp's sync may order the writer after its own.  A reader
- * that is ordered before the new one may be forgotten: what is ordered after the new one is ordered after both. */
+/* Two readers are enough to catch any writer: of different warps, as one warp's sync may order the writer after its
+ * own.  A reader that is ordered before the new one may be forgotten: what is ordered after the new one is ordered
+ * after both. */
 static void remember_reader(const struct exec *x, struct shadow *s, const struct access *now)
 {
     const int warp = s->read.thread / WARP_LANES;
@@ -61,13 +63,16 @@ static void remember_reader(const struct exec *x, struct shadow *s, const struct
         s->other = *now;
 }
 
-static void check_race(struct exec *x, struct block *owner, size_t offset, uint32_t bytes, const char *name, bool strong,
-                       enum access_kind kind)
+static void check_race(struct exec *x, struct block *owner, size_t offset, uint32_t bytes, const char *name,
+                       bool strong, enum access_kind kind)
 {
     const int thread = thread_in_cluster(x);
     const bool writes = kind != ACCESS_READ;
-    const struct access now = { .thread = (uint16_t)thread, .strong = strong, .block_epoch = x->block->epoch,
-                                .warp_epoch = x->warp->epoch, .cluster_phase = x->thread->arrives };
+    const struct access now = { .thread = (uint16_t)thread,
+                                .strong = strong,
+                                .block_epoch = x->block->epoch,
+                                .warp_epoch = x->warp->epoch,
+                                .cluster_phase = x->thread->arrives };
     for (size_t i = offset; i < offset + bytes; i++) {
         struct shadow *s = &owner->shadow[i];
         if (!(strong && s->write.strong) && !ordered(x, &s->write, thread))
@@ -120,7 +125,8 @@ void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const
     }
     /* All blocks of a cluster are resident together, but only a cluster barrier tells that another one has started. */
     if (owner != x->block && !x->block->met)
-        finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which may not have started", verb, name, owner->number);
+        finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which may not have started", verb, name,
+                owner->number);
     if (owner->live == 0)
         finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which has ended", verb, name, owner->number);
     const size_t offset = (size_t)(at - owner->shared);

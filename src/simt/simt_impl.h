@@ -8,11 +8,11 @@
  *   warp     unit of scheduling: its ready lanes run one after the other until all wait
  *   thread   a fiber
  *
- * Memory depends on slots, never on the number of blocks.  Fibers switch to each other directly; the context that called exec_run() is
- * switched to when nothing is left to run or a finding stops the launch.
+ * Memory depends on slots, never on the number of blocks.  Fibers switch to each other directly; the context that
+ * called exec_run() is switched to when nothing is left to run or a finding stops the launch.
  *
- * Time: `now` counts writes that became visible.  An acquire makes a thread see everything up to now; barriers pass that
- * on to the other threads (`acquired` of thread, warp, block).  See weak.c and stale.c.
+ * Time: `now` counts writes that became visible.  An acquire makes a thread see everything up to now; barriers pass
+ * that on to the other threads (`acquired` of thread, warp, block).  See weak.c and stale.c.
  */
 #ifndef PTXGEN_SIMT_IMPL_H
 #define PTXGEN_SIMT_IMPL_H
@@ -30,10 +30,10 @@ enum {
     HISTORY_BITS = 12, /* words whose old values are remembered: 2^this */
     VERSIONS = 4,      /* old values per word */
     EXTENT_HITS = 8,
-    CHAIN_MAX = 4,     /* dependent launches in flight together */
+    CHAIN_MAX = 4, /* dependent launches in flight together */
 };
 
-/* ---- memory that kernels may touch ---------------------------------------------------------------------------------- */
+/* ---- memory that kernels may touch ----------------------------------------------------------- */
 enum extent_kind { EXTENT_INPUT, EXTENT_OUTPUT, EXTENT_CONTROL, EXTENT_SCRATCH };
 struct extent {
     char *at;
@@ -43,7 +43,7 @@ struct extent {
     uint8_t *written; /* a bit per byte, or NULL: all has a value */
 };
 
-/* ---- threads -------------------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 struct thread {
     struct fiber fiber;
     const char *stack_limit;
@@ -60,11 +60,11 @@ struct warp {
     uint32_t at_cluster; /* lanes waiting for the cluster */
     uint32_t at_dependency;
     bool queued;
-    uint32_t op;         /* of the collective: kind, mode, width */
-    uint32_t phase;      /* of collectives: which half of value[] is being filled */
+    uint32_t op;    /* of the collective: kind, mode, width */
+    uint32_t phase; /* of collectives: which half of value[] is being filled */
     uint32_t value[2][WARP_LANES];
     uint32_t result[2];
-    uint32_t epoch;      /* 1 + warp syncs so far */
+    uint32_t epoch; /* 1 + warp syncs so far */
     uint64_t acquired, acquiring;
 };
 
@@ -97,15 +97,15 @@ struct block {
     const char *site;       /* of the barrier */
     bool waited;            /* some thread is past the dependency wait */
     bool triggered;
-    bool met;               /* some thread is past a cluster barrier: the other blocks have started */
-    uint32_t epoch;         /* 1 + barriers so far */
-    uint64_t since;         /* time from which on invariant loads may see memory */
+    bool met;       /* some thread is past a cluster barrier: the other blocks have started */
+    uint32_t epoch; /* 1 + barriers so far */
+    uint64_t since; /* time from which on invariant loads may see memory */
     uint64_t acquired, acquiring;
     struct thread *thread;
     struct warp *warp;
     char *shared;
-    struct shadow *shadow;  /* per byte of shared memory, with `race` */
-    uint8_t *initialised;   /* per byte of shared memory, with `uninit` */
+    struct shadow *shadow; /* per byte of shared memory, with `race` */
+    uint8_t *initialised;  /* per byte of shared memory, with `uninit` */
     struct pending *pending;
     int npending;
     uint64_t pending_filter; /* words that may be pending */
@@ -117,7 +117,7 @@ struct cluster {
     uint32_t phase;
 };
 
-/* ---- launches ------------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 struct grid {
     const char *kernel;
     host_kernel entry;
@@ -193,7 +193,7 @@ struct exec {
 /* The executor of this OS thread while it runs one, else NULL.  Initial-exec: one instruction to reach. */
 extern _Thread_local struct exec *simt_current __attribute__((tls_model("initial-exec")));
 
-/* ---- exec.c: scheduler ---------------------------------------------------------------------------------------------- */
+/* ---- exec.c: scheduler ----------------------------------------------------------------------- */
 /* Run the grids to completion, each beginning when its predecessors allow.  False: x->report has a finding. */
 bool exec_run(struct exec *x, struct grid *grids, int n);
 void exec_free(struct exec *x);
@@ -202,41 +202,42 @@ void exec_ready(struct exec *x, struct warp *w, uint32_t lanes);
 void exec_suspend(struct exec *x);    /* the current thread waits; somebody will make it ready */
 void exec_interleave(struct exec *x); /* a place where other threads may come in between */
 void exec_preempt(struct exec *x);    /* out of fuel */
-void exec_poll(struct exec *x, const char *name, bool leave); /* the current thread may be spinning; leave: others first */
+void exec_poll(struct exec *x, const char *name,
+               bool leave); /* the current thread may be spinning; leave: others first */
 static inline void exec_progress(struct exec *x) { x->idle = 0, x->accesses = 0; }
-void exec_stop(struct exec *x);       /* leaves the launch for good; x->report is set */
-void exec_trigger(struct exec *x);    /* the current block lets dependents start */
+void exec_stop(struct exec *x);    /* leaves the launch for good; x->report is set */
+void exec_trigger(struct exec *x); /* the current block lets dependents start */
 
 /* Lanes of a warp as text: "0, 5-31". */
 const char *lanes_text(uint32_t lanes, char *text, size_t size);
 
-/* ---- memory.c ------------------------------------------------------------------------------------------------------- */
+/* ---- memory.c -------------------------------------------------------------------------------- */
 /* The extent that holds the bytes, or NULL; remembered by the name of the access (NULL is a name, too). */
 struct extent *extent_of(struct exec *x, const char *at, uint32_t bytes, const char *name);
 
-/* ---- collective.c, cluster.c ---------------------------------------------------------------------------------------- */
+/* ---- collective.c, cluster.c ----------------------------------------------------------------- */
 void barrier_thread_exits(struct exec *x);
 void cluster_thread_exits(struct exec *x);
 
-/* ---- shared.c: race and initialisation of shared memory ------------------------------------------------------------- */
+/* ---- shared.c: race and initialisation of shared memory -------------------------------------- */
 enum access_kind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_RMW = 3 };
 void shared_block_starts(struct exec *x, struct block *b);
 void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const char *name, enum access_kind kind);
 
-/* ---- weak.c: store buffers ------------------------------------------------------------------------------------------ */
+/* ---- weak.c: store buffers ------------------------------------------------------------------- */
 char *weak_load(struct exec *x, char *at, uint32_t bytes);
 char *weak_store(struct exec *x, char *at, uint32_t bytes);
-void  weak_settle(struct exec *x, char *at, uint32_t bytes); /* own stores to these bytes reach memory */
-void  weak_release(struct exec *x, enum simt_scope scope);   /* what the current thread may release reaches memory */
-void  weak_flush(struct exec *x, struct block *b);
-void  weak_leak(struct exec *x);                             /* some store of some block reaches memory */
+void weak_settle(struct exec *x, char *at, uint32_t bytes); /* own stores to these bytes reach memory */
+void weak_release(struct exec *x, enum simt_scope scope);   /* what the current thread may release reaches memory */
+void weak_flush(struct exec *x, struct block *b);
+void weak_leak(struct exec *x); /* some store of some block reaches memory */
 
-/* ---- stale.c: old values -------------------------------------------------------------------------------------------- */
-void  stale_written(struct exec *x, const struct block *by, const char *at, uint32_t bytes); /* about to be */
+/* ---- stale.c: old values --------------------------------------------------------------------- */
+void stale_written(struct exec *x, const struct block *by, const char *at, uint32_t bytes); /* about to be */
 char *stale_load(struct exec *x, char *at, uint32_t bytes, bool invariant);
-void  stale_acquire(struct exec *x, enum simt_scope scope);
+void stale_acquire(struct exec *x, enum simt_scope scope);
 
-/* ---- report.c ------------------------------------------------------------------------------------------------------- */
+/* ---- report.c -------------------------------------------------------------------------------- */
 /* Sets the report, naming kernel, block and thread, and stops the launch: the current thread never continues. */
 void finding(struct exec *x, int what, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The launch cannot go on: says which threads wait for what. Called outside any thread. */
@@ -246,7 +247,7 @@ void report_plain(struct simt_report *r, int what, const char *format, ...) __at
 void report_modes(const struct simt_options *o, char *text, size_t size);
 const char *report_what(int what);
 
-/* ---- run.c: steps --------------------------------------------------------------------------------------------------- */
+/* ---- run.c: steps ---------------------------------------------------------------------------- */
 struct simt_control {
     char *memory;
     int64_t bytes;
@@ -263,7 +264,7 @@ struct simt_code {
 int simt_run_code(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
                   const struct simt_options *o, struct simt_report *out);
 
-/* ---- guard.c -------------------------------------------------------------------------------------------------------- */
+/* ---- guard.c --------------------------------------------------------------------------------- */
 /* simt_run_code() in a child process, on copies of the arrays that end at pages that fault. */
 int simt_run_guarded(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
                      const struct simt_options *o, struct simt_report *out);

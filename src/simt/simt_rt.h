@@ -2,10 +2,10 @@
 /* simt_rt.h - what generated host code calls: the machine that a kernel sees.
  *
  * Every function acts for the calling thread's current executor and fiber.  Memory goes through address
- * functions: simt_load(), simt_store() and simt_rmw() check an access, may switch to other fibers first, and return the address that
- * the code then reads or writes with plain instructions.  In the ordinary case that is the address that was given; a
- * weak-memory mode answers with a place in a store buffer or with an old value.  So one compilation serves every mode.
- * The access must follow the call at once: no other runtime call in between.
+ * functions: simt_load(), simt_store() and simt_rmw() check an access, may switch to other fibers first, and return the
+ * address that the code then reads or writes with plain instructions.  In the ordinary case that is the address that
+ * was given; a weak-memory mode answers with a place in a store buffer or with an old value.  So one compilation serves
+ * every mode. The access must follow the call at once: no other runtime call in between.
  *
  * Names and sites are texts that live as long as the code; they appear in reports.
  */
@@ -37,25 +37,25 @@ uint32_t simt_block(void);
 uint32_t simt_blocks(void);
 uint32_t simt_cluster_rank(void);
 uint32_t simt_cluster_size(void);
-void    *simt_shared(void); /* the block's shared bytes, static first */
+void *simt_shared(void); /* the block's shared bytes, static first */
 
 /* Accesses; order RELEASE is for stores, ACQUIRE for loads, both for neither: a read-modify-write is relaxed. */
 void *simt_load(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_store(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name);
-void  simt_fence(uint32_t order, uint32_t scope);
+void simt_fence(uint32_t order, uint32_t scope);
 
 /* Warp collectives: all 32 lanes arrive, at the same operation. */
 uint32_t simt_shfl(uint32_t mode, uint32_t word, uint32_t arg, uint32_t width);
 uint32_t simt_vote(uint32_t mode, uint32_t predicate);
 uint32_t simt_redux(uint32_t op, uint32_t is_signed, uint32_t x);
-void     simt_warp_sync(const char *site);
+void simt_warp_sync(const char *site);
 
 /* Block and cluster. */
-void  simt_barrier(const char *site);
+void simt_barrier(const char *site);
 void *simt_cluster_map(void *shared, uint32_t rank);
-void  simt_cluster_arrive(const char *site);
-void  simt_cluster_wait(const char *site);
+void simt_cluster_arrive(const char *site);
+void simt_cluster_wait(const char *site);
 
 /* Dependent launch. */
 void simt_dependency_wait(void);

@@ -6,9 +6,10 @@
  *
  *     max(what the thread has acquired, the newest version of this word that its block has seen or written),
  *
- * so a block never goes back in time on one word, and after an acquire it sees all that was released before.  An acquire
- * covers everything written so far, which is more than it must: the mode forgives some faults but accuses no right kernel.  Barriers
- * and warp syncs pass on what the arriving threads have acquired.  Read-modify-writes read the newest value.
+ * so a block never goes back in time on one word, and after an acquire it sees all that was released before.  An
+ * acquire covers everything written so far, which is more than it must: the mode forgives some faults but accuses no
+ * right kernel.  Barriers and warp syncs pass on what the arriving threads have acquired.  Read-modify-writes read the
+ * newest value.
  *
  * The table is small and forgets words that collide; a forgotten word is always fresh.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weak.c - store buffers: a store to global memory may become visible to other blocks late and out of order.
  *
- * Plain and relaxed stores go into a buffer of their block and reach memory in random order, but in program order where they overlap.
- * The block itself sees them at once.  A release by a thread empties what it releases: its own stores, and those
- * that a barrier or warp sync has ordered before it; not those of threads it never synchronised with.
- * A read-modify-write is relaxed (that is what LLVM's atomicrmw becomes on NVPTX): it releases nothing.
+ * Plain and relaxed stores go into a buffer of their block and reach memory in random order, but in program order where
+ * they overlap. The block itself sees them at once.  A release by a thread empties what it releases: its own stores,
+ * and those that a barrier or warp sync has ordered before it; not those of threads it never synchronised with. A
+ * read-modify-write is relaxed (that is what LLVM's atomicrmw becomes on NVPTX): it releases nothing.
  */
 #include "simt_impl.h"
 
