@@ -11,8 +11,8 @@ add_library(ptxgen_llvm INTERFACE)
 target_include_directories(ptxgen_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 if(PTXGEN_STATIC)
   # llvm-config rather than the imported targets: those drag in shared system libraries that nothing here reaches.
-  find_program(LLVM_CONFIG NAMES llvm-config-22 llvm-config HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
-  execute_process(COMMAND ${LLVM_CONFIG} --link-static --libs nvptx native passes irreader bitreader linker orcjit
+  find_program(PTXGEN_LLVM_CONFIG NAMES llvm-config-22 llvm-config HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+  execute_process(COMMAND ${PTXGEN_LLVM_CONFIG} --link-static --libs nvptx native passes irreader bitreader linker orcjit
     OUTPUT_VARIABLE PTXGEN_LLVM_ARCHIVES OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(PTXGEN_LLVM_ARCHIVES)
   target_link_directories(ptxgen_llvm INTERFACE ${LLVM_LIBRARY_DIRS})
