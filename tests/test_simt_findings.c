@@ -131,9 +131,10 @@ __attribute__((noinline)) static int32_t big_frame(const int32_t *x)
  */
 static void breaks(void *const *args)
 {
+    static volatile uintptr_t unmapped = 16;
     simt_assert(FAULT != 1 || simt_tid() != 33, "lane 1 of warp 1 is odd");
     if (FAULT == 2 && simt_tid() == 40)
-        *(volatile int *)16 = 1;
+        *(volatile int *)unmapped = 1;
     if (FAULT == 4)
         simt_cluster_wait("never arrived");
     set_out(args, FAULT == 3 ? big_frame(X(0)) : 0);
