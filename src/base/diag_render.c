@@ -155,7 +155,7 @@ static void add_message(struct str *out, const struct diag_source *s, struct spa
                         const char *text, const struct style *style)
 {
     int line = 0, column = 0;
-    str_printf(out, "%s%s:", style->place, s->file);
+    str_printf(out, "%s%s:", style->place, s->file != NULL ? s->file : "ptxgen"); /* NULL: about no file at all */
     if (has_place(s, at)) {
         diag_position(s, at.begin, &line, &column);
         str_printf(out, "%d:%d:", line, column);

@@ -29,17 +29,18 @@ bool fault_set(struct fault *f, ptxgen_status status, int code, const char *form
 ptxgen_status fault_report(struct ptxgen_session *s, const struct fault *f)
 {
     jmp_buf out_of_memory, *outer;
+    const char *file;
 
     if (s == NULL)
         return f->status;
     outer = s->arena.oom;
-    if (setjmp(out_of_memory)) {
-        s->arena.oom = outer;
-        return PTXGEN_NO_MEMORY;
-    }
+    file = s->diags.file;
+    s->diags.file = NULL; /* it is not about the spec that was read last */
     s->arena.oom = &out_of_memory;
-    diag_error(&s->diags, (enum diag_code)f->code, span_none(), "%s", f->text);
+    if (setjmp(out_of_memory) == 0)
+        diag_error(&s->diags, (enum diag_code)f->code, span_none(), "%s", f->text);
     s->arena.oom = outer;
+    s->diags.file = file;
     return f->status;
 }
 
