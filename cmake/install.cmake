@@ -22,6 +22,9 @@ write_basic_package_version_file(ptxgen-config-version.cmake COMPATIBILITY SameM
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config-version.cmake
   DESTINATION ${package_dir})
 
+# By its own place, so that an installed tree may be moved.
+file(RELATIVE_PATH PTXGEN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" PTXGEN_PC_PREFIX ${PTXGEN_PC_PREFIX})
 set(PTXGEN_LLVM_LIBDIR ${LLVM_LIBRARY_DIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in ptxgen.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
