@@ -15,12 +15,12 @@ struct spec {
     struct str text;         /* canonical text, or the messages */
 };
 
-#define SPEC_BEGIN(f)                    \
-    struct spec f = { 0 };               \
-    arena_init(&f.s.arena);              \
-    f.s.arena.oom = &f.oom;              \
-    if (setjmp(f.oom) != 0)              \
-        cr_assert_fail("out of memory"); \
+#define SPEC_BEGIN(f)                                                                                                  \
+    struct spec f = { 0 };                                                                                             \
+    arena_init(&f.s.arena);                                                                                            \
+    f.s.arena.oom = &f.oom;                                                                                            \
+    if (setjmp(f.oom) != 0)                                                                                            \
+        cr_assert_fail("out of memory");                                                                               \
     diags_init(&f.s.diags, &f.s.arena)
 
 static inline void spec_build(struct spec *f, const char *text)

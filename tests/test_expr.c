@@ -219,8 +219,8 @@ Test(expr, errors)
         diags_position(&f.s.diags, first->at.begin, &line, &column);
         cr_expect(first->code == (enum diag_code)bad[i].code && line == 1 && column == bad[i].column + 6 &&
                       f.s.diags.errors == bad[i].count,
-                  "%s: wanted %d at column %d, %d messages\n%s", bad[i].map, bad[i].code, bad[i].column + 6, bad[i].count,
-                  spec_text(&f));
+                  "%s: wanted %d at column %d, %d messages\n%s", bad[i].map, bad[i].code, bad[i].column + 6,
+                  bad[i].count, spec_text(&f));
         spec_end(&f);
     }
 }
@@ -230,7 +230,7 @@ Test(expr, did_you_mean)
 {
     static const char *const rows[][2] = {
         { "twxx + x", "twox" }, { "sqr(x)", "sqrt" }, { "z.imm", "im" },    { "x / n", "convert" },
-        { "x = y", "==" },     { "x ** y", "pow" },  { "sqrt(i)", "f32" }, { "fma(x, y)", "takes 3" },
+        { "x = y", "==" },      { "x ** y", "pow" },  { "sqrt(i)", "f32" }, { "fma(x, y)", "takes 3" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SPEC_BEGIN(f);
@@ -249,7 +249,8 @@ static void build_chain(struct spec *f, const char *open, const char *between, i
     for (int i = 0; i < n; i++)
         str_add(&map, close);
     struct str text = { 0 };
-    str_printf(&text, "kind: reduce\ninputs: {x: \"f32[n]\"}\nmap: \"%s\"\noperator: add\noutputs: {r: f32}\n", map.text);
+    str_printf(&text, "kind: reduce\ninputs: {x: \"f32[n]\"}\nmap: \"%s\"\noperator: add\noutputs: {r: f32}\n",
+               map.text);
     spec_build(f, text.text);
     str_finish(&text);
     str_finish(&map);
@@ -261,8 +262,8 @@ Test(expr, depth)
         const char *open, *between, *close;
         int n, code; /* 0: fine */
     } rows[] = {
-        { "", "+", "", 400, 0 },     { "", "+", "", 600, 2104 },        { "(", "+", ")", 100, 0 },
-        { "(", "+", ")", 1000, 2104 }, { "-", "+", "", 200, 0 },         { "", "+", "", 20000, 2104 },
+        { "", "+", "", 400, 0 },        { "", "+", "", 600, 2104 }, { "(", "+", ")", 100, 0 },
+        { "(", "+", ")", 1000, 2104 },  { "-", "+", "", 200, 0 },   { "", "+", "", 20000, 2104 },
         { "(", "-", ")", 20000, 2104 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -291,11 +292,13 @@ Test(expr, carets)
         char text[512];
         int line = 0, column = 0;
         SPEC_BEGIN(f);
-        snprintf(text, sizeof text, "%skind: reduce\ninputs:\n  x: f32[n]\noperator: add\noutputs:\n  r: f32\n", rows[i].map);
+        snprintf(text, sizeof text, "%skind: reduce\ninputs:\n  x: f32[n]\noperator: add\noutputs:\n  r: f32\n",
+                 rows[i].map);
         spec_build(&f, text);
         cr_assert(f.s.diags.first != NULL);
         diags_position(&f.s.diags, f.s.diags.first->at.begin, &line, &column);
-        cr_expect(line == rows[i].line && column == rows[i].column, "row %zu: %d:%d\n%s", i, line, column, spec_text(&f));
+        cr_expect(line == rows[i].line && column == rows[i].column, "row %zu: %d:%d\n%s", i, line, column,
+                  spec_text(&f));
         spec_end(&f);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_operators.c - the rows of operators.def obey the laws that kernels rely on, at every type they accept: identity and
- * padding are neutral, grouping does not matter, order does not where the row says so.  Evaluated by the oracle.
+/* test_operators.c - the rows of operators.def obey the laws that kernels rely on, at every type they accept: identity
+ * and padding are neutral, grouping does not matter, order does not where the row says so.  Evaluated by the oracle.
  */
 #include "frontend/frontend_impl.h"
 #include "ref/ref_internal.h"
@@ -111,8 +111,8 @@ static void check_neutral(struct bench *w, const struct expr *const *value, cons
         struct tuple x = state_of(w->op, i), left = combine(w, neutral, x), right = combine(w, x, neutral);
         if (isnan(elements[i]) && !nan_too && ty_is_float(w->op->field[0]))
             continue;
-        cr_expect(same(w->op, &left, &x, true) && same(w->op, &right, &x, true), "%s of %s at %s, element %g", what, w->op->name,
-                  ty_name(w->op->field[0]), elements[i]);
+        cr_expect(same(w->op, &left, &x, true) && same(w->op, &right, &x, true), "%s of %s at %s, element %g", what,
+                  w->op->name, ty_name(w->op->field[0]), elements[i]);
     }
 }
 
@@ -128,8 +128,8 @@ static void check_laws(struct bench *w)
         for (int j = 0; j < n; j++) {
             struct tuple x = state_of(op, i), y = state_of(op, j), xy = combine(w, x, y), yx = combine(w, y, x);
             if (op->commutative)
-                cr_expect(same(op, &xy, &yx, op->exact), "%s at %s does not commute: %g, %g", op->name, ty_name(op->field[0]),
-                          elements[i], elements[j]);
+                cr_expect(same(op, &xy, &yx, op->exact), "%s at %s does not commute: %g, %g", op->name,
+                          ty_name(op->field[0]), elements[i], elements[j]);
             for (int k = 0; k < n; k++) {
                 struct tuple z = state_of(op, k), left = combine(w, xy, z), right = combine(w, x, combine(w, y, z));
                 cr_expect(same(op, &left, &right, op->exact), "%s at %s does not associate: %g, %g, %g", op->name,
@@ -147,7 +147,8 @@ static void build_row(struct spec *f, const struct op_row *row, enum ty t)
     if (affine)
         snprintf(map, sizeof map, "{a: x, b: x}");
     snprintf(acc, sizeof acc, "accumulator: %s\n", ty_name(t));
-    snprintf(text, sizeof text, "kind: reduce\ninputs:\n  x: %s[n]\nmap: %s\noperator: %s\n%soutputs:\n  o: {type: bool, value: true}\n",
+    snprintf(text, sizeof text,
+             "kind: reduce\ninputs:\n  x: %s[n]\nmap: %s\noperator: %s\n%soutputs:\n  o: {type: bool, value: true}\n",
              ty_name(t), map, row->name, acc);
     spec_build(f, text);
 }
@@ -280,9 +281,13 @@ Test(operators, normal_form)
         SPEC_BEGIN(f);
         bool tuple = *rows[i].state == '{', is_bool = !strcmp(rows[i].state, "bool");
         snprintf(text, sizeof text,
-                 "kind: reduce\ninputs: {x: \"bool[n]\"}\nparams: {c: f32}\nmap: %s\noperator:\n  state: %s\n  combine: %s%s%s\n"
+                 "kind: reduce\ninputs: {x: \"bool[n]\"}\nparams: {c: f32}\nmap: %s\noperator:\n  state: %s\n  "
+                 "combine: %s%s%s\n"
                  "outputs:\n  o: {type: bool, value: true}\n",
-                 tuple ? "{u: 1, v: 2}" : is_bool ? "x" : "1", rows[i].state, tuple ? "" : "\"", rows[i].combine, tuple ? "" : "\"");
+                 tuple     ? "{u: 1, v: 2}"
+                 : is_bool ? "x"
+                           : "1",
+                 rows[i].state, tuple ? "" : "\"", rows[i].combine, tuple ? "" : "\"");
         spec_build(&f, text);
         cr_assert(f.p != NULL, "%s\n%s", text, spec_text(&f));
         cr_expect_eq(f.p->reduction[0].op->commutative, rows[i].commutative, "%s", rows[i].combine);

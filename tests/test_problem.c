@@ -15,84 +15,116 @@ struct good {
 };
 
 #define REDUCE "kind: reduce\n"
-#define X "inputs:\n  x: f32[n]\n"
-#define XY "inputs:\n  x: f32[n]\n  y: f32[n]\n"
-#define SUM "operator: add\noutputs:\n  r: f32\n"
+#define X      "inputs:\n  x: f32[n]\n"
+#define XY     "inputs:\n  x: f32[n]\n  y: f32[n]\n"
+#define SUM    "operator: add\noutputs:\n  r: f32\n"
 
 static const struct good good[] = {
     { REDUCE X SUM,
-      { "problem t: reduce, determinism any", "space [n] over n", "input x: f32[n]", "reduction r: add, commutative", "  map: f32 = x",
-        "output r: f32[] per segment" } },
+      { "problem t: reduce, determinism any", "space [n] over n", "input x: f32[n]", "reduction r: add, commutative",
+        "  map: f32 = x", "output r: f32[] per segment" } },
     /* default accumulators, and back to the element type */
     { REDUCE "inputs: {x: \"f16[n]\"}\noperator: add\noutputs: {s: f16}\n",
       { "  map: f32 = f32(x)", "  combine: f32 = (a + b)", "  value = f16(r)" } },
     { REDUCE "inputs: {x: \"u8[n]\"}\noperator: mul\noutputs: {s: u64}\n",
       { "reduction r: mul, commutative, exact", "  identity: u32 = u32(1)", "  value = u64(r)" } },
-    { REDUCE "inputs: {x: \"i16[n]\"}\noperator: max\noutputs: {s: i16}\n", { "  identity: i16 = i16(-32768)", "  pad: i16 = i16(-32768)" } },
-    { REDUCE X "operator: min\noutputs: {s: f32}\n", { "  identity: f32 = inf", "  pad: f32 = nan", "reduction r: min, commutative, exact" } },
+    { REDUCE "inputs: {x: \"i16[n]\"}\noperator: max\noutputs: {s: i16}\n",
+      { "  identity: i16 = i16(-32768)", "  pad: i16 = i16(-32768)" } },
+    { REDUCE X "operator: min\noutputs: {s: f32}\n",
+      { "  identity: f32 = inf", "  pad: f32 = nan", "reduction r: min, commutative, exact" } },
     { REDUCE X "operator: add\naccumulator: f64\noutputs: {s: f32}\n", { "  map: f64 = f64(x)", "  value = f32(r)" } },
     { REDUCE X "map: x > 0\noperator: add\naccumulator: i64\noutputs: {s: i64}\n", { "  map: i64 = i64((x > 0.0))" } },
     /* lifting, default results, structures */
-    { REDUCE X "operator: welford\noutputs: {mean: f32}\n", { "  map.n: f32 = 1.0", "  map.mean: f32 = x", "  value = r.mean" } },
+    { REDUCE X "operator: welford\noutputs: {mean: f32}\n",
+      { "  map.n: f32 = 1.0", "  map.mean: f32 = x", "  value = r.mean" } },
     { REDUCE X "operator: logsumexp\naccumulator: f64\noutputs: {l: f64}\n",
       { "  map.max: f64 = f64(x)", "  identity.max: f64 = f64(-inf)", "  value = (r.max + log(r.sum))" } },
-    { REDUCE X "map: {value: x, index: i32(index(n))}\noperator: argmax\noutputs: {p: {type: {value: f32, index: i32}}}\n",
-      { "  map.index: i32 = i32(index(n))", "  identity.index: i32 = 2147483647", "output p: {value: f32, index: i32}[] per segment",
-        "  value.index = r.index" } },
-    { REDUCE "inputs: {z: {type: {a: i8, b: f64}, shape: [n]}}\nmap: {a: f64(z.a), b: z.b}\noperator: affine\noutputs: {e: {type: f64, "
+    { REDUCE X
+      "map: {value: x, index: i32(index(n))}\noperator: argmax\noutputs: {p: {type: {value: f32, index: i32}}}\n",
+      { "  map.index: i32 = i32(index(n))", "  identity.index: i32 = 2147483647",
+        "output p: {value: f32, index: i32}[] per segment", "  value.index = r.index" } },
+    { REDUCE "inputs: {z: {type: {a: i8, b: f64}, shape: [n]}}\nmap: {a: f64(z.a), b: z.b}\noperator: affine\noutputs: "
+             "{e: {type: f64, "
              "value: r.b}}\n",
-      { "input z: {a: i8, b: f64}[n]", "  map.a: f64 = f64(z.a)", "  combine.a: f64 = (b.a * a.a)", "  combine.b: f64 = ((b.a * a.b) + b.b)" } },
-    { REDUCE "inputs: {z: {type: {a: f32, b: f32}, shape: [n]}}\noperator: affine\noutputs: {e: {type: {b: f32}, value: r}}\n",
+      { "input z: {a: i8, b: f64}[n]", "  map.a: f64 = f64(z.a)", "  combine.a: f64 = (b.a * a.a)",
+        "  combine.b: f64 = ((b.a * a.b) + b.b)" } },
+    { REDUCE
+      "inputs: {z: {type: {a: f32, b: f32}, shape: [n]}}\noperator: affine\noutputs: {e: {type: {b: f32}, value: r}}\n",
       { "  map.a: f32 = z.a", "  map.b: f32 = z.b", "  value.b = r.b" } },
     /* the user's operators */
-    { REDUCE X "params: {c: f32}\noperator:\n  state: f32\n  identity: c - c\n  let: {t: a * c, one: 1}\n  combine: t + b + one\noutputs: {s: f32}\n",
-      { "reduction r: user", "  identity: f32 = (c - c)", "  let t: f32 = (a * c)", "  let one: f32 = 1.0", "  combine: f32 = ((t + b) + one)" } },
-    { REDUCE "inputs: {x: \"f32[m, n]\", w: \"f32[m]\"}\nmap: x\nover: n\noperator: {state: f32, combine: (a + b) * w}\noutputs: {s: \"f32[m]\"}\n",
+    { REDUCE X "params: {c: f32}\noperator:\n  state: f32\n  identity: c - c\n  let: {t: a * c, one: 1}\n  combine: t "
+               "+ b + one\noutputs: {s: f32}\n",
+      { "reduction r: user", "  identity: f32 = (c - c)", "  let t: f32 = (a * c)", "  let one: f32 = 1.0",
+        "  combine: f32 = ((t + b) + one)" } },
+    { REDUCE "inputs: {x: \"f32[m, n]\", w: \"f32[m]\"}\nmap: x\nover: n\noperator: {state: f32, combine: (a + b) * "
+             "w}\noutputs: {s: \"f32[m]\"}\n",
       { "reduction r: user, commutative, identity-free", "  combine: f32 = ((a + b) * w)" } },
-    { REDUCE X "operator: {state: f32, identity: 0, combine: a, commutative: true}\noutputs: {s: f32}\n", { "reduction r: user, commutative" } },
+    { REDUCE X "operator: {state: f32, identity: 0, combine: a, commutative: true}\noutputs: {s: f32}\n",
+      { "reduction r: user, commutative" } },
     /* broadcast by names; order of dimensions */
-    { REDUCE "inputs: {v: \"f32[n]\", x: \"f32[m, n]\"}\nmap: x * v\nover: n\noperator: add\noutputs: {y: \"f32[m]\", p: {type: \"f32[n, m]\", value: x}}\n",
+    { REDUCE "inputs: {v: \"f32[n]\", x: \"f32[m, n]\"}\nmap: x * v\nover: n\noperator: add\noutputs: {y: \"f32[m]\", "
+             "p: {type: \"f32[n, m]\", value: x}}\n",
       { "space [m, n] over n", "output y: f32[m] per segment", "output p: f32[n, m] per element" } },
-    { REDUCE "inputs: {x: \"f32[n]\", y: \"f32[m]\"}\nmap: x * y\noperator: add\noutputs: {s: f32}\n", { "space [n, m] over n, m" } },
-    { REDUCE "inputs: {x: \"f32[4, n]\", y: \"f32[4]\"}\nmap: x * y\nover: n\noperator: add\noutputs: {s: \"f32[4]\"}\n",
+    { REDUCE "inputs: {x: \"f32[n]\", y: \"f32[m]\"}\nmap: x * y\noperator: add\noutputs: {s: f32}\n",
+      { "space [n, m] over n, m" } },
+    { REDUCE
+      "inputs: {x: \"f32[4, n]\", y: \"f32[4]\"}\nmap: x * y\nover: n\noperator: add\noutputs: {s: \"f32[4]\"}\n",
       { "space [4, n] over n", "output s: f32[4] per segment" } },
-    { REDUCE "inputs: {x: \"f32[n]\", c: \"f32[]\"}\nmap: x * c\noperator: add\noutputs: {s: {type: f32, value: r / c}}\n",
+    { REDUCE
+      "inputs: {x: \"f32[n]\", c: \"f32[]\"}\nmap: x * c\noperator: add\noutputs: {s: {type: f32, value: r / c}}\n",
       { "input c: f32[]", "  value = (r / c)" } },
-    { REDUCE "inputs: {x: \"f32[m, n]\", c: \"f32[m]\"}\nlet: {k: 2 * c}\nmap: x\nover: n\noperator: add\noutputs: {s: {type: \"f32[m]\", value: r * k + "
+    { REDUCE "inputs: {x: \"f32[m, n]\", c: \"f32[m]\"}\nlet: {k: 2 * c}\nmap: x\nover: n\noperator: add\noutputs: {s: "
+             "{type: \"f32[m]\", value: r * k + "
              "f32(index(m))}}\n",
       { "let k: f32 = (2.0 * c)", "  value = ((r * k) + f32(index(m)))" } },
     /* several in one pass */
-    { REDUCE X "reductions: {lo: {operator: min}, s: {map: x * x, operator: add}}\noutputs: {lo: f32, d: {type: f32, value: s - lo}}\n",
-      { "reduction lo: min, commutative, exact", "reduction s: add, commutative", "  value = lo", "  value = (s - lo)" } },
-    { REDUCE X "init: 1\nreductions: {lo: {operator: min}, s: {operator: add}}\noutputs: {lo: f32, s: f32}\n", { "  init: f32 = 1.0" } },
-    { REDUCE X "params: {c: {type: f32, value: -0.1}, k: u8}\ninit: c\n" SUM, { "param c: f32 = -0.1", "param k: u8", "  init: f32 = c" } },
+    { REDUCE X "reductions: {lo: {operator: min}, s: {map: x * x, operator: add}}\noutputs: {lo: f32, d: {type: f32, "
+               "value: s - lo}}\n",
+      { "reduction lo: min, commutative, exact", "reduction s: add, commutative", "  value = lo",
+        "  value = (s - lo)" } },
+    { REDUCE X "init: 1\nreductions: {lo: {operator: min}, s: {operator: add}}\noutputs: {lo: f32, s: f32}\n",
+      { "  init: f32 = 1.0" } },
+    { REDUCE X "params: {c: {type: f32, value: -0.1}, k: u8}\ninit: c\n" SUM,
+      { "param c: f32 = -0.1", "param k: u8", "  init: f32 = c" } },
     /* segments */
-    { REDUCE "inputs: {x: \"f32[n]\", off: \"i64[k]\"}\nsegments: {offsets: off}\noperator: add\noutputs: {s: \"f32[k-1]\", e: {type: \"f32[n]\", value: x}}\n",
-      { "space [n] over n segments from offsets off", "input off: i64[k] gives offsets", "output s: f32[k-1] per segment",
-        "output e: f32[n] per element" } },
-    { "kind: scan\ninputs: {x: \"f32[n]\", f: \"u8[n]\"}\nsegments: {flags: f}\noperator: add\ndirection: reverse\nmode: exclusive\noutputs: {y: \"f32[n]\"}\n",
-      { "problem t: scan, exclusive, reverse, determinism any", "space [n] over n segments from flags f", "  value = s" } },
+    { REDUCE "inputs: {x: \"f32[n]\", off: \"i64[k]\"}\nsegments: {offsets: off}\noperator: add\noutputs: {s: "
+             "\"f32[k-1]\", e: {type: \"f32[n]\", value: x}}\n",
+      { "space [n] over n segments from offsets off", "input off: i64[k] gives offsets",
+        "output s: f32[k-1] per segment", "output e: f32[n] per element" } },
+    { "kind: scan\ninputs: {x: \"f32[n]\", f: \"u8[n]\"}\nsegments: {flags: f}\noperator: add\ndirection: "
+      "reverse\nmode: exclusive\noutputs: {y: \"f32[n]\"}\n",
+      { "problem t: scan, exclusive, reverse, determinism any", "space [n] over n segments from flags f",
+        "  value = s" } },
     /* scans */
     { "kind: scan\ninputs: {x: \"f32[m, n]\"}\noperator: add\noutputs: {y: \"f32[m, n]\", t: \"f32[m]\"}\n",
       { "space [m, n] over n", "output y: f32[m, n] per element", "output t: f32[m] per scan", "  value = total" } },
-    { "kind: scan\ninputs: {x: \"f32[m, n]\"}\nover: m\noperator: welford\noutputs: {y: \"f32[m, n]\", t: {type: \"f32[n]\", value: total.m2}}\n",
+    { "kind: scan\ninputs: {x: \"f32[m, n]\"}\nover: m\noperator: welford\noutputs: {y: \"f32[m, n]\", t: {type: "
+      "\"f32[n]\", value: total.m2}}\n",
       { "space [m, n] over m", "  value = s.mean", "  value = total.m2" } },
-    { "kind: scan\n" X "scans: {a: {operator: add}, w: {operator: welford}}\noutputs: {a: \"f32[n]\", t: {type: f32, value: a.total + w.total.n}}\n",
+    { "kind: scan\n" X "scans: {a: {operator: add}, w: {operator: welford}}\noutputs: {a: \"f32[n]\", t: {type: f32, "
+                       "value: a.total + w.total.n}}\n",
       { "  value = a", "  value = (a.total + w.total.n)" } },
     { "kind: scan\n" X "map: x - x[-1]\nboundary: wrap\noperator: add\noutputs: {y: \"f32[n]\"}\n",
       { "input x: f32[n] boundary [wrap]", "  map: f32 = (x - x[-1])" } },
     /* stencils */
-    { "kind: stencil\ninputs: {u: \"f32[m, n]\", v: \"f32[n]\"}\nboundary: {u: {m: mirror, n: {constant: -1}}, v: reflect}\n"
+    { "kind: stencil\ninputs: {u: \"f32[m, n]\", v: \"f32[n]\"}\nboundary: {u: {m: mirror, n: {constant: -1}}, v: "
+      "reflect}\n"
       "outputs: {o: {type: \"f32[m, n]\", value: \"u[1, 0] + v[-1] + u[0, 0]\"}}\n",
-      { "input u: f32[m, n] boundary [mirror, constant -1.0]", "input v: f32[n] boundary [reflect]", "  value = ((u[1, 0] + v[-1]) + u)" } },
-    { "kind: stencil\ninputs: {u: \"f32[n]\"}\nparams: {k: i32}\nboundary: interior\niterate: {steps: k, feedback: {u: o}}\n"
+      { "input u: f32[m, n] boundary [mirror, constant -1.0]", "input v: f32[n] boundary [reflect]",
+        "  value = ((u[1, 0] + v[-1]) + u)" } },
+    { "kind: stencil\ninputs: {u: \"f32[n]\"}\nparams: {k: i32}\nboundary: interior\niterate: {steps: k, feedback: {u: "
+      "o}}\n"
       "reductions: {e: {map: abs(o - u), operator: max}}\noutputs: {o: {type: \"f32[n]\", value: \"u[1]\"}, e: f32}\n",
       { "iterate k steps u <- o", "  map: f32 = abs((o - u))", "output e: f32[] per segment" } },
-    { "kind: stencil\ninputs: {x: \"f32[n]\", off: \"i32[p]\"}\nlet: {g: \"gather(x, off, k, max, k * 2)\"}\noutputs: {o: {type: \"f32[n]\", value: g}}\n",
-      { "problem t: stencil, dynamic, determinism any", "space [n]", "let g: f32 = gather(x, off, neighbour, max, (neighbour * 2.0))" } },
-    { "kind: stencil\ninputs: {x: \"f32[n]\"}\noutputs: {o: {type: \"f32[n-1]\", value: \"x[1] - x\"}}\n", { "output o: f32[n-1] per element" } },
+    { "kind: stencil\ninputs: {x: \"f32[n]\", off: \"i32[p]\"}\nlet: {g: \"gather(x, off, k, max, k * 2)\"}\noutputs: "
+      "{o: {type: \"f32[n]\", value: g}}\n",
+      { "problem t: stencil, dynamic, determinism any", "space [n]",
+        "let g: f32 = gather(x, off, neighbour, max, (neighbour * 2.0))" } },
+    { "kind: stencil\ninputs: {x: \"f32[n]\"}\noutputs: {o: {type: \"f32[n-1]\", value: \"x[1] - x\"}}\n",
+      { "output o: f32[n-1] per element" } },
     /* facts and pins */
-    { REDUCE X SUM "assume: {n: {min: 1, multiple_of: 4}}\ndeterminism: device\nstrategy: {name: reduce.block, threads: 128}\n",
+    { REDUCE X SUM
+      "assume: {n: {min: 1, multiple_of: 4}}\ndeterminism: device\nstrategy: {name: reduce.block, threads: 128}\n",
       { "problem t: reduce, determinism device", "size n min 1 multiple of 4", "strategy reduce.block threads=128" } },
     { REDUCE X SUM "assume: {n: {equals: 1024}}\nname: my_sum\nptxgen: 1\ndoc: free text\n",
       { "problem my_sum: reduce, determinism any", "size n min 1024 max 1024" } },
@@ -106,7 +138,8 @@ Test(problem, canonical_text)
         for (int k = 0; k < LINES && good[i].line[k]; k++) {
             char line[256];
             snprintf(line, sizeof line, "%s\n", good[i].line[k]);
-            cr_expect(f.p && strstr(spec_text(&f), line), "%s\nwants the line '%s' in\n%s", good[i].text, good[i].line[k], spec_text(&f));
+            cr_expect(f.p && strstr(spec_text(&f), line), "%s\nwants the line '%s' in\n%s", good[i].text,
+                      good[i].line[k], spec_text(&f));
         }
         cr_expect_eq(f.s.diags.warnings, 0, "%s", spec_text(&f));
         spec_end(&f);
@@ -131,7 +164,8 @@ static const struct bad bad[] = {
     { 2003, 2, 9, 1, REDUCE "inputs: f32[n]\n" SUM },
     { 2003, 4, 16, 1, REDUCE X "map: {b: x, a: {b: c}}\noperator: affine\noutputs: {r: {type: f32, value: r.a}}\n" },
     { 2004, 4, 1, 1, REDUCE X "mode: inclusive\n" SUM },
-    { 2004, 4, 1, 1, "kind: scan\n" X "reductions: {r: {operator: add}}\nscans: {r: {operator: add}}\noutputs: {r: \"f32[n]\"}\n" },
+    { 2004, 4, 1, 1,
+      "kind: scan\n" X "reductions: {r: {operator: add}}\nscans: {r: {operator: add}}\noutputs: {r: \"f32[n]\"}\n" },
     { 2005, 1, 7, 1, "kind: fold\n" X SUM },
     { 2005, 4, 14, 1, REDUCE X "determinism: always\n" SUM },
     { 2005, 4, 32, 1, REDUCE X "params: {c: {type: f32, value: \"1 + 1\"}}\n" SUM },
@@ -155,7 +189,9 @@ static const struct bad bad[] = {
     { 2013, 1, 9, 1, "ptxgen: 2\n" REDUCE X SUM },
     { 2014, 4, 11, 1, REDUCE X "operator: add\nreductions: {s: {operator: add}}\noutputs: {s: f32}\n" },
     { 2014, 5, 14, 1, REDUCE X "operator: {state: f32, combine: a + b}\naccumulator: f32\noutputs: {s: f32}\n" },
-    { 2015, 5, 33, 0, REDUCE "inputs:\n  a: f32[n]\n" "outputs: {s: f32}\noperator: {state: f32, combine: a + b}\n" },
+    { 2015, 5, 33, 0,
+      REDUCE "inputs:\n  a: f32[n]\n"
+             "outputs: {s: f32}\noperator: {state: f32, combine: a + b}\n" },
     { 2015, 4, 11, 0, "kind: scan\ninputs:\n  s: f32[n]\noperator: add\noutputs: {y: \"f32[n]\"}\n" },
     /* expressions; test_expr.c has more */
     { 2101, 4, 9, 1, REDUCE X "map: x +\n" SUM },
@@ -168,7 +204,9 @@ static const struct bad bad[] = {
     { 2204, 4, 7, 1, REDUCE X "init: x\n" SUM },
     { 2204, 4, 46, 1, REDUCE X "operator: {state: f32, combine: a, identity: x}\noutputs: {r: f32}\n" },
     { 2204, 6, 30, 1, REDUCE X "operator: add\noutputs:\n  v: {type: \"f32[n]\", value: r}\n" },
-    { 2204, 4, 6, 1, REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\nmap: off\noperator: add\noutputs: {s: \"i32[k-1]\"}\n" },
+    { 2204, 4, 6, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\nmap: off\noperator: add\noutputs: "
+             "{s: \"i32[k-1]\"}\n" },
     { 2205, 6, 25, 1, REDUCE X "operator: add\noutputs:\n  v: {type: f32, value: x}\n" },
     { 2205, 4, 37, 1, REDUCE X "operator: {state: f32, combine: a * x}\noutputs: {r: f32}\n" },
     { 2206, 6, 25, 1, REDUCE X "operator: add\noutputs:\n  v: {type: f64, value: r}\n" },
@@ -180,8 +218,12 @@ static const struct bad bad[] = {
     { 2212, 4, 6, 1, REDUCE X "map: x[1, 1]\n" SUM },
     { 2213, 4, 6, 1, REDUCE X "map: x\noperator: {state: i32, combine: a}\noutputs: {r: i32}\n" },
     { 2213, 4, 11, 1, REDUCE "inputs: {x: \"f64[n]\"}\noperator: add\noutputs: {r: f32}\n" },
-    { 2214, 4, 7, 1, REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\noperator: add\nmap: \"gather(x, off, k, add, k)\"\noutputs: {r: f32}\n" },
-    { 2214, 3, 52, 1, "kind: stencil\ninputs: {x: \"f32[m, n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"f32[m, n]\", value: \"gather(x, off, k, add, k)\"}}\n" },
+    { 2214, 4, 7, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\noperator: add\nmap: \"gather(x, off, k, add, k)\"\noutputs: "
+             "{r: f32}\n" },
+    { 2214, 3, 52, 1,
+      "kind: stencil\ninputs: {x: \"f32[m, n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"f32[m, n]\", value: "
+      "\"gather(x, off, k, add, k)\"}}\n" },
     { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
     /* the problem */
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },
@@ -193,9 +235,14 @@ static const struct bad bad[] = {
     { 2304, 4, 11, 1, REDUCE X "operator: and\noutputs: {r: f32}\n" },
     { 2304, 5, 11, 1, REDUCE X "map: x > 0\noperator: add\noutputs: {r: i32}\n" },
     { 2305, 4, 11, 1, REDUCE X "operator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
-    { 2305, 4, 6, 1, REDUCE X "map: x\noperator: {state: {p: f32, q: f32}, combine: {p: a.p, q: a.q}}\noutputs: {r: {type: f32, value: r.p}}\n" },
-    { 2306, 4, 11, 1, REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\noperator: first\noutputs: {r: \"f32[k-1]\"}\n" },
-    { 2306, 5, 11, 1, "kind: scan\n" X "mode: exclusive\noperator: {state: f32, combine: a + b}\noutputs: {r: \"f32[n]\"}\n" },
+    { 2305, 4, 6, 1,
+      REDUCE X "map: x\noperator: {state: {p: f32, q: f32}, combine: {p: a.p, q: a.q}}\noutputs: {r: {type: f32, "
+               "value: r.p}}\n" },
+    { 2306, 4, 11, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\noperator: first\noutputs: {r: "
+             "\"f32[k-1]\"}\n" },
+    { 2306, 5, 11, 1,
+      "kind: scan\n" X "mode: exclusive\noperator: {state: f32, combine: a + b}\noutputs: {r: \"f32[n]\"}\n" },
     { 2307, 4, 21, 1, REDUCE X "segments: {offsets: of}\n" SUM },
     { 2307, 5, 19, 1, REDUCE "inputs:\n  x: f32[n]\n  f: u8[n]\nsegments: {flags: f}\n" SUM },
     { 2307, 4, 11, 1, REDUCE X "segments: {}\n" SUM },
@@ -207,12 +254,17 @@ static const struct bad bad[] = {
     { 2310, 4, 11, 1, "kind: stencil\n" X "boundary: clmp\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
     { 2310, 4, 16, 1, "kind: stencil\n" X "boundary: {x: {m: wrap}}\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
     { 2310, 4, 11, 1, REDUCE X "boundary: interior\n" SUM },
-    { 2311, 4, 18, 1, "kind: stencil\n" X "iterate: {steps: t, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
-    { 2311, 4, 35, 1, "kind: stencil\n" X "iterate: {steps: 2, feedback: {x: o}}\noutputs: {o: {type: \"f64[n]\", value: f64(x)}}\n" },
-    { 2311, 4, 18, 1, "kind: stencil\n" X "iterate: {steps: 0, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}, p: {type: \"f32[n]\", value: x}}\n" },
+    { 2311, 4, 18, 1,
+      "kind: stencil\n" X "iterate: {steps: t, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
+    { 2311, 4, 35, 1,
+      "kind: stencil\n" X "iterate: {steps: 2, feedback: {x: o}}\noutputs: {o: {type: \"f64[n]\", value: f64(x)}}\n" },
+    { 2311, 4, 18, 1,
+      "kind: stencil\n" X "iterate: {steps: 0, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}, p: {type: "
+                          "\"f32[n]\", value: x}}\n" },
     { 2312, 4, 10, 1, REDUCE X "assume: {m: {min: 1}}\n" SUM },
     { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 3, max: 2}}\n" SUM },
-    { 2313, 4, 7, 1, REDUCE X "map: {vaule: x, index: index(n)}\noperator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
+    { 2313, 4, 7, 1,
+      REDUCE X "map: {vaule: x, index: index(n)}\noperator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
     { 2313, 4, 6, 1, REDUCE X "map: {p: x}\n" SUM },
     { 2314, 5, 11, 1, REDUCE XY SUM },
 };
@@ -239,8 +291,8 @@ Test(problem, errors)
         diags_position(&f.s.diags, m->at.begin, &line, &column);
         cr_expect(m->code == (enum diag_code)bad[i].code && line == bad[i].line && column == bad[i].column &&
                       f.s.diags.errors == bad[i].count && (f.p != NULL) == !bad[i].count,
-                  "wanted %d at %d:%d, %d errors for\n%s%s", bad[i].code, bad[i].line, bad[i].column, bad[i].count, bad[i].text,
-                  spec_text(&f));
+                  "wanted %d at %d:%d, %d errors for\n%s%s", bad[i].code, bad[i].line, bad[i].column, bad[i].count,
+                  bad[i].text, spec_text(&f));
         spec_end(&f);
     }
 }
@@ -305,7 +357,9 @@ Test(problem, canonical_text_is_canonical)
 /* A name that is no identifier is made one. */
 Test(problem, names)
 {
-    static const char *const rows[][2] = { { "dot", "dot" }, { "3d-x", "_3d_x" }, { "a b.c", "a_b_c" }, { "", "spec" }, { NULL, "spec" } };
+    static const char *const rows[][2] = {
+        { "dot", "dot" }, { "3d-x", "_3d_x" }, { "a b.c", "a_b_c" }, { "", "spec" }, { NULL, "spec" }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SPEC_BEGIN(f);
         const char *text = REDUCE X SUM;
@@ -320,7 +374,9 @@ Test(problem, names)
 Test(problem, layout)
 {
     SPEC_BEGIN(f);
-    spec_build(&f, REDUCE "inputs: {z: {type: {a: i8, b: f64, c: u16}, shape: [n]}}\nmap: z.b\noperator: add\noutputs: {s: f64}\n");
+    spec_build(
+        &f, REDUCE
+        "inputs: {z: {type: {a: i8, b: f64, c: u16}, shape: [n]}}\nmap: z.b\noperator: add\noutputs: {s: f64}\n");
     cr_assert(f.p != NULL, "%s", spec_text(&f));
     const struct prog_array *z = &f.p->input[0].array;
     cr_expect(z->field[0].offset == 0 && z->field[1].offset == 8 && z->field[2].offset == 16 && z->stride == 24);
@@ -342,7 +398,8 @@ Test(problem, schema)
         cr_assert_geq(depth, 0);
     }
     cr_expect(depth == 0 && !quoted);
-    static const char *const words[] = { "\"reductions\": {", "\"welford\"", "\"mirror\"", "\"multiple_of\": {", "2020-12" };
+    static const char *const words[] = { "\"reductions\": {", "\"welford\"", "\"mirror\"", "\"multiple_of\": {",
+                                         "2020-12" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         cr_expect(strstr(out.text, words[i]), "no %s", words[i]);
     str_finish(&out);

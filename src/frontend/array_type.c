@@ -39,9 +39,10 @@ static enum ty unknown_type(struct builder *b, struct span at, const char *name)
     for (int t = 0; t < TY_COUNT; t++)
         names[t] = ty_name(t);
     struct diag *m = diag_error(b->d, D_BAD_TYPE, at, "there is no scalar type '%s'", name);
-    static const char *const habits[][2] = { { "float", "f32" },   { "double", "f64" },  { "half", "f16" },  { "int", "i32" },
-                                             { "float32", "f32" }, { "float64", "f64" }, { "int32", "i32" }, { "int64", "i64" },
-                                             { "long", "i64" },    { "char", "i8" },     { "bfloat16", "bf16" } };
+    static const char *const habits[][2] = { { "float", "f32" }, { "double", "f64" },   { "half", "f16" },
+                                             { "int", "i32" },   { "float32", "f32" },  { "float64", "f64" },
+                                             { "int32", "i32" }, { "int64", "i64" },    { "long", "i64" },
+                                             { "char", "i8" },   { "bfloat16", "bf16" } };
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
         if (!strcmp(name, habits[i][0])) {
             diag_hint(b->d, m, "it is called %s", habits[i][1]);
@@ -99,7 +100,8 @@ static bool take_dim(struct builder *b, struct cursor *c, bool is_output, struct
         const char **names = arena_new(b->a, const char *, b->nsizes + 1);
         for (int i = 0; i < b->nsizes; i++)
             names[i] = b->size[i].name;
-        struct diag *m = diag_error(b->d, D_BAD_SHAPE, ynode_span(c->node, from, to), "no input has a dimension '%s'", name);
+        struct diag *m =
+            diag_error(b->d, D_BAD_SHAPE, ynode_span(c->node, from, to), "no input has a dimension '%s'", name);
         diag_suggest(b->d, m, name, names, b->nsizes);
         return false;
     }
@@ -150,7 +152,9 @@ static bool array_text(struct builder *b, const struct ynode *node, bool is_outp
             return bad_dim(b, &c, c.at, node->length, "a type is written like f32 or f32[m, n]");
         if (!is_output) {
             struct diag *m = diag_error(b->d, D_BAD_SHAPE, node->at, "an input is an array");
-            diag_hint(b->d, m, "write %s[n]; one element in memory is %s[]; a scalar given at launch belongs under params", name, name);
+            diag_hint(b->d, m,
+                      "write %s[n]; one element in memory is %s[]; a scalar given at launch belongs under params", name,
+                      name);
             return false;
         }
     } else if (!take(&c, ']')) {
@@ -219,7 +223,8 @@ bool parse_array(struct builder *b, const struct ynode *node, const char *name, 
         return false;
     if (type->kind == Y_SCALAR) {
         if (shape || !is_output) {
-            struct diag *m = diag_error(b->d, D_BAD_TYPE, type->at, "only an array of structures has its shape beside the type");
+            struct diag *m =
+                diag_error(b->d, D_BAD_TYPE, type->at, "only an array of structures has its shape beside the type");
             diag_hint(b->d, m, "write %s: f32[n]", name);
             return false;
         }

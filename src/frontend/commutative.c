@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commutative.c - is an operator commutative, and is it exact, by its text alone.
  *
- * Value numbering: every distinct normal form gets a number, and an expression's number is made of its kind and its operands'
- * numbers.  Operands of commutative operations are sorted; where grouping does not change bits (integers, bool, min, max)
- * chains are flattened first; a > b is b < a.  The operator is commutative when every field has the same number with
- * a and b exchanged.  This proves nothing about operators that are commutative for deeper reasons: those are declared.
+ * Value numbering: every distinct normal form gets a number, and an expression's number is made of its kind and its
+ * operands' numbers.  Operands of commutative operations are sorted; where grouping does not change bits (integers,
+ * bool, min, max) chains are flattened first; a > b is b < a.  The operator is commutative when every field has the
+ * same number with a and b exchanged.  This proves nothing about operators that are commutative for deeper reasons:
+ * those are declared.
  */
 #include "frontend_impl.h"
 
@@ -81,7 +82,10 @@ static bool groups_freely(const struct expr *e)
     return operands_commute(e) && e->kind == EX_BINARY && e->op != BIN_EQ && e->op != BIN_NE && !ty_is_float(e->type);
 }
 
-static int by_number(const void *a, const void *b) { return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b); }
+static int by_number(const void *a, const void *b)
+{
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
 
 static int number(struct numbering *n, const struct expr *e);
 
@@ -128,8 +132,14 @@ static int number(struct numbering *n, const struct expr *e)
         operand[1] = first;
         op = op == BIN_GT ? BIN_LT : BIN_LE;
     }
-    const int key[8] = { (int)kind, (int)e->type, op, e->which, e->which2, e->field,
-                         (int)(uint32_t)e->imm.u, (int)(uint32_t)(e->imm.u >> 32) };
+    const int key[8] = { (int)kind,
+                         (int)e->type,
+                         op,
+                         e->which,
+                         e->which2,
+                         e->field,
+                         (int)(uint32_t)e->imm.u,
+                         (int)(uint32_t)(e->imm.u >> 32) };
     memcpy(f.key, key, sizeof key);
     return intern(n, &f);
 }

@@ -100,7 +100,8 @@ static bool arity(const struct scope *sc, const struct ast *e, int n)
 {
     if (e->nargs == n)
         return true;
-    diag_error(sc->b->d, D_ARGUMENT_COUNT, e->at, "%s() takes %d argument%s, not %d", e->name, n, n == 1 ? "" : "s", e->nargs);
+    diag_error(sc->b->d, D_ARGUMENT_COUNT, e->at, "%s() takes %d argument%s, not %d", e->name, n, n == 1 ? "" : "s",
+               e->nargs);
     return false;
 }
 
@@ -174,7 +175,8 @@ struct gather {
 static bool gather_parts(const struct scope *sc, const struct ast *e, struct gather *out)
 {
     struct builder *b = sc->b;
-    static const char *const what[] = { "an input", "an input of offsets", "a name for the neighbour's value", "an operator" };
+    static const char *const what[] = { "an input", "an input of offsets", "a name for the neighbour's value",
+                                        "an operator" };
     for (int i = 0; i < 4; i++)
         if (e->arg[i]->kind != AST_NAME) {
             diag_error(b->d, D_BAD_GATHER, e->arg[i]->at, "argument %d of gather() is %s", i + 1, what[i]);
@@ -193,7 +195,8 @@ static bool gather_parts(const struct scope *sc, const struct ast *e, struct gat
             return false;
         }
     if (out->fold < 0) {
-        struct diag *m = diag_error(b->d, D_BAD_GATHER, e->arg[3]->at, "gather() folds with a built-in scalar operator");
+        struct diag *m =
+            diag_error(b->d, D_BAD_GATHER, e->arg[3]->at, "gather() folds with a built-in scalar operator");
         diag_suggest(b->d, m, e->arg[3]->name, fold_names, FOLD_COUNT);
         return false;
     }
@@ -213,8 +216,9 @@ static bool gather_shapes(const struct scope *sc, const struct ast *e, const str
     bool integers = off->nfields == 1 && !*off->field[0].name && off->field[0].type == TY_I32;
     if (integers && (flat || pairs))
         return true;
-    struct diag *m = diag_error(b->d, D_BAD_GATHER, e->arg[1]->at, "'%s' has %d dimension%s, so '%s' must be i32[p, %d]",
-                                x->name, x->rank, x->rank == 1 ? "" : "s", off->name, x->rank);
+    struct diag *m =
+        diag_error(b->d, D_BAD_GATHER, e->arg[1]->at, "'%s' has %d dimension%s, so '%s' must be i32[p, %d]", x->name,
+                   x->rank, x->rank == 1 ? "" : "s", off->name, x->rank);
     diag_note(b->d, m, b->input[g->offsets].at, "it is declared here");
     return false;
 }
@@ -233,7 +237,8 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     if (!arity(sc, e, 5) || !gather_parts(sc, e, &g) || !gather_shapes(sc, e, &g))
         return NULL;
     if (!(sc->allows & SC_GATHER) || sc->neighbour) {
-        diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather", sc->neighbour ? "a gather inside a gather" : sc->place);
+        diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather",
+                   sc->neighbour ? "a gather inside a gather" : sc->place);
         return NULL;
     }
     struct scope inner = *sc;
@@ -244,7 +249,8 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     if (!x)
         return NULL;
     if (!fold_accepts(g.fold, x->type)) {
-        diag_error(b->d, D_OPERATOR_TYPE, e->arg[3]->at, "'%s' does not combine %s", fold_names[g.fold], ty_name(x->type));
+        diag_error(b->d, D_OPERATOR_TYPE, e->arg[3]->at, "'%s' does not combine %s", fold_names[g.fold],
+                   ty_name(x->type));
         return NULL;
     }
     struct expr *fold = expr_new(b->a, EX_GATHER, x->type, e->at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_lex.c - text of an expression to tokens.
  *
- * Numbers are decimal; names are ASCII identifiers; the words and, or, not are the same tokens as &&, ||, !.  A byte that
- * begins no token gets a message that says what to write instead where that is known (`=`, `?`, `**`, …).
+ * Numbers are decimal; names are ASCII identifiers; the words and, or, not are the same tokens as &&, ||, !.  A byte
+ * that begins no token gets a message that says what to write instead where that is known (`=`, `?`, `**`, …).
  */
 #include "frontend_impl.h"
 

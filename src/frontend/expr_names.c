@@ -2,8 +2,8 @@
 /* expr_names.c - what a name in an expression means, and whether it may stand there.
  *
  * Looking up goes from the inside out: the neighbour of a gather, the operator's lets and a, b, names of results, lets,
- * params, inputs, sizes.  A name that exists but has no value in the place at hand (r in a map, an input in a result) is
- * still found, so that the message can say why instead of "unknown".
+ * params, inputs, sizes.  A name that exists but has no value in the place at hand (r in a map, an input in a result)
+ * is still found, so that the message can say why instead of "unknown".
  */
 #include "frontend_impl.h"
 
@@ -223,8 +223,8 @@ bool scope_permits(const struct scope *sc, const struct symbol *y, const char *n
     }
     if (!(sc->allows & SC_INPUT) && !invariant(sc, y)) {
         if (!quiet)
-            diag_error(d, D_NOT_INVARIANT, at, "'%s' varies along a dimension that is combined, so it has no value in %s",
-                       name, sc->place);
+            diag_error(d, D_NOT_INVARIANT, at,
+                       "'%s' varies along a dimension that is combined, so it has no value in %s", name, sc->place);
         return false;
     }
     return true;
@@ -289,8 +289,7 @@ static bool take_offsets(const struct scope *sc, const struct ast *e, struct ref
     if (out->symbol.kind != SYM_INPUT)
         return reject(sc, quiet, D_BAD_OFFSET, e->at, "only an input can be read at an offset");
     if (!(sc->allows & SC_OFFSETS))
-        return reject(sc, quiet, D_BAD_OFFSET, e->at,
-                      arena_printf(sc->b->a, "%s cannot read neighbours", sc->place));
+        return reject(sc, quiet, D_BAD_OFFSET, e->at, arena_printf(sc->b->a, "%s cannot read neighbours", sc->place));
     int rank = sc->b->input[out->symbol.which].array.rank;
     if (e->noffsets != rank)
         return reject(sc, quiet, D_BAD_OFFSET, e->at,

@@ -2,9 +2,9 @@
 /* expr_parse.c - a Pratt parser from tokens to struct ast.
  *
  * Every operator has a binding power; parse(power) reads one operand and then every operator that binds tighter than
- * `power` (Pratt, "Top Down Operator Precedence", 1973).  `if` and `not` are prefix operators with low power: their operand
- * reaches as far right as it can.  The depth of both the recursion and the resulting tree is bounded, because every later
- * stage walks the tree recursively.
+ * `power` (Pratt, "Top Down Operator Precedence", 1973).  `if` and `not` are prefix operators with low power: their
+ * operand reaches as far right as it can.  The depth of both the recursion and the resulting tree is bounded, because
+ * every later stage walks the tree recursively.
  */
 #include "frontend_impl.h"
 
@@ -18,11 +18,11 @@ static const struct binary_row {
     enum binary op;
     enum power power;
 } binary_rows[] = {
-    { "or", BIN_LOR, P_OR },      { "and", BIN_LAND, P_AND },   { "==", BIN_EQ, P_COMPARE }, { "!=", BIN_NE, P_COMPARE },
-    { "<", BIN_LT, P_COMPARE },   { "<=", BIN_LE, P_COMPARE },  { ">", BIN_GT, P_COMPARE },  { ">=", BIN_GE, P_COMPARE },
-    { "|", BIN_OR, P_BOR },       { "^", BIN_XOR, P_BXOR },     { "&", BIN_AND, P_BAND },    { "<<", BIN_SHL, P_SHIFT },
-    { ">>", BIN_SHR, P_SHIFT },   { "+", BIN_ADD, P_SUM },      { "-", BIN_SUB, P_SUM },     { "*", BIN_MUL, P_PRODUCT },
-    { "/", BIN_DIV, P_PRODUCT },  { "%", BIN_REM, P_PRODUCT },
+    { "or", BIN_LOR, P_OR },     { "and", BIN_LAND, P_AND },  { "==", BIN_EQ, P_COMPARE }, { "!=", BIN_NE, P_COMPARE },
+    { "<", BIN_LT, P_COMPARE },  { "<=", BIN_LE, P_COMPARE }, { ">", BIN_GT, P_COMPARE },  { ">=", BIN_GE, P_COMPARE },
+    { "|", BIN_OR, P_BOR },      { "^", BIN_XOR, P_BXOR },    { "&", BIN_AND, P_BAND },    { "<<", BIN_SHL, P_SHIFT },
+    { ">>", BIN_SHR, P_SHIFT },  { "+", BIN_ADD, P_SUM },     { "-", BIN_SUB, P_SUM },     { "*", BIN_MUL, P_PRODUCT },
+    { "/", BIN_DIV, P_PRODUCT }, { "%", BIN_REM, P_PRODUCT },
 };
 
 struct parser {
@@ -61,11 +61,11 @@ static void advance(struct parser *p)
         p->failed = true; /* the lexer has reported it */
 }
 
-static struct span span_from(const struct parser *p, uint32_t from) { return source_span(&p->lex.source, from, p->end); }
-static struct span span_now(const struct parser *p)
+static struct span span_from(const struct parser *p, uint32_t from)
 {
-    return source_span(&p->lex.source, p->now.from, p->now.to);
+    return source_span(&p->lex.source, from, p->end);
 }
+static struct span span_now(const struct parser *p) { return source_span(&p->lex.source, p->now.from, p->now.to); }
 
 static bool is(const struct parser *p, enum token_kind kind, const char *text)
 {
@@ -118,7 +118,8 @@ static bool add(struct parser *p, struct ast *e, struct ast *operand)
     if (e->depth <= AST_DEPTH_MAX)
         return true;
     if (!p->failed)
-        diag_error(p->lex.diags, D_TOO_DEEP, operand->at, "the expression is more than %d operators deep", AST_DEPTH_MAX);
+        diag_error(p->lex.diags, D_TOO_DEEP, operand->at, "the expression is more than %d operators deep",
+                   AST_DEPTH_MAX);
     p->failed = true;
     return false;
 }

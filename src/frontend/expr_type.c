@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_type.c - syntax trees to typed expressions.
  *
- * Two walks over a tree.  type_peek() finds its type from the leaves without reporting anything; what consists of literals
- * only has no type yet.  type_build() then goes down from the wanted type: an operator's operands get the type of the
- * one that has a type, else the wanted one, else the default of literals (i32, i64, f32).  So a literal takes the
- * type it is used at, through any operator, `if` and let.  A part in error is poison: it is reported where it stands and
- * nothing above it complains again.
+ * Two walks over a tree.  type_peek() finds its type from the leaves without reporting anything; what consists of
+ * literals only has no type yet.  type_build() then goes down from the wanted type: an operator's operands get the type
+ * of the one that has a type, else the wanted one, else the default of literals (i32, i64, f32).  So a literal takes
+ * the type it is used at, through any operator, `if` and let.  A part in error is poison: it is reported where it
+ * stands and nothing above it complains again.
  */
 #include "frontend_impl.h"
 
@@ -36,11 +36,17 @@ bool type_widens(enum ty from, enum ty to)
     if (from == to || from == TY_BOOL)
         return true;
     /* bits of precision, and for floats of exponent */
-    static const struct { int precision, exponent; } size[TY_COUNT] = {
-        [TY_F16] = { 11, 5 }, [TY_BF16] = { 8, 8 }, [TY_F32] = { 24, 8 }, [TY_F64] = { 53, 11 },
+    static const struct {
+        int precision, exponent;
+    } size[TY_COUNT] = {
+        [TY_F16] = { 11, 5 },
+        [TY_BF16] = { 8, 8 },
+        [TY_F32] = { 24, 8 },
+        [TY_F64] = { 53, 11 },
     };
     if (ty_is_float(from))
-        return ty_is_float(to) && size[from].precision <= size[to].precision && size[from].exponent <= size[to].exponent;
+        return ty_is_float(to) && size[from].precision <= size[to].precision &&
+               size[from].exponent <= size[to].exponent;
     if (ty_is_float(to))
         return ty_bits(from) - ty_is_signed(from) <= size[to].precision;
     if (ty_kind(from) == ty_kind(to))
@@ -61,7 +67,8 @@ int type_unify(int a, int b)
 
 /* ---- literals ---- */
 
-const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t, bool quiet)
+const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t,
+                               bool quiet)
 {
     struct expr *e = expr_new(sc->b->a, EX_CONST, t, at);
     bool fits;
@@ -190,7 +197,8 @@ static const struct expr *let_use(const struct scope *sc, struct let_table *t, i
     return e;
 }
 
-static const struct expr *symbol_expr(const struct scope *sc, const struct reference *ref, enum expr_kind kind, struct span at)
+static const struct expr *symbol_expr(const struct scope *sc, const struct reference *ref, enum expr_kind kind,
+                                      struct span at)
 {
     const struct symbol *y = &ref->symbol;
     int field = ref->field < 0 ? 0 : ref->field;
@@ -311,13 +319,15 @@ static const struct expr *build_unary(const struct scope *sc, struct ast *e, int
     if (e->op == UN_NOT)
         want = TY_BOOL;
     else if (e->op == UN_NEG && arg->kind == AST_INT && want != TY_BOOL)
-        return literal_int(sc, e->at, arg->integer, true, want >= 0 ? (enum ty)want : type_default(type_peek(sc, e)), false);
+        return literal_int(sc, e->at, arg->integer, true, want >= 0 ? (enum ty)want : type_default(type_peek(sc, e)),
+                           false);
     int is = type_peek(sc, arg);
     const struct expr *x = type_build(sc, arg, e->op == UN_NOT ? TY_BOOL : is < 0 ? want : T_ANY);
     if (!x)
         return NULL;
     if (e->op != UN_NOT && (x->type == TY_BOOL || (e->op == UN_COMPL && ty_is_float(x->type)))) {
-        struct diag *m = diag_error(b->d, D_OPERAND_KIND, e->at, "'%s' does not apply to %s", unary_text(e->op), ty_name(x->type));
+        struct diag *m =
+            diag_error(b->d, D_OPERAND_KIND, e->at, "'%s' does not apply to %s", unary_text(e->op), ty_name(x->type));
         if (x->type == TY_BOOL)
             diag_hint(b->d, m, "write not");
         return NULL;
@@ -336,7 +346,8 @@ static const struct expr *build_unary(const struct scope *sc, struct ast *e, int
 
 static const struct expr *operand_kind(const struct scope *sc, const struct ast *e, int t)
 {
-    struct diag *m = diag_error(sc->b->d, D_OPERAND_KIND, e->op_at, "'%s' does not apply to %s", binary_text(e->op), type_text(t));
+    struct diag *m =
+        diag_error(sc->b->d, D_OPERAND_KIND, e->op_at, "'%s' does not apply to %s", binary_text(e->op), type_text(t));
     if (t == TY_BOOL)
         diag_hint(sc->b->d, m, "convert it: i32(…)");
     return NULL;
@@ -444,7 +455,8 @@ const struct expr *type_build_widened(const struct scope *sc, struct ast *e, enu
         return x;
     if (type_widens(x->type, want))
         return expr_cast(sc->b->a, x, want);
-    struct diag *m = diag_error(sc->b->d, D_NARROWING, e->at, "%s does not hold every value of %s", ty_name(want), ty_name(x->type));
+    struct diag *m =
+        diag_error(sc->b->d, D_NARROWING, e->at, "%s does not hold every value of %s", ty_name(want), ty_name(x->type));
     diag_hint(sc->b->d, m, "convert it: %s(…)", ty_name(want));
     return NULL;
 }

@@ -244,8 +244,8 @@ void expr_print(const struct problem *p, const struct op *op, const struct expr 
         str_addc(out, ')');
         break;
     case EX_GATHER:
-        str_printf(out, "gather(%s, %s, neighbour, %s, ", p->input[e->which].array.name,
-                   p->input[e->which2].array.name, fold_text(e->op));
+        str_printf(out, "gather(%s, %s, neighbour, %s, ", p->input[e->which].array.name, p->input[e->which2].array.name,
+                   fold_text(e->op));
         expr_print(p, op, e->arg[0], out);
         str_addc(out, ')');
         break;

@@ -4,8 +4,8 @@
  *   text of a scalar --expr_lex--> tokens --expr_parse--> struct ast --expr_type--> struct expr
  *   YAML tree --schema--> known keys --problem*--> struct builder --> struct problem
  *
- * Errors are reported where they are found and building goes on with a poisoned part (NULL for expressions), so that one
- * mistake is one message and all mistakes of a file are found in one run.
+ * Errors are reported where they are found and building goes on with a poisoned part (NULL for expressions), so that
+ * one mistake is one message and all mistakes of a file are found in one run.
  */
 #ifndef PTXGEN_FRONTEND_IMPL_H
 #define PTXGEN_FRONTEND_IMPL_H
@@ -27,13 +27,11 @@ struct source {
 };
 struct source source_of(const struct ynode *scalar);
 struct source source_row(const char *text, uint32_t length, struct span at);
-struct span   source_span(const struct source *s, uint32_t from, uint32_t to);
+struct span source_span(const struct source *s, uint32_t from, uint32_t to);
 
 /* ---- tokens ---- */
 
-enum token_kind {
-    TOK_END, TOK_INT, TOK_FLOAT, TOK_NAME, TOK_KEYWORD, TOK_OP, TOK_BAD
-};
+enum token_kind { TOK_END, TOK_INT, TOK_FLOAT, TOK_NAME, TOK_KEYWORD, TOK_OP, TOK_BAD };
 /* Keywords and operators are known by their text, `||` as "or", `&&` as "and", `!` as "not". */
 struct token {
     enum token_kind kind;
@@ -54,7 +52,18 @@ bool name_is_keyword(const char *name);
 
 /* ---- syntax trees ---- */
 
-enum ast_kind { AST_INT, AST_FLOAT, AST_BOOL, AST_NAME, AST_FIELD, AST_OFFSET, AST_CALL, AST_UNARY, AST_BINARY, AST_IF };
+enum ast_kind {
+    AST_INT,
+    AST_FLOAT,
+    AST_BOOL,
+    AST_NAME,
+    AST_FIELD,
+    AST_OFFSET,
+    AST_CALL,
+    AST_UNARY,
+    AST_BINARY,
+    AST_IF
+};
 
 enum { AST_DEPTH_MAX = 512, NEST_MAX = 512 };
 
@@ -74,8 +83,8 @@ struct ast {
     struct span op_at; /* operator, name behind a dot, name of a call */
     int op;            /* enum unary, enum binary; AST_BOOL: the value */
     int depth;
-    int peeked; /* memo of the type of this tree, see expr_type.c */
-    const char *name;  /* NAME, FIELD, CALL */
+    int peeked;       /* memo of the type of this tree, see expr_type.c */
+    const char *name; /* NAME, FIELD, CALL */
     uint64_t integer;
     double number;
     int noffsets;
@@ -94,7 +103,7 @@ const char *unary_text(enum unary op);
 struct let_slot {
     const char *name;
     struct ast *ast;
-    int type;             /* enum ty, T_LIT_* for a let that takes the type of its use, T_POISON */
+    int type;               /* enum ty, T_LIT_* for a let that takes the type of its use, T_POISON */
     int instance[TY_COUNT]; /* 1 + number in the table's let for each type it was used at; 0: none */
     struct span at;
 };
@@ -127,7 +136,7 @@ struct builder {
     int *map_type; /* per reduction: type of a scalar map before it was widened to the accumulator, else T_ANY */
     int nreductions, cap_reductions, cap_map_types;
     bool incomplete; /* an input is in error: no complaints that follow from it */
-    bool named; /* several named reductions or scans */
+    bool named;      /* several named reductions or scans */
     struct output *output;
     const struct ynode **output_node;
     int noutputs, cap_outputs, cap_output_nodes;
@@ -139,39 +148,50 @@ struct builder {
 /* ---- scopes and typing ---- */
 
 enum {
-    SC_INPUT = 1,       /* inputs at the element */
-    SC_INVARIANT = 2,   /* inputs and lets that do not vary along reduced dimensions; index() of the others */
-    SC_OFFSETS = 4,     /* x[-1] */
+    SC_INPUT = 1,     /* inputs at the element */
+    SC_INVARIANT = 2, /* inputs and lets that do not vary along reduced dimensions; index() of the others */
+    SC_OFFSETS = 4,   /* x[-1] */
     SC_LET = 8,
     SC_INDEX = 16,
-    SC_STATE = 32,      /* r, s, names of reductions and scans */
-    SC_TOTAL = 64,      /* total, NAME.total */
-    SC_OUTPUT = 128,    /* names of outputs (reductions beside a stencil) */
-    SC_OPERATOR = 256,  /* a, b and the operator's lets */
+    SC_STATE = 32,     /* r, s, names of reductions and scans */
+    SC_TOTAL = 64,     /* total, NAME.total */
+    SC_OUTPUT = 128,   /* names of outputs (reductions beside a stencil) */
+    SC_OPERATOR = 256, /* a, b and the operator's lets */
     SC_GATHER = 512,
-    SC_PARAM = 1024,    /* params and sizes */
-    SC_ROW = 2048,      /* text of operators.def: none of the user's names, but highest, lowest, … */
+    SC_PARAM = 1024, /* params and sizes */
+    SC_ROW = 2048,   /* text of operators.def: none of the user's names, but highest, lowest, … */
 };
 
 struct scope {
     struct builder *b;
     unsigned allows;
-    const char *place; /* "the combine of an operator", for messages */
-    const struct op *op;        /* SC_OPERATOR */
-    struct let_table *op_lets;  /* SC_OPERATOR */
-    int state;             /* SC_ROW | SC_STATE: the reduction called r; else -1 */
-    const char *neighbour; /* inside gather: name of the neighbour's value */
+    const char *place;         /* "the combine of an operator", for messages */
+    const struct op *op;       /* SC_OPERATOR */
+    struct let_table *op_lets; /* SC_OPERATOR */
+    int state;                 /* SC_ROW | SC_STATE: the reduction called r; else -1 */
+    const char *neighbour;     /* inside gather: name of the neighbour's value */
     int neighbour_input;
 };
 
 enum symbol_kind {
-    SYM_NONE, SYM_INPUT, SYM_PARAM, SYM_SIZE, SYM_LET, SYM_OP_LET, SYM_LEFT, SYM_RIGHT, SYM_STATE, SYM_TOTAL, SYM_OUTPUT,
-    SYM_NEIGHBOUR, SYM_EXTREME
+    SYM_NONE,
+    SYM_INPUT,
+    SYM_PARAM,
+    SYM_SIZE,
+    SYM_LET,
+    SYM_OP_LET,
+    SYM_LEFT,
+    SYM_RIGHT,
+    SYM_STATE,
+    SYM_TOTAL,
+    SYM_OUTPUT,
+    SYM_NEIGHBOUR,
+    SYM_EXTREME
 };
 struct symbol {
     enum symbol_kind kind;
     int which;
-    int type; /* of a scalar: enum ty or T_LIT_*; T_POISON: of something that was reported; with fields: T_ANY */
+    int type;    /* of a scalar: enum ty or T_LIT_*; T_POISON: of something that was reported; with fields: T_ANY */
     int nfields; /* 0: a scalar */
     const char *const *field_name;
     const enum ty *field_type;
@@ -182,7 +202,8 @@ struct symbol scope_lookup(const struct scope *sc, const char *name);
 bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet);
 void scope_unknown(const struct scope *sc, const char *name, struct span at);
 
-/* The symbol under a name, offset or field expression; *field: which field, -1 none.  false: reported (unless quiet). */
+/* The symbol under a name, offset or field expression; *field: which field, -1 none.  false: reported (unless quiet).
+ */
 struct reference {
     struct symbol symbol;
     int field;
@@ -206,7 +227,8 @@ struct expr *expr_cast(struct arena *a, const struct expr *e, enum ty to);
 const struct expr *call_build(const struct scope *sc, struct ast *e, int want);
 int call_peek(const struct scope *sc, struct ast *e);
 int type_unify(int a, int b); /* one of the types, or T_POISON */
-const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t, bool quiet);
+const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t,
+                               bool quiet);
 /* Defines a let from its text; reports errors of its value. */
 void let_define(const struct scope *sc, struct let_table *t, const char *name, struct ast *ast, struct span at);
 const char *type_text(int t); /* "f32", "an integer literal" */
@@ -227,10 +249,10 @@ struct op_row {
     const char *pad;      /* the same, "" when the identity serves */
     const char *let;      /* "m=max(a.max, b.max);…" */
     const char *combine;
-    const char *lift;     /* of a scalar map called x, or "" */
-    const char *result;   /* default result of a tuple, in r, or "" */
+    const char *lift;   /* of a scalar map called x, or "" */
+    const char *result; /* default result of a tuple, in r, or "" */
     bool commutative;
-    const char *exact;    /* kinds of T for which any order gives the same bits */
+    const char *exact; /* kinds of T for which any order gives the same bits */
 };
 const struct op_row *op_row_by_name(const char *name);
 int op_row_count(void);
@@ -240,11 +262,12 @@ enum ty op_default_accumulator(const struct op_row *row, enum ty element);
 const struct op *op_builtin(struct builder *b, const struct op_row *row, const enum ty *field, struct span at);
 /* An operator written by the user. NULL when its state is in error; with other errors only its fields are set. */
 const struct op *op_user(struct builder *b, const struct ynode *node);
-int  op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type); /* 1 for a scalar */
+int op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type); /* 1 for a scalar */
 /* Item i of a row's list, items separated by ';'. */
 struct source op_row_item(const char *list, int i, struct span at);
 /* One expression per field of the operator's state, from a scalar or a mapping with exactly those fields. */
-bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened, const struct expr **out);
+bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
+                  const struct expr **out);
 bool op_is_commutative(struct arena *a, const struct op *op); /* by the syntactic normal form */
 bool op_is_exact(const struct op *op);                        /* a componentwise integer or float min, max operator */
 
@@ -270,10 +293,10 @@ bool parse_array(struct builder *b, const struct ynode *node, const char *name, 
 /* When e is a structure as a whole (an array of structures, a state): its fields of these names, as trees. */
 bool structure_fields(const struct scope *sc, struct ast *e, int nfields, const char *const *names, struct ast **out);
 enum ty parse_type_name(struct builder *b, const struct ynode *scalar);
-int  size_find(const struct builder *b, const char *name);
-int  input_find(const struct builder *b, const char *name);
-int  param_find(const struct builder *b, const char *name);
-int  output_find(const struct builder *b, const char *name);
+int size_find(const struct builder *b, const char *name);
+int input_find(const struct builder *b, const char *name);
+int param_find(const struct builder *b, const char *name);
+int output_find(const struct builder *b, const char *name);
 /* Matches the dimensions of an array with the axes of the space; false when one has no axis (axis -1 there). */
 bool match_axes(const struct builder *b, const struct prog_array *array, int *axis);
 void dim_print(const struct builder *b, struct prog_dim d, struct str *out);
@@ -281,16 +304,25 @@ void dim_print(const struct builder *b, struct prog_dim d, struct str *out);
 /* Slots. */
 bool node_integer(struct builder *b, const struct ynode *n, int64_t lo, int64_t hi, int64_t *out);
 bool node_is(struct builder *b, const struct ynode *n, enum ynode_kind kind, const char *what); /* reports */
-bool node_name(struct builder *b, const struct ynode *n, const char *what);                     /* an identifier, reports */
+bool node_name(struct builder *b, const struct ynode *n, const char *what); /* an identifier, reports */
 bool node_bool(struct builder *b, const struct ynode *n, bool otherwise);
-struct ast *node_expr(struct builder *b, const struct ynode *n);                                /* NULL: reported */
+struct ast *node_expr(struct builder *b, const struct ynode *n); /* NULL: reported */
 void warn_hidden(struct builder *b, const char *name, struct span at, const char *what);
 
 /* ---- schema ---- */
 
 enum { K_REDUCE = 1 << KIND_REDUCE, K_SCAN = 1 << KIND_SCAN, K_STENCIL = 1 << KIND_STENCIL, K_ALL = 7 };
 enum schema_table {
-    ST_TOP, ST_INPUT, ST_PARAM, ST_OPERATOR, ST_REDUCTION, ST_SEGMENTS, ST_ITERATE, ST_OUTPUT, ST_ASSUME, ST_COUNT
+    ST_TOP,
+    ST_INPUT,
+    ST_PARAM,
+    ST_OPERATOR,
+    ST_REDUCTION,
+    ST_SEGMENTS,
+    ST_ITERATE,
+    ST_OUTPUT,
+    ST_ASSUME,
+    ST_COUNT
 };
 /* Checks the keys of a mapping against the rows of its table: unknown, missing, not for this kind, wrong sort of value.
  * kinds: the spec's kind as a bit, or K_ALL when it is not known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators.c - operators from the rows of operators.def and from the user's own text, by the same parser and typing. */
+/* operators.c - operators from the rows of operators.def and from the user's own text, by the same parser and typing.
+ */
 #include "frontend_impl.h"
 
 static const struct op_row rows[] = {
@@ -78,7 +79,8 @@ static void row_lets(const struct scope *sc, const struct op_row *row, struct sp
         struct source item = op_row_item(row->let, i, at);
         uint32_t name = (uint32_t)strcspn(item.text, "=");
         struct source value = source_row(item.text + name + 1, item.length - name - 1, at);
-        let_define(sc, sc->op_lets, arena_strndup(sc->b->a, item.text, name), expr_parse(sc->b->a, sc->b->d, &value), at);
+        let_define(sc, sc->op_lets, arena_strndup(sc->b->a, item.text, name), expr_parse(sc->b->a, sc->b->d, &value),
+                   at);
     }
 }
 
@@ -90,7 +92,8 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
     op->nfields = op_row_fields(row, b->a, op->field_name, letter);
     memcpy(op->field, field, sizeof *field * (size_t)op->nfields);
     if (!strchr(row->types, ty_kind(field[0]))) {
-        struct diag *m = diag_error(b->d, D_OPERATOR_TYPE, at, "'%s' does not combine %s", row->name, ty_name(field[0]));
+        struct diag *m =
+            diag_error(b->d, D_OPERATOR_TYPE, at, "'%s' does not combine %s", row->name, ty_name(field[0]));
         if (field[0] == TY_BOOL && strchr(row->types, 's'))
             diag_hint(b->d, m, "count with accumulator: i64, or combine with and, or, xor");
         else if (strchr(row->types, 'f'))
@@ -98,7 +101,9 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
         return NULL;
     }
     struct let_table lets = { .kind = EX_OP_LET };
-    struct scope sc = { .b = b, .allows = SC_ROW | SC_OPERATOR, .place = "an operator", .op = op, .op_lets = &lets, .state = -1 };
+    struct scope sc = {
+        .b = b, .allows = SC_ROW | SC_OPERATOR, .place = "an operator", .op = op, .op_lets = &lets, .state = -1
+    };
     row_lets(&sc, row, at);
     const char *pad = row->pad ? row->pad : row->identity;
     for (int i = 0; i < op->nfields; i++) {
@@ -151,8 +156,9 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
     if (!node)
         return false;
     if ((node->kind == Y_MAPPING) != tuple || node->kind == Y_SEQUENCE) {
-        struct diag *m = diag_error(b->d, D_FIELDS, node->at, tuple ? "the state has fields, so this is a mapping of them to expressions"
-                                                                   : "the state is a scalar, so this is one expression");
+        struct diag *m = diag_error(b->d, D_FIELDS, node->at,
+                                    tuple ? "the state has fields, so this is a mapping of them to expressions"
+                                          : "the state is a scalar, so this is one expression");
         if (tuple)
             diag_hint(b->d, m, "the first field is '%s'", op->field_name[0]);
         return false;
@@ -175,7 +181,9 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
             unknown = true;
             continue;
         }
-        out[field] = !e ? NULL : widened ? type_build_widened(sc, e, op->field[field]) : type_build(sc, e, op->field[field]);
+        out[field] = !e        ? NULL
+                     : widened ? type_build_widened(sc, e, op->field[field])
+                               : type_build(sc, e, op->field[field]);
         good &= out[field] != NULL;
         seen[field] = true;
     }
@@ -209,8 +217,12 @@ const struct op *op_user(struct builder *b, const struct ynode *node)
     struct scope constant = { .b = b, .allows = SC_PARAM, .place = "an identity", .state = -1 };
     bool good = !identity || fields_build(&constant, op, identity, false, op->identity);
     struct let_table lets = { .kind = EX_OP_LET };
-    struct scope sc = { .b = b, .allows = SC_OPERATOR | SC_PARAM | SC_INVARIANT, .place = "the combine of an operator",
-                        .op = op, .op_lets = &lets, .state = -1 };
+    struct scope sc = { .b = b,
+                        .allows = SC_OPERATOR | SC_PARAM | SC_INVARIANT,
+                        .place = "the combine of an operator",
+                        .op = op,
+                        .op_lets = &lets,
+                        .state = -1 };
     if (combine) {
         warn_hidden(b, "a", combine->at, "the left operand");
         warn_hidden(b, "b", combine->at, "the right operand");

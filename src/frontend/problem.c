@@ -5,7 +5,8 @@
  * of a file are found.  The problem is handed out only when there were none.
  *
  *   inputs, roles -> sizes -> iteration space -> params -> what is reduced -> lets -> types of the outputs
- *   -> reductions or scans -> values of the outputs (a stencil's points before its reductions) -> boundaries, steps, facts
+ *   -> reductions or scans -> values of the outputs (a stencil's points before its reductions) -> boundaries, steps,
+ * facts
  */
 #include "frontend_impl.h"
 
@@ -81,7 +82,8 @@ void build_params(struct builder *b)
         node_name(b, key, "a param");
         if (value->kind == Y_MAPPING) {
             schema_check(b->d, ST_PARAM, value, K_ALL);
-            const struct ynode *type = schema_get(value, ST_PARAM, "type"), *literal = schema_get(value, ST_PARAM, "value");
+            const struct ynode *type = schema_get(value, ST_PARAM, "type"),
+                               *literal = schema_get(value, ST_PARAM, "value");
             if (type)
                 param.type = parse_type_name(b, type);
             if (literal)
@@ -92,7 +94,8 @@ void build_params(struct builder *b)
         if (input_find(b, key->text) >= 0)
             diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is an input already", key->text);
         if (size_find(b, key->text) >= 0)
-            diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is a dimension already, and has its size as value", key->text);
+            diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is a dimension already, and has its size as value",
+                       key->text);
         int n = b->nparams;
         ARENA_PUSH(b->a, b->param_at, n, b->cap_param_at, key->at);
         ARENA_PUSH(b->a, b->param, b->nparams, b->cap_params, param);
@@ -103,8 +106,9 @@ void build_lets(struct builder *b)
 {
     const struct ynode *node = top(b, "let");
     unsigned gather = b->p->kind == KIND_STENCIL ? SC_GATHER : 0;
-    const struct scope sc = { .b = b, .place = "a let", .state = -1,
-                              .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | gather };
+    const struct scope sc = {
+        .b = b, .place = "a let", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | gather
+    };
     b->lets.kind = EX_LET;
     for (int i = 0; node && i < node->count; i++) {
         const struct ynode *key = node->pair[i].key;

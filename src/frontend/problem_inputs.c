@@ -85,7 +85,10 @@ void build_inputs(struct builder *b)
 
 /* ---- the iteration space ---- */
 
-static bool same_dim(struct prog_dim x, struct prog_dim y) { return x.size == y.size && (x.size >= 0 || x.add == y.add); }
+static bool same_dim(struct prog_dim x, struct prog_dim y)
+{
+    return x.size == y.size && (x.size >= 0 || x.add == y.add);
+}
 
 /* Matches dims with those of `space`; unmatched ones get -1. Returns how many were matched. */
 static int match(const struct prog_array *array, const struct prog_dim *space, int rank, int *axis)
@@ -129,7 +132,8 @@ void build_space(struct builder *b)
     if (n > SPACE_MAX || (!n && !b->incomplete)) {
         const struct ynode *node = ynode_get(b->root, "inputs");
         if (n)
-            diag_error(b->d, D_BAD_SPACE, node->at, "the inputs have %d dimensions together; at most %d are possible", n, SPACE_MAX);
+            diag_error(b->d, D_BAD_SPACE, node->at, "the inputs have %d dimensions together; at most %d are possible",
+                       n, SPACE_MAX);
         else if (b->ninputs)
             diag_error(b->d, D_BAD_SPACE, node->at, "no input has a dimension, so there is nothing to go over");
         b->incomplete = true;
@@ -246,13 +250,15 @@ void build_segments(struct builder *b)
     if (!node || b->p->kind == KIND_STENCIL)
         return;
     schema_check(b->d, ST_SEGMENTS, node, K_ALL);
-    const struct ynode *by_offsets = schema_get(node, ST_SEGMENTS, "offsets"), *by_flags = schema_get(node, ST_SEGMENTS, "flags");
+    const struct ynode *by_offsets = schema_get(node, ST_SEGMENTS, "offsets"),
+                       *by_flags = schema_get(node, ST_SEGMENTS, "flags");
     if (ynode_get(node, "offsets") ? ynode_get(node, "flags") != NULL : !ynode_get(node, "flags")) {
         diag_error(b->d, D_BAD_SEGMENTS, node->at, "segments are given by offsets or by flags");
         return;
     }
     if (b->p->rank > 1)
-        diag_error(b->d, D_BAD_SEGMENTS, node->at, "irregular segments need one dimension; regular ones are kept dimensions, see over");
+        diag_error(b->d, D_BAD_SEGMENTS, node->at,
+                   "irregular segments need one dimension; regular ones are kept dimensions, see over");
     if (by_offsets)
         offsets(b, by_offsets);
     if (by_flags)

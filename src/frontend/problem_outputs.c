@@ -30,13 +30,16 @@ static void wrong_shape(struct builder *b, const struct output *out)
     }
     const char *all = arena_strdup(b->a, text.text ? text.text : "");
     str_finish(&text);
-    struct diag *m = diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output", out->array.name);
+    struct diag *m =
+        diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output", out->array.name);
     if (p->kind == KIND_STENCIL)
         diag_hint(b->d, m, "one value per point has the shape [%s]; the result of a reduction is a scalar", all);
     else if (p->offsets >= 0)
-        diag_hint(b->d, m, "one value per element has the shape [%s], one per segment the number of offsets less 1", all);
+        diag_hint(b->d, m, "one value per element has the shape [%s], one per segment the number of offsets less 1",
+                  all);
     else
-        diag_hint(b->d, m, "one value per element has all of [%s], one per %s exactly the dimensions that are not in over", all,
+        diag_hint(b->d, m,
+                  "one value per element has all of [%s], one per %s exactly the dimensions that are not in over", all,
                   kept ? "segment" : "whole array");
 }
 
@@ -83,7 +86,8 @@ void build_output_types(struct builder *b)
             out.array.nfields = 0;
         good = good && shape_role(b, &out);
         if (good && out.role == OUT_SEGMENT && b->p->flags >= 0)
-            diag_error(b->d, D_BAD_OUTPUT, key->at, "the number of segments that flags give is not known, so they have no totals");
+            diag_error(b->d, D_BAD_OUTPUT, key->at,
+                       "the number of segments that flags give is not known, so they have no totals");
         int n = b->noutputs;
         ARENA_PUSH(b->a, b->output_node, n, b->cap_output_nodes, good ? typed : NULL);
         ARENA_PUSH(b->a, b->output, b->noutputs, b->cap_outputs, out);
@@ -117,14 +121,15 @@ static const struct expr *state_expr(struct builder *b, int which, int field, bo
 }
 
 /* A default result in the output's type: value-preserving, or back to what the accumulator was widened from. */
-static const struct expr *convert_default(struct builder *b, const struct expr *e, enum ty to, int map_type, struct span at)
+static const struct expr *convert_default(struct builder *b, const struct expr *e, enum ty to, int map_type,
+                                          struct span at)
 {
     if (!e || e->type == to)
         return e;
     if (type_widens(e->type, to) || (map_type >= 0 && type_widens(map_type, to)))
         return expr_cast(b->a, e, to);
-    struct diag *m = diag_error(b->d, D_NARROWING, at, "the result is %s, and %s does not hold every value of it", ty_name(e->type),
-                                ty_name(to));
+    struct diag *m = diag_error(b->d, D_NARROWING, at, "the result is %s, and %s does not hold every value of it",
+                                ty_name(e->type), ty_name(to));
     diag_hint(b->d, m, "give the output a value that converts it: %s(…)", ty_name(to));
     return NULL;
 }
@@ -155,7 +160,8 @@ static bool default_fields(struct builder *b, struct output *out, int which, boo
 
 static void default_value(struct builder *b, struct output *out)
 {
-    bool has_state = out->role == OUT_SEGMENT || b->p->kind == KIND_SCAN, total = out->role == OUT_SEGMENT && b->p->kind == KIND_SCAN;
+    bool has_state = out->role == OUT_SEGMENT || b->p->kind == KIND_SCAN,
+         total = out->role == OUT_SEGMENT && b->p->kind == KIND_SCAN;
     int which = has_state ? default_reduction(b, out) : -1;
     if (which >= 0 && !b->reduction[which].op)
         return; /* reported */
@@ -168,7 +174,9 @@ static void default_value(struct builder *b, struct output *out)
     if (op && !structure && !tuple) {
         e = state_expr(b, which, 0, total, out->at);
     } else if (op && !structure && row && row->result) {
-        struct scope sc = { .b = b, .allows = SC_ROW | (total ? SC_TOTAL : SC_STATE), .place = "a result", .state = which };
+        struct scope sc = {
+            .b = b, .allows = SC_ROW | (total ? SC_TOTAL : SC_STATE), .place = "a result", .state = which
+        };
         struct source text = source_row(row->result, (uint32_t)strlen(row->result), out->at);
         e = type_build(&sc, expr_parse(b->a, b->d, &text), T_ANY);
     }
@@ -224,7 +232,8 @@ static void explicit_value(struct builder *b, struct output *out, const struct y
             value_mapping(&sc, out, node);
             return;
         }
-        struct diag *m = diag_error(b->d, D_FIELDS, node->at, "'%s' is no array of structures, so its value is one expression", out->array.name);
+        struct diag *m = diag_error(b->d, D_FIELDS, node->at,
+                                    "'%s' is no array of structures, so its value is one expression", out->array.name);
         diag_hint(b->d, m, "fields in memory are declared by type: {FIELD: TYPE, …} and shape: […]");
         return;
     }

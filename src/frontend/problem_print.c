@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problem_print.c - the canonical text of a problem.
  *
- * It has everything that is in struct problem except places in the source and the free text: two specs that mean the same
- * have the same text, whatever their layout, comments, quoting or order of keys.
+ * It has everything that is in struct problem except places in the source and the free text: two specs that mean the
+ * same have the same text, whatever their layout, comments, quoting or order of keys.
  */
 #include "frontend_impl.h"
 
@@ -107,13 +107,14 @@ static void print_space(const struct problem *p, struct str *out)
     str_addc(out, '\n');
 }
 
-static void print_fields(const struct problem *p, const struct op *op, const char *what, const struct expr *const *value,
-                         struct str *out)
+static void print_fields(const struct problem *p, const struct op *op, const char *what,
+                         const struct expr *const *value, struct str *out)
 {
     for (int i = 0; i < op->nfields; i++) {
         if (!value[i])
             continue;
-        str_printf(out, "  %s%s%s: %s = ", what, *op->field_name[i] ? "." : "", op->field_name[i], ty_name(op->field[i]));
+        str_printf(out, "  %s%s%s: %s = ", what, *op->field_name[i] ? "." : "", op->field_name[i],
+                   ty_name(op->field[i]));
         expr_print(p, op, value[i], out);
         str_addc(out, '\n');
     }
@@ -123,7 +124,8 @@ static void print_reduction(const struct problem *p, const struct reduction *r, 
 {
     const struct op *op = r->op;
     str_printf(out, "%s %s: %s%s%s%s\n", p->kind == KIND_SCAN ? "scan" : "reduction", r->name, op->name,
-               op->commutative ? ", commutative" : "", op->exact ? ", exact" : "", op->identity[0] ? "" : ", identity-free");
+               op->commutative ? ", commutative" : "", op->exact ? ", exact" : "",
+               op->identity[0] ? "" : ", identity-free");
     print_fields(p, op, "map", r->map, out);
     print_fields(p, op, "init", r->init, out);
     print_fields(p, op, "identity", op->identity, out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problem_reductions.c - `operator` with `map`, and the named entries of `reductions` and `scans`.
  *
- * A built-in operator takes its types from the map: T from the field of that type (or a scalar map, which some operators
- * lift to their state), widened to the accumulator.  A user's operator has its types; the map is widened to them.
+ * A built-in operator takes its types from the map: T from the field of that type (or a scalar map, which some
+ * operators lift to their state), widened to the accumulator.  A user's operator has its types; the map is widened to
+ * them.
  */
 #include "frontend_impl.h"
 
@@ -16,14 +17,15 @@ struct map {
 struct entry {
     const char *name;
     struct span at;
-    const struct ynode *map, *operator, *accumulator;
+    const struct ynode *map, *operator, * accumulator;
 };
 
 static struct scope map_scope(struct builder *b)
 {
     unsigned output = b->p->kind == KIND_STENCIL ? SC_OUTPUT : 0;
-    return (struct scope){ .b = b, .place = "a map", .state = -1,
-                           .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | output };
+    return (struct scope){
+        .b = b, .place = "a map", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | output
+    };
 }
 
 static struct ast *name_ast(struct builder *b, const char *name, struct span at)
@@ -36,7 +38,9 @@ static struct ast *name_ast(struct builder *b, const char *name, struct span at)
 static struct ast *field_ast(struct builder *b, struct ast *base, const char *field)
 {
     struct ast *e = arena_new(b->a, struct ast, 1);
-    *e = (struct ast){ .kind = AST_FIELD, .at = base->at, .op_at = base->at, .depth = 2, .peeked = T_UNKNOWN, .name = field };
+    *e = (struct ast){
+        .kind = AST_FIELD, .at = base->at, .op_at = base->at, .depth = 2, .peeked = T_UNKNOWN, .name = field
+    };
     ARENA_PUSH(b->a, e->arg, e->nargs, e->cap_args, base);
     return e;
 }
@@ -44,8 +48,8 @@ static struct ast *field_ast(struct builder *b, struct ast *base, const char *fi
 bool structure_fields(const struct scope *sc, struct ast *e, int nfields, const char *const *names, struct ast **out)
 {
     struct reference ref;
-    if (!e || (e->kind != AST_NAME && e->kind != AST_OFFSET && e->kind != AST_FIELD) || !reference_of(sc, e, &ref, true) ||
-        !ref.symbol.nfields || ref.field >= 0)
+    if (!e || (e->kind != AST_NAME && e->kind != AST_OFFSET && e->kind != AST_FIELD) ||
+        !reference_of(sc, e, &ref, true) || !ref.symbol.nfields || ref.field >= 0)
         return false;
     for (int i = 0; i < nfields; i++)
         out[i] = field_ast(sc->b, e, names[i]);
@@ -64,12 +68,14 @@ static struct ast *default_map(struct builder *b, struct span at)
     if (n == 1 && b->p->kind != KIND_STENCIL)
         return name_ast(b, b->input[only].array.name, at);
     if (!b->incomplete)
-        diag_error(b->d, D_NO_MAP, at, b->p->kind == KIND_STENCIL ? "a reduction beside a stencil needs a map"
-                                                                  : "with several inputs, a map must say what an element contributes");
+        diag_error(b->d, D_NO_MAP, at,
+                   b->p->kind == KIND_STENCIL ? "a reduction beside a stencil needs a map"
+                                              : "with several inputs, a map must say what an element contributes");
     return NULL;
 }
 
-static bool map_mapping(const struct scope *sc, const struct ynode *node, int nfields, const char *const *names, struct map *out)
+static bool map_mapping(const struct scope *sc, const struct ynode *node, int nfields, const char *const *names,
+                        struct map *out)
 {
     struct builder *b = sc->b;
     bool good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
@@ -102,7 +108,8 @@ static bool map_mapping(const struct scope *sc, const struct ynode *node, int nf
 
 /* Reads a map for a state with these fields (names[0] empty: a scalar); out->field is filled for tuples that are given
  * field by field, out->scalar otherwise.  false: reported. */
-static bool map_read(const struct scope *sc, const struct entry *entry, int nfields, const char *const *names, struct map *out)
+static bool map_read(const struct scope *sc, const struct entry *entry, int nfields, const char *const *names,
+                     struct map *out)
 {
     struct builder *b = sc->b;
     bool tuple = *names[0] != '\0';
@@ -110,7 +117,8 @@ static bool map_read(const struct scope *sc, const struct entry *entry, int nfie
     if (entry->map && entry->map->kind == Y_MAPPING) {
         if (tuple)
             return map_mapping(sc, entry->map, nfields, names, out);
-        struct diag *m = diag_error(b->d, D_FIELDS, entry->map->at, "the operator combines scalars, and this map has fields");
+        struct diag *m =
+            diag_error(b->d, D_FIELDS, entry->map->at, "the operator combines scalars, and this map has fields");
         diag_hint(b->d, m, "several results in one pass are written under %s",
                   b->p->kind == KIND_SCAN ? "scans" : "reductions");
         return false;
@@ -143,14 +151,15 @@ static bool report_maps(const struct scope *sc, const struct map *map, int nfiel
         if (!e || letters[i] != 'T')
             continue;
         if (first != TY_NONE && e->type != first)
-            diag_error(sc->b->d, D_OPERANDS_DIFFER, e->at, "the fields of the map have types %s and %s", ty_name(first), ty_name(e->type));
+            diag_error(sc->b->d, D_OPERANDS_DIFFER, e->at, "the fields of the map have types %s and %s", ty_name(first),
+                       ty_name(e->type));
         first = e->type;
     }
     return false;
 }
 
-static bool builtin_tuple(const struct scope *sc, const struct op_row *row, const struct entry *entry, const struct map *map,
-                          enum ty accumulator, struct reduction *r)
+static bool builtin_tuple(const struct scope *sc, const struct op_row *row, const struct entry *entry,
+                          const struct map *map, enum ty accumulator, struct reduction *r)
 {
     struct builder *b = sc->b;
     const char *names[STATE_FIELDS_MAX];
@@ -180,7 +189,8 @@ static bool builtin_tuple(const struct scope *sc, const struct op_row *row, cons
 }
 
 /* A scalar map of an operator with fields: lifted by its row. */
-static bool builtin_lift(const struct scope *sc, const struct op_row *row, struct ast *scalar, enum ty t, struct reduction *r)
+static bool builtin_lift(const struct scope *sc, const struct op_row *row, struct ast *scalar, enum ty t,
+                         struct reduction *r)
 {
     struct builder *b = sc->b;
     const struct scope literals = { .b = b, .allows = SC_ROW, .place = "an operator", .state = -1 };
@@ -195,13 +205,14 @@ static bool builtin_lift(const struct scope *sc, const struct op_row *row, struc
     return true;
 }
 
-static bool builtin_scalar(const struct scope *sc, const struct op_row *row, const struct entry *entry, const struct map *map,
-                           enum ty accumulator, struct reduction *r, int *map_type)
+static bool builtin_scalar(const struct scope *sc, const struct op_row *row, const struct entry *entry,
+                           const struct map *map, enum ty accumulator, struct reduction *r, int *map_type)
 {
     struct builder *b = sc->b;
     enum ty field[STATE_FIELDS_MAX];
     if (row->state && !row->lift) {
-        struct diag *m = diag_error(b->d, D_OPERATOR_MAP, map->at, "%s combines several fields, and this map is one value", row->name);
+        struct diag *m = diag_error(b->d, D_OPERATOR_MAP, map->at,
+                                    "%s combines several fields, and this map is one value", row->name);
         const char *names[STATE_FIELDS_MAX];
         char letters[STATE_FIELDS_MAX];
         int n = op_row_fields(row, b->a, names, letters);
@@ -209,7 +220,7 @@ static bool builtin_scalar(const struct scope *sc, const struct op_row *row, con
         return false;
     }
     int t = type_peek(sc, map->scalar);
-    if (t == T_POISON || (t >= 0 && t != TY_BOOL && !ty_is_int(t) && !ty_is_float(t))) {
+    if (t == T_POISON) {
         type_build(sc, map->scalar, T_ANY);
         return false;
     }
@@ -237,8 +248,9 @@ static const struct op_row *find_row(struct builder *b, const struct ynode *n)
     for (int i = 0; i < op_row_count(); i++)
         names[i] = op_row(i)->name;
     struct diag *m = diag_error(b->d, D_UNKNOWN_OPERATOR, n->at, "there is no operator '%s'", n->text);
-    static const char *const habits[][2] = { { "sum", "add" }, { "+", "add" }, { "*", "mul" }, { "prod", "mul" },
-                                             { "product", "mul" }, { "plus", "add" }, { "all", "and" }, { "any", "or" } };
+    static const char *const habits[][2] = { { "sum", "add" },  { "+", "add" },       { "*", "mul" },
+                                             { "prod", "mul" }, { "product", "mul" }, { "plus", "add" },
+                                             { "all", "and" },  { "any", "or" } };
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
         if (!strcmp(n->text, habits[i][0])) {
             diag_hint(b->d, m, "it is called %s", habits[i][1]);
@@ -273,7 +285,8 @@ static void build_user(struct builder *b, const struct entry *entry, struct redu
 {
     r->op = op_user(b, entry->operator);
     if (entry->accumulator)
-        diag_error(b->d, D_CONFLICT, entry->accumulator->at, "only a built-in operator has an accumulator; this one has its state");
+        diag_error(b->d, D_CONFLICT, entry->accumulator->at,
+                   "only a built-in operator has an accumulator; this one has its state");
     if (!r->op)
         return;
     struct scope sc = map_scope(b);
@@ -295,9 +308,10 @@ static void check_empty(struct builder *b, const struct reduction *r)
 {
     if (!r->op || r->op->identity[0] || r->init[0] || !r->op->combine[0])
         return;
-    const char *why = b->p->offsets >= 0                              ? "a segment may be empty"
-                      : b->p->kind == KIND_SCAN && b->p->exclusive ? "the first element of an exclusive scan has nothing before it"
-                                                                     : NULL;
+    const char *why = b->p->offsets >= 0 ? "a segment may be empty"
+                      : b->p->kind == KIND_SCAN && b->p->exclusive
+                          ? "the first element of an exclusive scan has nothing before it"
+                          : NULL;
     if (!why)
         return;
     struct diag *m = diag_error(b->d, D_NO_IDENTITY, r->at, "the operator has no identity, but %s", why);
@@ -332,7 +346,7 @@ void build_reduction_single(struct builder *b)
     struct entry entry = {
         .name = b->p->kind == KIND_SCAN ? "s" : "r",
         .map = schema_get(b->root, ST_TOP, "map"),
-        .operator = schema_get(b->root, ST_TOP, "operator"),
+        .operator= schema_get(b->root, ST_TOP, "operator"),
         .accumulator = schema_get(b->root, ST_TOP, "accumulator"),
     };
     if (!entry.operator) {
@@ -358,7 +372,8 @@ void build_reductions(struct builder *b, const struct ynode *entries)
         }
         schema_check(b->d, ST_REDUCTION, value, K_ALL);
         struct entry entry = { key->text, key->at, schema_get(value, ST_REDUCTION, "map"),
-                               schema_get(value, ST_REDUCTION, "operator"), schema_get(value, ST_REDUCTION, "accumulator") };
+                               schema_get(value, ST_REDUCTION, "operator"),
+                               schema_get(value, ST_REDUCTION, "accumulator") };
         if (!entry.operator) {
             b->incomplete = true;
             continue;

@@ -25,7 +25,8 @@ static bool constant_value(struct builder *b, const struct ynode *n, enum ty t, 
     return true;
 }
 
-static void constant_values(struct builder *b, const struct ynode *n, const struct prog_array *array, struct boundary *out)
+static void constant_values(struct builder *b, const struct ynode *n, const struct prog_array *array,
+                            struct boundary *out)
 {
     for (int f = 0; f < array->nfields; f++) {
         const struct ynode *value = n->kind == Y_MAPPING ? ynode_get(n, array->field[f].name) : n;
@@ -62,7 +63,8 @@ static bool read_mode(struct builder *b, const struct ynode *n, const struct pro
 
 static bool is_mode(const struct builder *b, const struct ynode *n)
 {
-    return n->kind != Y_MAPPING || (n->count == 1 && !strcmp(n->pair[0].key->text, "constant") && input_find(b, "constant") < 0);
+    return n->kind != Y_MAPPING ||
+           (n->count == 1 && !strcmp(n->pair[0].key->text, "constant") && input_find(b, "constant") < 0);
 }
 
 static void boundary_everywhere(struct builder *b, const struct ynode *n)
@@ -97,7 +99,8 @@ static void boundary_by_dimension(struct builder *b, const struct ynode *n, stru
             read_mode(b, n->pair[i].value, &in->array, &in->boundary[found]);
             continue;
         }
-        struct diag *m = diag_error(b->d, D_BAD_BOUNDARY, key->at, "'%s' has no dimension '%s'", in->array.name, key->text);
+        struct diag *m =
+            diag_error(b->d, D_BAD_BOUNDARY, key->at, "'%s' has no dimension '%s'", in->array.name, key->text);
         diag_suggest(b->d, m, key->text, names, count);
     }
 }
@@ -142,7 +145,8 @@ static void read_steps(struct builder *b, const struct ynode *n)
         for (int i = 0; i < b->nparams; i++)
             names[i] = b->param[i].name;
         p->steps_param = param_find(b, n->text);
-        if (p->steps_param >= 0 && b->param[p->steps_param].type != TY_NONE && !ty_is_int(b->param[p->steps_param].type))
+        if (p->steps_param >= 0 && b->param[p->steps_param].type != TY_NONE &&
+            !ty_is_int(b->param[p->steps_param].type))
             diag_error(b->d, D_BAD_ITERATE, n->at, "steps are counted by an integer, and '%s' is %s", n->text,
                        ty_name(b->param[p->steps_param].type));
         if (p->steps_param < 0) {
@@ -182,7 +186,8 @@ static void read_feedback(struct builder *b, const struct ynode *n)
             diag_error(b->d, D_BAD_ITERATE, key->at, "no input that is read at points is called '%s'", key->text);
         else if (f.output < 0 || b->output[f.output].role != OUT_ELEMENT)
             diag_error(b->d, D_BAD_ITERATE, value->at, "no output per point is called '%s'", value->text);
-        else if (b->output_node[f.output] && !same_array(&b->input[f.input].array, &b->output[f.output].array) && !b->incomplete)
+        else if (b->output_node[f.output] && !same_array(&b->input[f.input].array, &b->output[f.output].array) &&
+                 !b->incomplete)
             diag_error(b->d, D_BAD_ITERATE, value->at, "'%s' and '%s' differ in type or shape", key->text, value->text);
         else
             pair[count++] = f;
@@ -208,7 +213,8 @@ void build_iterate(struct builder *b)
     if (!node || b->p->kind != KIND_STENCIL)
         return;
     schema_check(b->d, ST_ITERATE, node, K_ALL);
-    const struct ynode *steps = schema_get(node, ST_ITERATE, "steps"), *feedback = schema_get(node, ST_ITERATE, "feedback");
+    const struct ynode *steps = schema_get(node, ST_ITERATE, "steps"),
+                       *feedback = schema_get(node, ST_ITERATE, "feedback");
     b->p->iterated = true;
     if (steps)
         read_steps(b, steps);
@@ -216,5 +222,6 @@ void build_iterate(struct builder *b)
         read_feedback(b, feedback);
     for (int i = 0; steps && feedback && !b->p->steps && b->p->steps_param < 0 && i < b->noutputs; i++)
         if (!is_fed_back(b->p, i))
-            diag_error(b->d, D_BAD_ITERATE, steps->at, "without steps there is no value for '%s'", b->output[i].array.name);
+            diag_error(b->d, D_BAD_ITERATE, steps->at, "without steps there is no value for '%s'",
+                       b->output[i].array.name);
 }

@@ -9,10 +9,10 @@ const struct schema_value schema_values[] = {
 };
 
 const struct schema_key schema_keys[] = {
-#define REDUCE K_REDUCE
-#define SCAN K_SCAN
-#define STENCIL K_STENCIL
-#define ALL K_ALL
+#define REDUCE                                       K_REDUCE
+#define SCAN                                         K_SCAN
+#define STENCIL                                      K_STENCIL
+#define ALL                                          K_ALL
 #define KEY(table, key, kinds, required, value, doc) { ST_##table, key, kinds, required, V_##value, doc },
 #include "schema.def"
 #undef KEY
@@ -24,9 +24,9 @@ const struct schema_key schema_keys[] = {
 const int schema_key_count = (int)(sizeof schema_keys / sizeof *schema_keys);
 
 static const char *const table_names[ST_COUNT] = {
-    [ST_TOP] = "a spec",           [ST_INPUT] = "an input",       [ST_PARAM] = "a param",     [ST_OPERATOR] = "an operator",
-    [ST_REDUCTION] = "a reduction", [ST_SEGMENTS] = "segments",   [ST_ITERATE] = "iterate",   [ST_OUTPUT] = "an output",
-    [ST_ASSUME] = "a fact about a size",
+    [ST_TOP] = "a spec",           [ST_INPUT] = "an input",        [ST_PARAM] = "a param",
+    [ST_OPERATOR] = "an operator", [ST_REDUCTION] = "a reduction", [ST_SEGMENTS] = "segments",
+    [ST_ITERATE] = "iterate",      [ST_OUTPUT] = "an output",      [ST_ASSUME] = "a fact about a size",
 };
 
 static const struct schema_key *find(enum schema_table table, const char *key)
@@ -56,7 +56,9 @@ static void unknown(struct diags *d, enum schema_table table, const struct ynode
 
 static void check_pair(struct diags *d, enum schema_table table, const struct ypair *pair, unsigned kinds)
 {
-    static const char *const kind_names[] = { [KIND_REDUCE] = "reduce", [KIND_SCAN] = "scan", [KIND_STENCIL] = "stencil" };
+    static const char *const kind_names[] = {
+        [KIND_REDUCE] = "reduce", [KIND_SCAN] = "scan", [KIND_STENCIL] = "stencil"
+    };
     const struct schema_key *row = find(table, pair->key->text);
     if (!row) {
         unknown(d, table, pair->key);
@@ -64,14 +66,16 @@ static void check_pair(struct diags *d, enum schema_table table, const struct yp
     }
     if (!(row->kinds & kinds)) {
         int kind = kinds == K_REDUCE ? KIND_REDUCE : kinds == K_SCAN ? KIND_SCAN : KIND_STENCIL;
-        struct diag *m = diag_error(d, D_KEY_NOT_FOR_KIND, pair->key->at, "a %s has no '%s'", kind_names[kind], row->key);
+        struct diag *m =
+            diag_error(d, D_KEY_NOT_FOR_KIND, pair->key->at, "a %s has no '%s'", kind_names[kind], row->key);
         if (!strcmp(row->key, "reductions"))
             diag_hint(d, m, "several scans are called scans");
         else if (!strcmp(row->key, "scans"))
             diag_hint(d, m, "several results are called reductions");
     }
     if (!allows(row, pair->value)) {
-        struct diag *m = diag_error(d, D_WRONG_SORT, pair->value->at, "'%s' is %s", row->key, schema_values[row->value].what);
+        struct diag *m =
+            diag_error(d, D_WRONG_SORT, pair->value->at, "'%s' is %s", row->key, schema_values[row->value].what);
         if (pair->value->kind != Y_SCALAR && row->value == V_EXPR)
             diag_hint(d, m, "quote an expression that begins with [ or {");
     }
@@ -83,7 +87,8 @@ void schema_check(struct diags *d, enum schema_table table, const struct ynode *
         check_pair(d, table, &mapping->pair[i], kinds);
     for (int i = 0; i < schema_key_count; i++)
         if (schema_keys[i].table == table && schema_keys[i].required && !ynode_get(mapping, schema_keys[i].key))
-            diag_error(d, D_MISSING_KEY, table == ST_TOP ? (struct span){ mapping->at.begin, mapping->at.begin } : mapping->at,
+            diag_error(d, D_MISSING_KEY,
+                       table == ST_TOP ? (struct span){ mapping->at.begin, mapping->at.begin } : mapping->at,
                        "%s needs the key '%s': %s", table_names[table], schema_keys[i].key,
                        schema_values[schema_keys[i].value].what);
 }

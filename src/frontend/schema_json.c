@@ -49,7 +49,8 @@ static void kinds(struct str *out)
     static const char *const names[] = { "reduce", "scan", "stencil" };
     str_add(out, "    \"allOf\": [");
     for (int k = 0; k < 3; k++) {
-        str_printf(out, "%s\n      {\"if\": {\"properties\": {\"kind\": {\"const\": \"%s\"}}}, \"then\": {\"properties\": {",
+        str_printf(out,
+                   "%s\n      {\"if\": {\"properties\": {\"kind\": {\"const\": \"%s\"}}}, \"then\": {\"properties\": {",
                    k ? "," : "", names[k]);
         bool first = true;
         for (int i = 0; i < schema_key_count; i++)
@@ -82,15 +83,17 @@ static void vocabulary(struct str *out)
     name_list(out, names, n);
     str_add(out, "]},\n    \"boundary_mode\": {\"enum\": [");
     name_list(out, boundary_names, boundary_count());
-    str_add(out, "]},\n    \"boundary\": {\"anyOf\": [{\"$ref\": \"#/$defs/boundary_mode\"}, "
-                 "{\"type\": \"object\", \"additionalProperties\": true}]},\n"
-                 "    \"expression\": {\"type\": [\"string\", \"number\", \"boolean\"]},\n"
-                 "    \"expressions\": {\"anyOf\": [{\"$ref\": \"#/$defs/expression\"}, {\"type\": \"object\", "
-                 "\"additionalProperties\": {\"$ref\": \"#/$defs/expression\"}}]},\n"
-                 "    \"array_type\": {\"type\": \"string\"},\n"
-                 "    \"structure\": {\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"$ref\": "
-                 "\"#/$defs/scalar_type\"}},\n"
-                 "    \"element_type\": {\"anyOf\": [{\"$ref\": \"#/$defs/array_type\"}, {\"$ref\": \"#/$defs/structure\"}]}");
+    str_add(
+        out,
+        "]},\n    \"boundary\": {\"anyOf\": [{\"$ref\": \"#/$defs/boundary_mode\"}, "
+        "{\"type\": \"object\", \"additionalProperties\": true}]},\n"
+        "    \"expression\": {\"type\": [\"string\", \"number\", \"boolean\"]},\n"
+        "    \"expressions\": {\"anyOf\": [{\"$ref\": \"#/$defs/expression\"}, {\"type\": \"object\", "
+        "\"additionalProperties\": {\"$ref\": \"#/$defs/expression\"}}]},\n"
+        "    \"array_type\": {\"type\": \"string\"},\n"
+        "    \"structure\": {\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"$ref\": "
+        "\"#/$defs/scalar_type\"}},\n"
+        "    \"element_type\": {\"anyOf\": [{\"$ref\": \"#/$defs/array_type\"}, {\"$ref\": \"#/$defs/structure\"}]}");
 }
 
 void problem_schema(struct str *out)
@@ -99,8 +102,9 @@ void problem_schema(struct str *out)
         enum schema_table table;
         const char *name;
     } tables[] = {
-        { ST_INPUT, "input" },       { ST_PARAM, "param" },     { ST_OPERATOR, "operator" }, { ST_REDUCTION, "reduction" },
-        { ST_SEGMENTS, "segments" }, { ST_ITERATE, "iterate" }, { ST_OUTPUT, "output" },     { ST_ASSUME, "assume" },
+        { ST_INPUT, "input" },         { ST_PARAM, "param" },       { ST_OPERATOR, "operator" },
+        { ST_REDUCTION, "reduction" }, { ST_SEGMENTS, "segments" }, { ST_ITERATE, "iterate" },
+        { ST_OUTPUT, "output" },       { ST_ASSUME, "assume" },
     };
     str_add(out, "{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
                  "  \"title\": \"ptxgen spec\",\n  ");

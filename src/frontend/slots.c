@@ -19,8 +19,8 @@ bool node_name(struct builder *b, const struct ynode *n, const char *what)
     if (name_is_keyword(n->text))
         diag_error(b->d, D_BAD_NAME, n->at, "'%s' is a word of the language and cannot name %s", n->text, what);
     else
-        diag_error(b->d, D_BAD_NAME, n->at, "'%s' cannot name %s: a name is letters, digits and _, not beginning with a digit",
-                   n->text, what);
+        diag_error(b->d, D_BAD_NAME, n->at,
+                   "'%s' cannot name %s: a name is letters, digits and _, not beginning with a digit", n->text, what);
     return false;
 }
 
