@@ -19,10 +19,10 @@ static struct prog_array inputs[] = {
     { "x", 1, &plain_float, 4, 1, { { 0, 0 } } },
     { "y", 2, complex_fields, 8, 2, { { 0, -1 }, { -1, 3 } } },
 };
-static struct prog_array outputs[] = { { "x", 1, &plain_float, 4, 0, { { 0, 0 } } } };
+static struct prog_array outputs[] = { { "x", 1, &plain_float, 4, 0, { { 0, 0 } } } }; /* shares its name */
 static struct prog_param params[] = {
     { "scale", TY_F32, true, { .f = 0.1 } },
-    { "steps", TY_I32, false, { .i = 0 } },
+    { "memset", TY_I32, false, { .i = 0 } }, /* a name that the header itself uses */
 };
 
 /* Two cases: a small one with one kernel, and a large one with every kind of argument, buffer and step. */
@@ -65,7 +65,7 @@ static struct program demo = {
 
 static struct formula parsed(const char *text)
 {
-    static const char *const param_names[] = { "scale", "steps" }, *const kernels[] = { "demo_main", "demo_tail" }, *const pointers[] = { "x", "y" };
+    static const char *const param_names[] = { "scale", "memset" }, *const kernels[] = { "demo_main", "demo_tail" }, *const pointers[] = { "x", "y" };
     const struct formula_names names = { 1, 2, 2, 2, sizes, param_names, kernels, pointers };
     struct formula f;
     const char *error = formula_parse(text, &names, &f, NULL);
@@ -94,7 +94,7 @@ static void fill_demo(void)
     large_args[6] = (struct prog_arg){ .kind = ARG_VALUE, .type = TY_I64, .value = parsed("cdiv(n, 1024)"), .name = "tiles" };
     large_steps[0] = (struct prog_step){ .kind = STEP_FILL, .buffer = 3, .byte = 255 };
     large_steps[1] = (struct prog_step){ .kind = STEP_LAUNCH, .kernel = 0, .grid = parsed("min(cdiv(n, 1024), sms * resident(demo_main))"),
-                                         .shared = parsed("2048"), .repeat = parsed("param(steps) - 1") };
+                                         .shared = parsed("2048"), .repeat = parsed("param(memset) - 1") };
     large_steps[2] = (struct prog_step){ .kind = STEP_LAUNCH, .kernel = 1, .grid = parsed("4"), .dependent = true, .nonportable_cluster = true };
 }
 

@@ -35,7 +35,7 @@ static const char *argument(const struct program *p, int i)
 
 static int first_param(const struct program *p) { return p->nsizes + p->ninputs + p->noutputs; }
 
-/* Words of C and C++, of <cuda.h>'s includes, and of the generated functions. */
+/* Words of C and C++, macros of the included headers, and what the functions with these arguments use beside them. */
 static bool taken(const char *name)
 {
     static const char words[] =
@@ -44,7 +44,8 @@ static bool taken(const char *name)
         "inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
         "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch template this "
         "thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor "
-        "xor_eq handle stream workspace workspace_bytes v bytes result NULL EOF linux unix ";
+        "xor_eq handle stream workspace workspace_bytes values size_t int64_t uint64_t uintptr_t CUresult CUstream NULL NAN INFINITY "
+        "HUGE_VAL linux unix ";
     const char *at = strstr(words, name);
     const size_t n = strlen(name);
     for (; at != NULL; at = strstr(at + 1, name))
@@ -78,8 +79,8 @@ static void element_type(const struct header *h, const struct prog_array *a)
         str_printf(h->out, "%s_%s_element", h->name, a->name);
 }
 
-/* "int64_t n, const float *x, float *y, float alpha" - or the names alone. pointers: with the arrays. */
-static void parameters(const struct header *h, bool types, bool pointers)
+/* "int64_t n, const float *x, float *y, float alpha"; pointers: with the arrays. */
+static void parameters(const struct header *h, bool pointers)
 {
     const struct program *p = h->p;
     for (int i = 0; i < first_param(p) + p->nparams; i++) {
@@ -88,11 +89,11 @@ static void parameters(const struct header *h, bool types, bool pointers)
         if (is_pointer && !pointers)
             continue;
         str_add(h->out, ", ");
-        if (types && is_pointer) {
+        if (is_pointer) {
             str_add(h->out, pointer < p->ninputs ? "const " : "");
             element_type(h, array_of(p, pointer));
             str_add(h->out, " *");
-        } else if (types) {
+        } else {
             str_printf(h->out, "%s ", i < p->nsizes ? "int64_t" : header_c_type(p->param[i - first_param(p)].type));
         }
         argument_name(h, i);
@@ -361,48 +362,59 @@ static void values_function(const struct header *h)
     str_add(h->out, "    (void)handle;\n    (void)v;\n    return CUDA_SUCCESS;\n}\n\n");
 }
 
-static void take_arguments(const struct header *h, bool pointers)
+/* The functions that users call only collect their arguments, so that nothing else can clash with the arguments' names. */
+static void collect_arguments(const struct header *h, bool pointers)
 {
     const struct program *p = h->p;
-    str_printf(h->out, "    struct %s_values values, *v = &values;\n    CUresult result;\n    memset(v, 0, sizeof *v);\n", h->name);
+    str_printf(h->out, "    struct %s_values values = { { 0 }, { 0 }, { 0 }, { 0 }, { 0 }", h->name);
+    for (int i = 0; i < p->nparams; i++)
+        str_add(h->out, ", 0");
+    str_add(h->out, " };\n");
     for (int i = 0; i < first_param(p) + p->nparams; i++) {
         const int pointer = i - p->nsizes, param = i - first_param(p);
         if (i < p->nsizes)
-            str_printf(h->out, "    v->size[%d] = ", i);
+            str_printf(h->out, "    values.size[%d] = ", i);
         else if (param >= 0 && ty_is_float(p->param[param].type))
-            str_printf(h->out, "    v->value%d = ", param);
+            str_printf(h->out, "    values.value%d = ", param);
         else if (param >= 0)
-            str_printf(h->out, "    v->param[%d] = (int64_t)(v->value%d = ", param, param);
+            str_printf(h->out, "    values.param[%d] = (int64_t)(values.value%d = ", param, param);
         else if (pointers)
-            str_printf(h->out, "    v->pointer[%d] = (uint64_t)(uintptr_t)", pointer);
+            str_printf(h->out, "    values.pointer[%d] = (uint64_t)(uintptr_t)", pointer);
         else
             continue;
         argument_name(h, i);
         str_add(h->out, param >= 0 && !ty_is_float(p->param[param].type) ? ");\n" : ";\n");
     }
-    str_printf(h->out, "    result = %s_check(handle, v);\n    if (result != CUDA_SUCCESS)\n        return result;\n", h->name);
+}
+
+static void measure_case(const struct header *h, int c)
+{
+    const struct formula *guard = &h->p->kase[c].guard;
+    str_add(h->out, "    if (result == CUDA_SUCCESS && ");
+    if (header_uses(guard, FO_MISALIGN) || header_uses(guard, FO_ALIAS))
+        str_add(h->out, "1 /* depends on pointers */");
+    else
+        header_formula(h, guard, true);
+    str_printf(h->out, ") {\n        result = %s_measure_%d(handle, v);\n        %s_place_%d(handle, v, offset, &control, &scratch);\n"
+                       "        bytes = ptxgen_max(bytes, ptxgen_add(control, scratch));\n    }\n", h->name, c, h->name, c);
 }
 
 static void workspace_function(const struct header *h)
 {
-    const struct program *p = h->p;
+    str_printf(h->out, "static inline CUresult %s_measure(%s_program *handle, struct %s_values *v, size_t *workspace_bytes)\n{\n"
+                       "    int64_t offset[%d], control = 0, scratch = 0, bytes = 0;\n    CUresult result = %s_check(handle, v);\n"
+                       "    if (result != CUDA_SUCCESS)\n        return result;\n", h->name, h->name, h->name, most_buffers(h->p), h->name);
+    for (int c = 0; c < h->p->ncases; c++)
+        measure_case(h, c);
+    str_printf(h->out, "    (void)offset;\n    if (result != CUDA_SUCCESS || bytes == INT64_MAX)\n"
+                       "        return %s_refuse(handle, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE, \"the workspace cannot be measured\");\n"
+                       "    *workspace_bytes = (size_t)bytes;\n    return CUDA_SUCCESS;\n}\n\n", h->name);
     str_printf(h->out, "/* Bytes of workspace that a launch with these arguments needs. */\n"
                        "static inline CUresult %s_workspace_bytes(%s_program *handle", h->name, h->name);
-    parameters(h, true, false);
-    str_printf(h->out, ", size_t *workspace_bytes)\n{\n    int64_t offset[%d], control = 0, scratch = 0, bytes = 0;\n", most_buffers(p));
-    take_arguments(h, false);
-    for (int c = 0; c < p->ncases; c++) {
-        const struct formula *guard = &p->kase[c].guard;
-        str_add(h->out, "    if (result == CUDA_SUCCESS && ");
-        if (header_uses(guard, FO_MISALIGN) || header_uses(guard, FO_ALIAS))
-            str_add(h->out, "1 /* depends on pointers */");
-        else
-            header_formula(h, guard, true);
-        str_printf(h->out, ") {\n        result = %s_measure_%d(handle, v);\n        %s_place_%d(handle, v, offset, &control, &scratch);\n"
-                           "        bytes = ptxgen_max(bytes, ptxgen_add(control, scratch));\n    }\n", h->name, c, h->name, c);
-    }
-    str_printf(h->out, "    (void)offset;\n    if (result != CUDA_SUCCESS || bytes == INT64_MAX)\n        return %s_refuse(handle, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE, \"the workspace cannot be measured\");\n"
-                       "    *workspace_bytes = (size_t)bytes;\n    return CUDA_SUCCESS;\n}\n\n", h->name);
+    parameters(h, false);
+    str_add(h->out, ", size_t *workspace_bytes)\n{\n");
+    collect_arguments(h, false);
+    str_printf(h->out, "    return %s_measure(handle, &values, workspace_bytes);\n}\n\n", h->name);
 }
 
 /* Zero the front of the workspace unless it holds the state of earlier launches. */
@@ -444,17 +456,21 @@ static void launch_case(const struct header *h, int c)
 
 static void launch_function(const struct header *h)
 {
-    str_printf(h->out, "/* Launch in `stream`; returns at once. */\nstatic inline CUresult %s_launch(%s_program *handle, CUstream stream", h->name, h->name);
-    parameters(h, true, true);
-    str_printf(h->out, ",\n    void *workspace, size_t workspace_bytes)\n{\n    int64_t offset[%d], control = 0, scratch = 0;\n"
-                       "    uint64_t buffer[%d] = { 0 };\n    const uint64_t base = (uint64_t)(uintptr_t)workspace;\n",
-               most_buffers(h->p), most_buffers(h->p));
-    take_arguments(h, true);
-    str_printf(h->out, "    result = %s_check_pointers(handle, v);\n    if (result != CUDA_SUCCESS)\n        return result;\n", h->name);
+    str_printf(h->out, "static inline CUresult %s_start(%s_program *handle, CUstream stream, struct %s_values *v, void *workspace,\n"
+                       "    size_t workspace_bytes)\n{\n    int64_t offset[%d], control = 0, scratch = 0;\n    uint64_t buffer[%d] = { 0 };\n"
+                       "    const uint64_t base = (uint64_t)(uintptr_t)workspace;\n    CUresult result = %s_check(handle, v);\n",
+               h->name, h->name, h->name, most_buffers(h->p), most_buffers(h->p), h->name);
+    str_printf(h->out, "    if (result == CUDA_SUCCESS)\n        result = %s_check_pointers(handle, v);\n"
+                       "    if (result != CUDA_SUCCESS)\n        return result;\n", h->name);
     for (int c = 0; c < h->p->ncases; c++)
         launch_case(h, c);
     str_printf(h->out, "    (void)offset;\n    (void)buffer;\n    (void)base;\n    (void)control;\n    (void)scratch;\n"
                        "    return %s_refuse(handle, CUDA_ERROR_NOT_SUPPORTED, \"no case covers these arguments\");\n}\n\n", h->name);
+    str_printf(h->out, "/* Launch in `stream`; returns at once. */\nstatic inline CUresult %s_launch(%s_program *handle, CUstream stream", h->name, h->name);
+    parameters(h, true);
+    str_add(h->out, ",\n    void *workspace, size_t workspace_bytes)\n{\n");
+    collect_arguments(h, true);
+    str_printf(h->out, "    return %s_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n", h->name);
 }
 
 void program_header(const struct program *p, struct str *out)
