@@ -13,8 +13,6 @@ if(NOT api)
 endif()
 add_library(ptxgen_api STATIC ${api})
 target_link_libraries(ptxgen_api PUBLIC ptxgen_folders)
-# Entry points return at once when memory is exhausted (setjmp) and read no variable after that, which GCC does not see.
-target_compile_options(ptxgen_api PRIVATE $<$<C_COMPILER_ID:GNU>:-Wno-clobbered>)
 
 # What both need from outside.
 set(needs PkgConfig::YAML ptxgen_llvm Threads::Threads ${CMAKE_DL_LIBS} m)
