@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpubench.c - ptxgen's programs and their peers, on the same data in the same run.
  *
- *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]… [--size N]… [--segment N]… [--samples N] [--quick]
- *              [--ours LABEL:NAME=VALUE,…]… [--no-graph] [--device K] [--commit TEXT] [--json FILE] [--csv FILE]
+ *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]... [--size N]... [--segment N]... [--samples N]
+ *              [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--device K] [--commit TEXT]
+ *              [--json FILE] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
  * timed, stream times with the input rotated through the pool, graph times for small sizes, and the best read of as
@@ -26,46 +27,69 @@ struct bench {
     int npeers;
     struct report report;
     void *host[INPUTS_MAX];
-    size_t input_bytes; /* of each host and device pool */
+    enum scalar pool_type;
+    int pools;          /* how many inputs are there */
+    size_t input_bytes; /* of each */
     bool failed;
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-static void free_pools(struct bench *b)
+static void free_inputs(struct bench *b)
 {
     for (int i = 0; i < INPUTS_MAX; i++) {
         free(b->host[i]);
         ptxgen_gpu_free(b->a.gpu, b->a.input[i]);
         b->host[i] = b->a.input[i] = NULL;
     }
+    b->pools = 0;
+}
+
+static void free_outputs(struct bench *b)
+{
     for (int o = 0; o < OUTPUTS_MAX; o++) {
         ptxgen_gpu_free(b->a.gpu, b->a.output[o]);
         b->a.output[o] = NULL;
     }
 }
 
-/* Random inputs on both sides, in slices; outputs in slots. */
+/* At least `bytes` of random inputs on both sides; those of the size or problem before serve when they can. */
+static bool make_inputs(struct bench *b, const struct problem *p, size_t bytes)
+{
+    struct arena_gpu *a = &b->a;
+    bool ok = true;
+
+    if (b->pools >= p->ninputs && b->pool_type == p->type && b->input_bytes >= bytes)
+        return true;
+    free_inputs(b);
+    b->pool_type = p->type;
+    b->input_bytes = bytes > pool_bytes ? bytes : pool_bytes;
+    for (; b->pools < p->ninputs && ok; b->pools++) {
+        void **host = &b->host[b->pools];
+
+        *host = malloc(b->input_bytes);
+        ok = *host && ptxgen_gpu_alloc(a->s, a->gpu, b->input_bytes, &a->input[b->pools]) == PTXGEN_OK;
+        if (ok)
+            fill_random(p->type, *host, (int64_t)(b->input_bytes / (size_t)scalar_bytes(p->type)),
+                        1 + 77u * (unsigned)b->pools);
+        ok = ok && ptxgen_gpu_write(a->s, a->gpu, a->input[b->pools], *host, b->input_bytes) == PTXGEN_OK;
+    }
+    return ok;
+}
+
+/* Inputs in slices, outputs in slots. */
 static bool make_pools(struct bench *b, const struct problem *p, const struct peer_size *size)
 {
     struct arena_gpu *a = &b->a;
     size_t bytes = (size_t)size->n * (size_t)scalar_bytes(p->type);
-    bool ok = true;
+    bool ok;
 
     a->input_stride = (bytes + 255) / 256 * 256;
-    b->input_bytes = a->input_stride > pool_bytes ? a->input_stride : pool_bytes / a->input_stride * a->input_stride;
+    ok = make_inputs(b, p, a->input_stride);
     a->slices = (int64_t)(b->input_bytes / a->input_stride);
     a->slots = p->per_element || p->segmented ? 1 : SLOTS;
     a->ninputs = p->ninputs;
     a->noutputs = p->noutputs;
     a->next = 0;
-    for (int i = 0; i < p->ninputs && ok; i++) {
-        b->host[i] = malloc(b->input_bytes);
-        ok = b->host[i] && ptxgen_gpu_alloc(a->s, a->gpu, b->input_bytes, &a->input[i]) == PTXGEN_OK;
-        if (ok)
-            fill_random(p->type, b->host[i], (int64_t)(b->input_bytes / (size_t)scalar_bytes(p->type)),
-                        1 + 77u * (unsigned)i);
-        ok = ok && ptxgen_gpu_write(a->s, a->gpu, a->input[i], b->host[i], b->input_bytes) == PTXGEN_OK;
-    }
     for (int o = 0; o < p->noutputs && ok; o++) {
         a->output_stride[o] = ((size_t)output_elements(p, size) * (size_t)scalar_bytes(p->out[o]) + 255) / 256 * 256;
         ok = ptxgen_gpu_alloc(a->s, a->gpu, a->output_stride[o] * (size_t)a->slots, &a->output[o]) == PTXGEN_OK;
@@ -259,7 +283,7 @@ static void run_size(struct bench *b, const struct problem *p, const struct peer
     n = add_peers(b, p->name, false, impl, n);
     if (!make_pools(b, p, size)) {
         say_diagnostics(b, "no memory for the data");
-        free_pools(b);
+        free_outputs(b);
         b->failed = true;
         return;
     }
@@ -278,7 +302,7 @@ static void run_size(struct bench *b, const struct problem *p, const struct peer
         run_mode(b, p, size, impl, kept, &refs, true);
     for (int i = 0; i < kept; i++)
         ptxgen_gpu_free(b->a.gpu, impl[i].temp);
-    free_pools(b);
+    free_outputs(b);
 }
 
 /* The sizes of a problem: those asked for, or its own. */
@@ -402,6 +426,7 @@ int main(int argc, char **argv)
         if (asked_for(&b.o, problems[i].name))
             run_problem(&b, &problems[i]);
     write_reports(&b);
+    free_inputs(&b);
     ptxgen_event_destroy(b.a.gpu, b.a.begin);
     ptxgen_event_destroy(b.a.gpu, b.a.end);
     ptxgen_stream_destroy(b.a.gpu, b.a.stream);

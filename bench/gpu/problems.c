@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problems.c - the problems: random data, sequential references in double, comparison.
  *
- * Floats are uniform in [-1, 1), i8 in [-100, 100], i32 and i64 in [-100, 100].  Tolerances of sums are relative to the
+ * f32 and f64 are uniform in [-1, 1), integers in [-100, 100].  Tolerances of sums are relative to the
  * sum of magnitudes, far above what a tree of partial sums loses and far below what one lost or repeated element of the
  * data would cost at the small sizes; there every element counts.
  */
 #include "bench.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,23 +59,53 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+static void store_random(enum scalar t, void *p, int64_t i, uint64_t r)
+{
+    switch (t) {
+    /* Magnitudes in [0.5, 1): random sign and mantissa under a fixed exponent. */
+    case F16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 14 << 10 | (r >> 20 & 1023)); break;
+    case BF16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 126 << 7 | (r >> 20 & 127)); break;
+    case F32: ((float *)p)[i] = (float)(int32_t)(r >> 40) * 0x1p-23f - 1; break;
+    case F64: ((double *)p)[i] = (double)(int64_t)(r >> 11) * 0x1p-52 - 1; break;
+    case I8: ((int8_t *)p)[i] = (int8_t)((int)((r >> 32) % 201) - 100); break;
+    case I32: ((int32_t *)p)[i] = (int32_t)((r >> 32) % 201) - 100; break;
+    case I64: ((int64_t *)p)[i] = (int64_t)((r >> 32) % 201) - 100; break;
+    }
+}
+
+enum { FILL_THREADS = 8 };
+struct part {
+    enum scalar t;
+    void *p;
+    int64_t begin, end;
+    uint64_t seed;
+};
+
+static void *fill_part(void *argument)
+{
+    const struct part *x = argument;
+
+    for (int64_t i = x->begin; i < x->end; i++)
+        store_random(x->t, x->p, i, mix(x->seed + (uint64_t)i));
+    return NULL;
+}
+
 void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed)
 {
-    for (int64_t i = 0; i < elements; i++) {
-        uint64_t r = mix(seed + (uint64_t)i);
-        float f = (float)(int32_t)(r >> 40) * 0x1p-23f - 1;
+    struct part part[FILL_THREADS];
+    pthread_t thread[FILL_THREADS];
+    bool started[FILL_THREADS];
 
-        switch (t) {
-        /* [-1, 1) with the exponent field fixed: sign, then 1.mantissa * 2^-1 */
-        case F16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 14 << 10 | (r >> 20 & 1023)); break;
-        case BF16: ((uint16_t *)p)[i] = (uint16_t)((r & 0x8000) | 126 << 7 | (r >> 20 & 127)); break;
-        case F32: ((float *)p)[i] = f; break;
-        case F64: ((double *)p)[i] = (double)(int64_t)(r >> 11) * 0x1p-52 - 1; break;
-        case I8: ((int8_t *)p)[i] = (int8_t)((r >> 32) % 201 - 100); break;
-        case I32: ((int32_t *)p)[i] = (int32_t)((r >> 32) % 201) - 100; break;
-        case I64: ((int64_t *)p)[i] = (int64_t)((r >> 32) % 201) - 100; break;
-        }
+    for (int k = 0; k < FILL_THREADS; k++) {
+        part[k] = (struct part){ t, p, elements / FILL_THREADS * k,
+                                 k + 1 < FILL_THREADS ? elements / FILL_THREADS * (k + 1) : elements, seed };
+        started[k] = pthread_create(&thread[k], NULL, fill_part, &part[k]) == 0;
     }
+    for (int k = 0; k < FILL_THREADS; k++)
+        if (started[k])
+            pthread_join(thread[k], NULL);
+        else
+            fill_part(&part[k]);
 }
 
 /* ---- references ------------------------------------------------------------------------------ */
