@@ -176,11 +176,14 @@ ENTRY(cuModuleUnload, cu_module module)
 ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
 {
     (void)module;
-    for (int i = 0; i < FAKE_KERNELS; i++)
-        if (fake.kernel[i].name && strcmp(fake.kernel[i].name, name) == 0) {
+    for (int i = 0; i < FAKE_KERNELS; i++) {
+        if (fake.kernel[i].name == NULL)
+            fake.kernel[i].name = strdup(name);
+        if (strcmp(fake.kernel[i].name, name) == 0) {
             *function = (cu_function)(void *)&fake.kernel[i];
             return result("cuModuleGetFunction");
         }
+    }
     return 500;
 }
 ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_CALLS = 4096, FAKE_PARAMS = 8, FAKE_KERNELS = 8 };
+enum { FAKE_CALLS = 4096, FAKE_PARAMS = 8, FAKE_KERNELS = 4096 };
 
 struct fake_call {
     const char *name;    /* entry point */
@@ -32,9 +32,9 @@ struct fake_cuda {
     int version, devices, sm, multiprocessors, shared_optin, pools;
     int shared_static, registers, local, blocks; /* of every kernel */
     int capturing;
-    const char *fail; /* this entry point … */
-    int fail_result;  /* … returns this */
-    struct fake_kernel kernel[FAKE_KERNELS];
+    const char *fail;                        /* this entry point … */
+    int fail_result;                         /* … returns this */
+    struct fake_kernel kernel[FAKE_KERNELS]; /* others are added without parameters when they are looked up */
     int ncalls;
     struct fake_call call[FAKE_CALLS];
     int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
