@@ -102,7 +102,7 @@ static const struct good good[] = {
       "\"f32[n]\", value: total.m2}}\n",
       { "space [m, n] over m", "  value = s.mean", "  value = total.m2" } },
     { "kind: scan\n" X "scans: {a: {operator: add}, w: {operator: welford}}\noutputs: {a: \"f32[n]\", t: {type: f32, "
-                       "value: a.total + w.total.n}}\n",
+      "value: a.total + w.total.n}}\n",
       { "  value = a", "  value = (a.total + w.total.n)" } },
     { "kind: scan\n" X "map: x - x[-1]\nboundary: wrap\noperator: add\noutputs: {y: \"f32[n]\"}\n",
       { "input x: f32[n] boundary [wrap]", "  map: f32 = (x - x[-1])" } },
@@ -260,7 +260,7 @@ static const struct bad bad[] = {
       "kind: stencil\n" X "iterate: {steps: 2, feedback: {x: o}}\noutputs: {o: {type: \"f64[n]\", value: f64(x)}}\n" },
     { 2311, 4, 18, 1,
       "kind: stencil\n" X "iterate: {steps: 0, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}, p: {type: "
-                          "\"f32[n]\", value: x}}\n" },
+      "\"f32[n]\", value: x}}\n" },
     { 2312, 4, 10, 1, REDUCE X "assume: {m: {min: 1}}\n" SUM },
     { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 3, max: 2}}\n" SUM },
     { 2313, 4, 7, 1,
@@ -354,6 +354,66 @@ Test(problem, canonical_text_is_canonical)
     spec_end(&g);
 }
 
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    cr_assert(file && text, "%s", path);
+    cr_assert_gt(fread(text, 1, (1 << 16) - 1, file), 0);
+    fclose(file);
+    return text;
+}
+
+/* What would not fit a kernel is refused here, with a place. */
+Test(problem, limits)
+{
+    static const struct {
+        int inputs, lets, reductions;
+        bool good;
+    } rows[] = { { 1, 256, 1, true }, { 1, 257, 1, false }, { 23, 0, 16, true },
+                 { 1, 0, 17, false }, { 39, 0, 1, false },  { 38, 0, 1, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = { 0 };
+        SPEC_BEGIN(f);
+        str_add(&text, "kind: reduce\ninputs:\n");
+        for (int k = 0; k < rows[i].inputs; k++)
+            str_printf(&text, "  x%d: f32[n]\n", k);
+        str_add(&text, rows[i].lets ? "let:\n" : "");
+        for (int k = 0; k < rows[i].lets; k++)
+            str_printf(&text, "  l%d: x0 + %d\n", k, k);
+        str_add(&text, "outputs:\n  s: {type: f32, value: s0}\nreductions:\n");
+        for (int k = 0; k < rows[i].reductions; k++)
+            str_printf(&text, "  s%d: {map: x0, operator: add}\n", k);
+        spec_build(&f, text.text);
+        cr_expect_eq(f.p != NULL, rows[i].good, "row %zu: %s", i, spec_text(&f));
+        cr_expect(rows[i].good || (int)f.s.diags.first->code == 2012, "row %zu", i);
+        str_finish(&text);
+        spec_end(&f);
+    }
+}
+
+/* The examples of the language reference are true. */
+Test(problem, examples_of_the_reference)
+{
+    char *text = read_all(PTXGEN_SOURCE_DIR "/docs/spec-language.md");
+    int built = 0;
+    for (char *at = text; (at = strstr(at, "```yaml\n")) != NULL;) {
+        char *begin = at + 8, *end = strstr(begin, "```");
+        cr_assert(end != NULL);
+        *end = '\0';
+        at = end + 1;
+        if (strncmp(begin, "kind:", 5) != 0)
+            continue; /* a part of a spec */
+        SPEC_BEGIN(f);
+        spec_build(&f, begin);
+        cr_expect(f.p && !f.s.diags.first, "%s\n%s", begin, spec_text(&f));
+        spec_end(&f);
+        built++;
+    }
+    cr_expect_geq(built, 4);
+    free(text);
+}
+
 /* A name that is no identifier is made one. */
 Test(problem, names)
 {
@@ -403,16 +463,6 @@ Test(problem, schema)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         cr_expect(strstr(out.text, words[i]), "no %s", words[i]);
     str_finish(&out);
-}
-
-static char *read_all(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    char *text = calloc(1, 1 << 16);
-    cr_assert(file && text, "%s", path);
-    cr_assert_gt(fread(text, 1, (1 << 16) - 1, file), 0);
-    fclose(file);
-    return text;
 }
 
 /* The specs that come with the project: no error, no warning, and a doc each. */

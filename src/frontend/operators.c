@@ -197,7 +197,9 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
 
 static void user_lets(const struct scope *sc, const struct ynode *node)
 {
-    for (int i = 0; node && i < node->count; i++) {
+    if (!node || !lets_fit(sc->b, node))
+        return;
+    for (int i = 0; i < node->count; i++) {
         const struct ynode *key = node->pair[i].key;
         node_name(sc->b, key, "a let");
         warn_hidden(sc->b, key->text, key->at, "a let of the operator");

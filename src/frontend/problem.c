@@ -110,7 +110,9 @@ void build_lets(struct builder *b)
         .b = b, .place = "a let", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | gather
     };
     b->lets.kind = EX_LET;
-    for (int i = 0; node && i < node->count; i++) {
+    if (!node || !lets_fit(b, node))
+        return;
+    for (int i = 0; i < node->count; i++) {
         const struct ynode *key = node->pair[i].key;
         node_name(b, key, "a let");
         warn_hidden(b, key->text, key->at, "a let");
@@ -218,6 +220,20 @@ static void build_parts(struct builder *b)
     build_strategy(b);
 }
 
+static void check_limits(struct builder *b)
+{
+    int arguments = b->ninputs + b->noutputs + b->nparams + b->nsizes, fields = 0;
+    if (arguments > PROBLEM_ARGS_MAX)
+        diag_error(b->d, D_LIMIT, ynode_get(b->root, "inputs")->at,
+                   "inputs, outputs, params and dimensions are %d; at most %d are possible", arguments,
+                   PROBLEM_ARGS_MAX);
+    for (int i = 0; i < b->nreductions; i++)
+        fields += b->reduction[i].op ? b->reduction[i].op->nfields : 0;
+    if (fields > STATE_FIELDS_MAX)
+        diag_error(b->d, D_LIMIT, b->reduction[0].at, "the states have %d fields together; at most %d are possible",
+                   fields, STATE_FIELDS_MAX);
+}
+
 static void publish(struct builder *b)
 {
     struct problem *p = b->p;
@@ -251,6 +267,8 @@ static const struct problem *build(struct builder *b, const char *default_name)
     build_inputs(b);
     if (kind >= 0)
         build_parts(b);
+    if (ynode_get(b->root, "inputs"))
+        check_limits(b);
     if (b->d->errors > errors)
         return NULL;
     publish(b);

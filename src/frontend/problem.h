@@ -11,7 +11,9 @@
 #include "base/session.h"
 #include "expr.h"
 
-enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3 };
+/* Limits.  STATE_FIELDS_MAX: of one state, and of the states of all reductions together; also of one structure in memory.
+ * PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of their own. */
+enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3, PROBLEM_ARGS_MAX = 40, LETS_MAX = 256 };
 
 enum problem_kind { KIND_REDUCE, KIND_SCAN, KIND_STENCIL };
 enum determinism { DET_ANY, DET_RUN, DET_DEVICE };

@@ -73,6 +73,14 @@ struct ast *node_expr(struct builder *b, const struct ynode *n)
     return expr_parse(b->a, b->d, &source);
 }
 
+bool lets_fit(struct builder *b, const struct ynode *lets)
+{
+    if (lets->count <= LETS_MAX)
+        return true;
+    diag_error(b->d, D_LIMIT, lets->at, "there are %d lets; at most %d are possible", lets->count, LETS_MAX);
+    return false;
+}
+
 void warn_hidden(struct builder *b, const char *name, struct span at, const char *what)
 {
     int input = input_find(b, name), param = param_find(b, name);
