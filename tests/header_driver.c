@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header_driver.c - drives the header that test_program.c generates, with a driver that only writes down what it is asked.
+/* header_driver.c - drives the header that test_program.c generates, with a driver that only writes down what it is
+ * asked.
  *
- * Compiled by that test with -DGENERATED="…/demo.h", as C99 and as C++, and run.  Prints one line per call of the driver.
+ * Compiled by that test with -DGENERATED="…/demo.h", as C99 and as C++, and run.  Prints one line per call of the
+ * driver.
  */
 #include GENERATED
 
@@ -26,7 +28,7 @@ CUresult cuDriverGetVersion(int *version)
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)device;
-    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT         ? 132
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 132
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
                                                                          : 232448;
@@ -93,8 +95,8 @@ static void print_arguments(void **args)
     printf("\n");
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                        CUstream stream, void **args, void **extra)
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void **args, void **extra)
 {
     (void)stream, (void)extra;
     printf("launch %s<%u,%u,%u;%u,%u,%u;%u>", (const char *)(uintptr_t)f, gx, gy, gz, bx, by, bz, shared);
@@ -109,7 +111,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **args, vo
     printf("launch %s<%u;%u;%u>", (const char *)(uintptr_t)f, c->gridDimX, c->blockDimX, c->sharedMemBytes);
     for (i = 0; i < c->numAttrs; i++)
         printf(" [%d %u]", (int)c->attrs[i].id,
-               c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? c->attrs[i].value.clusterDim.x : (unsigned)c->attrs[i].value.cooperative);
+               c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? c->attrs[i].value.clusterDim.x
+                                                                       : (unsigned)c->attrs[i].value.cooperative);
     print_arguments(args);
     return CUDA_SUCCESS;
 }
@@ -121,7 +124,8 @@ static demo_program program;
 
 static void launch(int64_t n, uintptr_t x, void *workspace, size_t bytes)
 {
-    const CUresult result = demo_launch(&program, NULL, n, (const float *)x, (const demo_y_element *)0x2000, (float *)0x3000, demo_DEFAULT_scale, 3, workspace, bytes);
+    const CUresult result = demo_launch(&program, NULL, n, (const float *)x, (const demo_y_element *)0x2000,
+                                        (float *)0x3000, demo_DEFAULT_scale, 3, workspace, bytes);
     if (result != CUDA_SUCCESS)
         printf("refused %d: %s\n", (int)result, program.message);
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- types --------------------------------------------------------------------------------------------------------------- */
+/* ---- types
+ * --------------------------------------------------------------------------------------------------------------- */
 
 Test(types, rows)
 {
@@ -39,7 +40,8 @@ static void check_rounding(uint16_t (*from)(double), double (*to)(uint16_t), int
 {
     const double a = to((uint16_t)low), b = to((uint16_t)(low + 1)), middle = (a + b) / 2;
     const uint16_t even = (uint16_t)(low & 1 ? low + 1 : low);
-    cr_assert(from(middle) == even && from(nextafter(middle, a)) == low && from(nextafter(middle, b)) == low + 1, "%04x", low);
+    cr_assert(from(middle) == even && from(nextafter(middle, a)) == low && from(nextafter(middle, b)) == low + 1,
+              "%04x", low);
     cr_assert(from(-middle) == (even | 0x8000), "-%04x", low);
 }
 
@@ -111,12 +113,14 @@ Test(types, memory_images)
         cr_expect_eq(v.u, rows[i].value.u, "%s", ty_name(rows[i].type));
         unsigned char memory[9] = { 0, 0, 0, 0, 0, 0, 0, 0, 0xa5 };
         value_store(rows[i].type, memory, v);
-        cr_expect(rows[i].type == TY_BOOL ? memory[0] == 1 : memcmp(memory, rows[i].bytes, 8) == 0, "%s", ty_name(rows[i].type));
+        cr_expect(rows[i].type == TY_BOOL ? memory[0] == 1 : memcmp(memory, rows[i].bytes, 8) == 0, "%s",
+                  ty_name(rows[i].type));
         cr_expect_eq(memory[8], 0xa5);
     }
 }
 
-/* ---- arena ----------------------------------------------------------------------------------------------------------------- */
+/* ---- arena
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 Test(arena, allocations_are_zeroed_aligned_and_apart)
 {
@@ -163,15 +167,20 @@ Test(arena, exhaustion_jumps_to_the_handler)
     arena_finish(&a);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- text
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static const struct {
     double x;
     const char *text;
 } numbers[] = {
-    { 0.1, "0.1" },       { 1, "1" },          { 100, "100" },     { -0.0, "-0" },         { 1e20, "1e+20" },
-    { 1.0 / 3, "0.3333333333333333" },         { 5e-324, "5e-324" }, { INFINITY, "inf" },  { -INFINITY, "-inf" },
-    { NAN, "nan" },       { 1e15, "1e+15" },   { 123456789, "123456789" }, { 2.5, "2.5" }, { 1.7976931348623157e308, "1.7976931348623157e+308" },
+    { 0.1, "0.1" },        { 1, "1" },
+    { 100, "100" },        { -0.0, "-0" },
+    { 1e20, "1e+20" },     { 1.0 / 3, "0.3333333333333333" },
+    { 5e-324, "5e-324" },  { INFINITY, "inf" },
+    { -INFINITY, "-inf" }, { NAN, "nan" },
+    { 1e15, "1e+15" },     { 123456789, "123456789" },
+    { 2.5, "2.5" },        { 1.7976931348623157e308, "1.7976931348623157e+308" },
 };
 
 static void check_numbers(void)
@@ -210,20 +219,31 @@ static const char *const names[] = { "add", "mul", "min", "max", "logsumexp", "w
 static const struct {
     const char *name, *nearest;
 } near[] = {
-    { "ad", "add" },     { "sdd", "add" },    { "ADD", "add" },  { "welfrod", "welford" }, { "logsumxp", "logsumexp" }, { "sum", NULL },
-    { "argmix", "argmax" }, { "x", NULL },    { "", NULL },      { "completely different", NULL },
+    { "ad", "add" },
+    { "sdd", "add" },
+    { "ADD", "add" },
+    { "welfrod", "welford" },
+    { "logsumxp", "logsumexp" },
+    { "sum", NULL },
+    { "argmix", "argmax" },
+    { "x", NULL },
+    { "", NULL },
+    { "completely different", NULL },
 };
 
 Test(str, near_names)
 {
     for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
         const char *found = str_nearest(near[i].name, names, 7);
-        cr_expect(near[i].nearest == NULL ? found == NULL || strcmp(near[i].name, "sum") == 0 : found && strcmp(found, near[i].nearest) == 0,
+        cr_expect(near[i].nearest == NULL ? found == NULL || strcmp(near[i].name, "sum") == 0
+                                          : found && strcmp(found, near[i].nearest) == 0,
                   "%s: %s", near[i].name, found ? found : "none");
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void write_sample(struct json *j)
 {
@@ -257,26 +277,33 @@ Test(json, compact_and_pretty)
     struct json j;
     json_init(&j, &s, false);
     write_sample(&j);
-    cr_expect_str_eq(s.text, "{\"a\":[-9223372036854775808,18446744073709551615,0.5,\"-inf\"],\"b\\\"\":{},\"c\":[{\"d\":null},true],"
-                             "\"e\":\"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"}");
+    cr_expect_str_eq(
+        s.text,
+        "{\"a\":[-9223372036854775808,18446744073709551615,0.5,\"-inf\"],\"b\\\"\":{},\"c\":[{\"d\":null},true],"
+        "\"e\":\"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"}");
     str_finish(&s);
     json_init(&j, &s, true);
     write_sample(&j);
-    cr_expect_str_eq(s.text, "{\n  \"a\": [-9223372036854775808, 18446744073709551615, 0.5, \"-inf\"],\n  \"b\\\"\": {},\n  \"c\": [\n    {\n"
-                             "      \"d\": null\n    }, true\n  ],\n  \"e\": \"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"\n}");
+    cr_expect_str_eq(s.text,
+                     "{\n  \"a\": [-9223372036854775808, 18446744073709551615, 0.5, \"-inf\"],\n  \"b\\\"\": {},\n  "
+                     "\"c\": [\n    {\n"
+                     "      \"d\": null\n    }, true\n  ],\n  \"e\": \"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"\n}");
     str_finish(&s);
 }
 
 Test(utf8, refuses_what_is_no_character)
 {
-    static const char *const bad[] = { "\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xff" };
+    static const char *const bad[] = {
+        "\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xff"
+    };
     uint32_t code;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         cr_expect_eq(utf8_decode(bad[i], strlen(bad[i]), &code), 0, "row %zu", i);
     cr_expect(utf8_decode("\xf0\x9f\x98\x80", 4, &code) == 4 && code == 0x1f600);
 }
 
-/* ---- formulas ----------------------------------------------------------------------------------------------------------------- */
+/* ---- formulas
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static const char *const size_names[] = { "m", "n", "min", "sms", "size" };
 static const char *const param_names[] = { "steps", "n" };
@@ -294,7 +321,14 @@ static struct formula_env environment(void)
     pointer[0] = base + 4;
     pointer[1] = base + 19;
     pointer[2] = base + 4;
-    return (struct formula_env){ .size = size, .param = param, .sms = 132, .arch = 90, .smem = 1 << 17, .resident = resident, .pointer = pointer, .pointer_bytes = bytes };
+    return (struct formula_env){ .size = size,
+                                 .param = param,
+                                 .sms = 132,
+                                 .arch = 90,
+                                 .smem = 1 << 17,
+                                 .resident = resident,
+                                 .pointer = pointer,
+                                 .pointer_bytes = bytes };
 }
 
 static const struct {
@@ -352,7 +386,8 @@ Test(formula, rows)
         int at = -1;
         const char *error = formula_parse(formulas[i].text, &all_names, &f, &at);
         cr_assert_null(error, "%s: %s at %d", formulas[i].text, error, at);
-        cr_expect_eq(formula_eval(&f, &env), formulas[i].value, "%s = %lld", formulas[i].text, (long long)formula_eval(&f, &env));
+        cr_expect_eq(formula_eval(&f, &env), formulas[i].value, "%s = %lld", formulas[i].text,
+                     (long long)formula_eval(&f, &env));
         struct str s = { 0 };
         formula_print(&f, &all_names, &s);
         cr_expect_str_eq(s.text, formulas[i].printed ? formulas[i].printed : formulas[i].text);
@@ -391,7 +426,8 @@ Test(formula, malformed_texts)
         int at = -1;
         const char *error = formula_parse(malformed[i].text, &all_names, &f, &at);
         cr_assert_not_null(error, "%s", malformed[i].text);
-        cr_expect(strcmp(error, malformed[i].error) == 0 && at == malformed[i].at, "%s: %s at %d", malformed[i].text, error, at);
+        cr_expect(strcmp(error, malformed[i].error) == 0 && at == malformed[i].at, "%s: %s at %d", malformed[i].text,
+                  error, at);
     }
     char deep[400];
     memset(deep, '(', 399);
@@ -413,7 +449,8 @@ static struct formula random_leaf(void)
     switch (rnd(8)) {
     case 0: return f_const((int64_t)rnd(20) - 10);
     case 1: return f_const(rnd(2) ? INT64_MIN : INT64_MAX);
-    case 2: case 3: return f_size(rnd(5));
+    case 2:
+    case 3: return f_size(rnd(5));
     case 4: return f_leaf(FO_PARAM, rnd(2), 0);
     case 5: return f_resident(rnd(2));
     case 6: return f_alias(rnd(3), (int)rnd(3));
@@ -483,6 +520,7 @@ Test(formula, json_is_postfix)
     cr_assert_null(formula_parse("cdiv(n, 256) <= sms * resident(main) and size(min) == -1", &all_names, &f, NULL));
     json_init(&j, &s, false);
     formula_json(&f, &all_names, &j);
-    cr_expect_str_eq(s.text, "[\"n\",256,\"cdiv\",\"sms\",\"resident(main)\",\"*\",\"<=\",\"size(min)\",-1,\"==\",\"and\"]");
+    cr_expect_str_eq(s.text,
+                     "[\"n\",256,\"cdiv\",\"sms\",\"resident(main)\",\"*\",\"<=\",\"size(min)\",-1,\"==\",\"and\"]");
     str_finish(&s);
 }

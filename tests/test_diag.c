@@ -32,10 +32,12 @@ static const struct {
     /* two bytes, one cell; three bytes, two cells; a combining character */
     { "\xc3\xa4 = x\n", 5, 6, "a.yaml:1:5: error: bad [PTXG-9001]\n    1 | \xc3\xa4 = x\n      |     ^\n" },
     { "\xe6\xbc\xa2 = x\n", 6, 7, "a.yaml:1:5: error: bad [PTXG-9001]\n    1 | \xe6\xbc\xa2 = x\n      |      ^\n" },
-    { "\xe6\xbc\xa2\xe6\xbc\xa2", 0, 6, "a.yaml:1:1: error: bad [PTXG-9001]\n    1 | \xe6\xbc\xa2\xe6\xbc\xa2\n      | ^~~~\n" },
+    { "\xe6\xbc\xa2\xe6\xbc\xa2", 0, 6,
+      "a.yaml:1:1: error: bad [PTXG-9001]\n    1 | \xe6\xbc\xa2\xe6\xbc\xa2\n      | ^~~~\n" },
     { "a\xcc\x88 x", 4, 5, "a.yaml:1:4: error: bad [PTXG-9001]\n    1 | a\xcc\x88 x\n      |   ^\n" },
     /* what must not reach a terminal */
-    { "a\x1b[31m\xff x", 8, 9, "a.yaml:1:9: error: bad [PTXG-9001]\n    1 | a\xef\xbf\xbd[31m\xef\xbf\xbd x\n      |         ^\n" },
+    { "a\x1b[31m\xff x", 8, 9,
+      "a.yaml:1:9: error: bad [PTXG-9001]\n    1 | a\xef\xbf\xbd[31m\xef\xbf\xbd x\n      |         ^\n" },
     { "a\xe2\x80\xae x", 5, 6, "a.yaml:1:4: error: bad [PTXG-9001]\n    1 | a\xef\xbf\xbd x\n      |    ^\n" },
     /* line ends, more than one line, the end of the text, no place */
     { "ab\r\ncd\r\n", 0, 6, "a.yaml:1:1: error: bad [PTXG-9001]\n    1 | ab\n      | ^~\n" },
@@ -95,9 +97,11 @@ Test(diag, hints_and_notes)
     struct str s = { 0 };
     sample();
     diags_render_text(&diags, &s, false);
-    cr_expect_str_eq(s.text, "a.yaml:2:1: error: the key two\xef\xbf\xbd [PTXG-1016]\n    2 | two: 2\n      | ^~~\n      hint: remove it\n"
-                             "a.yaml:1:1: note: first\n    1 | one: 1\n      | ^~~\na.yaml: note: second\n"
-                             "a.yaml: warning: w [PTXG-3002]\n      hint: did you mean 'two'?\n");
+    cr_expect_str_eq(
+        s.text,
+        "a.yaml:2:1: error: the key two\xef\xbf\xbd [PTXG-1016]\n    2 | two: 2\n      | ^~~\n      hint: remove it\n"
+        "a.yaml:1:1: note: first\n    1 | one: 1\n      | ^~~\na.yaml: note: second\n"
+        "a.yaml: warning: w [PTXG-3002]\n      hint: did you mean 'two'?\n");
     str_finish(&s);
     diags_render_text(&diags, &s, true);
     cr_expect_not_null(strstr(s.text, "\033[1;31merror:\033[0m"));
@@ -111,9 +115,14 @@ Test(diag, json)
     sample();
     diags_render_json(&diags, &s);
     static const char *const parts[] = {
-        "\"severity\": \"error\"", "\"code\": \"PTXG-1016\"", "\"file\": \"a.yaml\"", "\"line\": 2", "\"column\": 1", "\"end_line\": 2",
-        "\"end_column\": 4", "\"offset\": 7", "\"length\": 3", "\"message\": \"the key two\\u001b\"", "\"hint\": \"remove it\"",
-        "\"message\": \"second\"", "\"line\": null", "\"errors\": 1", "\"warnings\": 1", "\"hint\": \"did you mean 'two'?\"",
+        "\"severity\": \"error\"", "\"code\": \"PTXG-1016\"",
+        "\"file\": \"a.yaml\"",    "\"line\": 2",
+        "\"column\": 1",           "\"end_line\": 2",
+        "\"end_column\": 4",       "\"offset\": 7",
+        "\"length\": 3",           "\"message\": \"the key two\\u001b\"",
+        "\"hint\": \"remove it\"", "\"message\": \"second\"",
+        "\"line\": null",          "\"errors\": 1",
+        "\"warnings\": 1",         "\"hint\": \"did you mean 'two'?\"",
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         cr_expect_not_null(strstr(s.text, parts[i]), "%s is not in %s", parts[i], s.text);
@@ -161,7 +170,8 @@ Test(diag, every_code_is_explained_once)
     };
     const char *title, *explanation;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        cr_expect(diag_explain(numbers[i], &title, &explanation) && strlen(title) > 5 && strlen(explanation) > 20, "%d", numbers[i]);
+        cr_expect(diag_explain(numbers[i], &title, &explanation) && strlen(title) > 5 && strlen(explanation) > 20, "%d",
+                  numbers[i]);
         cr_expect(i == 0 || numbers[i] > numbers[i - 1], "%d is out of order", numbers[i]);
     }
     cr_expect_not(diag_explain(1, &title, &explanation));

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a program ------------------------------------------------------------------------------------------------------------- */
+/* ---- a program
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static const struct prog_field plain_float = { "", TY_F32, 0 };
 static const struct prog_field complex_fields[] = { { "re", TY_F32, 0 }, { "int", TY_F32, 4 } };
@@ -27,45 +28,77 @@ static struct prog_param params[] = {
 
 /* Two cases: a small one with one kernel, and a large one with every kind of argument, buffer and step. */
 static struct prog_arg small_args[] = {
-    { .kind = ARG_INPUT, .index = 0, .name = "x" },
-    { .kind = ARG_INPUT, .index = 1, .name = "y" },
-    { .kind = ARG_OUTPUT, .index = 0, .name = "out" },
-    { .kind = ARG_PARAM, .index = 0, .name = "scale" },
+    { .kind = ARG_INPUT, .index = 0, .name = "x" },        { .kind = ARG_INPUT, .index = 1, .name = "y" },
+    { .kind = ARG_OUTPUT, .index = 0, .name = "out" },     { .kind = ARG_PARAM, .index = 0, .name = "scale" },
     { .kind = ARG_BUFFER, .index = 0, .name = "counter" },
 };
 static struct prog_arg large_args[7];
-static struct prog_kernel small_kernels[] = { { .name = "demo_small", .threads = 128, .module = 0, .nargs = 5, .arg = small_args } };
+static struct prog_kernel small_kernels[] = {
+    { .name = "demo_small", .threads = 128, .module = 0, .nargs = 5, .arg = small_args }
+};
 static struct prog_kernel large_kernels[] = {
     { .name = "demo_main", .threads = 256, .module = 1, .nargs = 7, .arg = large_args, .shared_static = 1024 },
     { .name = "demo_tail", .threads = 32, .module = 1, .cluster = 4, .nargs = 5, .arg = small_args },
 };
 static struct prog_buffer small_buffers[] = { { .name = "counter", .region = REGION_CONTROL } };
 static struct prog_buffer large_buffers[] = {
-    { .name = "counter", .region = REGION_CONTROL },
-    { .name = "states", .region = REGION_CONTROL },
-    { .name = "partials", .region = REGION_SCRATCH },
-    { .name = "flags", .region = REGION_SCRATCH },
+    { .name = "counter", .region = REGION_CONTROL },  { .name = "states", .region = REGION_CONTROL },
+    { .name = "partials", .region = REGION_SCRATCH }, { .name = "flags", .region = REGION_SCRATCH },
     { .name = "epochs", .region = REGION_CONTROL },
 };
 static struct prog_step small_steps[1], large_steps[3];
 static struct prog_check checks[] = { { .message = "n must be 2 or more: \"add\" has no identity" } };
 static char large_ptx[1 << 14]; /* too long for one string literal */
 static struct prog_module modules[] = {
-    { (char *)"//\n.version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry demo_small(\n)\n{\n\tret; // \"why?\\\"\n}\n", 0 },
+    { (char *)"//\n.version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry demo_small(\n)\n{\n\tret; // "
+              "\"why?\\\"\n}\n",
+      0 },
     { large_ptx, 0 },
 };
 static struct prog_case cases[] = {
-    { .name = "small", .strategy = "reduce.one_block", .nkernels = 1, .nbuffers = 1, .nsteps = 1, .kernel = small_kernels, .buffer = small_buffers, .step = small_steps },
-    { .name = "large", .strategy = "reduce.last_block", .nkernels = 2, .nbuffers = 5, .nsteps = 3, .kernel = large_kernels, .buffer = large_buffers, .step = large_steps },
+    { .name = "small",
+      .strategy = "reduce.one_block",
+      .nkernels = 1,
+      .nbuffers = 1,
+      .nsteps = 1,
+      .kernel = small_kernels,
+      .buffer = small_buffers,
+      .step = small_steps },
+    { .name = "large",
+      .strategy = "reduce.last_block",
+      .nkernels = 2,
+      .nbuffers = 5,
+      .nsteps = 3,
+      .kernel = large_kernels,
+      .buffer = large_buffers,
+      .step = large_steps },
 };
 static struct program demo = {
-    .name = "demo", .kind = "reduce", .determinism = "any", .arch = "sm_90", .ptx_version = 80, .nsizes = 1, .size = sizes, .ninputs = 2, .noutputs = 1,
-    .nparams = 2, .nchecks = 1, .ncases = 2, .nmodules = 2, .input = inputs, .output = outputs, .param = params, .check = checks, .kase = cases, .module = modules,
+    .name = "demo",
+    .kind = "reduce",
+    .determinism = "any",
+    .arch = "sm_90",
+    .ptx_version = 80,
+    .nsizes = 1,
+    .size = sizes,
+    .ninputs = 2,
+    .noutputs = 1,
+    .nparams = 2,
+    .nchecks = 1,
+    .ncases = 2,
+    .nmodules = 2,
+    .input = inputs,
+    .output = outputs,
+    .param = params,
+    .check = checks,
+    .kase = cases,
+    .module = modules,
 };
 
 static struct formula parsed(const char *text)
 {
-    static const char *const param_names[] = { "scale", "memset" }, *const kernels[] = { "demo_main", "demo_tail" }, *const pointers[] = { "x", "y" };
+    static const char *const param_names[] = { "scale", "memset" }, *const kernels[] = { "demo_main", "demo_tail" },
+                             *const pointers[] = { "x", "y" };
     const struct formula_names names = { 1, 2, 2, 2, sizes, param_names, kernels, pointers };
     struct formula f;
     const char *error = formula_parse(text, &names, &f, NULL);
@@ -77,7 +110,8 @@ static void fill_demo(void)
 {
     strcpy(large_ptx, ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry demo_main()\n{\n");
     for (int i = 0; i < 200; i++)
-        strcat(large_ptx, "\tmov.b32 %r1, 0; // \"what?" "?/\" \\\n");
+        strcat(large_ptx, "\tmov.b32 %r1, 0; // \"what?"
+                          "?/\" \\\n");
     strcat(large_ptx, "}\n.visible .entry demo_tail()\n{\n\tret;\n}\n");
     checks[0].condition = parsed("n >= 2");
     cases[0].guard = parsed("n <= 1024 and misalign(x) == 0");
@@ -91,11 +125,17 @@ static void fill_demo(void)
     small_steps[0] = (struct prog_step){ .kind = STEP_LAUNCH, .grid = parsed("1") };
     memcpy(large_args, small_args, sizeof small_args);
     large_args[5] = (struct prog_arg){ .kind = ARG_BUFFER, .index = 2, .name = "partials" };
-    large_args[6] = (struct prog_arg){ .kind = ARG_VALUE, .type = TY_I64, .value = parsed("cdiv(n, 1024)"), .name = "tiles" };
+    large_args[6] =
+        (struct prog_arg){ .kind = ARG_VALUE, .type = TY_I64, .value = parsed("cdiv(n, 1024)"), .name = "tiles" };
     large_steps[0] = (struct prog_step){ .kind = STEP_FILL, .buffer = 3, .byte = 255 };
-    large_steps[1] = (struct prog_step){ .kind = STEP_LAUNCH, .kernel = 0, .grid = parsed("min(cdiv(n, 1024), sms * resident(demo_main))"),
-                                         .shared = parsed("2048"), .repeat = parsed("param(memset) - 1") };
-    large_steps[2] = (struct prog_step){ .kind = STEP_LAUNCH, .kernel = 1, .grid = parsed("4"), .dependent = true, .nonportable_cluster = true };
+    large_steps[1] = (struct prog_step){ .kind = STEP_LAUNCH,
+                                         .kernel = 0,
+                                         .grid = parsed("min(cdiv(n, 1024), sms * resident(demo_main))"),
+                                         .shared = parsed("2048"),
+                                         .repeat = parsed("param(memset) - 1") };
+    large_steps[2] = (struct prog_step){
+        .kind = STEP_LAUNCH, .kernel = 1, .grid = parsed("4"), .dependent = true, .nonportable_cluster = true
+    };
 }
 
 TestSuite(program, .init = fill_demo);
@@ -105,10 +145,19 @@ static struct formula_env environment(const int64_t *n, const int64_t *param)
     static const void *const pointers[] = { (void *)16, (void *)32, (void *)64 };
     static const int64_t bytes[] = { 4, 4, 4 };
     static const int resident[] = { 2, 2 };
-    return (struct formula_env){ .size = n, .param = param, .sms = 132, .arch = 90, .smem = 1 << 16, .resident = resident, .pointer = pointers, .pointer_bytes = bytes };
+    return (struct formula_env){ .size = n,
+                                 .param = param,
+                                 .sms = 132,
+                                 .arch = 90,
+                                 .smem = 1 << 16,
+                                 .resident = resident,
+                                 .pointer = pointers,
+                                 .pointer_bytes = bytes };
 }
 
-/* ---- data ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- data
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 Test(program, life)
 {
@@ -205,8 +254,8 @@ Test(program, control_buffers_never_meet)
     for (int i = 0; i < places; i++)
         for (int j = 0; j < i; j++)
             if (place[i].kase != place[j].kase || place[i].buffer != place[j].buffer)
-                cr_assert(place[i].end <= place[j].begin || place[j].end <= place[i].begin, "%d.%d and %d.%d", place[i].kase, place[i].buffer,
-                          place[j].kase, place[j].buffer);
+                cr_assert(place[i].end <= place[j].begin || place[j].end <= place[i].begin, "%d.%d and %d.%d",
+                          place[i].kase, place[i].buffer, place[j].kase, place[j].buffer);
 }
 
 Test(program, names)
@@ -222,7 +271,9 @@ Test(program, names)
     program_names_finish(&names);
 }
 
-/* ---- PTX ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- PTX
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *count_of(const char *text, const char *part, int expected)
 {
@@ -231,7 +282,8 @@ static const char *count_of(const char *text, const char *part, int expected)
         n++;
     return n == expected ? NULL : text;
 }
-#define EXPECT_TIMES(text, part, n) cr_expect_null(count_of((text), (part), (n)), "not %d times %s in\n%s", (n), (part), (text))
+#define EXPECT_TIMES(text, part, n)                                                                                    \
+    cr_expect_null(count_of((text), (part), (n)), "not %d times %s in\n%s", (n), (part), (text))
 
 Test(program, ptx_has_one_header)
 {
@@ -249,12 +301,16 @@ Test(program, ptx_has_one_header)
 Test(program, ptx_of_modules_that_share_names)
 {
     struct prog_module clashing[] = {
-        { (char *)HEADER ".extern .func  (.param .b32 r) vprintf (.param .b64 a);\n.shared .align 4 .b8 smem[128];\n"
-                         ".global .align 4 .b8 table[2] = {1, 2};\n.func  (.param .b32 r) f(.param .b32 a) { ret; }\n"
-                         ".func g() { call f; }\n.visible .entry a() { mov.u64 %r1, smem; ld.global.u8 %r2, [table+1]; call g; }\n", 0 },
+        { (char *)HEADER
+          ".extern .func  (.param .b32 r) vprintf (.param .b64 a);\n.shared .align 4 .b8 smem[128];\n"
+          ".global .align 4 .b8 table[2] = {1, 2};\n.func  (.param .b32 r) f(.param .b32 a) { ret; }\n"
+          ".func g() { call f; }\n.visible .entry a() { mov.u64 %r1, smem; ld.global.u8 %r2, [table+1]; call g; }\n",
+          0 },
         { (char *)HEADER ".extern .func  (.param .b32 r) vprintf (.param .b64 a);\n.shared .align 4 .b8 smem[256];\n"
                          ".global .align 4 .b8 table[2] = {1, 2};\n.func  (.param .b32 r) f(.param .b32 a) { exit; }\n"
-                         ".func g() { call f; }\n.visible .entry b() { mov.u64 %r1, smem; ld.global.u8 %r2, [table+1]; call g; // smem\n }\n", 0 },
+                         ".func g() { call f; }\n.visible .entry b() { mov.u64 %r1, smem; ld.global.u8 %r2, [table+1]; "
+                         "call g; // smem\n }\n",
+          0 },
         { (char *)HEADER ".shared .align 4 .b8 smem[256];\n.visible .entry c() { mov.u64 %r1, smem; }\n", 0 },
     };
     struct program p = demo;
@@ -267,7 +323,8 @@ Test(program, ptx_of_modules_that_share_names)
     EXPECT_TIMES(s.text, "smem[128];", 1);
     EXPECT_TIMES(s.text, "smem_m1[256];", 1);
     EXPECT_TIMES(s.text, "smem_m2[256];", 1);
-    EXPECT_TIMES(s.text, ".visible .entry b() { mov.u64 %r1, smem_m1; ld.global.u8 %r2, [table+1]; call g_m1; // smem\n }", 1);
+    EXPECT_TIMES(s.text,
+                 ".visible .entry b() { mov.u64 %r1, smem_m1; ld.global.u8 %r2, [table+1]; call g_m1; // smem\n }", 1);
     EXPECT_TIMES(s.text, "f_m1(.param .b32 a) { exit; }", 1);
     EXPECT_TIMES(s.text, ".func g_m1() { call f_m1; }", 1); /* g is the same text, but not the same function */
     str_finish(&s);
@@ -281,7 +338,9 @@ Test(program, ptx_versions)
     cr_expect_eq(ptx_oldest_cuda(999), 0);
 }
 
-/* ---- manifest ------------------------------------------------------------------------------------------------------------------- */
+/* ---- manifest
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* A JSON value at s: what follows it, or NULL. */
 static const char *json_value(const char *s);
@@ -362,13 +421,16 @@ Test(program, manifest_follows_its_schema)
     program_manifest(&demo, &s);
     write_file(path, s.text);
     str_finish(&s);
-    snprintf(command, sizeof command, "python3 -c \"import json, jsonschema; jsonschema.validate(json.load(open('%s')), json.load(open('%s/docs/manifest.schema.json')))\"",
+    snprintf(command, sizeof command,
+             "python3 -c \"import json, jsonschema; jsonschema.validate(json.load(open('%s')), "
+             "json.load(open('%s/docs/manifest.schema.json')))\"",
              path, PTXGEN_SOURCE_DIR);
     cr_expect_eq(system(command), 0);
     unlink(path);
 }
 
-/* ---- the generated header -------------------------------------------------------------------------------------------------------- */
+/* ---- the generated header
+ * -------------------------------------------------------------------------------------------------------- */
 
 static const char *cuda_include(void)
 {
@@ -384,7 +446,8 @@ static const char *cuda_include(void)
 static const char expected[] =
     "old driver: 222, demo needs a driver for CUDA 12.0 or newer\n"
     "load 99 bytes, //\n.vers\nload 6514 bytes, .version\n"
-    "function demo_small of 1\nfunction demo_main of 2\nattribute 8 of demo_main: 231424\nfunction demo_tail of 2\nattribute 14 of demo_tail: 1\n"
+    "function demo_small of 1\nfunction demo_main of 2\nattribute 8 of demo_main: 231424\nfunction demo_tail of "
+    "2\nattribute 14 of demo_tail: 1\n"
     "occupancy of demo_main, 256 threads, 2048 bytes\noccupancy of demo_tail, 32 threads, 0 bytes\n"
     "workspace 256 7680\n"
     /* small: control is zeroed once */
@@ -416,7 +479,8 @@ static void run_header(const char *directory, const char *compiler)
 {
     char command[2048], output[8192];
     snprintf(command, sizeof command,
-             "%s -Wall -Wextra -Wpedantic -Werror -Wno-unused-function -isystem %s -DGENERATED='\"%s/demo.h\"' %s/tests/header_driver.c -o %s/driver && %s/driver",
+             "%s -Wall -Wextra -Wpedantic -Werror -Wno-unused-function -isystem %s -DGENERATED='\"%s/demo.h\"' "
+             "%s/tests/header_driver.c -o %s/driver && %s/driver",
              compiler, cuda_include(), directory, PTXGEN_SOURCE_DIR, directory, directory);
     FILE *pipe = popen(command, "r");
     cr_assert_not_null(pipe);

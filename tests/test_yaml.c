@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_yaml.c - YAML to a located tree: what is misread has its own message at its own place, all of them in one run, and
- * decoded scalars know where their bytes come from.
+/* test_yaml.c - YAML to a located tree: what is misread has its own message at its own place, all of them in one run,
+ * and decoded scalars know where their bytes come from.
  */
 #include "frontend/yaml_doc.h"
 
@@ -14,12 +14,12 @@ struct fixture {
     jmp_buf oom;
 };
 
-#define BEGIN(f)                       \
-    struct fixture f;                  \
-    arena_init(&f.arena);              \
-    f.arena.oom = &f.oom;              \
-    if (setjmp(f.oom) != 0)            \
-        cr_assert_fail("out of memory");     \
+#define BEGIN(f)                                                                                                       \
+    struct fixture f;                                                                                                  \
+    arena_init(&f.arena);                                                                                              \
+    f.arena.oom = &f.oom;                                                                                              \
+    if (setjmp(f.oom) != 0)                                                                                            \
+        cr_assert_fail("out of memory");                                                                               \
     diags_init(&f.diags, &f.arena)
 
 static struct ynode *parse(struct fixture *f, const char *text, size_t length)
@@ -111,11 +111,15 @@ static const struct bad bad[] = {
     { "a: ]\n", { { 1001, 1, 4 } }, false },
     /* everything in one run, in the order of the text */
     { "map: *x + 1\nlet:\n  y: @a\no: {t: f32[n], v: !q}\nmap: 2\n",
-      { { 1003, 1, 6 }, { 1007, 3, 6 }, { 1021, 4, 8 }, { 1002, 4, 19 } }, true },
+      { { 1003, 1, 6 }, { 1007, 3, 6 }, { 1021, 4, 8 }, { 1002, 4, 19 } },
+      true },
     { "a: `b\nc: d ? e : f\ng: [h\n", { { 1007, 1, 4 }, { 1012, 2, 10 }, { 1022, 3, 4 } }, false },
     /* characters, not bytes */
     { "\xc3\xa4: '\xe2\x82\xac' + x\n", { { 1011, 1, 4 } }, true },
-    { "\xef\xbb\xbf" "a: @x\n", { { 1007, 1, 5 } }, true },
+    { "\xef\xbb\xbf"
+      "a: @x\n",
+      { { 1007, 1, 5 } },
+      true },
 };
 
 Test(yaml, every_mistake_has_its_message_and_place)
@@ -130,7 +134,8 @@ Test(yaml, every_mistake_has_its_message_and_place)
             cr_assert_not_null(m, "%zu: message %d is missing\n%s", i, k, row->text);
             int line, column;
             diags_position(&f.diags, m->at.begin, &line, &column);
-            cr_expect(m->code == (enum diag_code)row->at[k].code && line == row->at[k].line && column == row->at[k].column,
+            cr_expect(m->code == (enum diag_code)row->at[k].code && line == row->at[k].line &&
+                          column == row->at[k].column,
                       "row %zu: %d at %d:%d (%s) instead of %d at %d:%d\n%s", i, (int)m->code, line, column, m->text,
                       row->at[k].code, row->at[k].line, row->at[k].column, row->text);
         }
@@ -147,7 +152,8 @@ static const char *const good[] = {
     "%YAML 1.2\n---\na: b\n...\n",
     "a: |\n  x\t+ y\n# \tcomment\nb: \"\t\"\n",
     "a: -x\nb: ~x\nc: x*y & z | w ^ !q\nd: x#y\n",
-    "\xef\xbb\xbf" "a: b\r\nc: d\r\n",
+    "\xef\xbb\xbf"
+    "a: b\r\nc: d\r\n",
     "a:\nb: {}\nc: []\nd: {x: (a), y: b}\n",
 };
 
@@ -156,7 +162,8 @@ Test(yaml, accepts_what_is_well_formed)
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         BEGIN(f);
         const struct ynode *root = parse(&f, good[i], strlen(good[i]));
-        cr_expect(root != NULL && f.diags.first == NULL, "row %zu: %s", i, f.diags.first ? f.diags.first->text : "no tree");
+        cr_expect(root != NULL && f.diags.first == NULL, "row %zu: %s", i,
+                  f.diags.first ? f.diags.first->text : "no tree");
         arena_finish(&f.arena);
     }
 }
@@ -165,12 +172,9 @@ Test(yaml, accepts_what_is_well_formed)
 static const struct {
     const char *text, *value;
 } meant[] = {
-    { "v: !flag and y\n", "!flag and y" },
-    { "v: *x + y # c\nq: r\n", "*x + y" },
-    { "v: {a} + b\nq: r\n", "{a} + b" },
-    { "v: @x  \n", "@x" },
-    { "v: x ? a : b\n", "x ? a : b" },
-    { "o: 1\nv: \"x\" + y\n", "\"x\" + y" },
+    { "v: !flag and y\n", "!flag and y" }, { "v: *x + y # c\nq: r\n", "*x + y" },
+    { "v: {a} + b\nq: r\n", "{a} + b" },   { "v: @x  \n", "@x" },
+    { "v: x ? a : b\n", "x ? a : b" },     { "o: 1\nv: \"x\" + y\n", "\"x\" + y" },
 };
 
 Test(yaml, misread_values_keep_their_text)
@@ -220,7 +224,8 @@ Test(yaml, decoded_bytes_know_their_place)
         const uint32_t from = (uint32_t)(strstr(v->text, sub) - v->text), to = from + (uint32_t)strlen(sub);
         const struct span at = ynode_span(v, from, to);
         const uint32_t begin = (uint32_t)(strstr(offsets[i].text, source) - offsets[i].text);
-        cr_expect(at.begin == begin && at.end == begin + strlen(source), "row %zu: [%u,%u) instead of %u", i, at.begin, at.end, begin);
+        cr_expect(at.begin == begin && at.end == begin + strlen(source), "row %zu: [%u,%u) instead of %u", i, at.begin,
+                  at.end, begin);
         for (uint32_t b = 0; v->where != NULL && b < v->length; b++)
             cr_expect(v->where[b] <= v->where[b + 1] && v->where[b] < strlen(offsets[i].text), "row %zu byte %u", i, b);
         arena_finish(&f.arena);
@@ -244,8 +249,9 @@ static const struct {
     const char *text;
     bool warns;
 } comments[] = {
-    { "v: x # y\n", true }, { "v: x # y + 1\n", true }, { "v: x  # y\n", false }, { "v: x # the products of all\n", false },
-    { "v: x\n", false },    { "v: 'x' # y\n", false },
+    { "v: x # y\n", true },   { "v: x # y + 1\n", true },
+    { "v: x  # y\n", false }, { "v: x # the products of all\n", false },
+    { "v: x\n", false },      { "v: 'x' # y\n", false },
 };
 
 Test(yaml, comments_that_look_like_expressions)
@@ -276,8 +282,9 @@ Test(yaml, limits)
         int count;
         bool refused;
     } rows[] = {
-        { "a: ", "[", 70, true },          { "a: [", "x,", 110000, true }, { "a: [", "x,", 90000, false },
-        { "a: '", "0123456789", 104900, true }, { "a: [", "[],", 1000, false },
+        { "a: ", "[", 70, true },       { "a: [", "x,", 110000, true },
+        { "a: [", "x,", 90000, false }, { "a: '", "0123456789", 104900, true },
+        { "a: [", "[],", 1000, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         BEGIN(f);
@@ -303,7 +310,8 @@ Test(yaml, nul_bytes)
 /* Every prefix and every single-byte change of a spec gives a tree or a message, and never both nothing. */
 Test(yaml, mutilated_texts_are_explained)
 {
-    static const char text[] = "kind: scan # c\nin: {x: 'f32[n]', y: [a, \"b\\n\"]}\nmap: |\n  x +\n  y\nq: >-\n a\n b\nr:\n- s\n- t: u\n";
+    static const char text[] =
+        "kind: scan # c\nin: {x: 'f32[n]', y: [a, \"b\\n\"]}\nmap: |\n  x +\n  y\nq: >-\n a\n b\nr:\n- s\n- t: u\n";
     static const char bytes[] = "!*&[]{}@%-|>\"':,#?\t\n \x01\xff";
     char copy[sizeof text];
     for (size_t i = 0; i < sizeof text - 1; i++)

@@ -21,9 +21,9 @@ struct arena {
     jmp_buf *oom;               /* never NULL while allocating */
 };
 
-void  arena_init(struct arena *a);
-void  arena_finish(struct arena *a);                    /* frees all; the arena may be used again */
-void *arena_alloc(struct arena *a, size_t bytes);       /* zeroed, aligned to 16 */
+void arena_init(struct arena *a);
+void arena_finish(struct arena *a);               /* frees all; the arena may be used again */
+void *arena_alloc(struct arena *a, size_t bytes); /* zeroed, aligned to 16 */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t length);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -33,12 +33,13 @@ char *arena_vprintf(struct arena *a, const char *format, va_list ap);
 #define arena_new(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 
 /* Append to an arena array that grows by doubling: ARENA_PUSH(a, p->items, p->nitems, p->cap_items, item). */
-#define ARENA_PUSH(a, array, count, capacity, item)                                                        \
-    do {                                                                                                   \
-        if ((count) == (capacity)) {                                                                       \
-            (array) = arena_grow((a), (array), sizeof *(array) * (size_t)(count), sizeof *(array) * (size_t)((capacity) = (capacity) ? 2 * (capacity) : 8)); \
-        }                                                                                                  \
-        (array)[(count)++] = (item);                                                                       \
+#define ARENA_PUSH(a, array, count, capacity, item)                                                                    \
+    do {                                                                                                               \
+        if ((count) == (capacity)) {                                                                                   \
+            (array) = arena_grow((a), (array), sizeof *(array) * (size_t)(count),                                      \
+                                 sizeof *(array) * (size_t)((capacity) = (capacity) ? 2 * (capacity) : 8));            \
+        }                                                                                                              \
+        (array)[(count)++] = (item);                                                                                   \
     } while (0)
 void *arena_grow(struct arena *a, const void *old, size_t old_bytes, size_t new_bytes);
 

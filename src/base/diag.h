@@ -44,8 +44,8 @@ struct diag {
     enum diag_code code;
     struct span at;
     struct diag_source source; /* what diags_source() had set when it was reported */
-    const char *text; /* one line, no full stop */
-    const char *hint; /* "did you mean 'add'?" or NULL */
+    const char *text;          /* one line, no full stop */
+    const char *hint;          /* "did you mean 'add'?" or NULL */
     struct diag_note *notes;
     struct diag *next;
 };

@@ -7,8 +7,8 @@
  *       hint: …
  *
  * The source line is laid out in terminal cells: tabs go to the next multiple of eight, wide characters take two, what
- * is no printable UTF-8 shows as U+FFFD (escape sequences of a hostile file must not reach the terminal).  Of a very long
- * line only a window around the caret is shown.
+ * is no printable UTF-8 shows as U+FFFD (escape sequences of a hostile file must not reach the terminal).  Of a very
+ * long line only a window around the caret is shown.
  */
 #include "diag.h"
 #include "utf8.h"
@@ -19,7 +19,8 @@
 
 enum { TAB_CELLS = 8, WINDOW_CELLS = 140, WINDOW_BEFORE = 50 };
 
-/* ---- places ---------------------------------------------------------------------------------------------------------- */
+/* ---- places
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* One step over a character or a byte that is none. */
 static size_t character_bytes(const char *text, size_t length)
@@ -55,7 +56,8 @@ void diags_position(const struct diags *d, uint32_t at, int *line, int *column)
 
 static bool has_place(const struct diag_source *s, struct span at) { return at.begin != SPAN_NONE && s->text != NULL; }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------ */
+/* ---- text
+ * ------------------------------------------------------------------------------------------------------------ */
 
 struct style {
     const char *severity[3], *place, *caret, *off;
@@ -127,7 +129,8 @@ static void add_cells(struct str *out, const char *text, size_t length, int from
 static void add_printable(struct str *out, const char *text) { add_cells(out, text, strlen(text), 0, INT_MAX); }
 
 /* The source line of a span and the carets below it; a span over several lines is marked to the end of its first. */
-static void add_excerpt(struct str *out, const struct diag_source *s, struct span at, int line, const struct style *style)
+static void add_excerpt(struct str *out, const struct diag_source *s, struct span at, int line,
+                        const struct style *style)
 {
     const size_t from = at.begin < s->length ? at.begin : s->length, begin = line_begin(s, from);
     const char *newline = memchr(s->text + from, '\n', s->length - from);
@@ -188,7 +191,8 @@ void diags_render_text(const struct diags *d, struct str *out, bool colour)
         str_printf(out, "%d more warnings are not shown\n", d->warnings - d->limit);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void place_json(struct json *j, const struct diag_source *s, struct span at)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formula.c - building and evaluating formulas; formula_text.c prints and parses them.
  *
- * A formula is postfix code for a stack of FORMULA_STACK numbers.  Whoever builds one (here or in the parser) checks that
- * it fits, so evaluation needs no checks.
+ * A formula is postfix code for a stack of FORMULA_STACK numbers.  Whoever builds one (here or in the parser) checks
+ * that it fits, so evaluation needs no checks.
  */
 #include "formula.h"
 
 #include <string.h>
 
-/* ---- arithmetic that saturates --------------------------------------------------------------------------------------- */
+/* ---- arithmetic that saturates
+ * --------------------------------------------------------------------------------------- */
 
 static int64_t saturated(bool negative) { return negative ? INT64_MIN : INT64_MAX; }
 
@@ -69,7 +70,8 @@ static int64_t binary(enum formula_op op, int64_t a, int64_t b)
     }
 }
 
-/* ---- evaluation -------------------------------------------------------------------------------------------------------- */
+/* ---- evaluation
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Do the extents of two pointers overlap? An empty extent overlaps nothing. */
 static bool overlap(const struct formula_env *env, int64_t p, int64_t q)
@@ -119,7 +121,8 @@ int64_t formula_eval(const struct formula *f, const struct formula_env *env)
     return stack[0];
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------------------- */
+/* ---- building
+ * ---------------------------------------------------------------------------------------------------------- */
 
 int formula_depth(const struct formula *f)
 {

@@ -13,6 +13,7 @@
 
 enum { FORMULA_MAX = 64, FORMULA_STACK = 16 };
 
+/* clang-format off */
 /*           id         text        what it is */
 #define FORMULA_OPS(X)                                                              \
     X(CONST,    NULL,      0, "the number in imm")                                  \
@@ -41,12 +42,13 @@ enum { FORMULA_MAX = 64, FORMULA_STACK = 16 };
     X(AND,      "and",     2, "both nonzero")                                       \
     X(OR,       "or",      2, "either nonzero")                                     \
     X(NOT,      "not",     1, "")
+/* clang-format on */
 
 enum formula_op {
 #define X(id, text, arity, what) FO_##id,
     FORMULA_OPS(X)
 #undef X
-    FO_COUNT
+        FO_COUNT
 };
 
 struct formula_step {
@@ -62,11 +64,11 @@ struct formula {
 
 /* What a formula is evaluated over.  Pointers are numbered inputs first, then outputs. */
 struct formula_env {
-    const int64_t *size;    /* per dimension name of the program */
-    const int64_t *param;   /* per param; integer ones only are meaningful */
+    const int64_t *size;  /* per dimension name of the program */
+    const int64_t *param; /* per param; integer ones only are meaningful */
     int sms, arch;
     int64_t smem;
-    const int *resident;    /* per kernel of the case; may be NULL while guards are evaluated */
+    const int *resident; /* per kernel of the case; may be NULL while guards are evaluated */
     const void *const *pointer;
     const int64_t *pointer_bytes; /* extent of each pointer, for alias */
 };
@@ -81,24 +83,24 @@ struct formula f_const(int64_t x);
 struct formula f_leaf(enum formula_op op, int64_t imm, int imm2);
 struct formula f_bin(enum formula_op op, const struct formula *a, const struct formula *b);
 struct formula f_not(const struct formula *a);
-#define F_(x) (&(const struct formula[1]){ (x) }[0])
-#define f_add(a, b)  f_bin(FO_ADD, F_(a), F_(b))
-#define f_sub(a, b)  f_bin(FO_SUB, F_(a), F_(b))
-#define f_mul(a, b)  f_bin(FO_MUL, F_(a), F_(b))
-#define f_div(a, b)  f_bin(FO_DIV, F_(a), F_(b))
-#define f_mod(a, b)  f_bin(FO_MOD, F_(a), F_(b))
-#define f_cdiv(a, b) f_bin(FO_CDIV, F_(a), F_(b))
-#define f_min(a, b)  f_bin(FO_MIN, F_(a), F_(b))
-#define f_max(a, b)  f_bin(FO_MAX, F_(a), F_(b))
-#define f_le(a, b)   f_bin(FO_LE, F_(a), F_(b))
-#define f_lt(a, b)   f_bin(FO_LT, F_(a), F_(b))
-#define f_eq(a, b)   f_bin(FO_EQ, F_(a), F_(b))
-#define f_ne(a, b)   f_bin(FO_NE, F_(a), F_(b))
-#define f_ge(a, b)   f_bin(FO_GE, F_(a), F_(b))
-#define f_and(a, b)  f_bin(FO_AND, F_(a), F_(b))
-#define f_or(a, b)   f_bin(FO_OR, F_(a), F_(b))
-#define f_size(i)    f_leaf(FO_SIZE, (i), 0)
-#define f_sms()      f_leaf(FO_SMS, 0, 0)
+#define F_(x)              (&(const struct formula[1]){ (x) }[0])
+#define f_add(a, b)        f_bin(FO_ADD, F_(a), F_(b))
+#define f_sub(a, b)        f_bin(FO_SUB, F_(a), F_(b))
+#define f_mul(a, b)        f_bin(FO_MUL, F_(a), F_(b))
+#define f_div(a, b)        f_bin(FO_DIV, F_(a), F_(b))
+#define f_mod(a, b)        f_bin(FO_MOD, F_(a), F_(b))
+#define f_cdiv(a, b)       f_bin(FO_CDIV, F_(a), F_(b))
+#define f_min(a, b)        f_bin(FO_MIN, F_(a), F_(b))
+#define f_max(a, b)        f_bin(FO_MAX, F_(a), F_(b))
+#define f_le(a, b)         f_bin(FO_LE, F_(a), F_(b))
+#define f_lt(a, b)         f_bin(FO_LT, F_(a), F_(b))
+#define f_eq(a, b)         f_bin(FO_EQ, F_(a), F_(b))
+#define f_ne(a, b)         f_bin(FO_NE, F_(a), F_(b))
+#define f_ge(a, b)         f_bin(FO_GE, F_(a), F_(b))
+#define f_and(a, b)        f_bin(FO_AND, F_(a), F_(b))
+#define f_or(a, b)         f_bin(FO_OR, F_(a), F_(b))
+#define f_size(i)          f_leaf(FO_SIZE, (i), 0)
+#define f_sms()            f_leaf(FO_SMS, 0, 0)
 #define f_resident(kernel) f_leaf(FO_RESIDENT, (kernel), 0)
 #define f_misalign(ptr)    f_leaf(FO_MISALIGN, (ptr), 0)
 #define f_alias(p, q)      f_leaf(FO_ALIAS, (p), (q))
@@ -111,7 +113,8 @@ struct formula_names {
     const char *const *size, *const *param, *const *kernel, *const *pointer;
 };
 void formula_print(const struct formula *f, const struct formula_names *names, struct str *out);
-void formula_json(const struct formula *f, const struct formula_names *names, struct json *j); /* postfix array of strings and numbers */
+void formula_json(const struct formula *f, const struct formula_names *names,
+                  struct json *j); /* postfix array of strings and numbers */
 /* NULL on success, else a message and the byte where it applies. */
 const char *formula_parse(const char *text, const struct formula_names *names, struct formula *out, int *at);
 

@@ -23,9 +23,17 @@ static enum level level_of(enum formula_op op)
     case FO_OR: return LEVEL_OR;
     case FO_AND: return LEVEL_AND;
     case FO_NOT: return LEVEL_NOT;
-    case FO_LT: case FO_LE: case FO_EQ: case FO_NE: case FO_GE: case FO_GT: return LEVEL_COMPARE;
-    case FO_ADD: case FO_SUB: return LEVEL_SUM;
-    case FO_MUL: case FO_DIV: case FO_MOD: return LEVEL_PRODUCT;
+    case FO_LT:
+    case FO_LE:
+    case FO_EQ:
+    case FO_NE:
+    case FO_GE:
+    case FO_GT: return LEVEL_COMPARE;
+    case FO_ADD:
+    case FO_SUB: return LEVEL_SUM;
+    case FO_MUL:
+    case FO_DIV:
+    case FO_MOD: return LEVEL_PRODUCT;
     default: return LEVEL_CALL;
     }
 }
@@ -40,7 +48,8 @@ static const char *const *names_of(enum formula_op op, const struct formula_name
     case FO_SIZE: *count = n->nsizes; return n->size;
     case FO_PARAM: *count = n->nparams; return n->param;
     case FO_RESIDENT: *count = n->nkernels; return n->kernel;
-    case FO_MISALIGN: case FO_ALIAS: *count = n->npointers; return n->pointer;
+    case FO_MISALIGN:
+    case FO_ALIAS: *count = n->npointers; return n->pointer;
     default: *count = 0; return NULL;
     }
 }
@@ -54,7 +63,8 @@ static bool reserved(const char *name)
     return strcmp(name, "true") == 0 || strcmp(name, "size") == 0;
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------------------------- */
+/* ---- printing
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void print_name(enum formula_op op, int64_t number, const struct formula_names *names, struct str *out)
 {
@@ -97,7 +107,8 @@ static int subtree(const struct formula *f, int last)
 }
 
 /* The subtree that ends with step `last`, in parentheses when it binds looser than `level`. */
-static void print_tree(const struct formula *f, int last, enum level level, const struct formula_names *names, struct str *out)
+static void print_tree(const struct formula *f, int last, enum level level, const struct formula_names *names,
+                       struct str *out)
 {
     const enum formula_op op = f->step[last].op;
     const enum level own = level_of(op);
@@ -160,7 +171,8 @@ void formula_json(const struct formula *f, const struct formula_names *names, st
     json_end(j);
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------------------------------ */
+/* ---- parsing
+ * ------------------------------------------------------------------------------------------------------------ */
 
 struct parser {
     const char *text;
@@ -257,7 +269,11 @@ static int64_t parse_name(struct parser *p, enum formula_op op)
             next(p);
             return i;
         }
-    fail(p, p->at, op == FO_SIZE ? "unknown size" : op == FO_PARAM ? "unknown param" : op == FO_RESIDENT ? "unknown kernel" : "unknown array");
+    fail(p, p->at,
+         op == FO_SIZE       ? "unknown size"
+         : op == FO_PARAM    ? "unknown param"
+         : op == FO_RESIDENT ? "unknown kernel"
+                             : "unknown array");
     return 0;
 }
 

@@ -8,7 +8,8 @@
 #include "header_impl.h"
 #include "program_workspace.h"
 
-/* ---- formulas ---------------------------------------------------------------------------------------------------------- */
+/* ---- formulas
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static int subtree_begin(const struct formula *f, int last)
 {
@@ -39,7 +40,10 @@ static void leaf(const struct header *h, const struct formula_step *s, bool in_g
             str_printf(h->out, "v->resident[%d]", i);
         break;
     case FO_MISALIGN: str_printf(h->out, "(int64_t)(v->pointer[%d] %% 16)", i); break;
-    default: str_printf(h->out, "ptxgen_alias(v->pointer[%d], v->extent[%d], v->pointer[%d], v->extent[%d])", i, i, s->imm2, s->imm2); break;
+    default:
+        str_printf(h->out, "ptxgen_alias(v->pointer[%d], v->extent[%d], v->pointer[%d], v->extent[%d])", i, i, s->imm2,
+                   s->imm2);
+        break;
     }
 }
 
@@ -47,7 +51,8 @@ static void leaf(const struct header *h, const struct formula_step *s, bool in_g
 static const char *c_operator(enum formula_op op)
 {
     static const char *const operators[FO_COUNT] = {
-        [FO_LT] = "<", [FO_LE] = "<=", [FO_EQ] = "==", [FO_NE] = "!=", [FO_GE] = ">=", [FO_GT] = ">", [FO_AND] = "&&", [FO_OR] = "||",
+        [FO_LT] = "<",  [FO_LE] = "<=", [FO_EQ] = "==",  [FO_NE] = "!=",
+        [FO_GE] = ">=", [FO_GT] = ">",  [FO_AND] = "&&", [FO_OR] = "||",
     };
     return operators[op];
 }
@@ -55,7 +60,8 @@ static const char *c_operator(enum formula_op op)
 static const char *c_function(enum formula_op op)
 {
     static const char *const functions[FO_COUNT] = {
-        [FO_ADD] = "add", [FO_SUB] = "sub", [FO_MUL] = "mul", [FO_DIV] = "div", [FO_MOD] = "mod", [FO_CDIV] = "cdiv", [FO_MIN] = "min", [FO_MAX] = "max",
+        [FO_ADD] = "add", [FO_SUB] = "sub",   [FO_MUL] = "mul", [FO_DIV] = "div",
+        [FO_MOD] = "mod", [FO_CDIV] = "cdiv", [FO_MIN] = "min", [FO_MAX] = "max",
     };
     return functions[op];
 }
@@ -109,7 +115,8 @@ static void comment(const struct header *h, int c, const struct formula *f)
     program_names_finish(&names);
 }
 
-/* ---- names and numbers --------------------------------------------------------------------------------------------------- */
+/* ---- names and numbers
+ * --------------------------------------------------------------------------------------------------- */
 
 int header_kernel_number(const struct program *p, int c, int kernel)
 {
@@ -123,14 +130,16 @@ int header_kernel_count(const struct program *p) { return header_kernel_number(p
 const char *header_c_type(enum ty t)
 {
     static const char *const types[TY_COUNT] = {
-        [TY_BOOL] = "uint8_t", [TY_I8] = "int8_t", [TY_I16] = "int16_t", [TY_I32] = "int32_t", [TY_I64] = "int64_t",
-        [TY_U8] = "uint8_t", [TY_U16] = "uint16_t", [TY_U32] = "uint32_t", [TY_U64] = "uint64_t",
-        [TY_F16] = "uint16_t", [TY_BF16] = "uint16_t", [TY_F32] = "float", [TY_F64] = "double",
+        [TY_BOOL] = "uint8_t", [TY_I8] = "int8_t",    [TY_I16] = "int16_t",   [TY_I32] = "int32_t",
+        [TY_I64] = "int64_t",  [TY_U8] = "uint8_t",   [TY_U16] = "uint16_t",  [TY_U32] = "uint32_t",
+        [TY_U64] = "uint64_t", [TY_F16] = "uint16_t", [TY_BF16] = "uint16_t", [TY_F32] = "float",
+        [TY_F64] = "double",
     };
     return types[t];
 }
 
-/* ---- workspace ------------------------------------------------------------------------------------------------------------- */
+/* ---- workspace
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static void place_buffer(const struct header *h, int c, int b)
 {
@@ -144,7 +153,8 @@ static void place_buffer(const struct header *h, int c, int b)
         header_formula(h, &x->bytes, false);
     str_add(h->out, ";\n");
     if (x->region == REGION_SCRATCH) {
-        str_printf(h->out, "    offset[%d] = *scratch;\n    *scratch = ptxgen_add(*scratch, ptxgen_align(bytes));\n", b);
+        str_printf(h->out, "    offset[%d] = *scratch;\n    *scratch = ptxgen_add(*scratch, ptxgen_align(bytes));\n",
+                   b);
         return;
     }
     const struct control_place at = program_control_place(h->p, c, b);
@@ -152,9 +162,11 @@ static void place_buffer(const struct header *h, int c, int b)
     int slots;
     program_control_layout(h->p, &fixed, &slots);
     if (at.slot < 0)
-        str_printf(h->out, "    offset[%d] = %lld;\n    end = ptxgen_add(offset[%d], ptxgen_align(bytes));\n", b, (long long)at.offset, b);
+        str_printf(h->out, "    offset[%d] = %lld;\n    end = ptxgen_add(offset[%d], ptxgen_align(bytes));\n", b,
+                   (long long)at.offset, b);
     else
-        str_printf(h->out, "    offset[%d] = ptxgen_slot(%lld, %d, %d, bytes, &end);\n", b, (long long)fixed, slots, at.slot);
+        str_printf(h->out, "    offset[%d] = ptxgen_slot(%lld, %d, %d, bytes, &end);\n", b, (long long)fixed, slots,
+                   at.slot);
     str_add(h->out, "    *control = ptxgen_max(*control, end);\n");
 }
 
@@ -164,13 +176,16 @@ static void place_function(const struct header *h, int c)
     str_printf(h->out,
                "static inline void %s_place_%d(const %s_program *handle, const struct %s_values *v, int64_t *offset,\n"
                "    int64_t *control, int64_t *scratch)\n{\n"
-               "    int64_t bytes = 0, end = 0;\n    *control = *scratch = 0;\n", h->name, c, h->name, h->name);
+               "    int64_t bytes = 0, end = 0;\n    *control = *scratch = 0;\n",
+               h->name, c, h->name, h->name);
     for (int b = 0; b < k->nbuffers; b++)
         place_buffer(h, c, b);
     str_add(h->out, "    (void)handle;\n    (void)v;\n    (void)offset;\n    (void)bytes;\n    (void)end;\n}\n\n");
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------- */
+/* ---- steps
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void argument(const struct header *h, const struct prog_arg *a, int number)
 {
@@ -179,7 +194,9 @@ static void argument(const struct header *h, const struct prog_arg *a, int numbe
     case ARG_INPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, a->index); break;
     case ARG_OUTPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, h->p->ninputs + a->index); break;
     case ARG_BUFFER: str_printf(h->out, "uint64_t a%d = buffer[%d];", number, a->index); break;
-    case ARG_PARAM: str_printf(h->out, "%s a%d = v->value%d;", header_c_type(h->p->param[a->index].type), number, a->index); break;
+    case ARG_PARAM:
+        str_printf(h->out, "%s a%d = v->value%d;", header_c_type(h->p->param[a->index].type), number, a->index);
+        break;
     case ARG_VALUE:
         str_printf(h->out, "%s a%d = (%s)", header_c_type(a->type), number, header_c_type(a->type));
         header_formula(h, &a->value, false);
@@ -215,15 +232,17 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
     assign(h, "shared", &s->shared, 0);
     assign(h, "cluster", &s->cluster, k->cluster);
     assign(h, "repeat", &s->repeat, 1);
-    str_printf(h->out,
-               "        if (grid < 0 || grid > 0x7fffffff || shared < 0 || shared > handle->smem)\n"
-               "            return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s: too many blocks, or too much shared memory\");\n"
-               "        for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--)\n"
-               "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, args);\n"
-               "        if (result != CUDA_SUCCESS)\n"
-               "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
-               h->name, k->name, header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
-               s->cooperative, h->name, k->name);
+    str_printf(
+        h->out,
+        "        if (grid < 0 || grid > 0x7fffffff || shared < 0 || shared > handle->smem)\n"
+        "            return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s: too many blocks, or too much shared "
+        "memory\");\n"
+        "        for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--)\n"
+        "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, args);\n"
+        "        if (result != CUDA_SUCCESS)\n"
+        "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
+        h->name, k->name, header_kernel_number(h->p, c, s->kernel), k->threads,
+        s->dependent ? "handle->arch >= 90" : "0", s->cooperative, h->name, k->name);
 }
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)
@@ -232,8 +251,10 @@ static void fill_step(const struct header *h, int c, const struct prog_step *s)
     str_printf(h->out, "    { /* fill %s */\n        const int64_t bytes = ", b->name);
     header_formula(h, &b->bytes, false);
     str_printf(h->out,
-               ";\n        if (bytes > 0)\n            result = cuMemsetD8Async((CUdeviceptr)buffer[%d], %d, (size_t)bytes, stream);\n"
-               "        if (result != CUDA_SUCCESS)\n            return %s_refuse(handle, result, \"filling %s failed\");\n    }\n",
+               ";\n        if (bytes > 0)\n            result = cuMemsetD8Async((CUdeviceptr)buffer[%d], %d, "
+               "(size_t)bytes, stream);\n"
+               "        if (result != CUDA_SUCCESS)\n            return %s_refuse(handle, result, \"filling %s "
+               "failed\");\n    }\n",
                s->buffer, s->byte, h->name, b->name);
 }
 
@@ -254,22 +275,28 @@ static bool case_uses_resident(const struct prog_case *k)
         uses = uses || header_uses(&k->buffer[b].bytes, FO_RESIDENT);
     for (int i = 0; i < k->nsteps; i++) {
         const struct prog_step *s = &k->step[i];
-        uses = uses || header_uses(&s->grid, FO_RESIDENT) || header_uses(&s->cluster, FO_RESIDENT) || header_uses(&s->repeat, FO_RESIDENT);
+        uses = uses || header_uses(&s->grid, FO_RESIDENT) || header_uses(&s->cluster, FO_RESIDENT) ||
+               header_uses(&s->repeat, FO_RESIDENT);
     }
     for (int i = 0; i < k->nkernels; i++)
         for (int j = 0; j < k->kernel[i].nargs; j++)
-            uses = uses || (k->kernel[i].arg[j].kind == ARG_VALUE && header_uses(&k->kernel[i].arg[j].value, FO_RESIDENT));
+            uses =
+                uses || (k->kernel[i].arg[j].kind == ARG_VALUE && header_uses(&k->kernel[i].arg[j].value, FO_RESIDENT));
     return uses;
 }
 
 static void measure_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->kase[c];
-    str_printf(h->out, "static inline CUresult %s_measure_%d(%s_program *handle, struct %s_values *v)\n{\n"
-                       "    CUresult result = CUDA_SUCCESS;\n", h->name, c, h->name, h->name);
+    str_printf(h->out,
+               "static inline CUresult %s_measure_%d(%s_program *handle, struct %s_values *v)\n{\n"
+               "    CUresult result = CUDA_SUCCESS;\n",
+               h->name, c, h->name, h->name);
     for (int i = 0; case_uses_resident(k) && i < k->nkernels; i++) {
-        str_printf(h->out, "    if (result == CUDA_SUCCESS)\n"
-                           "        result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&v->resident[%d], handle->kernel[%d], %d, (size_t)",
+        str_printf(h->out,
+                   "    if (result == CUDA_SUCCESS)\n"
+                   "        result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&v->resident[%d], handle->kernel[%d], "
+                   "%d, (size_t)",
                    i, header_kernel_number(h->p, c, i), k->kernel[i].threads);
         const struct formula *shared = shared_of(k, i);
         str_addc(h->out, '(');
@@ -285,8 +312,10 @@ static void measure_function(const struct header *h, int c)
 static void run_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->kase[c];
-    str_printf(h->out, "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
-                       "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n", h->name, c, h->name, h->name);
+    str_printf(h->out,
+               "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
+               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n",
+               h->name, c, h->name, h->name);
     for (int i = 0; i < k->nsteps; i++)
         if (k->step[i].kind == STEP_FILL)
             fill_step(h, c, &k->step[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header_support.c - the part of a generated header that does not depend on the program. C99 and C++, <cuda.h> alone. */
+/* header_support.c - the part of a generated header that does not depend on the program. C99 and C++, <cuda.h> alone.
+ */
 #include "header_impl.h"
 
 /* In pieces, because a compiler need not accept string literals of more than 4095 characters. */
@@ -23,7 +24,8 @@ static const char *const pieces[] = {
     "{\n"
     "    if (a == 0 || b == 0)\n"
     "        return 0;\n"
-    "    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a) : (b > 0 ? a < INT64_MIN / b : a < INT64_MAX / b))\n"
+    "    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a) : (b > 0 ? a < INT64_MIN / b : a < INT64_MAX / "
+    "b))\n"
     "        return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;\n"
     "    return a * b;\n"
     "}\n"
@@ -51,7 +53,8 @@ static const char *const pieces[] = {
     "{\n"
     "    return bytes <= 0 ? 0 : bytes > INT64_MAX - 256 ? INT64_MAX : (bytes + 255) / 256 * 256;\n"
     "}\n"
-    "/* Control buffer of a slot: every power of two has a place of its own for each slot. *end: where the buffer ends. */\n"
+    "/* Control buffer of a slot: every power of two has a place of its own for each slot. *end: where the buffer "
+    "ends. */\n"
     "static inline int64_t ptxgen_slot(int64_t fixed, int64_t slots, int64_t slot, int64_t bytes, int64_t *end)\n"
     "{\n"
     "    int64_t power = 256, offset;\n"
@@ -67,7 +70,8 @@ static const char *const pieces[] = {
     "}\n",
 
     "/* Load a module whose PTX comes in pieces, the last of them NULL. */\n"
-    "static inline CUresult ptxgen_load_module(CUmodule *module, const char *const *piece, char *log, size_t log_bytes)\n"
+    "static inline CUresult ptxgen_load_module(CUmodule *module, const char *const *piece, char *log, size_t "
+    "log_bytes)\n"
     "{\n"
     "    CUjit_option option[2] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };\n"
     "    void *value[2];\n"
@@ -92,8 +96,10 @@ static const char *const pieces[] = {
     "    return result;\n"
     "}\n",
 
-    "/* One kernel launch. cluster: blocks per cluster or 0; dependent: may overlap the end of the kernel before it. */\n"
-    "static inline CUresult ptxgen_start(CUfunction kernel, int64_t grid, int threads, int64_t shared, int64_t cluster,\n"
+    "/* One kernel launch. cluster: blocks per cluster or 0; dependent: may overlap the end of the kernel before it. "
+    "*/\n"
+    "static inline CUresult ptxgen_start(CUfunction kernel, int64_t grid, int threads, int64_t shared, int64_t "
+    "cluster,\n"
     "                                    int dependent, int cooperative, CUstream stream, void **args)\n"
     "{\n"
     "#if CUDA_VERSION >= 11080\n"
@@ -131,7 +137,8 @@ static const char *const pieces[] = {
     "    if (cooperative || cluster > 0)\n"
     "        return CUDA_ERROR_NOT_SUPPORTED; /* needs the headers of CUDA 11.8 */\n"
     "#endif\n"
-    "    return cuLaunchKernel(kernel, (unsigned)grid, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared, stream, args, NULL);\n"
+    "    return cuLaunchKernel(kernel, (unsigned)grid, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared, stream, args, "
+    "NULL);\n"
     "}\n"
     "#endif\n\n",
 };

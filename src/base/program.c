@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - life of a program, shapes, names, and the choice of a case.  Workspace is in program_workspace.c, text forms in
- * program_ptx.c, program_manifest.c and program_header.c.
+/* program.c - life of a program, shapes, names, and the choice of a case.  Workspace is in program_workspace.c, text
+ * forms in program_ptx.c, program_manifest.c and program_header.c.
  */
 #include "program.h"
 
@@ -70,8 +70,14 @@ struct formula_names program_names(const struct program *p, int c)
         kernel[i] = p->kase[c].kernel[i].name;
     for (int i = 0; i < npointers; i++)
         pointer[i] = i < p->ninputs ? p->input[i].name : p->output[i - p->ninputs].name;
-    return (struct formula_names){ .nsizes = p->nsizes, .nparams = p->nparams, .nkernels = nkernels, .npointers = npointers,
-                                   .size = p->size, .param = param, .kernel = kernel, .pointer = pointer };
+    return (struct formula_names){ .nsizes = p->nsizes,
+                                   .nparams = p->nparams,
+                                   .nkernels = nkernels,
+                                   .npointers = npointers,
+                                   .size = p->size,
+                                   .param = param,
+                                   .kernel = kernel,
+                                   .pointer = pointer };
 }
 
 void program_names_finish(struct formula_names *names)

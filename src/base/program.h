@@ -87,22 +87,22 @@ enum prog_region { REGION_CONTROL, REGION_SCRATCH };
 struct prog_buffer {
     const char *name;
     enum prog_region region;
-    struct formula bytes;  /* rounded up to 256 when laid out */
+    struct formula bytes; /* rounded up to 256 when laid out */
 };
 
 enum prog_step_kind { STEP_LAUNCH, STEP_FILL };
 struct prog_step {
     enum prog_step_kind kind;
     /* STEP_LAUNCH */
-    int kernel;                  /* index into the case's kernels */
-    struct formula grid;         /* blocks; 0 blocks: the step is skipped */
-    struct formula shared;       /* dynamic shared bytes; absent: 0 */
-    struct formula cluster;      /* blocks per cluster where it depends on sizes; absent: the kernel's */
-    bool dependent;              /* programmatic dependent launch: the kernel waits itself before its first access */
+    int kernel;             /* index into the case's kernels */
+    struct formula grid;    /* blocks; 0 blocks: the step is skipped */
+    struct formula shared;  /* dynamic shared bytes; absent: 0 */
+    struct formula cluster; /* blocks per cluster where it depends on sizes; absent: the kernel's */
+    bool dependent;         /* programmatic dependent launch: the kernel waits itself before its first access */
     bool cooperative;
-    bool nonportable_cluster;    /* cluster of 16 */
-    int device;                  /* always 0 for now */
-    struct formula repeat;       /* times the step is executed (time steps); absent: once */
+    bool nonportable_cluster; /* cluster of 16 */
+    int device;               /* always 0 for now */
+    struct formula repeat;    /* times the step is executed (time steps); absent: once */
     /* STEP_FILL */
     int buffer;
     unsigned char byte;
@@ -129,8 +129,8 @@ struct program {
     const char *name;
     const char *kind; /* "reduce", "scan", "stencil" */
     const char *determinism;
-    char arch[16];    /* "sm_90" */
-    int ptx_version;  /* 80 for 8.0 */
+    char arch[16];   /* "sm_90" */
+    int ptx_version; /* 80 for 8.0 */
     int nsizes;
     const char *const *size; /* dimension names */
     int ninputs, noutputs, nparams, nchecks, ncases, nmodules;
@@ -143,10 +143,10 @@ struct program {
 
 /* What a launch is given; the same form for the oracle, the host executor and the GPU. */
 struct run_args {
-    const int64_t *size;        /* nsizes */
-    const void *const *input;   /* ninputs */
-    void *const *output;        /* noutputs */
-    const union value *param;   /* nparams */
+    const int64_t *size;      /* nsizes */
+    const void *const *input; /* ninputs */
+    void *const *output;      /* noutputs */
+    const union value *param; /* nparams */
 };
 
 /* Elements of an array at the given sizes; -1 for a negative or overflowing shape. */
@@ -155,20 +155,20 @@ int64_t prog_array_elements(const struct prog_array *a, const int64_t *size);
 /* The case to run, or -1; `why` gets the failing check's message (a string of the program). */
 int program_select(const struct program *p, const struct formula_env *env, const char **why);
 
-/* Bytes of each region that a launch of case c needs, and where its buffers lie (offset[nbuffers], or NULL). A negative c
- * gives the maximum over all cases whose guard holds with env; offset is then NULL.  Bytes are -1 when they
- * overflow.  See Note [Layout of the control region] in program_workspace.c. */
-void program_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control, int64_t *scratch,
-                       int64_t *offset);
+/* Bytes of each region that a launch of case c needs, and where its buffers lie (offset[nbuffers], or NULL). A negative
+ * c gives the maximum over all cases whose guard holds with env; offset is then NULL.  Bytes are -1 when they overflow.
+ * See Note [Layout of the control region] in program_workspace.c. */
+void program_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control,
+                       int64_t *scratch, int64_t *offset);
 
-/* Names for the formulas of case c (negative: of the checks, no kernels). The arrays are on the heap: program_names_finish().
- * When memory is exhausted there are no names, and formulas show numbers. */
+/* Names for the formulas of case c (negative: of the checks, no kernels). The arrays are on the heap:
+ * program_names_finish(). When memory is exhausted there are no names, and formulas show numbers. */
 struct formula_names program_names(const struct program *p, int c);
 void program_names_finish(struct formula_names *names);
 
 void program_manifest(const struct program *p, struct str *out); /* JSON, docs/manifest.schema.json */
-void program_header(const struct program *p, struct str *out);   /* C header: embedded PTX and a typed launch function */
-void program_ptx(const struct program *p, struct str *out);      /* one combined file */
+void program_header(const struct program *p, struct str *out); /* C header: embedded PTX and a typed launch function */
+void program_ptx(const struct program *p, struct str *out);    /* one combined file */
 
 /* The data inside a public program object. */
 struct ptxgen_program;

@@ -4,10 +4,10 @@
  *   header   .version (the newest that a module asks for), .target and .address_size
  *   body     of every module: its items (declarations, variables, functions) in order
  *
- * Modules are compiled apart from each other, so they may bring the same helper twice, or different things by one name.  An item
- * that an earlier module has brought, word for word, is left out; an item whose name is taken by another one is renamed,
- * with all its uses in that module.  What uses a renamed item is not the same as its like in another module, so it is
- * renamed too.  Entry points have unique names already.
+ * Modules are compiled apart from each other, so they may bring the same helper twice, or different things by one name.
+ * An item that an earlier module has brought, word for word, is left out; an item whose name is taken by another one is
+ * renamed, with all its uses in that module.  What uses a renamed item is not the same as its like in another module,
+ * so it is renamed too.  Entry points have unique names already.
  */
 #include "program.h"
 
@@ -30,13 +30,18 @@ struct items {
     bool failed;
 };
 
-static bool name_begin(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.'; }
+static bool name_begin(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' || c == '.';
+}
 static bool name_char(char c) { return (name_begin(c) && c != '.') || (c >= '0' && c <= '9'); }
 static bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* Behind the token at s: a comment, a string, a run of blanks, a name (directives with their dot), a number, or one character. */
+/* Behind the token at s: a comment, a string, a run of blanks, a name (directives with their dot), a number, or one
+ * character. */
 static const char *token_end(const char *s)
 {
     if (s[0] == '/' && s[1] == '/') {
@@ -66,7 +71,10 @@ static const char *token_end(const char *s)
 }
 
 static bool blank_token(const char *s) { return space(*s) || (s[0] == '/' && (s[1] == '/' || s[1] == '*')); }
-static bool is(const char *s, const char *end, const char *word) { return (size_t)(end - s) == strlen(word) && memcmp(s, word, (size_t)(end - s)) == 0; }
+static bool is(const char *s, const char *end, const char *word)
+{
+    return (size_t)(end - s) == strlen(word) && memcmp(s, word, (size_t)(end - s)) == 0;
+}
 
 /* Directives that end with their line. */
 static bool line_directive(const char *s, const char *end)
@@ -74,7 +82,8 @@ static bool line_directive(const char *s, const char *end)
     return is(s, end, ".version") || is(s, end, ".target") || is(s, end, ".address_size") || is(s, end, ".file");
 }
 
-/* The end of the statement at s, and the name it defines: the first name behind .func's result, or the last before '(', '[',
+/* The end of the statement at s, and the name it defines: the first name behind .func's result, or the last before '(',
+ * '[',
  * '=' or the end of a variable. Parentheses at the front are the result of a function. */
 static const char *statement_end(const char *s, struct item *item)
 {
@@ -107,7 +116,8 @@ static const char *statement_end(const char *s, struct item *item)
     return s;
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------------- */
+/* ---- items
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static void add_item(struct items *all, struct item item)
 {
@@ -160,7 +170,8 @@ static void read_module(struct items *all, const char *text, int module)
 static bool renamed_name(const struct items *all, int module, const char *s, size_t length)
 {
     for (int i = 0; i < all->count; i++)
-        if (all->item[i].renamed && all->item[i].module == module && same(all->item[i].name, all->item[i].name_length, s, length))
+        if (all->item[i].renamed && all->item[i].module == module &&
+            same(all->item[i].name, all->item[i].name_length, s, length))
             return true;
     return false;
 }
@@ -207,7 +218,8 @@ static void print_item(const struct items *all, const struct item *item, struct 
     }
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------------ */
+/* ---- the file
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The word behind a directive of the header, or "" */
 static size_t header_word(const char *text, const char *directive, const char **word)
@@ -242,7 +254,8 @@ static void print_header(const struct program *p, struct str *out)
     str_printf(out, "// %s: %s\n", p->name, p->kind);
     for (int c = 0; c < p->ncases; c++)
         str_printf(out, "//   case %s: %s\n", p->kase[c].name, p->kase[c].strategy);
-    str_printf(out, "\n.version %d.%d\n.target %.*s\n.address_size 64\n", version / 10, version % 10, (int)length, target);
+    str_printf(out, "\n.version %d.%d\n.target %.*s\n.address_size 64\n", version / 10, version % 10, (int)length,
+               target);
 }
 
 void program_ptx(const struct program *p, struct str *out)

@@ -6,19 +6,18 @@
  * Note [Layout of the control region]
  * Control memory is zeroed once and then carries state from launch to launch, of any case and any size.  So no byte may
  * ever belong to two buffers, and a buffer must be found again where it was.  Buffers whose size is a constant
- * lie at the beginning, over all cases, at fixed offsets.  The others, whose sizes follow from the launch, have a *slot*
- * each, s of S.  A single slot lies behind the fixed part and may be as long as it likes.  With more of them, the size is
- * rounded up to a power of two P (at least 256), and every P has S places of its own behind those of all smaller
- * ones:
+ * lie at the beginning, over all cases, at fixed offsets.  The others, whose sizes follow from the launch, have a
+ * *slot* each, s of S.  A single slot lies behind the fixed part and may be as long as it likes.  With more of them,
+ * the size is rounded up to a power of two P (at least 256), and every P has S places of its own behind those of all
+ * smaller ones:
  *
  *     fixed | S places of 256 | S places of 512 | …        offset(s, P) = fixed + S * (P - 256) + s * P
  *
- * This takes at most four times S of what is needed, only for what was ever used, and an offset depends on nothing but the
- * buffer and P.  When a buffer is used with sizes that share a P, or in a single slot, its beginning stays, which is what
- * persistent state of growing arrays needs.
+ * This takes at most four times S of what is needed, only for what was ever used, and an offset depends on nothing but
+ * the buffer and P.  When a buffer is used with sizes that share a P, or in a single slot, its beginning stays, which
+ * is what persistent state of growing arrays needs.
  */
 #include "program_workspace.h"
-
 
 static bool is_constant(const struct formula *f)
 {
@@ -107,8 +106,8 @@ static int64_t place_control(const struct program *p, int c, int buffer, int64_t
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static void case_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control, int64_t *scratch,
-                           int64_t *offset)
+static void case_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control,
+                           int64_t *scratch, int64_t *offset)
 {
     int64_t used = 0, end = 0;
     for (int b = 0; b < p->kase[c].nbuffers; b++) {
@@ -127,8 +126,8 @@ static void case_workspace(const struct program *p, int c, const struct formula_
     *scratch = larger(*scratch, used);
 }
 
-void program_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control, int64_t *scratch,
-                       int64_t *offset)
+void program_workspace(const struct program *p, int c, const struct formula_env *env, int64_t *control,
+                       int64_t *scratch, int64_t *offset)
 {
     *control = *scratch = 0;
     for (int k = 0; k < p->ncases; k++)

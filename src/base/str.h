@@ -18,12 +18,12 @@ struct str {
     bool failed;
 };
 
-void  str_finish(struct str *s); /* frees; the buffer is empty again */
-void  str_add(struct str *s, const char *text);
-void  str_addn(struct str *s, const char *text, size_t length);
-void  str_addc(struct str *s, char c);
-void  str_printf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void  str_vprintf(struct str *s, const char *format, va_list ap);
+void str_finish(struct str *s); /* frees; the buffer is empty again */
+void str_add(struct str *s, const char *text);
+void str_addn(struct str *s, const char *text, size_t length);
+void str_addc(struct str *s, char c);
+void str_printf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void str_vprintf(struct str *s, const char *format, va_list ap);
 char *str_take(struct str *s); /* the text, owned by the caller (free); "" for an empty buffer; NULL if out of memory */
 
 /* JSON.  Commas, indentation and escapes are the writer's business:
@@ -33,8 +33,8 @@ struct json {
     int depth;
     bool pretty;
     bool after_key;
-    uint64_t nonempty; /* bit d: something was written at depth d */
-    uint64_t is_array; /* bit d: depth d is an array */
+    uint64_t nonempty;      /* bit d: something was written at depth d */
+    uint64_t is_array;      /* bit d: depth d is an array */
     uint64_t has_container; /* bit d: something at depth d is an array or object */
 };
 void json_init(struct json *j, struct str *out, bool pretty);

@@ -42,7 +42,8 @@ enum ty ty_by_name(const char *name, int length)
     return TY_NONE;
 }
 
-/* ---- narrow floats ------------------------------------------------------------------------------------------------- */
+/* ---- narrow floats -------------------------------------------------------------------------------------------------
+ */
 
 struct format {
     int exponent_bits, mantissa_bits;
@@ -73,8 +74,8 @@ static uint64_t shift_round(uint64_t x, int shift)
     return quotient + (rest > half || (rest == half && (quotient & 1)));
 }
 
-/* The encoding of |x| for finite x. A carry out of the mantissa runs into the exponent field, which is what rounding up to
- * the next power of two, to the first normal number, or to infinity means. */
+/* The encoding of |x| for finite x. A carry out of the mantissa runs into the exponent field, which is what rounding up
+ * to the next power of two, to the first normal number, or to infinity means. */
 static uint32_t narrow_finite(struct format f, uint64_t magnitude)
 {
     const int exponent = (int)(magnitude >> 52) - 1023 + bias_of(f);
@@ -109,8 +110,8 @@ static double widen(struct format f, uint16_t h)
     if (exponent == (1 << f.exponent_bits) - 1)
         return double_of(sign | UINT64_C(0x7ff) << 52 | (uint64_t)mantissa << (52 - f.mantissa_bits));
     const double magnitude = exponent == 0
-        ? ldexp(mantissa, 1 - bias_of(f) - f.mantissa_bits)
-        : ldexp(mantissa | 1 << f.mantissa_bits, exponent - bias_of(f) - f.mantissa_bits);
+                                 ? ldexp(mantissa, 1 - bias_of(f) - f.mantissa_bits)
+                                 : ldexp(mantissa | 1 << f.mantissa_bits, exponent - bias_of(f) - f.mantissa_bits);
     return double_of(sign | double_bits(magnitude));
 }
 
@@ -119,7 +120,8 @@ double f16_to_double(uint16_t h) { return widen(f16, h); }
 uint16_t bf16_from_double(double x) { return narrow(bf16, x); }
 double bf16_to_double(uint16_t h) { return widen(bf16, h); }
 
-/* ---- memory images ------------------------------------------------------------------------------------------------- */
+/* ---- memory images -------------------------------------------------------------------------------------------------
+ */
 
 /* clang-format off */
 #define INTEGER_TYPES(X)                                                            \
@@ -133,19 +135,28 @@ union value value_load(enum ty t, const void *p)
     uint16_t half;
     float single;
     switch (t) {
-#define X(id, type, member)        \
-    case TY_##id: {                \
-        type x;                    \
-        memcpy(&x, p, sizeof x);   \
-        v.member = x;              \
-        break;                     \
+#define X(id, type, member)                                                                                            \
+    case TY_##id: {                                                                                                    \
+        type x;                                                                                                        \
+        memcpy(&x, p, sizeof x);                                                                                       \
+        v.member = x;                                                                                                  \
+        break;                                                                                                         \
     }
         INTEGER_TYPES(X)
 #undef X
     case TY_BOOL: v.i = *(const unsigned char *)p != 0; break;
-    case TY_F16: memcpy(&half, p, sizeof half); v.f = f16_to_double(half); break;
-    case TY_BF16: memcpy(&half, p, sizeof half); v.f = bf16_to_double(half); break;
-    case TY_F32: memcpy(&single, p, sizeof single); v.f = single; break;
+    case TY_F16:
+        memcpy(&half, p, sizeof half);
+        v.f = f16_to_double(half);
+        break;
+    case TY_BF16:
+        memcpy(&half, p, sizeof half);
+        v.f = bf16_to_double(half);
+        break;
+    case TY_F32:
+        memcpy(&single, p, sizeof single);
+        v.f = single;
+        break;
     case TY_F64: memcpy(&v.f, p, sizeof v.f); break;
     default: break;
     }
@@ -157,18 +168,27 @@ void value_store(enum ty t, void *p, union value v)
     uint16_t half;
     float single;
     switch (t) {
-#define X(id, type, member)               \
-    case TY_##id: {                       \
-        const type x = (type)v.member;    \
-        memcpy(p, &x, sizeof x);          \
-        break;                            \
+#define X(id, type, member)                                                                                            \
+    case TY_##id: {                                                                                                    \
+        const type x = (type)v.member;                                                                                 \
+        memcpy(p, &x, sizeof x);                                                                                       \
+        break;                                                                                                         \
     }
         INTEGER_TYPES(X)
 #undef X
     case TY_BOOL: *(unsigned char *)p = v.i != 0; break;
-    case TY_F16: half = f16_from_double(v.f); memcpy(p, &half, sizeof half); break;
-    case TY_BF16: half = bf16_from_double(v.f); memcpy(p, &half, sizeof half); break;
-    case TY_F32: single = (float)v.f; memcpy(p, &single, sizeof single); break;
+    case TY_F16:
+        half = f16_from_double(v.f);
+        memcpy(p, &half, sizeof half);
+        break;
+    case TY_BF16:
+        half = bf16_from_double(v.f);
+        memcpy(p, &half, sizeof half);
+        break;
+    case TY_F32:
+        single = (float)v.f;
+        memcpy(p, &single, sizeof single);
+        break;
     case TY_F64: memcpy(p, &v.f, sizeof v.f); break;
     default: break;
     }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 /* kind: 'b' bool, 's' signed, 'u' unsigned, 'f' float.  bytes: in memory, also the alignment. */
+/* clang-format off */
 #define TY_TABLE(X)                          \
     /* id    name    bits  bytes kind npy */ \
     X(BOOL, "bool",  1,    1,    'b', "|b1") \
@@ -22,21 +23,22 @@
     X(BF16, "bf16",  16,   2,    'f', "<u2") \
     X(F32,  "f32",   32,   4,    'f', "<f4") \
     X(F64,  "f64",   64,   8,    'f', "<f8")
+/* clang-format on */
 
 enum ty {
 #define X(id, name, bits, bytes, kind, npy) TY_##id,
     TY_TABLE(X)
 #undef X
-    TY_COUNT,
+        TY_COUNT,
     TY_NONE = -1
 };
 
 const char *ty_name(enum ty t);
-int         ty_bits(enum ty t);
-int         ty_bytes(enum ty t);
-char        ty_kind(enum ty t);
-const char *ty_npy(enum ty t);                        /* .npy descriptor */
-enum ty     ty_by_name(const char *name, int length); /* TY_NONE when there is none */
+int ty_bits(enum ty t);
+int ty_bytes(enum ty t);
+char ty_kind(enum ty t);
+const char *ty_npy(enum ty t);                    /* .npy descriptor */
+enum ty ty_by_name(const char *name, int length); /* TY_NONE when there is none */
 
 static inline bool ty_is_float(enum ty t) { return ty_kind(t) == 'f'; }
 static inline bool ty_is_signed(enum ty t) { return ty_kind(t) == 's'; }
@@ -52,12 +54,12 @@ union value {
 
 /* Memory image <-> value; p needs no alignment. */
 union value value_load(enum ty t, const void *p);
-void        value_store(enum ty t, void *p, union value v);
+void value_store(enum ty t, void *p, union value v);
 
 /* Round to nearest even into the narrow formats and back; exact for what the format can hold. */
 uint16_t f16_from_double(double x);
-double   f16_to_double(uint16_t h);
+double f16_to_double(uint16_t h);
 uint16_t bf16_from_double(double x);
-double   bf16_to_double(uint16_t h);
+double bf16_to_double(uint16_t h);
 
 #endif

@@ -6,8 +6,8 @@
  *     until it goes through, or a failure cannot be repaired (yaml_recover.c)
  *   check what needs the whole tree (tabs); report all findings in the order of the text
  *
- * libyaml allocates with malloc, the tree with the arena, which leaves by longjmp when memory is exhausted: for the time
- * of an attempt that jump is caught, so that the parser is always deleted.
+ * libyaml allocates with malloc, the tree with the arena, which leaves by longjmp when memory is exhausted: for the
+ * time of an attempt that jump is caught, so that the parser is always deleted.
  */
 #include "yaml_impl.h"
 
@@ -25,7 +25,7 @@ struct attempt {
     const uint32_t *character; /* offsets of characters, or NULL */
     unsigned char *opaque;     /* per byte of the text: inside a quoted or block scalar */
     int nodes;
-    bool again;                /* a repair was made */
+    bool again; /* a repair was made */
     bool failed;
 };
 
@@ -34,13 +34,15 @@ struct finding *yaml_found(struct yaml_reader *r, enum diag_code code, struct sp
     struct finding *f = arena_new(r->d->arena, struct finding, 1);
     va_list ap;
     va_start(ap, format);
-    *f = (struct finding){ .code = code, .at = at, .text = arena_vprintf(r->d->arena, format, ap), .next = r->findings };
+    *f =
+        (struct finding){ .code = code, .at = at, .text = arena_vprintf(r->d->arena, format, ap), .next = r->findings };
     va_end(ap);
     r->findings = f;
     return f;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------------ */
+/* ---- events
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static uint32_t offset_of(const struct attempt *a, size_t character)
 {
@@ -67,8 +69,9 @@ static void explain_failure(struct attempt *a)
     const yaml_parser_t *p = &a->parser;
     if (p->error == YAML_MEMORY_ERROR)
         longjmp(*a->r->d->arena->oom, 1);
-    const struct yaml_failure f = { p->problem != NULL ? p->problem : "unreadable", p->context != NULL ? p->context : "",
-                                    offset_of(a, p->problem_mark.index), offset_of(a, p->context_mark.index) };
+    const struct yaml_failure f = { p->problem != NULL ? p->problem : "unreadable",
+                                    p->context != NULL ? p->context : "", offset_of(a, p->problem_mark.index),
+                                    offset_of(a, p->context_mark.index) };
     a->again = yaml_explain_failure(a->r, &f);
 }
 
@@ -92,7 +95,8 @@ static void limit(struct attempt *a, struct span at, const char *what)
     a->failed = true;
 }
 
-/* ---- scalars ------------------------------------------------------------------------------------------------------------- */
+/* ---- scalars
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static const struct repair *repair_at(const struct yaml_reader *r, uint32_t begin)
 {
@@ -142,7 +146,8 @@ static void decoded_scalar(struct attempt *a, struct ynode *n, struct span at)
 static void read_scalar(struct attempt *a, struct ynode *n, struct span at)
 {
     const struct repair *p = repair_at(a->r, at.begin);
-    const bool sigil = a->event.type == YAML_ALIAS_EVENT || a->event.data.scalar.tag != NULL || a->event.data.scalar.anchor != NULL;
+    const bool sigil =
+        a->event.type == YAML_ALIAS_EVENT || a->event.data.scalar.tag != NULL || a->event.data.scalar.anchor != NULL;
     if (p != NULL) {
         raw_scalar(a, n, p->at);
     } else if (sigil) {
@@ -157,14 +162,16 @@ static void read_scalar(struct attempt *a, struct ynode *n, struct span at)
     }
 }
 
-/* ---- collections ----------------------------------------------------------------------------------------------------------- */
+/* ---- collections
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static struct ynode *read_node(struct attempt *a, int depth);
 
 static void collection_sigils(struct attempt *a, struct span at, const unsigned char *tag, const unsigned char *anchor)
 {
     if (tag != NULL)
-        yaml_found(a->r, D_YAML_TAG, (struct span){ at.begin, at.begin + 1 }, "specs have no YAML tags")->hint = "remove the tag";
+        yaml_found(a->r, D_YAML_TAG, (struct span){ at.begin, at.begin + 1 }, "specs have no YAML tags")->hint =
+            "remove the tag";
     if (anchor != NULL)
         yaml_found(a->r, D_YAML_ANCHOR, (struct span){ at.begin, at.begin + 1 }, "specs have no YAML anchors")->hint =
             "repeat the value, or name an expression under 'let'";
@@ -273,7 +280,8 @@ static struct ynode *read_node(struct attempt *a, int depth)
     return n;
 }
 
-/* ---- documents -------------------------------------------------------------------------------------------------------------- */
+/* ---- documents
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static bool unsupported_directives(const struct attempt *a)
 {
@@ -340,7 +348,8 @@ static void forget_attempt(struct yaml_reader *r)
     r->last_is_value = false;
 }
 
-/* ---- the whole tree ------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole tree
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static int by_key(const void *x, const void *y)
 {
@@ -361,7 +370,8 @@ static void check_duplicates(struct yaml_reader *r, const struct ynode *n)
             first = i;
             continue;
         }
-        struct finding *f = yaml_found(r, D_YAML_DUPLICATE, sorted[i]->key->at, "duplicate key '%s'", sorted[i]->key->text);
+        struct finding *f =
+            yaml_found(r, D_YAML_DUPLICATE, sorted[i]->key->at, "duplicate key '%s'", sorted[i]->key->text);
         f->note_at = sorted[first]->key->at;
         f->note = "the first one is here";
     }
@@ -380,10 +390,11 @@ static void check_root(struct yaml_reader *r, const struct ynode *root)
     if (root->kind == Y_MAPPING)
         return;
     const char *colon = root->kind == Y_SCALAR && root->plain ? strchr(root->text, ':') : NULL;
-    struct finding *f = root->kind == Y_SCALAR && root->length == 0
-        ? yaml_found(r, D_YAML_EMPTY, root->at, "the document is empty")
-        : yaml_found(r, D_YAML_ROOT, root->at, "a spec is a mapping, 'key: value' per line, not a %s",
-                     root->kind == Y_SCALAR ? "single value" : "list");
+    struct finding *f =
+        root->kind == Y_SCALAR && root->length == 0
+            ? yaml_found(r, D_YAML_EMPTY, root->at, "the document is empty")
+            : yaml_found(r, D_YAML_ROOT, root->at, "a spec is a mapping, 'key: value' per line, not a %s",
+                         root->kind == Y_SCALAR ? "single value" : "list");
     if (colon != NULL)
         f->hint = "':' needs a blank behind it to end a key";
 }
@@ -406,7 +417,8 @@ static void report(struct yaml_reader *r)
     qsort(sorted, (size_t)n, sizeof *sorted, by_place);
     for (i = 0; i < n; i++) {
         const struct finding *f = sorted[i];
-        struct diag *m = f->warning ? diag_warning(r->d, f->code, f->at, "%s", f->text) : diag_error(r->d, f->code, f->at, "%s", f->text);
+        struct diag *m = f->warning ? diag_warning(r->d, f->code, f->at, "%s", f->text)
+                                    : diag_error(r->d, f->code, f->at, "%s", f->text);
         m->hint = f->hint;
         if (f->note != NULL)
             diag_note(r->d, m, f->note_at, "%s", f->note);
@@ -449,7 +461,8 @@ struct ynode *yaml_parse(struct diags *d, const char *text, size_t length)
     return root;
 }
 
-/* ---- looking into the tree --------------------------------------------------------------------------------------------------------- */
+/* ---- looking into the tree
+ * --------------------------------------------------------------------------------------------------------- */
 
 const struct ynode *ynode_get(const struct ynode *mapping, const char *key)
 {

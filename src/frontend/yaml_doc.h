@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_doc.h - YAML text to a tree in which every node knows its place.  The only door to libyaml.
  *
- * Decoded scalars (quoted, folded, block) keep an offset map, so that a byte of an expression has a place in the source.
- * Errors: YAML syntax, duplicate keys, tags, anchors/aliases, tabs, several documents, and what YAML eats (a value that begins
- * with !, *, &, {, [, @ …), each as its own diagnostic.  A value that YAML misreads is reported, and stands in the tree with the
- * text that the user wrote, so that it causes no second message.  Limits: 1 MiB of text, depth 64, 100 000 nodes.
+ * Decoded scalars (quoted, folded, block) keep an offset map, so that a byte of an expression has a place in the
+ * source. Errors: YAML syntax, duplicate keys, tags, anchors/aliases, tabs, several documents, and what YAML eats (a
+ * value that begins with !, *, &, {, [, @ …), each as its own diagnostic.  A value that YAML misreads is reported, and
+ * stands in the tree with the text that the user wrote, so that it causes no second message.  Limits: 1 MiB of text,
+ * depth 64, 100 000 nodes.
  */
 #ifndef PTXGEN_YAML_DOC_H
 #define PTXGEN_YAML_DOC_H

@@ -16,17 +16,17 @@ enum { YAML_REREAD_MAX = 4 << 20 }; /* bytes that all attempts together may read
 /* A message that waits: attempts may be repeated, and messages are given in the order of the text. */
 struct finding {
     bool warning;
-    bool kept;            /* of a repair, or of the text as a whole: holds for all attempts */
+    bool kept; /* of a repair, or of the text as a whole: holds for all attempts */
     enum diag_code code;
     struct span at;
     const char *text, *hint;
-    struct span note_at;  /* place of the note, when there is one */
+    struct span note_at; /* place of the note, when there is one */
     const char *note;
     struct finding *next; /* newest first */
 };
 
-/* Source bytes that YAML misreads. In the copy that libyaml sees they are a word, and the node that begins there gets the source
- * bytes as its text, as if they had been quoted. */
+/* Source bytes that YAML misreads. In the copy that libyaml sees they are a word, and the node that begins there gets
+ * the source bytes as its text, as if they had been quoted. */
 struct repair {
     struct span at;
     struct repair *next;
@@ -47,7 +47,7 @@ struct yaml_reader {
     struct finding *findings;
     struct repair *repairs;
     int nrepairs;
-    bool incomplete;    /* a repair dropped something: no tree is returned */
+    bool incomplete; /* a repair dropped something: no tree is returned */
     /* State of the attempt when it fails. */
     int flow;           /* open flow collections */
     struct span last;   /* the last complete node */
@@ -70,7 +70,8 @@ bool yaml_explain_cut(struct yaml_reader *r, struct span at);
 bool yaml_check_text(struct yaml_reader *r, uint32_t *begin);
 /* Byte offset of every character, with one more entry for the end; NULL when all characters are one byte. */
 const uint32_t *yaml_character_offsets(struct yaml_reader *r, uint32_t begin);
-/* Tabs outside of quotes, block scalars and comments. opaque: which bytes are inside a quoted or block scalar (NULL: look at indentation only). */
+/* Tabs outside of quotes, block scalars and comments. opaque: which bytes are inside a quoted or block scalar (NULL:
+ * look at indentation only). */
 void yaml_check_tabs(struct yaml_reader *r, const unsigned char *opaque);
 void yaml_check_comment_behind(struct yaml_reader *r, const struct ynode *scalar);
 /* Source offset of every decoded byte and of the end. style: '|', '>', '\'', '"' or 0 for plain. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_recover.c - what a failure of YAML's parser means to somebody who writes a spec.
  *
- * libyaml stops at the first thing that is no YAML.  Most such things are expressions that YAML reads in its own way, so
- * the explanation looks at the value around the failure.  The value is then treated as if it had been quoted
- * (struct repair) and the text is read again; so one run reports every such mistake, and the tree that results has what the
+ * libyaml stops at the first thing that is no YAML.  Most such things are expressions that YAML reads in its own way,
+ * so the explanation looks at the value around the failure.  The value is then treated as if it had been quoted (struct
+ * repair) and the text is read again; so one run reports every such mistake, and the tree that results has what the
  * user meant.
  */
 #include "yaml_impl.h"
@@ -11,10 +11,17 @@
 #include <string.h>
 
 static bool blank(char c) { return c == ' ' || c == '\t'; }
-static bool at_line_end(const struct yaml_reader *r, uint32_t at) { return at >= r->length || r->source[at] == '\n' || r->source[at] == '\r'; }
-static bool word(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool at_line_end(const struct yaml_reader *r, uint32_t at)
+{
+    return at >= r->length || r->source[at] == '\n' || r->source[at] == '\r';
+}
+static bool word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
-/* ---- repairs ------------------------------------------------------------------------------------------------------------- */
+/* ---- repairs
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Where a value that begins at `begin` was meant to end: in flow style before the comma or bracket that closes it, else
  * at the end of the line or its comment. */
@@ -77,7 +84,8 @@ static const char *quoted_hint(struct yaml_reader *r, struct span at)
     return arena_printf(r->d->arena, "quote the value: \"%.*s\"", n, r->source + at.begin);
 }
 
-/* ---- a value that begins with a character of YAML's own -------------------------------------------------------------------- */
+/* ---- a value that begins with a character of YAML's own
+ * -------------------------------------------------------------------- */
 
 struct sigil {
     char first;
@@ -87,7 +95,8 @@ struct sigil {
 };
 
 static const struct sigil sigils[] = {
-    { '!', D_YAML_BANG, "YAML reads a value that begins with '!' as a tag", "write 'not' for the logical operator, or quote the value" },
+    { '!', D_YAML_BANG, "YAML reads a value that begins with '!' as a tag",
+      "write 'not' for the logical operator, or quote the value" },
     { '*', D_YAML_STAR, "YAML reads a value that begins with '*' as an alias", NULL },
     { '&', D_YAML_AMPERSAND, "YAML reads a value that begins with '&' as an anchor", NULL },
     { '[', D_YAML_BRACKET, "YAML reads a value that begins with '[' as a list, and nothing may follow it", NULL },
@@ -95,11 +104,14 @@ static const struct sigil sigils[] = {
     { '@', D_YAML_RESERVED, "a YAML value cannot begin with '@'", NULL },
     { '`', D_YAML_RESERVED, "a YAML value cannot begin with a back quote", NULL },
     { '%', D_YAML_PERCENT, "a YAML value cannot begin with '%'", NULL },
-    { '-', D_YAML_DASH, "YAML reads a value that begins with '- ' as a list item", "write the dash at its operand, '-x', or quote the value" },
+    { '-', D_YAML_DASH, "YAML reads a value that begins with '- ' as a list item",
+      "write the dash at its operand, '-x', or quote the value" },
     { '|', D_YAML_BLOCK, "YAML reads a value that begins with '|' as a block of text", NULL },
     { '>', D_YAML_BLOCK, "YAML reads a value that begins with '>' as a block of text", NULL },
-    { '"', D_YAML_BEHIND_QUOTE, "nothing may follow a quoted value", "put the whole value into the quotes, or remove them" },
-    { '\'', D_YAML_BEHIND_QUOTE, "nothing may follow a quoted value", "put the whole value into the quotes, or remove them" },
+    { '"', D_YAML_BEHIND_QUOTE, "nothing may follow a quoted value",
+      "put the whole value into the quotes, or remove them" },
+    { '\'', D_YAML_BEHIND_QUOTE, "nothing may follow a quoted value",
+      "put the whole value into the quotes, or remove them" },
 };
 
 static const struct sigil *sigil_of(char c)
@@ -154,14 +166,16 @@ static bool repair_sigil(struct yaml_reader *r, uint32_t begin)
     return f != NULL && quote(r, kept(f)->at);
 }
 
-/* ---- flow style -------------------------------------------------------------------------------------------------------------- */
+/* ---- flow style
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static bool repair_flow_value(struct yaml_reader *r, uint32_t begin)
 {
     const struct span at = { begin, meant_end(r, begin) };
     if (at.begin == at.end)
         return false;
-    struct finding *f = kept(yaml_found(r, D_YAML_FLOW_QUOTES, at, "inside of {} and [] a value with commas or brackets needs quotes"));
+    struct finding *f =
+        kept(yaml_found(r, D_YAML_FLOW_QUOTES, at, "inside of {} and [] a value with commas or brackets needs quotes"));
     f->hint = quoted_hint(r, at);
     return quote(r, at);
 }
@@ -174,7 +188,8 @@ bool yaml_explain_cut(struct yaml_reader *r, struct span at)
     return open > 0 && repair_flow_value(r, at.begin);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------------------------- */
+/* ---- lines
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* "key:value" at the beginning of the line of `at`: the offset of the colon, or 0. */
 static uint32_t colon_without_blank(const struct yaml_reader *r, uint32_t at)
@@ -185,7 +200,8 @@ static uint32_t colon_without_blank(const struct yaml_reader *r, uint32_t at)
     const uint32_t key = i;
     while (!at_line_end(r, i) && word(r->source[i]))
         i++;
-    const bool found = i > key && !at_line_end(r, i) && r->source[i] == ':' && !at_line_end(r, i + 1) && !blank(r->source[i + 1]);
+    const bool found =
+        i > key && !at_line_end(r, i) && r->source[i] == ':' && !at_line_end(r, i + 1) && !blank(r->source[i + 1]);
     return found ? i : 0;
 }
 
@@ -199,11 +215,15 @@ static struct span line_of(const struct yaml_reader *r, uint32_t at)
     return s;
 }
 
-static bool drop_line(struct yaml_reader *r, struct finding *f, uint32_t at) { return kept(f) && repair(r, line_of(r, at), true); }
+static bool drop_line(struct yaml_reader *r, struct finding *f, uint32_t at)
+{
+    return kept(f) && repair(r, line_of(r, at), true);
+}
 
 static bool missing_blank(struct yaml_reader *r, uint32_t colon)
 {
-    struct finding *f = yaml_found(r, D_YAML_SPACE, (struct span){ colon, colon + 1 }, "':' needs a blank behind it to end a key");
+    struct finding *f =
+        yaml_found(r, D_YAML_SPACE, (struct span){ colon, colon + 1 }, "':' needs a blank behind it to end a key");
     return drop_line(r, f, colon);
 }
 
@@ -225,15 +245,19 @@ static bool unexpected_colon(struct yaml_reader *r, uint32_t at)
     if (!same_line && colon > 0)
         return missing_blank(r, colon);
     if (!same_line || !r->last_is_value) {
-        struct finding *f = yaml_found(r, D_YAML_INDENT, line_of(r, at), "this line is indented below a key that has a value already");
+        struct finding *f =
+            yaml_found(r, D_YAML_INDENT, line_of(r, at), "this line is indented below a key that has a value already");
         f->note_at = r->last;
         f->note = "this value begins here, and goes on in deeper lines";
         f->hint = "indent it like the key above, or move that value to a line of its own";
         return false;
     }
     const struct span value = { r->last.begin, meant_end(r, r->last.begin) };
-    struct finding *f = kept(yaml_found(r, D_YAML_COLON, (struct span){ at, at + 1 }, "': ' cannot stand inside of a value"));
-    f->hint = memchr(r->source + value.begin, '?', at - value.begin) != NULL ? "write 'if C then A else B' or 'select(C, A, B)'" : quoted_hint(r, value);
+    struct finding *f =
+        kept(yaml_found(r, D_YAML_COLON, (struct span){ at, at + 1 }, "': ' cannot stand inside of a value"));
+    f->hint = memchr(r->source + value.begin, '?', at - value.begin) != NULL
+                  ? "write 'if C then A else B' or 'select(C, A, B)'"
+                  : quoted_hint(r, value);
     return quote(r, value);
 }
 
@@ -263,23 +287,27 @@ static bool unexpected_rest(struct yaml_reader *r, const struct yaml_failure *f)
     }
     const bool closing = f->at < r->length && strchr("]}", r->source[f->at]) != NULL;
     if (closing) {
-        struct finding *stray = yaml_found(r, D_YAML_SYNTAX, (struct span){ f->at, f->at + 1 }, "'%c' closes nothing", r->source[f->at]);
+        struct finding *stray =
+            yaml_found(r, D_YAML_SYNTAX, (struct span){ f->at, f->at + 1 }, "'%c' closes nothing", r->source[f->at]);
         return drop_line(r, stray, f->at);
     }
-    struct finding *indent = yaml_found(r, D_YAML_INDENT, line_of(r, f->at), "the indentation of this line matches no mapping above");
+    struct finding *indent =
+        yaml_found(r, D_YAML_INDENT, line_of(r, f->at), "the indentation of this line matches no mapping above");
     indent->note_at = (struct span){ f->context_at, f->context_at + 1 };
     indent->note = "the mapping begins in this column";
     return false;
 }
 
-/* ---- all failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- all failures
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static bool says(const char *text, const char *part) { return strstr(text, part) != NULL; }
 
 static bool generic(struct yaml_reader *r, const struct yaml_failure *f)
 {
     const struct span at = { f->at, f->at < r->length ? f->at + 1 : f->at };
-    struct finding *x = yaml_found(r, D_YAML_SYNTAX, at, "malformed YAML: %s%s%s", f->context, *f->context ? ", " : "", f->problem);
+    struct finding *x =
+        yaml_found(r, D_YAML_SYNTAX, at, "malformed YAML: %s%s%s", f->context, *f->context ? ", " : "", f->problem);
     x->hint = "a value that YAML misreads can be quoted";
     return false;
 }
@@ -303,7 +331,8 @@ bool yaml_explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
         return unexpected_colon(r, f->at);
     if (says(f->problem, "could not find expected ':'"))
         return line_without_colon(r, f->context_at);
-    if (says(f->problem, "did not find expected key") || says(f->problem, "did not find expected '-'") || says(f->problem, "did not find expected ','"))
+    if (says(f->problem, "did not find expected key") || says(f->problem, "did not find expected '-'") ||
+        says(f->problem, "did not find expected ','"))
         return unexpected_rest(r, f);
     if (says(f->problem, "expected <document start>")) {
         yaml_found(r, D_YAML_DOCUMENTS, line_of(r, f->at), "text behind the end of the document");
@@ -312,14 +341,16 @@ bool yaml_explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
     if (says(f->context, "quoted scalar")) {
         const bool open = says(f->problem, "unexpected");
         const uint32_t at = open ? f->context_at : f->at;
-        yaml_found(r, open ? D_YAML_QUOTE_OPEN : D_YAML_ESCAPE, (struct span){ at, at + 1 }, open ? "this quote is not closed" : "unknown escape");
+        yaml_found(r, open ? D_YAML_QUOTE_OPEN : D_YAML_ESCAPE, (struct span){ at, at + 1 },
+                   open ? "this quote is not closed" : "unknown escape");
         return false;
     }
     if (says(f->context, "directive") || says(f->problem, "incompatible YAML document")) {
         yaml_found(r, D_YAML_DIRECTIVE, line_of(r, f->context_at), "YAML directives are not used");
         return false;
     }
-    if (says(f->context, "block scalar") || says(f->context, "tag") || says(f->context, "alias") || says(f->context, "anchor"))
+    if (says(f->context, "block scalar") || says(f->context, "tag") || says(f->context, "alias") ||
+        says(f->context, "anchor"))
         return bad_token(r, f, f->context_at);
     return bad_token(r, f, f->at);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_text.c - what is to be known about the text itself: encoding, tabs, comments, and which source byte a decoded byte
- * of a scalar comes from.
+/* yaml_text.c - what is to be known about the text itself: encoding, tabs, comments, and which source byte a decoded
+ * byte of a scalar comes from.
  */
 #include "base/utf8.h"
 #include "yaml_impl.h"
@@ -24,7 +24,8 @@ uint32_t yaml_line_begin(const struct yaml_reader *r, uint32_t at)
     return at;
 }
 
-/* ---- encoding ---------------------------------------------------------------------------------------------------------- */
+/* ---- encoding
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The characters that YAML calls printable, and line ends. */
 static bool allowed(uint32_t c)
@@ -72,7 +73,8 @@ const uint32_t *yaml_character_offsets(struct yaml_reader *r, uint32_t begin)
     return offset;
 }
 
-/* ---- tabs and comments --------------------------------------------------------------------------------------------------- */
+/* ---- tabs and comments
+ * --------------------------------------------------------------------------------------------------- */
 
 void yaml_check_tabs(struct yaml_reader *r, const unsigned char *opaque)
 {
@@ -87,7 +89,8 @@ void yaml_check_tabs(struct yaml_reader *r, const unsigned char *opaque)
                 break;
             else if (c == '\t' && (indentation || opaque != NULL)) {
                 yaml_found(r, D_YAML_TAB, (struct span){ at, at + 1 },
-                           indentation ? "tab in the indentation" : "tab between values")->hint = "use blanks";
+                           indentation ? "tab in the indentation" : "tab between values")
+                    ->hint = "use blanks";
                 break;
             } else if (!blank(c))
                 indentation = false;
@@ -124,7 +127,8 @@ void yaml_check_comment_behind(struct yaml_reader *r, const struct ynode *scalar
     const struct span comment = comment_behind(r->source, r->length, scalar->at.end);
     if (comment.end == comment.begin)
         return;
-    struct finding *f = yaml_found(r, D_YAML_COMMENT, comment, "YAML takes this as a comment, and '%s' is unfinished", scalar->text);
+    struct finding *f =
+        yaml_found(r, D_YAML_COMMENT, comment, "YAML takes this as a comment, and '%s' is unfinished", scalar->text);
     f->warning = true;
 }
 
@@ -151,14 +155,15 @@ void yaml_warn_comment(struct diags *d, const struct ynode *scalar)
                   "if it is a comment, put two blanks before the '#'");
 }
 
-/* ---- offsets of decoded bytes ------------------------------------------------------------------------------------------------ */
+/* ---- offsets of decoded bytes
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Walks source and decoded text side by side. */
 struct walk {
     const struct yaml_reader *r;
-    uint32_t at, end;       /* in the source */
+    uint32_t at, end; /* in the source */
     const char *decoded;
-    uint32_t done, length;  /* decoded bytes */
+    uint32_t done, length; /* decoded bytes */
     uint32_t *where;
 };
 
