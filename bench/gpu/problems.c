@@ -109,7 +109,7 @@ void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed)
 }
 
 /* ---- references ------------------------------------------------------------------------------ */
-static double sum_unit(enum scalar t) { return t == F64 ? 1e-13 : t == I8 || t == I32 || t == I64 ? 0 : 4e-6; }
+static double sum_unit(enum scalar t) { return t == F64 ? 1e-13 : t == I8 || t == I32 || t == I64 ? 0 : 4e-7; }
 
 static void reference_sum(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
 {
@@ -186,8 +186,8 @@ static void reference_welford(const struct problem *p, const void *const *in, in
     }
     e->value[0] = sum / (double)n;
     e->value[1] = squares / (double)n - e->value[0] * e->value[0];
-    e->tolerance[0] = 2e-5;
-    e->tolerance[1] = 2e-5;
+    e->tolerance[0] = 2e-6;
+    e->tolerance[1] = 2e-6;
 }
 
 static void reference_mss(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
