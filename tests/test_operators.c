@@ -40,7 +40,7 @@ static struct tuple state_of(const struct op *op, int i)
         else if (is_lse)
             x = f == 0 ? x : 1;
         else if (!strcmp(op->field_name[f], "index"))
-            x = 10 + i;
+            x = 10 + i * 5 % ELEMENTS; /* in another order than the elements */
         else if (!strcmp(op->field_name[f], "b"))
             x = elements[(i * 5 + 3) % INTEGERS];
         s.field[f].v = element(t, x);
@@ -193,9 +193,9 @@ Test(operators, results)
         { "and", TY_U8, 3, 4, { 1 } },
         { "or", TY_U8, 2, 4, { 7 } },
         { "xor", TY_U8, 3, 4, { 6 } },
-        { "argmin", TY_F32, 5, 2, { 2, 12 } },
-        { "argmax", TY_F32, 4, 3, { 5, 14 } },
-        { "argmin", TY_F32, 13, 2, { 2, 12 } },
+        { "argmin", TY_F32, 5, 2, { 2, 20 } },
+        { "argmax", TY_F32, 4, 3, { 5, 16 } },
+        { "argmin", TY_F32, 13, 2, { 2, 20 } },
         { "argmin", TY_I32, 6, 7, { -4, 17 } },
         { "logsumexp", TY_F64, 1, 12, { 1, 1 } },
         { "logsumexp", TY_F64, 12, 12, { -INFINITY, 2 } },
@@ -271,6 +271,9 @@ Test(operators, normal_form)
         { "f32", "c * a + b", false, false },
         { "i32", "(a << 1) ^ (b << 1)", true, false },
         { "i32", "a", false, false },
+        { "f32", "sum_let * c", true, false },
+        { "f32", "less_let", false, false },
+        { "f32", "sum_let + less_let", false, false },
         { "{u: i32, v: i32}", "{u: a.u + b.u, v: \"max(b.v, a.v)\"}", true, true },
         { "{u: i32, v: i32}", "{u: a.u + b.v, v: a.v + b.u}", false, false },
         { "{u: i32, v: i32}", "{u: a.v + b.v, v: a.u + b.u}", true, false },
@@ -287,7 +290,8 @@ Test(operators, normal_form)
                  tuple     ? "{u: 1, v: 2}"
                  : is_bool ? "x"
                            : "1",
-                 rows[i].state, tuple ? "" : "\"", rows[i].combine, tuple ? "" : "\"");
+                 rows[i].state, strstr(rows[i].combine, "_let") ? "  let: {sum_let: a + b, less_let: a - b}\n" : "",
+                 tuple ? "" : "\"", rows[i].combine, tuple ? "" : "\"");
         spec_build(&f, text);
         cr_assert(f.p != NULL, "%s\n%s", text, spec_text(&f));
         cr_expect_eq(f.p->reduction[0].op->commutative, rows[i].commutative, "%s", rows[i].combine);
