@@ -283,10 +283,14 @@ Test(operators, normal_form)
         char text[1024];
         SPEC_BEGIN(f);
         bool tuple = *rows[i].state == '{', is_bool = !strcmp(rows[i].state, "bool");
+        const char *map = tuple ? "{u: 1, v: 2}" : is_bool ? "x" : "1", *quote = tuple ? "" : "\"";
+        bool uses_let = strstr(rows[i].combine, "_let") != NULL;
         snprintf(text, sizeof text,
-                 "kind: reduce\ninputs: {x: \"bool[n]\"}\nparams: {c: f32}\nmap: %s\noperator:\n  state: %s\n%s"
-                 "  combine: %s%s%s\noutputs:\n  o: {type: bool, value: true}\n",
-                 tuple ? "" : "\"", rows[i].combine, tuple ? "" : "\"");
+                 "kind: reduce\ninputs: {x: \"bool[n]\"}\nparams: {c: f32}\nmap: %s\n"
+                 "operator:\n  state: %s\n%s  combine: %s%s%s\n"
+                 "outputs:\n  o: {type: bool, value: true}\n",
+                 map, rows[i].state, uses_let ? "  let: {sum_let: a + b, less_let: a - b}\n" : "", quote,
+                 rows[i].combine, quote);
         spec_build(&f, text);
         cr_assert(f.p != NULL, "%s\n%s", text, spec_text(&f));
         cr_expect_eq(f.p->reduction[0].op->commutative, rows[i].commutative, "%s", rows[i].combine);
