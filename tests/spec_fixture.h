@@ -19,18 +19,20 @@ struct spec {
     struct spec f = { 0 };                                                                                             \
     arena_init(&f.s.arena);                                                                                            \
     f.s.arena.oom = &f.oom;                                                                                            \
-    if (setjmp(f.oom) != 0)                                                                                            \
-        cr_assert_fail("out of memory");                                                                               \
     diags_init(&f.s.diags, &f.s.arena)
 
-static inline void spec_build(struct spec *f, const char *text)
+static inline void spec_build_named(struct spec *f, const char *text, const char *name)
 {
-    f->p = problem_build(&f->s, "t.yaml", text, strlen(text), "t");
+    if (setjmp(f->oom) != 0)
+        cr_assert_fail("out of memory");
+    f->p = problem_build(&f->s, "t.yaml", text, strlen(text), name);
     if (f->p != NULL)
         problem_print(f->p, &f->text);
     else
         diags_render_text(&f->s.diags, &f->text, false);
 }
+
+static inline void spec_build(struct spec *f, const char *text) { spec_build_named(f, text, "t"); }
 
 static inline const char *spec_text(const struct spec *f) { return f->text.text != NULL ? f->text.text : ""; }
 

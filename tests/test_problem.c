@@ -422,8 +422,7 @@ Test(problem, names)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SPEC_BEGIN(f);
-        const char *text = REDUCE X SUM;
-        f.p = problem_build(&f.s, "t.yaml", text, strlen(text), rows[i][0]);
+        spec_build_named(&f, REDUCE X SUM, rows[i][0]);
         cr_assert(f.p != NULL);
         cr_expect_str_eq(f.p->name, rows[i][1]);
         spec_end(&f);
