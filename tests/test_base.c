@@ -267,7 +267,7 @@ static void write_sample(struct json *j)
     json_bool(j, true);
     json_end(j);
     json_key(j, "e");
-    json_string(j, "\xc3\xa4\xff\n\t\\\x01");
+    json_string(j, "\xc3\xa4\xff\n\t\\\x1f");
     json_end(j);
 }
 
@@ -280,14 +280,14 @@ Test(json, compact_and_pretty)
     cr_expect_str_eq(
         s.text,
         "{\"a\":[-9223372036854775808,18446744073709551615,0.5,\"-inf\"],\"b\\\"\":{},\"c\":[{\"d\":null},true],"
-        "\"e\":\"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"}");
+        "\"e\":\"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u001f\"}");
     str_finish(&s);
     json_init(&j, &s, true);
     write_sample(&j);
     cr_expect_str_eq(s.text,
                      "{\n  \"a\": [-9223372036854775808, 18446744073709551615, 0.5, \"-inf\"],\n  \"b\\\"\": {},\n  "
                      "\"c\": [\n    {\n"
-                     "      \"d\": null\n    }, true\n  ],\n  \"e\": \"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u0001\"\n}");
+                     "      \"d\": null\n    }, true\n  ],\n  \"e\": \"\xc3\xa4\xef\xbf\xbd\\n\\u0009\\\\\\u001f\"\n}");
     str_finish(&s);
 }
 
