@@ -82,9 +82,9 @@ ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagn
         return PTXGEN_USAGE;
     *out = (ptxgen_diagnostic){ .severity = (ptxgen_severity)d->severity, .code = d->code, .message = d->text, .hint = d->hint };
     if (d->at.begin != SPAN_NONE) {
-        out->file = s->diags.file;
-        diags_position(&s->diags, d->at.begin, &out->line, &out->column);
-        diags_position(&s->diags, d->at.end, &out->end_line, &out->end_column);
+        out->file = d->source.file;
+        diag_position(&d->source, d->at.begin, &out->line, &out->column);
+        diag_position(&d->source, d->at.end, &out->end_line, &out->end_column);
     }
     return PTXGEN_OK;
 }

@@ -58,15 +58,6 @@ static kb_arr cluster_park(struct gen *g, kb_tup total, kb_val rank)
     return slots;
 }
 
-/* Blocks of the cluster that hold a total: those with a tile, or the first one alone. */
-static struct filled filled_blocks(struct gen *g, int cluster)
-{
-    kb *k = g->k;
-    const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    LET(tiles, kb_div(k, kb_add(k, gen_value(g, "vectors"), tile - 1), tile));
-    return filled_first(kb_cast(k, kb_max(k, kb_min(k, tiles, cluster), 1), TY_I32));
-}
-
 void emit_reduce_cluster(struct gen *g)
 {
     kb *k = g->k;
@@ -78,7 +69,7 @@ void emit_reduce_cluster(struct gen *g)
     kb_section(k, "cluster");
     const kb_arr slots = cluster_park(g, total, rank);
     kb_if (k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_warp(k), 0))) {
-        const struct filled blocks = g->padded ? filled_all() : filled_blocks(g, cluster);
+        const struct filled blocks = g->padded ? filled_all() : filled_first(tiles_filled_blocks(g, kb_imm(k, TY_I32, cluster)));
         LET(lane, kb_lane(k));
         kb_tvar x = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "slot");
         kb_if (k, kb_lt(k, lane, blocks.all ? kb_imm(k, TY_I32, cluster) : blocks.count)) {
@@ -112,10 +103,11 @@ static kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val bl
     return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
 }
 
-/* The partials of all blocks, in order: every thread takes consecutive ones. */
-static kb_tup reduce_partials(struct gen *g, kb_val blocks)
+/* The partials of all blocks that hold one, in order: every thread takes consecutive ones. */
+static kb_tup reduce_partials(struct gen *g, kb_val all)
 {
     kb *k = g->k;
+    const kb_val blocks = g->padded || !state_commutative(g->p) ? all : tiles_filled_blocks(g, all);
     const int threads = kb_threads(k);
     const kb_arr partial = gen_partials(g);
     LET(each, kb_div(k, kb_add(k, blocks, threads - 1), threads));

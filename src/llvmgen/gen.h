@@ -96,6 +96,8 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
+/* How many blocks, counted from the first, hold something then; for states without padding. */
+kb_val tiles_filled_blocks(struct gen *g, kb_val blocks);
 /* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps);
 /* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */

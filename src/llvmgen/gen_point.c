@@ -263,6 +263,31 @@ static kb_val output_element(struct point *pt, const struct output *o)
     return element;
 }
 
+/* Is the point inside an output with a shorter dimension? */
+static kb_val output_has(struct point *pt, const struct output *o)
+{
+    kb *k = pt->g->k;
+    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    for (int d = 0; d < o->array.rank; d++)
+        inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), dim_value(pt->g, &o->array.dim[d])));
+    return inside;
+}
+
+static void store_element(struct point *pt, int output)
+{
+    struct gen *g = pt->g;
+    const struct output *o = &g->p->output[output];
+    const kb_val inside = access_output_whole(g->p, output) ? kb_imm(g->k, TY_BOOL, 1) : output_has(pt, o);
+    const kb_val element = output_element(pt, o);
+    kb_val x[STATE_FIELDS_MAX];
+    for (int f = 0; f < o->array.nfields; f++)
+        x[f] = emit_expr(g->k, &pt->env, o->value[f]);
+    kb_if (g->k, inside) {
+        for (int f = 0; f < o->array.nfields; f++)
+            store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
+    }
+}
+
 void point_store_segment(struct point *pt, int output)
 {
     struct gen *g = pt->g;
@@ -288,7 +313,6 @@ void points_store(struct point *pt, int n, bool aligned)
             continue;
         }
         for (int j = 0; j < n; j++)
-            for (int f = 0; f < a->nfields; f++)
-                store_field(g, a, gen_output(g, i), output_element(&pt[j], o), f, emit_expr(g->k, &pt[j].env, o->value[f]));
+            store_element(&pt[j], i);
     }
 }

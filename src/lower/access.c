@@ -18,10 +18,21 @@ bool access_input_direct(const struct problem *p, int input)
     return in->role == ROLE_ELEMENT && follows_space(p, in->array.rank, in->axis);
 }
 
+bool access_output_whole(const struct problem *p, int output)
+{
+    const struct output *out = &p->output[output];
+    for (int d = 0; d < out->array.rank; d++) {
+        const struct prog_dim *e = &p->space[out->axis[d]].extent;
+        if (e->size != out->array.dim[d].size || e->add != out->array.dim[d].add)
+            return false;
+    }
+    return true;
+}
+
 bool access_output_direct(const struct problem *p, int output)
 {
     const struct output *out = &p->output[output];
-    return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis);
+    return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis) && access_output_whole(p, output);
 }
 
 bool access_writes_elements(const struct problem *p)
