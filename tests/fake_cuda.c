@@ -10,6 +10,8 @@
 #include "fake_cuda.h"
 #include "launch/cuda_abi.h"
 
+enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char context_memory[4];
 static _Thread_local cu_context stack[8];
@@ -304,7 +306,7 @@ ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_strea
 ENTRY(cuStreamCreate, cu_stream *stream, unsigned flags)
 {
     (void)flags;
-    *stream = malloc(sizeof **stream);
+    *stream = fake.next_handle ? fake.next_handle : malloc(sizeof **stream);
     (*stream)->id = __atomic_add_fetch(&stream_ids, 1, __ATOMIC_RELAXED);
     return count("cuStreamCreate", 1);
 }
@@ -318,8 +320,13 @@ ENTRY(cuStreamSynchronize, cu_stream stream)
     record("cuStreamSynchronize", stream, 0, 0);
     return result("cuStreamSynchronize");
 }
+/* As the real driver does, a capture that is asked for its stream's id is refused, and spoiled. */
 ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)
 {
+    if (fake.capturing) {
+        fake.capture_spoiled = 1;
+        return CAPTURE_UNSUPPORTED;
+    }
     *id = (uintptr_t)stream > 2 ? stream->id : (uintptr_t)stream;
     return CU_OK;
 }
@@ -333,12 +340,15 @@ ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
 {
     (void)stream, (void)mode;
     fake.capturing = 1;
+    fake.capture_spoiled = 0;
     return CU_OK;
 }
 ENTRY(cuStreamEndCapture, cu_stream stream, cu_graph *graph)
 {
     (void)stream;
     fake.capturing = 0;
+    if (fake.capture_spoiled)
+        return CAPTURE_INVALIDATED;
     *graph = (cu_graph)(uintptr_t)1;
     return count("cuStreamEndCapture", 1);
 }

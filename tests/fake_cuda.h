@@ -32,6 +32,8 @@ struct fake_cuda {
     int version, devices, sm, multiprocessors, shared_optin, pools;
     int shared_static, registers, local, blocks; /* of every kernel */
     int capturing;
+    int capture_spoiled;                     /* a call that a capture forbids was made in it */
+    void *next_handle;                       /* the next stream gets this handle, of a stream that is over */
     const char *fail;                        /* this entry point … */
     int fail_result;                         /* … returns this */
     struct fake_kernel kernel[FAKE_KERNELS]; /* others are added without parameters when they are looked up */

@@ -197,6 +197,34 @@ Test(launch_memory, capture_needs_preparation_and_then_only_launches)
     close_all();
 }
 
+/* A graph keeps the memory of the stream that it captured, also when that stream is gone and another has its handle. */
+Test(launch_memory, a_stream_with_a_used_handle_gets_memory_of_its_own)
+{
+    int64_t n = 1000;
+    ptxgen_arguments args = { .size = &n };
+    ptxgen_graph graph;
+    ptxgen_stream stream;
+    uint64_t captured;
+
+    open_all();
+    ptxgen_stream_create(&session, gpu, &stream);
+    cr_assert_eq(launch(n, stream, NULL), PTXGEN_OK);
+    fake->next_handle = stream;
+    cr_assert_eq(ptxgen_stream_create(&session, gpu, &stream), PTXGEN_OK);
+    cr_assert_eq((void *)stream, fake->next_handle);
+    cr_assert_eq(ptxgen_prepare(&session, loaded, &args, stream), PTXGEN_OK);
+    cr_expect_eq(calls_of("cuMemAllocAsync"), 4, "the other stream's memory is not taken");
+    cr_assert_eq(ptxgen_capture_begin(&session, gpu, stream), PTXGEN_OK);
+    cr_assert_eq(launch(n, stream, NULL), PTXGEN_OK);
+    captured = nth_call("cuLaunchKernelEx", calls_of("cuLaunchKernelEx") - 3)->param[4];
+    cr_expect_eq(captured, nth_call("cuMemAllocAsync", 2)->a, "the capture takes the memory that was prepared");
+    cr_assert_eq(ptxgen_capture_end(&session, gpu, stream, &graph), PTXGEN_OK);
+    ptxgen_graph_destroy(gpu, graph);
+    ptxgen_stream_destroy(gpu, stream);
+    fake->live--; /* the first stream, whose handle went to the second */
+    close_all();
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 enum { THREADS = 8, LAUNCHES = 50 };
 

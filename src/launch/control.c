@@ -8,7 +8,11 @@
  * captured it may still be replayed, and freeing would wait for the device.  Doubling keeps the sum of all outgrown
  * memory below the memory in use.  All zeros is a valid state of any control region, so a new one needs no copy.
  *
- * Streams are told apart by the driver's id, which is never used twice, unlike the handle.
+ * Streams are told apart by the driver's id, which is never used twice, unlike the handle: a graph that was captured on
+ * a stream that is gone keeps its memory to itself.  While a stream is being captured the driver refuses to tell its
+ * id, and asking would spoil the capture; the handle stands for it then, and the newest block of that handle is the one
+ * that ptxgen_prepare() made.  Both questions are look-ups inside the driver, tens of nanoseconds together, and only a
+ * launch that works in kept memory asks them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,42 +31,61 @@ static cu_stream per_thread_stream(void)
     return (cu_stream)(uintptr_t)2; /* CU_STREAM_PER_THREAD: one handle, a stream per thread */
 }
 
-static bool stream_key(const struct driver *cu, cu_stream stream, uint64_t *key, const void **thread, struct fault *f)
+/* What a block is found by. */
+struct stream_name {
+    bool by_handle; /* the id cannot be known now */
+    uint64_t id;
+    cu_stream handle;
+    const void *thread; /* whose, for the per-thread default stream */
+};
+
+static bool name_stream(const struct driver *cu, cu_stream stream, struct stream_name *out, struct fault *f)
 {
     static _Thread_local char here;
-    unsigned long long id = (uintptr_t)stream;
+    unsigned long long id = 0;
+    int capture = CU_CAPTURE_NONE;
 
-    if (cu->StreamGetId && !CU(f, cu, StreamGetId(stream, &id)))
+    if (cu->StreamGetId && !CU(f, cu, StreamIsCapturing(stream, &capture)))
         return false;
-    *key = id;
-    *thread = stream == per_thread_stream() ? &here : NULL;
+    *out = (struct stream_name){ .handle = stream, .thread = stream == per_thread_stream() ? &here : NULL };
+    out->by_handle = cu->StreamGetId == NULL || capture != CU_CAPTURE_NONE;
+    if (!out->by_handle && !CU(f, cu, StreamGetId(stream, &id)))
+        return false;
+    out->id = id;
     return true;
 }
 
+static bool is_block_of(const struct control_block *b, const struct stream_name *name)
+{
+    return b->thread == name->thread && (name->by_handle ? b->handle == name->handle : b->id == name->id);
+}
+
 /* The link that points to the stream's block, or the list's end. Call with blocks_lock held. */
-static struct control_block **find_block(struct ptxgen_loaded *l, uint64_t key, const void *thread)
+static struct control_block **find_block(struct ptxgen_loaded *l, const struct stream_name *name)
 {
     struct control_block **at = &l->blocks;
 
-    while (*at && ((*at)->key != key || (*at)->thread != thread))
+    while (*at && !is_block_of(*at, name))
         at = &(*at)->next;
     return at;
 }
 
-/* The block of the stream, or NULL: there is none, or (add) out of memory for an empty one. */
-static struct control_block *block_of(struct ptxgen_loaded *l, uint64_t key, const void *thread, bool add)
+/* The block of the stream; with `add` a new one, in front of older ones of the same handle. NULL: there is none, or out
+ * of memory for an empty one. */
+static struct control_block *block_of(struct ptxgen_loaded *l, const struct stream_name *name, bool add)
 {
-    struct control_block **at, *b;
+    struct control_block *b;
 
     pthread_mutex_lock(&l->blocks_lock);
-    at = find_block(l, key, thread);
-    if (*at == NULL && add && (b = calloc(1, sizeof *b)) != NULL) {
-        b->key = key;
-        b->thread = thread;
+    b = *find_block(l, name);
+    if (b == NULL && add && (b = calloc(1, sizeof *b)) != NULL) {
+        b->id = name->id;
+        b->handle = name->handle;
+        b->thread = name->thread;
         pthread_mutex_init(&b->lock, NULL);
-        *at = b;
+        b->next = l->blocks;
+        l->blocks = b;
     }
-    b = *at;
     pthread_mutex_unlock(&l->blocks_lock);
     return b;
 }
@@ -116,12 +139,13 @@ bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, 
                      struct control_block **out, struct fault *f)
 {
     struct control_block *b;
-    const void *thread;
-    uint64_t key;
+    struct stream_name name;
 
-    if (!stream_key(&l->gpu->cu, stream, &key, &thread, f))
+    if (!name_stream(&l->gpu->cu, stream, &name, f))
         return false;
-    b = block_of(l, key, thread, true);
+    b = block_of(l, &name, !name.by_handle || l->gpu->cu.StreamGetId == NULL);
+    if (b == NULL && !load_outside_capture(l, stream, "memory would be allocated", f))
+        return false;
     if (b == NULL)
         return fault_set(f, PTXGEN_NO_MEMORY, D_LAUNCH_ARGUMENT, "out of host memory");
     pthread_mutex_lock(&b->lock);
@@ -176,13 +200,12 @@ void control_destroy(struct ptxgen_loaded *l)
 static bool reset(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
 {
     struct control_block *b;
-    const void *thread;
-    uint64_t key;
+    struct stream_name name;
     bool ok = true;
 
-    if (!stream_key(&l->gpu->cu, stream, &key, &thread, f))
+    if (!name_stream(&l->gpu->cu, stream, &name, f))
         return false;
-    b = block_of(l, key, thread, false);
+    b = block_of(l, &name, false);
     if (b == NULL)
         return true;
     pthread_mutex_lock(&b->lock);
@@ -204,12 +227,12 @@ ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *l, ptxgen_st
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
-static struct control_block *unlink_block(struct ptxgen_loaded *l, uint64_t key, const void *thread)
+static struct control_block *unlink_block(struct ptxgen_loaded *l, const struct stream_name *name)
 {
     struct control_block **at, *b;
 
     pthread_mutex_lock(&l->blocks_lock);
-    at = find_block(l, key, thread);
+    at = find_block(l, name);
     b = *at;
     if (b)
         *at = b->next;
@@ -221,13 +244,13 @@ ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *l, ptxgen_
 {
     struct control_block *b;
     struct fault f;
-    const void *thread;
-    uint64_t key;
+    struct stream_name name;
     bool pushed, ok = gpu_enter(l->gpu, &pushed, &f);
 
     if (ok) {
-        ok = stream_key(&l->gpu->cu, stream, &key, &thread, &f);
-        b = ok ? unlink_block(l, key, thread) : NULL;
+        ok = load_outside_capture(l, stream, "memory would be given up", &f) &&
+             name_stream(&l->gpu->cu, stream, &name, &f);
+        b = ok ? unlink_block(l, &name) : NULL;
         if (b)
             free_block(l, b, true, stream);
         gpu_leave(l->gpu, pushed);

@@ -99,7 +99,8 @@ struct case_state {
 /* The memory kept for one stream. Lives until the stream is released or the program destroyed. */
 struct control_block {
     struct control_block *next;
-    uint64_t key;         /* the stream's id */
+    uint64_t id;          /* the stream's */
+    cu_stream handle;     /* the stream's; a later stream may have the same */
     const void *thread;   /* for the per-thread default stream: whose */
     pthread_mutex_t lock; /* held while a launch enqueues its steps */
     cu_pointer control, scratch;
