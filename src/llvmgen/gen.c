@@ -34,7 +34,8 @@ static enum ty buffer_type(const struct gen *g, const char *name)
  * loads must not be hoisted, so they stay ordinary there. */
 static unsigned input_flags(const struct gen *g)
 {
-    return access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT;
+    const unsigned stream = g->c->tunable[TN_STREAM] ? KB_STREAM : 0;
+    return stream | (access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
 }
 
 static void declare(struct gen *g, int i)

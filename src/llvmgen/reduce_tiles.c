@@ -4,13 +4,13 @@
  *     elements:   | head |  vector  vector  vector  …  vector | tail |
  *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t
  *
- *     rounds      every block takes one tile per round: load all, combine each vector as a tree, the vectors in turn
- *     rest        what is left, less than a round, is cut evenly: every block takes the same number of vectors, at most a tile
- *     ends        head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
+ *     for tile = block; tile < full tiles; tile += blocks:    load all, combine each vector as a tree, the vectors in turn
+ *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
+ *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
- * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads of the rest are clamped into the
- * array and issued unconditionally for the same reason; what is out of place is replaced by the padding element, or, when the
- * state has none, never combined.
+ * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles are
+ * clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
+ * padding element, or, when the state has none, never combined.
  */
 #include "gen.h"
 
@@ -87,7 +87,7 @@ static void take_if(struct share *s, kb_val valid, struct point *pt, int n, bool
     }
 }
 
-/* Less than a tile: `rest` vectors from base on, at least one. */
+/* The last tile: `rest` of its vectors are there, at least one. */
 static void partial_tile(struct share *s, kb_val base, kb_val rest)
 {
     kb *k = s->g->k;
@@ -134,36 +134,13 @@ static void share_init(struct share *s, struct gen *g)
     s->have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
 }
 
-/* How the vectors are dealt to the blocks; the same in all of them. */
-struct deal {
-    kb_val rounds; /* i64: full tiles of every block */
-    kb_val dealt;  /* i64: vectors in them */
-    kb_val rest;   /* i64: vectors that are left, less than a tile for each block */
-    kb_val share;  /* i64: of them for a block, in order of the blocks, until there are none */
-};
-
-static struct deal deal(struct gen *g, kb_val blocks)
-{
-    kb *k = g->k;
-    const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    const kb_val vectors = gen_value(g, "vectors");
-    LET(round, kb_mul(k, kb_cast(k, blocks, TY_I64), tile));
-    LET(rounds, kb_div(k, vectors, round));
-    LET(dealt, kb_mul(k, rounds, round));
-    LET(rest, kb_sub(k, vectors, dealt));
-    LET(even, kb_div(k, kb_add(k, rest, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), kb_cast(k, blocks, TY_I64)));
-    /* Whole cache lines: 8 vectors of 16 bytes. */
-    LET(share, kb_and(k, kb_add(k, even, 7), ~7));
-    return (struct deal){ rounds, dealt, rest, share };
-}
-
 kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
 {
     kb *k = g->k;
-    const struct deal d = deal(g, blocks);
-    LET(by_rest, kb_div(k, kb_add(k, d.rest, kb_sub(k, d.share, 1)), kb_max(k, d.share, 1)));
-    LET(some, kb_cast(k, kb_max(k, by_rest, 1), TY_I32)); /* block 0 has the ends */
-    return kb_select(k, kb_gt(k, d.rounds, 0), blocks, some);
+    const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
+    LET(tiles, kb_div(k, kb_add(k, gen_value(g, "vectors"), tile - 1), tile));
+    LET(some, kb_min(k, tiles, kb_cast(k, blocks, TY_I64)));
+    return kb_cast(k, kb_max(k, some, 1), TY_I32); /* block 0 has the ends */
 }
 
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads)
@@ -172,19 +149,18 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     struct share s;
     share_init(&s, g);
     const int64_t tile = (int64_t)s.threads * s.items;
-    const struct deal d = deal(g, blocks);
+    kb_section(k, "tiles");
+    LET(full, kb_div(k, s.vectors, tile));
     LET(first, kb_cast(k, s.head, TY_I64));
-    LET(block64, kb_cast(k, block, TY_I64));
-    kb_section(k, "rounds");
-    LET(begin, kb_mul(k, block64, tile));
-    kb_for (k, at, begin, d.dealt, kb_mul(k, kb_cast(k, blocks, TY_I64), tile)) {
-        full_tile(&s, kb_add(k, first, kb_mul(k, at, s.vector)));
+    kb_for (k, t, kb_cast(k, block, TY_I64), full, kb_cast(k, blocks, TY_I64)) {
+        full_tile(&s, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
     }
     kb_section(k, "rest");
-    LET(skip, kb_mul(k, block64, d.share));
-    LET(mine, kb_cast(k, kb_min(k, kb_sub(k, d.rest, skip), d.share), TY_I32));
-    kb_if (k, kb_gt(k, mine, 0)) {
-        partial_tile(&s, kb_add(k, first, kb_mul(k, kb_add(k, d.dealt, skip), s.vector)), mine);
+    LET(whole, kb_mul(k, full, tile));
+    LET(rest, kb_cast(k, kb_sub(k, s.vectors, whole), TY_I32));
+    LET(turn, kb_cast(k, kb_min(k, full, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
+    kb_if (k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
+        partial_tile(&s, kb_add(k, first, kb_mul(k, whole, s.vector)), rest);
     }
     kb_section(k, "ends");
     LET(body, kb_mul(k, s.vectors, s.vector));
@@ -195,9 +171,10 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     *threads = filled_all();
     if (!g->padded) {
         const kb_val none = kb_imm(k, TY_I32, 0), all = kb_imm(k, TY_I32, s.threads);
+        LET(by_rest, kb_select(k, kb_eq(k, block, turn), kb_min(k, rest, all), none));
         LET(by_ends, kb_select(k, kb_eq(k, block, 0), extra, none));
-        LET(some, kb_max(k, kb_min(k, mine, all), by_ends));
-        *threads = filled_first(kb_select(k, kb_gt(k, d.rounds, 0), all, some));
+        LET(some, kb_max(k, by_rest, by_ends));
+        *threads = filled_first(kb_select(k, kb_lt(k, kb_cast(k, block, TY_I64), full), all, some));
     }
     return kb_get(k, s.acc);
 }

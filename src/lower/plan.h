@@ -20,6 +20,7 @@
     X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                 \
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
+    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                     \
     X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")
 
 enum tunable_id {

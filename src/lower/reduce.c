@@ -232,75 +232,65 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
     return staging_bytes(p, c) <= STAGING_MAX || contradiction(pl, c, "the transpose takes more than 40960 bytes");
 }
 
-/* The arguments after those of the problem: count, head, units (vectors or windows). */
-static struct formula shape_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+/* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */
+static struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const bool ordered = !state_commutative(p);
     const int vector = c->tunable[TN_VECTOR];
-    const struct formula count = access_count(p);
-    struct formula head = c->aligned && state_determinism(p) == DET_ANY ? access_head(p, vector) : f_const(0);
-    plan_value_arg(k, "count", TY_I64, count);
-    if (ordered) {
-        /* Windows begin at a boundary, `lead` places before the first element. */
-        const struct formula lead = f_mod(f_sub(f_const(vector), head), f_const(vector));
-        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? f_const(0) : lead);
-        const int window = 32 * c->tunable[TN_ITEMS] * vector;
-        return f_cdiv(head.n == 1 ? count : f_add(count, lead), f_const(window));
-    }
-    plan_value_arg(k, "head", TY_I32, head);
-    const struct formula body = head.n == 1 ? count : f_sub(count, head);
-    const struct formula vectors = vector == 1 ? body : f_div(body, f_const(vector));
-    plan_value_arg(k, "vectors", TY_I64, vectors);
-    return f_cdiv(vectors, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS]));
-}
-
-static struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, struct formula *tiles)
-{
     struct prog_kernel *k = plan_kernel(pl, c, "");
     plan_problem_args(pl, k);
-    *tiles = shape_args(pl, c, k);
+    const struct formula count = access_count(p);
+    const bool shifted = c->aligned && state_determinism(p) == DET_ANY;
+    const struct formula head = shifted ? access_head(p, vector) : f_const(0);
+    plan_value_arg(k, "count", TY_I64, count);
+    if (!state_commutative(p)) {
+        /* Windows begin at a boundary, `lead` places before the first element. */
+        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? head : f_mod(f_sub(f_const(vector), head), f_const(vector)));
+        return k;
+    }
+    const struct formula body = head.n == 1 ? count : f_sub(count, head);
+    plan_value_arg(k, "head", TY_I32, head);
+    plan_value_arg(k, "vectors", TY_I64, vector == 1 ? body : f_div(body, f_const(vector)));
     return k;
 }
 
 bool reduce_block_build(struct planner *pl, struct plan_case *c)
 {
-    struct formula tiles;
-    reduce_kernel(pl, c, &tiles);
+    reduce_kernel(pl, c);
     plan_launch(pl, c, 0, f_const(1));
     return check_tunables(pl, c);
 }
 
 bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
 {
-    struct formula tiles;
-    struct prog_kernel *k = reduce_kernel(pl, c, &tiles);
+    struct prog_kernel *k = reduce_kernel(pl, c);
     k->cluster = c->tunable[TN_CLUSTER];
     struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
     step->nonportable_cluster = k->cluster > 8;
     return check_tunables(pl, c);
 }
 
-/* Blocks: no more than there are tiles, nor than the device holds at once; one where its loop is shorter than a ticket takes. */
-static struct formula grid(struct planner *pl, const struct plan_case *c, struct formula units)
+/* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
+ * holds at once, and of those the fewest that need no more rounds, so that all finish together; one where its loop is shorter than a
+ * ticket takes. */
+static struct formula grid(struct planner *pl, const struct plan_case *c)
 {
-    const bool fixed = state_determinism(pl->plan->problem) == DET_DEVICE;
-    struct formula most = fixed ? f_const(FIXED_GRID) : f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct problem *p = pl->plan->problem;
+    const struct formula count = access_count(p);
+    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
+    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
-    const struct formula many = f_le(f_const(BLOCK_LIMIT + 1), access_count(pl->plan->problem));
-    return f_max(f_const(1), f_mul(many, f_min(units, most)));
+    const struct formula rounds = f_cdiv(tiles, most);
+    const struct formula many = f_le(f_const(BLOCK_LIMIT + 1), count);
+    return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
 }
 
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    struct formula units;
-    struct prog_kernel *k = reduce_kernel(pl, c, &units);
-    /* An ordered block has several warps, each with a range of its own. */
-    if (!state_commutative(p))
-        units = f_cdiv(units, f_const(c->tunable[TN_THREADS] / 32));
-    const struct formula blocks = grid(pl, c, units);
+    struct prog_kernel *k = reduce_kernel(pl, c);
+    const struct formula blocks = grid(pl, c);
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
                                    .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
     enum ty type[32];
