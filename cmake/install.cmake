@@ -33,3 +33,13 @@ if(NOT TARGET ptxgen)
   return()
 endif()
 install(TARGETS ptxgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/docs/ptxgen.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_SOURCE_DIR}/completions/ptxgen.bash RENAME ptxgen
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# Editors take the language's JSON Schema from here; it is printed by the tables that the frontend reads.
+add_custom_command(OUTPUT spec.schema.json DEPENDS ptxgen VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:ptxgen> schema > spec.schema.json)
+add_custom_target(schema ALL DEPENDS spec.schema.json)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/spec.schema.json ${PROJECT_SOURCE_DIR}/docs/manifest.schema.json
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/ptxgen)

@@ -15,7 +15,7 @@ flags=${sanitize:+-fsanitize=$sanitize}
 
 cmake --install "$build" --prefix "$prefix" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
 for file in include/ptxgen/ptxgen.h 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' \
-    'lib/*pkgconfig/ptxgen.pc' 'lib/*cmake/ptxgen/ptxgen-config.cmake'; do
+    'lib/*pkgconfig/ptxgen.pc' share/man/man1/ptxgen.1 share/ptxgen/spec.schema.json 'lib/*cmake/ptxgen/ptxgen-config.cmake'; do
     find "$prefix" -path "$prefix/$file" | grep -q . || { echo "not installed: $file"; exit 1; }
 done
 
