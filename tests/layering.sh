@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # layering.sh BUILD_DIR - who may call whom, read from the undefined symbols of each folder's library.
 #
-#   base <- frontend <- lower <- llvmgen <- simt;  launch on base;  ref and laws on frontend
+#   base <- frontend <- lower <- llvmgen <- simt;  launch on base and cache;  ref and laws on frontend
 #   LLVM* only from llvmgen, cu* only from launch, yaml_* only from frontend's yaml_doc; nobody prints or ends the process.
 # Exit status 0 when all hold, 1 with a line for each that does not.
 set -eu
@@ -46,7 +46,7 @@ depends()
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-folders='base frontend lower llvmgen simt ref launch laws'
+folders='base frontend lower llvmgen simt ref cache launch laws'
 looked=0
 for folder in $folders; do
     archive=$build/libptxgen_$folder.a
@@ -79,7 +79,8 @@ depends llvmgen base frontend lower
 depends simt base frontend lower llvmgen
 depends ref base frontend
 depends laws base frontend ref
-depends launch base
+depends cache base
+depends launch base cache
 
 # The shared library shows the public API alone.
 shared=$build/libptxgen.so
