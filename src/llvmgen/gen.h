@@ -23,6 +23,7 @@ struct gen {
     kb_val value[PROG_ARG_MAX];   /* per argument, where it is a scalar */
     int nfields;                  /* of the state */
     enum ty field[KB_TUP_MAX];
+    const struct point *here;     /* the segment that operators run in; NULL: there is a single one */
     bool padded;                  /* the state has a padding element, so partly filled tiles need no branches */
 };
 
@@ -50,7 +51,8 @@ struct point {
     int64_t plus;        /* … and a distance known when generating */
     kb_val index[SPACE_MAX]; /* along each axis; made when asked for */
     const struct direct *direct; /* preloaded values, or NULL: load where used */
-    const kb_tup *state;     /* r in values of outputs, or NULL */
+    const kb_tup *state;     /* r, s or total in values of outputs, or NULL */
+    kb_val segment;          /* i64 number, for outputs per irregular segment */
 };
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
 kb_val point_linear(struct point *pt); /* i64 */
@@ -59,7 +61,8 @@ kb_tup point_map(struct point *pt);
 /* Write the values of the per-element outputs of `n` consecutive points; vectors when `aligned`. */
 void points_store(struct point *pt, int n, bool aligned);
 
-/* Write once-per-segment output `output` (whole array: element 0) from the values of the environment. */
+/* Write once-per-segment output `output` from the values of the environment; its element follows from the indices along the kept
+ * axes and from `segment`. */
 void point_store_segment(struct point *pt, int output);
 
 /* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
@@ -73,6 +76,10 @@ kb_tup state_pad_value(struct gen *g);                      /* only when g->padd
 kb_tup state_zero(struct gen *g);                           /* placeholder that no operator sees */
 /* acc := have ? acc * x : x, and have := true; block-divergent. */
 void   state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x);
+/* `init` combined on the left of x where `begins`, for the reductions that have one. */
+kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x);
+/* What comes before the first element: init, else the identity, else (never seen) zero. */
+kb_tup state_start(struct gen *g);
 /* The state in shared memory, `count` of them. */
 kb_arr state_shared(struct gen *g, int count, const char *name);
 /* One thread: apply init, treat the empty case, evaluate and write the once-per-segment outputs. empty: bool, no element. */

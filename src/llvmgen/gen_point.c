@@ -143,7 +143,8 @@ static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
     case EX_PARAM: return gen_param(g, e->which);
     case EX_SIZE: return gen_size(g, e->which);
     case EX_INDEX: return point_index(pt, e->which);
-    case EX_STATE: {
+    case EX_STATE:
+    case EX_TOTAL: {
         int first = 0;
         for (int r = 0; r < e->which; r++)
             first += g->p->reduction[r].op->nfields;
@@ -288,12 +289,22 @@ static void store_element(struct point *pt, int output)
     }
 }
 
+/* Element number in an output with kept dimensions, or one per irregular segment. */
+static kb_val segment_element(struct point *pt, const struct output *o)
+{
+    for (int d = 0; d < o->array.rank; d++)
+        if (o->axis[d] < 0)
+            return pt->segment;
+    return output_element(pt, o);
+}
+
 void point_store_segment(struct point *pt, int output)
 {
     struct gen *g = pt->g;
     const struct output *o = &g->p->output[output];
+    const kb_val element = segment_element(pt, o);
     for (int f = 0; f < o->array.nfields; f++)
-        store_field(g, &o->array, gen_output(g, output), kb_imm(g->k, TY_I64, 0), f, emit_expr(g->k, &pt->env, o->value[f]));
+        store_field(g, &o->array, gen_output(g, output), element, f, emit_expr(g->k, &pt->env, o->value[f]));
 }
 
 void points_store(struct point *pt, int n, bool aligned)

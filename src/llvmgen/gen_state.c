@@ -2,8 +2,17 @@
 /* gen_state.c - the product of the states of all reductions, as one operator on one tuple. */
 #include "gen.h"
 
+#include <string.h>
+
 /* Environment for operators: params, sizes and inputs that do not vary. */
-static void op_env(struct point *pt, struct gen *g) { env_init(pt, g, NULL); }
+static void op_env(struct point *pt, struct gen *g)
+{
+    env_init(pt, g, NULL);
+    if (!g->here)
+        return;
+    pt->base = g->here->base;
+    memcpy(pt->index, g->here->index, sizeof pt->index);
+}
 
 static kb_tup slice(kb_tup x, int first, int n)
 {
@@ -60,6 +69,49 @@ void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x)
         kb_set(k, acc, x);
     }
     kb_set(k, have, kb_imm(k, TY_BOOL, 1));
+}
+
+/* init combined with x by reduction r, where `begins`. */
+static kb_tup begin_with_init(struct gen *g, struct point *pt, int r, kb_val begins, kb_tup x)
+{
+    kb *k = g->k;
+    const struct reduction *red = &g->p->reduction[r];
+    if (!red->init[0])
+        return x;
+    const kb_tup init = emit_exprs(k, &pt->env, red->op->nfields, red->init);
+    kb_tvar result = kb_var_new(k, x, "begun");
+    kb_if (k, begins) {
+        kb_set(k, result, emit_combine(k, red->op, &pt->env, init, x));
+    }
+    return kb_get(k, result);
+}
+
+kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x)
+{
+    struct point pt;
+    op_env(&pt, g);
+    kb_tup out = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++)
+        append(&out, begin_with_init(g, &pt, r, begins, slice(x, out.n, g->p->reduction[r].op->nfields)));
+    return out;
+}
+
+kb_tup state_start(struct gen *g)
+{
+    struct point pt;
+    op_env(&pt, g);
+    const kb_tup zero = state_zero(g);
+    kb_tup x = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++) {
+        const struct reduction *red = &g->p->reduction[r];
+        if (red->init[0])
+            append(&x, emit_exprs(g->k, &pt.env, red->op->nfields, red->init));
+        else if (red->op->identity[0])
+            append(&x, emit_identity(g->k, red->op, &pt.env));
+        else
+            append(&x, slice(zero, x.n, red->op->nfields));
+    }
+    return x;
 }
 
 kb_arr state_shared(struct gen *g, int count, const char *name) { return kb_shared(g->k, g->nfields, g->field, count, name); }

@@ -108,6 +108,8 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     c->code.strategy = row->name;
     c->code.guard = guard;
     const struct tuning *t = tuning_lookup(row->name, state_commutative(p) ? "" : "ordered", plan->device.sm);
+    if (!t)
+        t = tuning_lookup(row->name, "", plan->device.sm);
     for (int i = 0; t && i < TN_COUNT; i++) {
         c->tunable[i] = t->value[i];
         c->tunable_from[i] = t->evidence;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_scan_block.c - scans without communication between blocks: a block, or a thread, takes a whole segment.
+ *
+ *     for segment in my segments:
+ *         for tile of the segment:    load, combine each thread's positions, scan over the block,
+ *                                     join with the carry, store;   carry := carry * total of the tile
+ *         whoever holds the last position writes the totals
+ */
+#include "scan_gen.h"
+
+static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
+
+static void wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+/* The totals, by the thread that holds the last position of the segment. */
+static void finish(struct gen *g, struct held *h, kb_tup last)
+{
+    kb *k = g->k;
+    const kb_val left = kb_sub(k, kb_sub(k, h->segment->length, h->base), kb_cast(k, h->own, TY_I64));
+    kb_if (k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
+        segment_finish(g, h->segment, last, kb_imm(k, TY_BOOL, 0));
+    }
+}
+
+static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struct run_var carry, const struct park *park)
+{
+    kb *k = g->k;
+    struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base };
+    const int tile = kb_threads(k) * h->n;
+    h->own = kb_mul(k, kb_tid(k), h->n);
+    h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
+    held_load(h, kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0)));
+    struct run total;
+    const struct run in_tile = block_scan(g, held_total(h), park, &total);
+    const struct run before = run_get(g, carry);
+    kb_tup last;
+    held_store(h, run_join(g, before, in_tile), &last);
+    if (scan_has_totals(g->p))
+        finish(g, h, last);
+    run_set(g, carry, run_join(g, before, total));
+}
+
+static void block_segment(struct gen *g, struct scan_segment *s, const struct park *park)
+{
+    kb *k = g->k;
+    struct run_var carry = run_var_new(g, run_none(g));
+    /* The same for all threads: arguments, or offsets that all threads have read. */
+    const kb_val length = kb_assume_uniform(s->length, KB_UNI_BLOCK);
+    kb_for (k, base, kb_imm(k, TY_I64, 0), length, (int64_t)kb_threads(k) * per_thread(g)) {
+        kb_barrier(k); /* every warp has read the parked totals of the tile before */
+        block_tile(g, s, base, carry, park);
+    }
+    if (scan_has_totals(g->p)) {
+        kb_if (k, kb_and(k, kb_eq(k, s->length, 0), kb_eq(k, kb_tid(k), 0))) {
+            segment_finish(g, s, state_zero(g), kb_imm(k, TY_BOOL, 1));
+        }
+    }
+}
+
+void emit_segscan_block(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    const struct park park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals");
+    kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+        struct scan_segment s;
+        segment_open(g, &s, number);
+        block_segment(g, &s, &park);
+    }
+}
+
+void emit_scan_block(struct gen *g) { emit_segscan_block(g); }
+
+/* ---- a thread per segment ---------------------------------------------------------------------------------------------------- */
+
+static void thread_segment(struct gen *g, struct scan_segment *s)
+{
+    kb *k = g->k;
+    const int n = per_thread(g);
+    struct run_var carry = run_var_new(g, run_none(g));
+    kb_tvar last = kb_var_new(k, state_zero(g), "last");
+    kb_for (k, base, kb_imm(k, TY_I64, 0), s->length, n) {
+        struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0) };
+        h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
+        held_load(h, kb_eq(k, base, 0));
+        const struct run before = run_get(g, carry);
+        kb_tup upto;
+        held_store(h, before, &upto);
+        kb_set(k, last, upto);
+        run_set(g, carry, run_of(g, upto, kb_imm(k, TY_BOOL, 0)));
+    }
+    segment_finish(g, s, kb_get(k, last), kb_eq(k, s->length, 0));
+}
+
+void emit_segscan_column(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    const int threads = kb_threads(k);
+    LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
+    kb_for (k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+        struct scan_segment s;
+        segment_open(g, &s, number);
+        thread_segment(g, &s);
+    }
+}
