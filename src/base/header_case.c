@@ -194,6 +194,8 @@ static void argument(const struct header *h, const struct prog_arg *a, int numbe
     case ARG_INPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, a->index); break;
     case ARG_OUTPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, h->p->ninputs + a->index); break;
     case ARG_BUFFER: str_printf(h->out, "uint64_t a%d = buffer[%d];", number, a->index); break;
+    case ARG_FED: /* of the sweep at hand; see sweep_arguments() */
+    case ARG_NEXT: str_printf(h->out, "uint64_t a%d = 0;", number); break;
     case ARG_PARAM:
         str_printf(h->out, "%s a%d = v->value%d;", header_c_type(h->p->param[a->index].type), number, a->index);
         break;
@@ -204,6 +206,21 @@ static void argument(const struct header *h, const struct prog_arg *a, int numbe
         break;
     }
     str_printf(h->out, " /* %s */\n", a->name != NULL ? a->name : "");
+}
+
+/* Which array an argument of a time step is: the user's or the buffer, by the number of sweeps that follow. */
+static void sweep_arguments(const struct header *h, const struct prog_kernel *k)
+{
+    for (int i = 0; i < k->nargs; i++) {
+        const struct prog_arg *a = &k->arg[i];
+        if (a->kind != ARG_FED && a->kind != ARG_NEXT)
+            continue;
+        str_printf(h->out, "            a%d = ", i);
+        if (a->kind == ARG_FED)
+            str_printf(h->out, "sweep == 0 ? v->pointer[%d] : ", a->index);
+        str_printf(h->out, "(sweeps - sweep) %% 2 == %d ? v->pointer[%d] : buffer[%d];\n", a->kind == ARG_NEXT,
+                   h->p->ninputs + a->output, a->buffer);
+    }
 }
 
 static void assign(const struct header *h, const char *name, const struct formula *f, int64_t absent)
@@ -237,12 +254,16 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
         "        if (grid < 0 || grid > 0x7fffffff || shared < 0 || shared > handle->smem)\n"
         "            return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s: too many blocks, or too much shared "
         "memory\");\n"
-        "        for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--)\n"
+        "        for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--) {\n",
+        h->name, k->name);
+    sweep_arguments(h, k);
+    str_printf(
+        h->out,
         "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, args);\n"
-        "        if (result != CUDA_SUCCESS)\n"
+        "%s        }\n        if (result != CUDA_SUCCESS)\n"
         "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
-        h->name, k->name, header_kernel_number(h->p, c, s->kernel), k->threads,
-        s->dependent ? "handle->arch >= 90" : "0", s->cooperative, h->name, k->name);
+        header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
+        s->cooperative, s->repeat.n > 0 ? "            sweep++;\n" : "", h->name, k->name);
 }
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)
@@ -314,14 +335,22 @@ static void run_function(const struct header *h, int c)
     const struct prog_case *k = &h->p->kase[c];
     str_printf(h->out,
                "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
-               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n",
+               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n"
+               "    int64_t sweep = 0, sweeps = 0;\n",
                h->name, c, h->name, h->name);
+    for (int i = 0; i < k->nsteps; i++)
+        if (k->step[i].kind == STEP_LAUNCH && k->step[i].repeat.n > 0) {
+            str_add(h->out, "    sweeps = ptxgen_add(sweeps, ");
+            header_formula(h, &k->step[i].repeat, false);
+            str_add(h->out, ");\n");
+        }
     for (int i = 0; i < k->nsteps; i++)
         if (k->step[i].kind == STEP_FILL)
             fill_step(h, c, &k->step[i]);
         else
             launch_step(h, c, &k->step[i]);
-    str_add(h->out, "    (void)handle;\n    (void)stream;\n    (void)v;\n    (void)buffer;\n    return result;\n}\n\n");
+    str_add(h->out, "    (void)handle;\n    (void)stream;\n    (void)v;\n    (void)buffer;\n    (void)sweep;\n"
+                    "    (void)sweeps;\n    return result;\n}\n\n");
 }
 
 void header_case(const struct header *h, int c)

@@ -57,6 +57,28 @@ int program_select(const struct program *p, const struct formula_env *env, const
     return -1;
 }
 
+int64_t prog_sweeps(const struct prog_case *c, const struct formula_env *env)
+{
+    int64_t sweeps = 0;
+    for (int i = 0; i < c->nsteps; i++)
+        if (c->step[i].kind == STEP_LAUNCH && c->step[i].repeat.n > 0)
+            sweeps += formula_eval(&c->step[i].repeat, env);
+    return sweeps;
+}
+
+enum prog_arg_kind prog_arg_in_sweep(const struct prog_arg *a, int64_t sweep, int64_t sweeps, int *index)
+{
+    const int64_t written = a->kind == ARG_FED ? sweep - 1 : sweep; /* the sweep whose result it is */
+    *index = a->index;
+    if (a->kind < ARG_FED)
+        return a->kind;
+    if (written < 0)
+        return ARG_INPUT;
+    const bool in_output = (sweeps - 1 - written) % 2 == 0;
+    *index = in_output ? a->output : a->buffer;
+    return in_output ? ARG_OUTPUT : ARG_BUFFER;
+}
+
 struct formula_names program_names(const struct program *p, int c)
 {
     const int nkernels = c < 0 ? 0 : p->kase[c].nkernels, npointers = p->ninputs + p->noutputs;

@@ -63,6 +63,8 @@ enum prog_arg_kind {
     ARG_PARAM,  /* param `index`, by value in its own type */
     ARG_BUFFER, /* pointer to workspace buffer `index` of the case */
     ARG_VALUE,  /* the formula, as type (TY_I32 or TY_I64) */
+    ARG_FED,    /* pointer to input `index` in the first sweep, later to what the sweep before wrote as ARG_NEXT */
+    ARG_NEXT,   /* pointer to output `output` in the last sweep and every second one before it, else to `buffer` */
 };
 struct prog_arg {
     enum prog_arg_kind kind;
@@ -70,6 +72,7 @@ struct prog_arg {
     enum ty type;         /* ARG_VALUE */
     struct formula value; /* ARG_VALUE */
     const char *name;     /* of the kernel's parameter */
+    int output, buffer;   /* ARG_FED, ARG_NEXT */
 };
 
 struct prog_kernel {
@@ -151,6 +154,12 @@ struct run_args {
 
 /* Elements of an array at the given sizes; -1 for a negative or overflowing shape. */
 int64_t prog_array_elements(const struct prog_array *a, const int64_t *size);
+
+/* Time steps: a *sweep* is one launch of a step that has `repeat`; they are counted through the case's steps, so that the values of a
+ * sweep feed the next one whichever kernel computes it.  A step without `repeat` is no sweep and has no ARG_FED or ARG_NEXT. */
+int64_t prog_sweeps(const struct prog_case *c, const struct formula_env *env);
+/* What the argument is in sweep `sweep` of `sweeps`: one of the kinds before ARG_FED, and the number it goes with. */
+enum prog_arg_kind prog_arg_in_sweep(const struct prog_arg *a, int64_t sweep, int64_t sweeps, int *index);
 
 /* The case to run, or -1; `why` gets the failing check's message (a string of the program). */
 int program_select(const struct program *p, const struct formula_env *env, const char **why);

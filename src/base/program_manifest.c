@@ -155,7 +155,9 @@ static void checks(struct json *j, const struct program *p)
 static const char *referent(const struct writer *w, const struct prog_arg *a)
 {
     switch (a->kind) {
+    case ARG_FED:
     case ARG_INPUT: return w->p->input[a->index].name;
+    case ARG_NEXT:
     case ARG_OUTPUT: return w->p->output[a->index].name;
     case ARG_PARAM: return w->p->param[a->index].name;
     case ARG_BUFFER: return w->p->kase[w->c].buffer[a->index].name;
@@ -165,7 +167,7 @@ static const char *referent(const struct writer *w, const struct prog_arg *a)
 
 static void argument(const struct writer *w, const struct prog_arg *a)
 {
-    static const char *const kinds[] = { "input", "output", "param", "buffer", "value" };
+    static const char *const kinds[] = { "input", "output", "param", "buffer", "value", "fed", "next" };
     json_object(w->j);
     text(w->j, "name", a->name);
     text(w->j, "kind", kinds[a->kind]);
@@ -175,6 +177,10 @@ static void argument(const struct writer *w, const struct prog_arg *a)
     } else {
         number(w->j, "index", a->index);
         text(w->j, "of", referent(w, a));
+    }
+    if (a->kind == ARG_FED || a->kind == ARG_NEXT) {
+        number(w->j, "output", a->output);
+        number(w->j, "buffer", a->buffer);
     }
     json_end(w->j);
 }

@@ -32,6 +32,7 @@ struct launch {
     int64_t extent[LAUNCH_POINTERS_MAX];      /* their bytes */
     union value defaults[LAUNCH_PARAMS_MAX];
     int resident[LAUNCH_KERNELS_MAX];
+    int64_t sweep, sweeps; /* time steps: now, in all */
 };
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -199,18 +200,20 @@ static void marshal(const struct launch *x, const struct prog_kernel *k, struct 
 {
     for (int i = 0; i < k->nargs; i++) {
         const struct prog_arg *a = &k->arg[i];
+        int index;
 
         m->param[i] = &m->value[i];
-        switch (a->kind) {
-        case ARG_INPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[a->index]; break;
-        case ARG_OUTPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[x->p->ninputs + a->index]; break;
-        case ARG_BUFFER: m->value[i].pointer = x->buffer[a->index]; break;
-        case ARG_PARAM: value_store(x->p->param[a->index].type, m->value[i].bytes, x->param[a->index]); break;
+        switch (prog_arg_in_sweep(a, x->sweep, x->sweeps, &index)) {
+        case ARG_INPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[index]; break;
+        case ARG_OUTPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[x->p->ninputs + index]; break;
+        case ARG_BUFFER: m->value[i].pointer = x->buffer[index]; break;
+        case ARG_PARAM: value_store(x->p->param[index].type, m->value[i].bytes, x->param[index]); break;
         case ARG_VALUE:
             m->value[i].i64 = formula_eval(&a->value, &x->env);
             if (a->type == TY_I32)
                 m->value[i].i32 = (int32_t)m->value[i].i64;
             break;
+        default: break; /* resolved above */
         }
     }
 }
@@ -288,7 +291,7 @@ static bool configure(const struct launch *x, const struct prog_step *step, stru
     return true;
 }
 
-static bool launch_step(const struct launch *x, const struct prog_step *step, struct fault *f)
+static bool launch_step(struct launch *x, const struct prog_step *step, struct fault *f)
 {
     int64_t repeat = step->repeat.n ? formula_eval(&step->repeat, &x->env) : 1;
     struct cu_attribute attribute[3];
@@ -298,14 +301,14 @@ static bool launch_step(const struct launch *x, const struct prog_step *step, st
 
     if (!configure(x, step, &config, &cluster, f))
         return false;
-    if (config.grid_x == 0)
-        return true;
     config.attribute = attribute;
     config.attribute_count = step_attributes(x, step, cluster, attribute);
-    marshal(x, &x->p->kase[x->c].kernel[step->kernel], &m);
-    for (int64_t i = 0; i < repeat; i++)
+    for (int64_t i = 0; i < repeat && config.grid_x > 0; i++) {
+        marshal(x, &x->p->kase[x->c].kernel[step->kernel], &m);
         if (!start_kernel(x, step, &config, m.param, f))
             return false;
+        x->sweep += step->repeat.n > 0;
+    }
     return true;
 }
 
@@ -317,9 +320,12 @@ static bool fill_step(const struct launch *x, const struct prog_step *step, stru
            CU(f, &x->l->gpu->cu, MemsetD8Async(x->buffer[step->buffer], step->byte, (size_t)bytes, x->stream));
 }
 
-static bool walk_steps(const struct launch *x, struct fault *f)
+static bool walk_steps(struct launch *x, struct fault *f)
 {
     const struct prog_case *kase = &x->p->kase[x->c];
+
+    x->sweep = 0;
+    x->sweeps = prog_sweeps(kase, &x->env);
 
     for (int i = 0; i < kase->nsteps; i++) {
         const struct prog_step *step = &kase->step[i];

@@ -44,10 +44,12 @@ static void declare(struct gen *g, int i)
     const struct problem *p = g->p;
     const struct prog_array *array = NULL;
     switch (a->kind) {
+    case ARG_FED:
     case ARG_INPUT:
         array = &p->input[a->index].array;
         g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), input_flags(g), a->name);
         break;
+    case ARG_NEXT:
     case ARG_OUTPUT:
         array = &p->output[a->index].array;
         g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), 0, a->name);
@@ -75,7 +77,7 @@ static int find(const struct gen *g, enum prog_arg_kind kind, int index, const c
     int nth = 0;
     for (int i = 0; i < g->kernel->nargs; i++) {
         const struct prog_arg *a = &g->kernel->arg[i];
-        if (a->kind != kind)
+        if (a->kind != kind && !(kind == ARG_INPUT && a->kind == ARG_FED) && !(kind == ARG_OUTPUT && a->kind == ARG_NEXT))
             continue;
         if (name ? !strcmp(a->name, name) && nth >= index : kind == ARG_VALUE ? nth == index : a->index == index)
             return i;

@@ -22,6 +22,7 @@ struct run {
     struct exec *x;
     struct simt_report *report;
     struct formula_env env;
+    int64_t sweep, sweeps; /* time steps: now, in all */
     /* one allocation: */
     const void **pointer; /* inputs, then outputs */
     int64_t *pointer_bytes;
@@ -220,13 +221,15 @@ static void marshal(const struct run *r, const struct prog_kernel *k, struct gri
 {
     for (int i = 0; i < k->nargs; i++) {
         const struct prog_arg *a = &k->arg[i];
+        int index;
         g->argument[i] = &g->value[i];
-        switch (a->kind) {
-        case ARG_INPUT: g->value[i].p = (void *)(uintptr_t)r->pointer[a->index]; break;
-        case ARG_OUTPUT: g->value[i].p = r->args->output[a->index]; break;
-        case ARG_BUFFER: g->value[i].p = buffer_at(r, a->index); break;
-        case ARG_PARAM: value_store(r->p->param[a->index].type, &g->value[i], r->args->param[a->index]); break;
+        switch (prog_arg_in_sweep(a, r->sweep, r->sweeps, &index)) {
+        case ARG_INPUT: g->value[i].p = (void *)(uintptr_t)r->pointer[index]; break;
+        case ARG_OUTPUT: g->value[i].p = r->args->output[index]; break;
+        case ARG_BUFFER: g->value[i].p = buffer_at(r, index); break;
+        case ARG_PARAM: value_store(r->p->param[index].type, &g->value[i], r->args->param[index]); break;
         case ARG_VALUE: g->value[i].i = formula_eval(&a->value, &r->env); break; /* little-endian: also as i32 */
+        default: break; /* resolved above */
         }
     }
 }
@@ -289,6 +292,8 @@ static void fill(struct run *r, const struct prog_step *step)
 static bool run_steps(struct run *r)
 {
     int n = 0; /* launches in the chain */
+    r->sweep = 0;
+    r->sweeps = prog_sweeps(r->kase, &r->env);
     for (int s = 0; s < r->kase->nsteps; s++) {
         const struct prog_step *step = &r->kase->step[s];
         const int64_t times = step->repeat.n ? formula_eval(&step->repeat, &r->env) : 1;
@@ -303,6 +308,7 @@ static bool run_steps(struct run *r)
             if (!make_grid(r, step, &r->chain[n]))
                 return false;
             n += r->chain[n].nblocks > 0;
+            r->sweep += step->repeat.n > 0;
         }
     }
     return run_chain(r, &n);
