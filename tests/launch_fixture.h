@@ -129,6 +129,7 @@ static inline void setup(void)
     fake->kernel[1] = (struct fake_kernel){ "k_large", 8, { 8, 8, 2, 4, 8, 8, 4, 8 } };
     fake->kernel[2] = (struct fake_kernel){ "k_last", 2, { 8, 8 } };
     setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
+    setenv("PTXGEN_CACHE", "off", 1);
     begin_session(&session);
     make_program();
 }
@@ -137,7 +138,7 @@ static inline void teardown(void) { arena_finish(&session.arena); }
 static inline void open_all(void)
 {
     cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);
-    cr_assert_eq(launch_load(&session, gpu, &program, &loaded), PTXGEN_OK);
+    cr_assert_eq(launch_load(&session, gpu, &program, NULL, &loaded), PTXGEN_OK);
 }
 
 static inline void close_all(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache.h"
@@ -206,7 +207,7 @@ Test(cache, keys_tell_their_parts_apart)
 Test(cache, missing_directories_are_made_and_are_private)
 {
     struct stat st;
-    char inner[100], outer[100];
+    char inner[120], outer[100];
 
     snprintf(outer, sizeof outer, "%s/one", directory);
     snprintf(inner, sizeof inner, "%s/two", outer);

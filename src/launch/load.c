@@ -137,29 +137,9 @@ bool load_outside_capture(struct ptxgen_loaded *l, cu_stream stream, const char 
                      what);
 }
 
-/* Have the driver compile a module, with its log in the fault when it cannot. */
 static bool load_module(struct ptxgen_loaded *l, int m, struct fault *f)
 {
-    enum { LOG_BYTES = 3000 };
-    char log[LOG_BYTES] = "";
-    int option[] = { CU_JITOPT_ERROR_LOG, CU_JITOPT_ERROR_LOG_BYTES };
-    void *value[] = { log, (void *)(uintptr_t)LOG_BYTES };
-    const struct driver *cu = &l->gpu->cu;
-    const char *name = NULL, *text = NULL;
-    int result;
-
-    if (l->module[m])
-        return true;
-    result = cu->ModuleLoadDataEx(&l->module[m], l->program->module[m].ptx, 2, option, value);
-    if (result == CU_OK)
-        return true;
-    l->module[m] = NULL;
-    if (result != CU_INVALID_PTX && result != CU_UNSUPPORTED_PTX && result != CU_NO_BINARY_FOR_GPU)
-        return driver_check(f, cu, result, "cuModuleLoadDataEx(module)", __FILE__, __LINE__);
-    cu->GetErrorName(result, &name);
-    cu->GetErrorString(result, &text);
-    return fault_set(f, PTXGEN_INTERNAL, D_JIT, "the driver could not compile the PTX: %s (%s, %d); its log: %s",
-                     text ? text : "unknown", name ? name : "no name", result, log[0] ? log : "empty");
+    return l->module[m] || code_load(l, &l->program->module[m], &l->module[m], f);
 }
 
 /* What the steps that launch the kernel ask for. */
@@ -239,10 +219,11 @@ static void loaded_free(struct ptxgen_loaded *l)
     free(l->alignment);
     free(l->kase);
     free(l->module);
+    program_destroy(l->owned);
     free(l);
 }
 
-static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct program *p)
+static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct program *p, const struct cache *cache)
 {
     struct ptxgen_loaded *l = calloc(1, sizeof *l);
 
@@ -252,6 +233,10 @@ static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct pro
     pthread_mutex_init(&l->blocks_lock, NULL);
     l->gpu = gpu;
     l->program = p;
+    if (cache)
+        l->cache = *cache;
+    else
+        cache_locate(&l->cache, NULL);
     l->alignment = calloc((size_t)(p->ninputs + p->noutputs + 1), sizeof *l->alignment);
     l->kase = calloc((size_t)p->ncases + 1, sizeof *l->kase);
     l->module = calloc((size_t)p->nmodules + 1, sizeof *l->module);
@@ -262,7 +247,7 @@ static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct pro
 }
 
 ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
-                          struct ptxgen_loaded **out)
+                          const struct cache *cache, struct ptxgen_loaded **out)
 {
     struct fault f;
     struct ptxgen_loaded *l;
@@ -270,7 +255,7 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     *out = NULL;
     if (!preflight(gpu, program, &f))
         return fault_report(s, &f);
-    l = loaded_new(gpu, program);
+    l = loaded_new(gpu, program, cache);
     if (l == NULL)
         return PTXGEN_NO_MEMORY;
     for (int i = 0; i < program->ninputs; i++)

@@ -98,6 +98,14 @@ bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct 
     return ok;
 }
 
+int llvmgen_version(void)
+{
+    unsigned major, minor, patch;
+
+    LLVMGetVersion(&major, &minor, &patch);
+    return (int)(major * 10000 + minor * 100 + patch);
+}
+
 /* ---- the host ------------------------------------------------------------------------------------------------------------- */
 
 struct host_case {

@@ -34,6 +34,9 @@ int  host_points(const struct host_code *h);                   /* ordering point
 const char *host_point_text(const struct host_code *h, int i); /* 1 … */
 void host_destroy(struct host_code *h);
 
+/* Whose code generator this is: major * 10000 + minor * 100 + patch of LLVM, as it is loaded. */
+int llvmgen_version(void);
+
 /* The program without code: names, arrays, cases (deep copies).  Used by both of the above. */
 struct program *program_from_plan(const struct plan *plan);
 
