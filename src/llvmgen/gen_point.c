@@ -20,8 +20,8 @@ static kb_val dim_value(struct gen *g, const struct prog_dim *d)
 kb_val point_linear(struct point *pt)
 {
     kb *k = pt->g->k;
-    kb_val at = kb_add(k, pt->base, kb_cast(k, pt->offset, TY_I64));
-    return kb_add(k, at, pt->plus);
+    const kb_val at = kb_no_wrap(kb_add(k, pt->base, kb_cast(k, pt->offset, TY_I64)));
+    return kb_no_wrap(kb_add(k, at, pt->plus)); /* so that comparing indices of neighbours folds */
 }
 
 static kb_val point_index(struct point *pt, int axis)

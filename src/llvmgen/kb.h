@@ -114,6 +114,7 @@ kb_val kb_bin(kb *k, enum kb_bin op, kb_val a, kb_arg b); /* both of one type */
 #define kb_le(k, a, b)  kb_bin((k), KB_LE,  (a), KB_ARG(b))
 #define kb_gt(k, a, b)  kb_bin((k), KB_GT,  (a), KB_ARG(b))
 #define kb_ge(k, a, b)  kb_bin((k), KB_GE,  (a), KB_ARG(b))
+kb_val kb_no_wrap(kb_val sum);                /* a promise: this sum, difference or product of signed integers does not overflow */
 kb_val kb_not(kb *k, kb_val a);               /* bitwise; logical for bool */
 kb_val kb_neg(kb *k, kb_val a);
 kb_val kb_cast(kb *k, kb_val a, enum ty to);  /* the language's conversion: saturating float -> int, wrapping int -> int */

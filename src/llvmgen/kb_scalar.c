@@ -262,3 +262,10 @@ kb_val kb_math(kb *k, int fn, int n, const kb_val *args)
     LLVMValueRef r = k->target->math(k, fn, small ? TY_F32 : ty, n, x);
     return kb_make(small ? LLVMBuildFPTrunc(k->b, r, k->ty[ty], "") : r, ty, uni);
 }
+
+kb_val kb_no_wrap(kb_val sum)
+{
+    if (LLVMIsABinaryOperator(sum.ir))
+        LLVMSetNSW(sum.ir, true);
+    return sum;
+}

@@ -32,11 +32,12 @@ void plan_check(struct planner *pl, struct formula condition, const char *messag
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 
 struct tuning {
-    const char *strategy, *variant; /* variant: "", "ordered", … */
+    const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "ordered" */
     int sm;                         /* lowest architecture the row is for */
     int value[TN_COUNT];
     const char *evidence;
 };
+/* The row for the highest architecture not above sm; sm 0: the one for the lowest. */
 const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm);
 
 #define STRATEGY(id, kind, name, reference, tunables)                                                        \

@@ -35,7 +35,8 @@ const struct tuning *tuning_lookup(const char *strategy, const char *variant, in
     const struct tuning *best = NULL;
     for (size_t i = 0; i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
         const struct tuning *t = &tuning_rows[i];
-        if (!strcmp(t->strategy, strategy) && !strcmp(t->variant, variant) && t->sm <= sm && (!best || t->sm > best->sm))
+        const bool named = !strcmp(t->strategy, strategy) && !strcmp(t->variant, variant);
+        if (named && (sm ? t->sm <= sm && (!best || t->sm > best->sm) : !best || t->sm < best->sm))
             best = t;
     }
     return best;
@@ -98,6 +99,17 @@ static void apply(struct plan_case *c, const struct tunable *set, const char *fr
     c->tunable_from[t] = from;
 }
 
+/* Which rows of tuning.def a problem looks at: its operator decides how many registers an element costs. */
+static const char *tuning_variant(const struct problem *p)
+{
+    enum ty type[32];
+    int bytes = 0;
+    const int n = state_fields(p, NULL) <= 32 ? state_fields(p, type) : 0;
+    for (int f = 0; f < n; f++)
+        bytes += ty_bytes(type[f]);
+    return !state_commutative(p) ? "ordered" : bytes > 8 ? "wide" : "";
+}
+
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
     struct plan *plan = pl->plan;
@@ -107,9 +119,11 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     c->code.name = name;
     c->code.strategy = row->name;
     c->code.guard = guard;
-    const struct tuning *t = tuning_lookup(row->name, state_commutative(p) ? "" : "ordered", plan->device.sm);
+    /* determinism: device wants one tree everywhere, so one row everywhere. */
+    const int sm = state_determinism(p) == DET_DEVICE ? 0 : plan->device.sm;
+    const struct tuning *t = tuning_lookup(row->name, tuning_variant(p), sm);
     if (!t)
-        t = tuning_lookup(row->name, "", plan->device.sm);
+        t = tuning_lookup(row->name, "", sm);
     for (int i = 0; t && i < TN_COUNT; i++) {
         c->tunable[i] = t->value[i];
         c->tunable_from[i] = t->evidence;

@@ -81,6 +81,13 @@ static void choose_pdl(struct planner *pl, struct plan_case *c)
     c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
 }
 
+/* Every element is read once: it need not stay in the first-level cache. */
+static void choose_stream(struct plan_case *c)
+{
+    if (!c->overridden[TN_STREAM])
+        c->tunable[TN_STREAM] = 1;
+}
+
 /* Bytes that the transpose of an ordered reduction takes: all direct inputs of a block's windows. */
 static int staging_bytes(const struct problem *p, const struct plan_case *c)
 {
@@ -132,6 +139,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = c->tunable[TN_VECTOR] > 1;
     choose_pdl(pl, c);
+    choose_stream(c);
     choose_items(c);
     choose_staged(pl, c);
     struct formula aligned = { 0 };
@@ -145,6 +153,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
+    choose_stream(u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
         u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
         u->tunable[TN_VECTOR] = 1;
@@ -271,14 +280,18 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
 }
 
 /* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
- * holds at once, and of those the fewest that need no more rounds, so that all finish together; one where its loop is shorter than a
- * ticket takes. */
+ * holds at once, or a few times that where every block still has ROUNDS tiles, because blocks that start late even out what the
+ * memory system does to the early ones.  Of those numbers the smallest that needs no more rounds, so that all finish together;
+ * one where its loop is shorter than a ticket takes. */
 static struct formula grid(struct planner *pl, const struct plan_case *c)
 {
+    enum { ROUNDS = 4, WAVES = 16 };
     const struct problem *p = pl->plan->problem;
     const struct formula count = access_count(p);
     const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
-    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula waves = f_max(f_const(1), f_min(f_const(WAVES), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
+    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_mul(resident, waves);
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
     const struct formula rounds = f_cdiv(tiles, most);

@@ -140,6 +140,27 @@ struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
     return plan;
 }
 
+/* A formula that outgrew its room has a negative length: no plan may carry one. */
+static bool formulas_fit(struct planner *pl)
+{
+    for (int c = 0; c < pl->plan->ncases; c++) {
+        const struct prog_case *code = &pl->plan->kase[c].code;
+        bool ok = code->guard.n >= 0;
+        for (int i = 0; i < code->nbuffers; i++)
+            ok &= code->buffer[i].bytes.n >= 0;
+        for (int i = 0; i < code->nsteps; i++)
+            ok &= code->step[i].grid.n >= 0 && code->step[i].shared.n >= 0;
+        for (int i = 0; i < code->nkernels; i++)
+            for (int j = 0; j < code->kernel[i].nargs; j++)
+                ok &= code->kernel[i].arg[j].value.n >= 0;
+        if (!ok) {
+            diag_error(&pl->s->diags, D_INTERNAL, pl->plan->problem->at, "a formula of case '%s' is too long", code->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
                                const struct plan_options *o)
 {
@@ -158,5 +179,5 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     for (int c = 0; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
-    return plan;
+    return formulas_fit(&pl) ? plan : NULL;
 }
