@@ -13,6 +13,15 @@ if(NOT api)
 endif()
 add_library(ptxgen_api STATIC ${api})
 target_link_libraries(ptxgen_api PUBLIC ptxgen_folders)
+# Which sources generate the code: part of the keys of the disk cache.
+set(source_id ${PROJECT_BINARY_DIR}/generated/source_id.h)
+file(GLOB generating CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.[ch] ${PROJECT_SOURCE_DIR}/src/frontend/*.[ch]
+  ${PROJECT_SOURCE_DIR}/src/lower/*.[ch] ${PROJECT_SOURCE_DIR}/src/llvmgen/*.[ch] ${PROJECT_SOURCE_DIR}/src/*/*.def)
+add_custom_command(OUTPUT ${source_id}
+  COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${source_id} -P ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake
+  DEPENDS ${generating} ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake VERBATIM)
+target_sources(ptxgen_api PRIVATE ${source_id})
+target_include_directories(ptxgen_api PRIVATE ${PROJECT_BINARY_DIR}/generated)
 
 # What both need from outside.
 set(needs PkgConfig::YAML ptxgen_llvm Threads::Threads ${CMAKE_DL_LIBS} m)

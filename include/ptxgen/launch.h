@@ -11,6 +11,8 @@
  *     ptxgen_loaded_destroy(loaded);
  *     ptxgen_gpu_close(gpu);
  *
+ * ptxgen_jit_file(s, gpu, "dot.yaml", NULL, &loaded) does everything between opening and launching at once.
+ *
  * The driver (libcuda.so.1) is opened at run time; nothing links against it.  On a machine without it every call here
  * returns PTXGEN_NO_DEVICE with a message.  The environment variable PTXGEN_LIBCUDA names another file to open.
  *
@@ -139,6 +141,48 @@ typedef struct ptxgen_kernel_info {
 /** Kernel `kernel` of case `kase`; loads the case. PTXGEN_USAGE past the end. */
 PTXGEN_API ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int kase, int kernel,
                                              ptxgen_kernel_info *out);
+
+/* ---- from a spec to something to launch, in one call ----------------------------------------- */
+typedef struct ptxgen_jit_options {
+    const ptxgen_plan_options *plan; /**< NULL: defaults; arch NULL: the gpu's own, with PTX that its driver loads */
+    const ptxgen_compile_options *compile; /**< NULL: defaults */
+    const char *cache;                     /**< directory of the disk cache, "off", or NULL: see below */
+} ptxgen_jit_options;
+#define PTXGEN_JIT_OPTIONS_INIT                                                                                        \
+    {                                                                                                                  \
+        NULL, NULL, NULL                                                                                               \
+    }
+/**
+ * Plan a problem for the gpu, compile it, and make it ready as ptxgen_load() does.  PTX and the driver's machine code
+ * come from the disk cache when the same was made before.  The program goes with the result; the gpu must outlive it.
+ * options: NULL for defaults; borrowed.
+ */
+PTXGEN_API ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
+                                    const ptxgen_jit_options *options, ptxgen_loaded **out);
+/** The same from a spec's text (name as in ptxgen_problem_from_string()), and from a file. */
+PTXGEN_API ptxgen_status ptxgen_jit_string(ptxgen_session *s, ptxgen_gpu *gpu, const char *text, size_t length,
+                                           const char *name, const ptxgen_jit_options *options, ptxgen_loaded **out);
+PTXGEN_API ptxgen_status ptxgen_jit_file(ptxgen_session *s, ptxgen_gpu *gpu, const char *path,
+                                         const ptxgen_jit_options *options, ptxgen_loaded **out);
+/** The architecture to generate code for: the device's own, or the newest before it that this ptxgen and the driver
+ * know. NULL when there is none. */
+PTXGEN_API const char *ptxgen_gpu_arch(const ptxgen_gpu_info *info);
+
+/* ---- the disk cache --------------------------------------------------------------------------- */
+/**
+ * Holds PTX that ptxgen_jit() made and machine code that the driver made.  `place`: a directory, "off", or NULL for
+ * what the environment says: PTXGEN_CACHE (a directory or "off"), else $XDG_CACHE_HOME/ptxgen, else
+ * $HOME/.cache/ptxgen. Processes may share it; one that cannot be read or written only makes starts slower.
+ */
+typedef struct ptxgen_cache_info {
+    int enabled;
+    char path[3072]; /**< "" when the environment names no place */
+    int64_t entries, bytes;
+    int64_t limit; /**< bytes; the least recently used entries beyond it are deleted */
+} ptxgen_cache_info;
+PTXGEN_API ptxgen_status ptxgen_cache_query(const char *place, ptxgen_cache_info *out);
+/** Delete all entries. PTXGEN_IO with errno when some could not be deleted. */
+PTXGEN_API ptxgen_status ptxgen_cache_clear(const char *place);
 
 /* ---- memory, streams, events, graphs: for programs that use no other CUDA library ------------ */
 /** At least 256-byte aligned. PTXGEN_NO_DEVICE when the device's memory is exhausted. bytes 0 gives a valid pointer. */

@@ -126,6 +126,8 @@ struct ptxgen_loaded {
 /* ptxgen_load() for the program inside, with this cache (NULL: where the environment says). */
 ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
                           const struct cache *cache, struct ptxgen_loaded **out);
+/* The loaded program, which is `program`, goes with l. */
+void launch_own(struct ptxgen_loaded *l, struct program *program);
 /* Have the driver make machine code of PTX, or find it in the cache, and load it. */
 bool code_load(struct ptxgen_loaded *l, const struct prog_module *code, cu_module *out, struct fault *f);
 /* Modules and kernels of case c. stream: refused while it is being captured. */

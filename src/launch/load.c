@@ -268,6 +268,8 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     return PTXGEN_OK;
 }
 
+void launch_own(struct ptxgen_loaded *l, struct program *program) { l->owned = program; }
+
 void ptxgen_loaded_destroy(ptxgen_loaded *l)
 {
     struct fault f;
