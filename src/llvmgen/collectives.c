@@ -73,3 +73,51 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
     x = warp_reduce(g, x, KB_WARP, filled_first(in_warp));
     return warps_combine(g, x, filled_first(warps), park);
 }
+
+/* ---- with gaps ------------------------------------------------------------------------------------------------------------------ */
+
+/* x := x * other, or whichever of the two is there. */
+static void take_some(struct gen *g, kb_tvar x, kb_var have, kb_tup other, kb_val other_has)
+{
+    kb_if (g->k, other_has) {
+        state_accumulate(g, x, have, other);
+    }
+}
+
+static void warp_reduce_some(struct gen *g, kb_tvar x, kb_var have)
+{
+    kb *k = g->k;
+    for (int d = 1; d < KB_WARP; d *= 2) {
+        const kb_tup other = kb_shfl_down(k, kb_get(k, x), d);
+        const kb_val has = kb_shfl_down(k, kb_cast(k, kb_get(k, have), TY_U32), d);
+        take_some(g, x, have, other, kb_and(k, kb_lt(k, kb_add(k, kb_lane(k), d), KB_WARP), kb_ne(k, has, 0)));
+    }
+}
+
+kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    const kb_ptr park_have = kb_shared_v(k, TY_U32, KB_WARP, "warp_has");
+    kb_tvar total = kb_var_new(k, x, "total");
+    kb_var some = kb_var_new(k, *have, "some");
+    LET(lane, kb_lane(k));
+    LET(warp, kb_warp(k));
+    warp_reduce_some(g, total, some);
+    kb_if (k, kb_eq(k, lane, 0)) {
+        kb_store(k, park, warp, kb_get(k, total));
+        kb_store(k, park_have, warp, kb_cast(k, kb_get(k, some), TY_U32));
+    }
+    kb_barrier(k);
+    kb_if (k, kb_eq(k, warp, 0)) {
+        kb_set(k, some, kb_imm(k, TY_BOOL, 0));
+        kb_if (k, kb_lt(k, lane, warps)) {
+            kb_set(k, total, kb_load(k, park, lane));
+            kb_set(k, some, kb_ne(k, kb_load(k, park_have, lane), 0));
+        }
+        warp_reduce_some(g, total, some);
+    }
+    *have = kb_get(k, some);
+    return kb_get(k, total);
+}

@@ -82,8 +82,7 @@ void emit_reduce_cluster(struct gen *g)
     }
 }
 
-/* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
-static kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 {
     kb *k = g->k;
     const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
@@ -103,11 +102,10 @@ static kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val bl
     return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
 }
 
-/* The partials of all blocks that hold one, in order: every thread takes consecutive ones. */
-static kb_tup reduce_partials(struct gen *g, kb_val all)
+/* Every thread takes consecutive ones. */
+kb_tup reduce_partials(struct gen *g, kb_val blocks)
 {
     kb *k = g->k;
-    const kb_val blocks = g->padded || !state_commutative(g->p) ? all : tiles_filled_blocks(g, all);
     const int threads = kb_threads(k);
     const kb_arr partial = gen_partials(g);
     LET(each, kb_div(k, kb_add(k, blocks, threads - 1), threads));
@@ -137,7 +135,8 @@ void emit_reduce_last_block(struct gen *g)
         }
     } kb_else {
         kb_if (k, is_last_block(g, total, block, blocks)) {
-            const kb_tup all = reduce_partials(g, blocks);
+            const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
+            const kb_tup all = reduce_partials(g, filled);
             kb_if (k, kb_eq(k, kb_tid(k), 0)) {
                 state_finish(g, all, empty(g));
             }

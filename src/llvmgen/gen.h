@@ -38,6 +38,14 @@ kb_val gen_value(const struct gen *g, const char *name);   /* ARG_VALUE by name,
 kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type);
 kb_arr gen_partials(const struct gen *g);                  /* buffers partial0 …, one per field of the state */
 int    gen_tunable(const struct gen *g, enum tunable_id t);
+kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */
+/* A field (0 for scalars) of an element, i64, of an array that lies at p. */
+kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field);
+void   gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
+
+/* Where index i of a dimension of n >= 1 elements is read (boundary.c); *inside becomes false where the mode is constant and i lies
+ * outside. */
+kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val *inside);
 
 /* ---- points (gen_point.c) ---------------------------------------------------------------------------------------------- */
 /* The fields of all direct inputs at one point, side by side; see direct_slot(). */
@@ -56,11 +64,17 @@ struct point {
 };
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
 kb_val point_linear(struct point *pt); /* i64 */
+kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e); /* of the environment of a point */
+/* Element number of the point in an output per element, and whether an output with a shorter dimension has it. */
+kb_val point_output_element(struct point *pt, const struct output *o);
+kb_val point_in_output(struct point *pt, const struct output *o);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 /* Write the values of the per-element outputs of `n` consecutive points; vectors when `aligned`. */
 void points_store(struct point *pt, int n, bool aligned);
 
+/* The same for one point and one output, which need not be direct. */
+void point_store_element(struct point *pt, int output);
 /* Write once-per-segment output `output` from the values of the environment; its element follows from the indices along the kept
  * axes and from `segment`. */
 void point_store_segment(struct point *pt, int output);
@@ -99,6 +113,15 @@ kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
 kb_tup warps_combine(struct gen *g, kb_tup x, struct filled warps, kb_arr park);
 /* The total of the filled threads, in thread 0, in order of the threads. The whole block arrives. */
 kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+
+/* The total of those threads that have something, in order, in thread 0, and whether there is any. The whole block arrives. */
+kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
+
+/* ---- the last block to finish (emit_reduce.c) -------------------------------------------------------------------------------- */
+/* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
+/* The partials of the first `filled` blocks in order, all of them, in thread 0.  The whole block arrives. */
+kb_tup reduce_partials(struct gen *g, kb_val filled);
 
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */

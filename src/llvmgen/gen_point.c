@@ -12,7 +12,7 @@
 
 /* ---- indices ---------------------------------------------------------------------------------------------------------------- */
 
-static kb_val dim_value(struct gen *g, const struct prog_dim *d)
+kb_val gen_extent(struct gen *g, const struct prog_dim *d)
 {
     return d->size < 0 ? kb_imm(g->k, TY_I64, d->add) : kb_add(g->k, gen_size(g, d->size), d->add);
 }
@@ -31,7 +31,7 @@ static kb_val point_index(struct point *pt, int axis)
         return pt->index[axis];
     kb_val rest = point_linear(pt);
     for (int d = g->p->rank - 1; d > 0; d--) {
-        const kb_val extent = dim_value(g, &g->p->space[d].extent);
+        const kb_val extent = gen_extent(g, &g->p->space[d].extent);
         pt->index[d] = kb_rem(g->k, rest, extent);
         rest = kb_div(g->k, rest, extent);
     }
@@ -39,43 +39,11 @@ static kb_val point_index(struct point *pt, int axis)
     return pt->index[axis];
 }
 
-/* i mod n in [0, n) for any i. */
-static kb_val wrap(kb *k, kb_val i, kb_val n)
-{
-    const kb_val r = kb_rem(k, i, n);
-    return kb_select(k, kb_lt(k, r, 0), kb_add(k, r, n), r);
-}
-
-/* Where index i of a dimension of n elements is read; inside: true unless the mode is constant and i lies outside. */
-static kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val *inside)
-{
-    const kb_val last = kb_sub(k, n, 1);
-    const kb_val clamped = kb_min(k, kb_max(k, i, 0), last);
-    switch (mode) {
-    case BOUND_WRAP: return wrap(k, i, n);
-    case BOUND_REFLECT: { /* period 2n: d c b a | a b c d | d c b a */
-        const kb_val m = wrap(k, i, kb_add(k, n, n));
-        return kb_min(k, m, kb_sub(k, kb_sub(k, kb_add(k, n, n), 1), m));
-    }
-    case BOUND_MIRROR: { /* period 2n - 2: d c b | a b c d | c b a */
-        const kb_val period = kb_max(k, kb_add(k, last, last), 1);
-        const kb_val m = wrap(k, i, period);
-        return kb_min(k, m, kb_sub(k, period, m));
-    }
-    case BOUND_CONSTANT:
-        *inside = kb_and(k, *inside, kb_eq(k, clamped, i));
-        return clamped;
-    case BOUND_CLAMP:
-    case BOUND_INTERIOR: break;
-    }
-    return clamped;
-}
-
 /* ---- inputs ------------------------------------------------------------------------------------------------------------------ */
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
 
-static kb_val load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field)
+kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field)
 {
     if (!structure(a))
         return kb_load(g->k, p, element);
@@ -93,7 +61,7 @@ static kb_val load_general(struct point *pt, const struct expr *e)
     kb_val element = kb_imm(k, TY_I64, 0), inside = kb_imm(k, TY_BOOL, 1);
     const union value *outside = NULL;
     for (int d = 0; d < in->array.rank; d++) {
-        const kb_val extent = dim_value(g, &in->array.dim[d]);
+        const kb_val extent = gen_extent(g, &in->array.dim[d]);
         kb_val i = point_index(pt, in->axis[d]);
         if (e->noffsets && e->offset[d]) {
             i = kb_add(k, i, e->offset[d]);
@@ -103,7 +71,7 @@ static kb_val load_general(struct point *pt, const struct expr *e)
         }
         element = d == 0 ? i : kb_add(k, kb_mul(k, element, extent), i);
     }
-    const kb_val x = load_field(g, &in->array, gen_input(g, e->which), element, e->field);
+    const kb_val x = gen_load_field(g, &in->array, gen_input(g, e->which), element, e->field);
     return outside ? kb_select(k, inside, x, kb_const(k, x.ty, *outside)) : x;
 }
 
@@ -129,7 +97,7 @@ static bool at_the_point(const struct expr *e)
     return true;
 }
 
-static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
+kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
     struct point *pt = env->user;
     struct gen *g = pt->g;
@@ -162,7 +130,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->direct = NULL;
     pt->state = NULL;
     pt->g = g;
-    emit_env_init(&pt->env, leaf, pt, g->p);
+    emit_env_init(&pt->env, point_leaf, pt, g->p);
     pt->base = base;
     pt->offset = offset;
     pt->plus = plus;
@@ -203,7 +171,7 @@ static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at
     for (int j = 0; j < n; j++)
         for (int f = 0; f < a->nfields; f++) {
             if (!aligned || bytes > 4 * WORDS_MAX) {
-                out[j].v[slot + f] = load_field(g, a, at, kb_imm(g->k, TY_I64, j), f);
+                out[j].v[slot + f] = gen_load_field(g, a, at, kb_imm(g->k, TY_I64, j), f);
                 continue;
             }
             if (j == 0 && f == 0)
@@ -241,7 +209,7 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
 
 /* ---- outputs per element ------------------------------------------------------------------------------------------------------- */
 
-static void store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
+void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
 {
     if (!structure(a)) {
         kb_store(g->k, p, element, x);
@@ -253,39 +221,39 @@ static void store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_
 }
 
 /* Element number in an output whose dimensions may be in any order. */
-static kb_val output_element(struct point *pt, const struct output *o)
+kb_val point_output_element(struct point *pt, const struct output *o)
 {
     kb *k = pt->g->k;
     kb_val element = kb_imm(k, TY_I64, 0);
     for (int d = 0; d < o->array.rank; d++) {
         const kb_val i = point_index(pt, o->axis[d]);
-        element = d == 0 ? i : kb_add(k, kb_mul(k, element, dim_value(pt->g, &o->array.dim[d])), i);
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(pt->g, &o->array.dim[d])), i);
     }
     return element;
 }
 
 /* Is the point inside an output with a shorter dimension? */
-static kb_val output_has(struct point *pt, const struct output *o)
+kb_val point_in_output(struct point *pt, const struct output *o)
 {
     kb *k = pt->g->k;
     kb_val inside = kb_imm(k, TY_BOOL, 1);
     for (int d = 0; d < o->array.rank; d++)
-        inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), dim_value(pt->g, &o->array.dim[d])));
+        inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), gen_extent(pt->g, &o->array.dim[d])));
     return inside;
 }
 
-static void store_element(struct point *pt, int output)
+void point_store_element(struct point *pt, int output)
 {
     struct gen *g = pt->g;
     const struct output *o = &g->p->output[output];
-    const kb_val inside = access_output_whole(g->p, output) ? kb_imm(g->k, TY_BOOL, 1) : output_has(pt, o);
-    const kb_val element = output_element(pt, o);
+    const kb_val inside = access_output_whole(g->p, output) ? kb_imm(g->k, TY_BOOL, 1) : point_in_output(pt, o);
+    const kb_val element = point_output_element(pt, o);
     kb_val x[STATE_FIELDS_MAX];
     for (int f = 0; f < o->array.nfields; f++)
         x[f] = emit_expr(g->k, &pt->env, o->value[f]);
     kb_if (g->k, inside) {
         for (int f = 0; f < o->array.nfields; f++)
-            store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
+            gen_store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
     }
 }
 
@@ -295,7 +263,7 @@ static kb_val segment_element(struct point *pt, const struct output *o)
     for (int d = 0; d < o->array.rank; d++)
         if (o->axis[d] < 0)
             return pt->segment;
-    return output_element(pt, o);
+    return point_output_element(pt, o);
 }
 
 void point_store_segment(struct point *pt, int output)
@@ -304,7 +272,7 @@ void point_store_segment(struct point *pt, int output)
     const struct output *o = &g->p->output[output];
     const kb_val element = segment_element(pt, o);
     for (int f = 0; f < o->array.nfields; f++)
-        store_field(g, &o->array, gen_output(g, output), element, f, emit_expr(g->k, &pt->env, o->value[f]));
+        gen_store_field(g, &o->array, gen_output(g, output), element, f, emit_expr(g->k, &pt->env, o->value[f]));
 }
 
 void points_store(struct point *pt, int n, bool aligned)
@@ -324,6 +292,6 @@ void points_store(struct point *pt, int n, bool aligned)
             continue;
         }
         for (int j = 0; j < n; j++)
-            store_element(&pt[j], i);
+            point_store_element(&pt[j], i);
     }
 }
