@@ -50,11 +50,24 @@ void ptxgen_gpu_free(ptxgen_gpu *gpu, void *p)
         RELEASE(gpu, MemFree(address(p)));
 }
 
+static ptxgen_status write_pageable(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host, size_t bytes)
+{
+    RETURN_IN_CONTEXT(s, gpu, MemcpyHtoD(address(device), host, bytes));
+}
+
+/* A copy from pageable memory returns when the data has left it, not when it has arrived; kernels on streams that do not follow the
+ * default one would overtake it. */
+static ptxgen_status finish_default_stream(ptxgen_session *s, ptxgen_gpu *gpu)
+{
+    RETURN_IN_CONTEXT(s, gpu, StreamSynchronize(NULL));
+}
+
 ptxgen_status ptxgen_gpu_write(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host, size_t bytes)
 {
     if (bytes == 0)
         return PTXGEN_OK;
-    RETURN_IN_CONTEXT(s, gpu, MemcpyHtoD(address(device), host, bytes));
+    const ptxgen_status status = write_pageable(s, gpu, device, host, bytes);
+    return status == PTXGEN_OK ? finish_default_stream(s, gpu) : status;
 }
 
 ptxgen_status ptxgen_gpu_read(ptxgen_session *s, ptxgen_gpu *gpu, void *host, const void *device, size_t bytes)
