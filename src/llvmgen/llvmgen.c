@@ -38,8 +38,12 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
     return true;
 }
 
-/* `device` promises the same bits whatever the compiler would have fused. */
-static bool contract(const struct plan *plan) { return plan->problem->determinism != DET_DEVICE; }
+/* `device` promises the same bits whatever the compiler would have fused, and the values of a stencil are those of its
+ * expressions, each operation rounded once. */
+static bool contract(const struct plan *plan)
+{
+    return plan->problem->determinism != DET_DEVICE && plan->problem->kind != KIND_STENCIL;
+}
 
 /* ---- PTX ------------------------------------------------------------------------------------------------------------------ */
 

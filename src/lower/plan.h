@@ -21,6 +21,11 @@
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
     X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                     \
+    X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                \
+    X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")    \
+    X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                \
+    X(POINTS_Y, "points_y", 1, 32, "stencils: points of a thread along the second to last dimension")      \
+    X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
     X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")
 
 enum tunable_id {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_gen.h - what the files of the stencil emitters share: windows of points and the values around them. */
+#ifndef PTXGEN_STENCIL_GEN_H
+#define PTXGEN_STENCIL_GEN_H
+
+#include "gen.h"
+#include "lower/stencil.h"
+
+/* A value that points of the window read: a field of a direct input at a distance from the window's first point. */
+struct cell {
+    int input, field;
+    int at[SPACE_MAX];
+    kb_val v; /* ir NULL: not loaded yet */
+};
+
+/* The points of one thread, side by side from `origin` on. */
+struct window {
+    struct gen *g;
+    int rank, points[SPACE_MAX];
+    kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
+    bool inside;  /* all points exist, and all that they read at known offsets lies inside the arrays */
+    bool vectors; /* inside: rows begin at boundaries of points[rank - 1] elements */
+    int ncells, capacity;
+    struct cell *cell;
+};
+
+/* A window without cells, and one with all that its points read, loaded.  window_free() when it has been emitted. */
+void window_init(struct window *w, struct gen *g, const kb_val *origin, bool inside);
+void window_load(struct window *w);
+void window_free(struct window *w);
+/* A field of a direct input, `at` from the first point; loads it if it is no cell. */
+kb_val window_read(struct window *w, int input, int field, const int *at);
+/* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir NULL: never. */
+kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
+
+/* One point of a window. */
+struct stencil_point {
+    struct point pt; /* its environment's leaves are those of stencils */
+    struct window *w;
+    int at[SPACE_MAX];
+    kb_val exists; /* bool */
+    kb_val skip;   /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
+    const kb_val *neighbour; /* fields, inside a gather */
+    struct emit_cached value[64];
+};
+
+/* The reach of gathers into arrays whose boundary is `interior`, which is known at launch only. */
+struct gather_reach {
+    bool any;
+    kb_val lo[SPACE_MAX], hi[SPACE_MAX]; /* per axis, i64 */
+};
+struct gather_reach gather_reach(struct gen *g);
+
+void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
+/* Field f of output o; where the point is skipped, what stays there. */
+kb_val stencil_value(struct stencil_point *sp, int o, int f);
+void stencil_store(struct stencil_point *sp);
+/* Outputs of a row of n points that all exist, none skipped. */
+void stencil_store_row(struct stencil_point *sp, int n);
+kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
+
+#endif

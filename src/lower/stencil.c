@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil.c - what stencils read and how far; see stencil.h. */
+#include "stencil.h"
+
+#include "access.h"
+
+struct walk {
+    const struct problem *p;
+    void (*f)(const struct expr *e, void *user);
+    void *user;
+};
+
+static void visit(const struct expr *e, void *user)
+{
+    const struct walk *w = user;
+    if (e->kind == EX_LET)
+        expr_walk(w->p->let[e->which].value, visit, user);
+    else if (e->kind == EX_INPUT || e->kind == EX_GATHER)
+        w->f(e, w->user);
+}
+
+void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user)
+{
+    struct walk w = { p, f, user };
+    for (int o = 0; o < p->noutputs; o++)
+        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
+            expr_walk(p->output[o].value[i], visit, &w);
+    for (int r = 0; r < p->nreductions; r++)
+        for (int i = 0; i < p->reduction[r].op->nfields; i++)
+            expr_walk(p->reduction[r].map[i], visit, &w);
+}
+
+struct input_reach {
+    int input;
+    struct reach reach;
+};
+
+static void extend(const struct expr *e, void *user)
+{
+    struct input_reach *r = user;
+    if (e->kind != EX_INPUT || e->which != r->input)
+        return;
+    for (int d = 0; d < e->noffsets; d++) {
+        r->reach.lo[d] = e->offset[d] < r->reach.lo[d] ? e->offset[d] : r->reach.lo[d];
+        r->reach.hi[d] = e->offset[d] > r->reach.hi[d] ? e->offset[d] : r->reach.hi[d];
+    }
+}
+
+struct reach stencil_input_reach(const struct problem *p, int input)
+{
+    struct input_reach r = { .input = input };
+    stencil_each_read(p, extend, &r);
+    return r.reach;
+}
+
+struct reach stencil_space_reach(const struct problem *p)
+{
+    struct reach all = { { 0 }, { 0 } };
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct input *in = &p->input[i];
+        const struct reach r = stencil_input_reach(p, i);
+        for (int d = 0; in->role == ROLE_ELEMENT && d < in->array.rank; d++) {
+            const int axis = in->axis[d];
+            all.lo[axis] = r.lo[d] < all.lo[axis] ? r.lo[d] : all.lo[axis];
+            all.hi[axis] = r.hi[d] > all.hi[axis] ? r.hi[d] : all.hi[axis];
+        }
+    }
+    return all;
+}
+
+bool stencil_skips(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
+            if (p->input[i].boundary[d].mode == BOUND_INTERIOR)
+                return true;
+    return false;
+}
+
+bool stencil_finishes(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_SEGMENT)
+            return true;
+    return false;
+}
+
+int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES])
+{
+    const bool finishes = stencil_finishes(p), param = p->iterated && p->steps_param >= 0;
+    int n = 0;
+    if (!finishes || param || (p->iterated && p->steps > 1))
+        role[n++] = STENCIL_STEP;
+    if (finishes)
+        role[n++] = STENCIL_LAST;
+    if (!finishes && (param || (p->iterated && p->steps == 0)))
+        role[n++] = STENCIL_COPY;
+    return n;
+}
+
+int stencil_points(const struct plan_case *c, int rank, int axis)
+{
+    static const enum tunable_id points[] = { TN_POINTS_X, TN_POINTS_Y, TN_POINTS_Z };
+    const int n = c->tunable[points[rank - 1 - axis]];
+    return n > 0 ? n : 1;
+}
+
+int stencil_threads(const struct plan_case *c, int rank, int axis)
+{
+    const int x = c->tunable[TN_BLOCK_X], y = rank > 2 ? c->tunable[TN_BLOCK_Y] : c->tunable[TN_THREADS] / x;
+    if (axis == rank - 1)
+        return rank == 1 ? c->tunable[TN_THREADS] : x;
+    return axis == rank - 2 ? y : c->tunable[TN_THREADS] / (x * y);
+}
+
+bool stencil_linear(const struct problem *p) { return !state_commutative(p); }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil.h - what planning and code generation share about stencils: what is read, how far, and which kernels a case has. */
+#ifndef PTXGEN_STENCIL_H
+#define PTXGEN_STENCIL_H
+
+#include "plan.h"
+
+/* Lowest and highest offset, along the axes of the space or the dimensions of an input; lo <= 0 <= hi. */
+struct reach {
+    int64_t lo[SPACE_MAX], hi[SPACE_MAX];
+};
+
+/* f on every EX_INPUT and EX_GATHER of the outputs per element and the maps, through lets; some come more than once. */
+void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user);
+/* How far constant offsets reach from a point, in the dimensions of `input`. */
+struct reach stencil_input_reach(const struct problem *p, int input);
+/* The same along the axes of the space, over all inputs. */
+struct reach stencil_space_reach(const struct problem *p);
+/* A dimension of an input leaves out points whose surroundings it does not hold. */
+bool stencil_skips(const struct problem *p);
+/* Has values that are written once, from the reductions. */
+bool stencil_finishes(const struct problem *p);
+
+/* What the kernels of a case do. */
+enum stencil_role {
+    STENCIL_STEP, /* one step */
+    STENCIL_LAST, /* the last step, with the reductions */
+    STENCIL_COPY, /* no steps: the fed-back inputs become their outputs */
+};
+enum { STENCIL_ROLES = 3 };
+int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]);
+
+/* Points that a thread computes, and threads of a block, along an axis of the space. */
+int stencil_points(const struct plan_case *c, int rank, int axis);
+int stencil_threads(const struct plan_case *c, int rank, int axis);
+/* Threads are numbered along the points in row-major order, so that their contributions are in order. */
+bool stencil_linear(const struct problem *p);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_plan.c - planning of stencils.
+ *
+ * All strategies here are windows: a thread computes points_x x points_y x points_z neighbouring points from values that it loads
+ * once into registers; a block is a box of such windows, and the grid a row of boxes.
+ *
+ *   stencil.dynamic      a point per thread; offsets are read at launch
+ *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with windows
+ *   stencil.multi_write  windows of several points.  Rows that begin at 16-byte boundaries are read and written in vectors; others by
+ *                        columns, a point wide, so that a warp's accesses stay together
+ *
+ * Time steps: the kernel runs once per step, each result feeding the next (ARG_FED, ARG_NEXT), so that the last one lands in the
+ * output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
+ */
+#include "lower_impl.h"
+#include "stencil.h"
+
+enum { SMALL = 1 << 17, WINDOW_CELLS = 160 };
+
+/* ---- fits ------------------------------------------------------------------------------------------------------------------ */
+
+bool stencil_dynamic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    (void)a;
+    *why = "the offsets of all neighbours are known; there is no gather()";
+    return p->dynamic;
+}
+
+bool stencil_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    (void)a;
+    *why = "gather() reads neighbours whose offsets come at launch";
+    return !p->dynamic;
+}
+
+bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_global_fits(p, d, a, why))
+        return false;
+    *why = "a reduction is not commutative, so threads take points in order";
+    return !stencil_linear(p);
+}
+
+/* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
+
+static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t])
+        return;
+    c->tunable[t] = value;
+    c->tunable_from[t] = from;
+}
+
+struct shape {
+    int threads, block_x, block_y;
+    int points_x, points_y, points_z;
+};
+
+static void set_shape(struct plan_case *c, struct shape s, const char *from)
+{
+    set(c, TN_THREADS, s.threads, from);
+    while (s.block_x > c->tunable[TN_THREADS])
+        s.block_x /= 2;
+    set(c, TN_BLOCK_X, s.block_x, from);
+    while (s.block_y > 1 && c->tunable[TN_BLOCK_X] * s.block_y > c->tunable[TN_THREADS])
+        s.block_y /= 2;
+    set(c, TN_BLOCK_Y, s.block_y, from);
+    set(c, TN_POINTS_X, s.points_x, from);
+    set(c, TN_POINTS_Y, s.points_y, from);
+    set(c, TN_POINTS_Z, s.points_z, from);
+    set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
+    c->tunable[TN_VECTOR] = 0;
+}
+
+/* Values that a window holds at once, over all inputs. */
+static int64_t window_cells(const struct problem *p, const struct shape *s)
+{
+    const int points[] = { s->points_x, s->points_y, s->points_z };
+    int64_t cells = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct reach r = stencil_input_reach(p, i);
+        const int rank = p->input[i].array.rank;
+        int64_t n = access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+        for (int d = 0; d < rank; d++)
+            n *= points[rank - 1 - d] + r.hi[d] - r.lo[d];
+        cells += n;
+    }
+    return cells;
+}
+
+/* Smaller windows where the values would not fit into registers. */
+static struct shape fit_registers(const struct problem *p, struct shape s)
+{
+    while (window_cells(p, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+        int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
+        *most /= 2;
+    }
+    return s;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------------------ */
+
+static struct formula steps(const struct problem *p)
+{
+    return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param, 0) : f_const(p->steps);
+}
+
+static int feedback_of_output(const struct problem *p, int output)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].output == output)
+            return i;
+    return -1;
+}
+
+static void check_steps(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!p->iterated || p->steps_param < 0 )
+        return;
+    bool all_fed = true;
+    for (int o = 0; o < p->noutputs; o++)
+        all_fed &= feedback_of_output(p, o) >= 0;
+    plan_check(pl, f_le(f_const(0), steps(p)), "the number of steps is negative");
+    if (!all_fed)
+        plan_check(pl, f_le(f_const(1), steps(p)), "without a step there is no value for an output that is not fed back");
+}
+
+static void check_identity(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int r = 0; r < p->nreductions; r++)
+        if (!p->reduction[r].op->identity[0] && !p->reduction[r].init[0]) {
+            plan_check(pl, f_ge(access_count(p), f_const(1)),
+                       "a reduction of no points needs an `init`, or an operator with an `identity`");
+            return;
+        }
+}
+
+/* Once per plan, with its first case. */
+static void add_checks(struct planner *pl)
+{
+    if (pl->plan->ncases > 0)
+        return;
+    check_steps(pl);
+    check_identity(pl);
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+
+static bool pinned(struct planner *pl)
+{
+    struct span at;
+    return plan_pinned_name(pl, &at) != NULL;
+}
+
+static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
+{
+    static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 1, 1 }, { 256, 32, 4, 1, 1, 1 } };
+    const struct problem *p = pl->plan->problem;
+    add_checks(pl);
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
+}
+
+void stencil_dynamic_plan(struct planner *pl, const struct strategy *row) { global_case(pl, row, "dynamic", (struct formula){ 0 }); }
+
+/* A point per thread where windows would leave multiprocessors idle, and where windows do not fit. */
+void stencil_global_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (pinned(pl) || stencil_linear(p) || hi <= SMALL)
+        global_case(pl, row, "global", (struct formula){ 0 });
+    else if (lo <= SMALL)
+        global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
+}
+
+/* Bytes that vectors of a row can have, over all arrays that are read or written in vectors; elements are powers of two. */
+static int vector_points(const struct problem *p)
+{
+    const int n = access_vector_width(p);
+    return n > 8 ? 8 : n;
+}
+
+/* Every row of every direct array begins at a boundary of `points` elements. */
+static struct formula rows_aligned(const struct problem *p, int points)
+{
+    const struct prog_dim *x = &p->space[p->rank - 1].extent;
+    const struct formula row = x->size < 0 ? f_const(x->add) : f_size(x->size);
+    struct formula guard = { 0 };
+    if (p->rank > 1)
+        guard = f_eq(f_mod(row, f_const(points)), f_const(0));
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+        if (!direct || *a->field[0].name)
+            continue;
+        const int bytes = points * a->stride < 16 ? points * a->stride : 16;
+        const struct formula at = f_eq(f_mod(f_misalign(i), f_const(bytes)), f_const(0));
+        guard = guard.n ? f_and(guard, at) : at;
+    }
+    return guard;
+}
+
+/* Shapes for 4-byte elements with short offsets; measured on an H200 with hand-written kernels of this form. */
+static const struct shape vector_shape[] = { { 256, 256, 1, 4, 1, 1 }, { 256, 32, 8, 4, 4, 1 }, { 256, 32, 8, 4, 1, 4 } };
+static const struct shape column_shape[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 8, 1 }, { 256, 32, 8, 1, 1, 8 } };
+static const char window_evidence[] = "H200: hand-written windows of this shape, 512^3 and 8192^2";
+
+void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    add_checks(pl);
+    const int vector = vector_points(p);
+    const struct formula guard = rows_aligned(p, vector);
+    if (vector > 1 && guard.n > 0) {
+        struct shape s = vector_shape[p->rank - 1];
+        struct plan_case *c = plan_case_add(pl, row, "vectors", guard);
+        s.points_x = vector;
+        c->aligned = true;
+        set_shape(c, fit_registers(p, s), window_evidence);
+    }
+    struct plan_case *c = plan_case_add(pl, row, "columns", (struct formula){ 0 });
+    set_shape(c, fit_registers(p, column_shape[p->rank - 1]), window_evidence);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads, block_x %d, block_y %d: %s",
+               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
+    return false;
+}
+
+static bool check_tunables(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    int threads = 1, points = 1;
+    for (int d = 0; d < p->rank; d++) {
+        threads *= stencil_threads(c, p->rank, d);
+        points *= stencil_points(c, p->rank, d);
+    }
+    if (threads != c->tunable[TN_THREADS] || threads % 32)
+        return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
+    if (points > 64)
+        return contradiction(pl, c, "a thread computes at most 64 points");
+    if (c->aligned && c->tunable[TN_POINTS_X] % vector_points(p))
+        return contradiction(pl, c, "points_x must be a multiple of the vector that the guard promises");
+    if (points > 1 && stencil_linear(p))
+        return contradiction(pl, c, "a reduction that does not commute takes a point per thread");
+    return true;
+}
+
+static struct formula extent(const struct problem *p, int axis)
+{
+    const struct prog_dim *e = &p->space[axis].extent;
+    return e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
+}
+
+/* Boxes of a block along an axis; their product is the grid. */
+static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
+{
+    return f_cdiv(extent(p, axis), f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
+}
+
+static struct formula grid(const struct problem *p, const struct plan_case *c, enum stencil_role role)
+{
+    struct formula blocks = boxes(p, c, 0);
+    for (int d = 1; d < p->rank; d++)
+        blocks = f_mul(blocks, boxes(p, c, d));
+    if (role == STENCIL_COPY || stencil_linear(p))
+        blocks = f_cdiv(access_count(p), f_const(c->tunable[TN_THREADS]));
+    return role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+}
+
+static int feedback_of_input(const struct problem *p, int input)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].input == input)
+            return i;
+    return -1;
+}
+
+/* What the problem has, with fed-back arrays replaced by those of the time step; buffer: per feedback. */
+static void step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
+{
+    const struct problem *p = pl->plan->problem;
+    const int first = k->nargs;
+    plan_problem_args(pl, k);
+    for (int i = first; i < k->nargs; i++) {
+        struct prog_arg *a = (struct prog_arg *)&k->arg[i];
+        const int f = a->kind == ARG_INPUT    ? feedback_of_input(p, a->index)
+                      : a->kind == ARG_OUTPUT ? feedback_of_output(p, a->index)
+                                              : -1;
+        if (f < 0)
+            continue;
+        a->kind = a->kind == ARG_INPUT ? ARG_FED : ARG_NEXT;
+        a->output = p->feedback[f].output;
+        a->buffer = buffer[f];
+    }
+}
+
+/* A second array for each fed-back output, needed from two steps on. */
+static void feedback_buffers(struct planner *pl, struct plan_case *c, int *buffer)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int f = 0; f < p->nfeedback; f++) {
+        const struct prog_array *a = &p->output[p->feedback[f].output].array;
+        const struct formula several = f_le(f_const(2), steps(p));
+        const struct formula bytes = f_mul(access_count(p), f_const(a->stride));
+        buffer[f] = plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
+    }
+}
+
+/* The counter and partials by which the last block to finish combines the others. */
+static void finish_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula blocks)
+{
+    enum ty type[32];
+    const int fields = state_fields(pl->plan->problem, type);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
+                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
+    for (int f = 0; f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        const struct formula bytes = f_mul(blocks, f_const(ty_bytes(type[f])));
+        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
+    }
+}
+
+/* How often a role's kernel runs. */
+static struct formula times(const struct problem *p, enum stencil_role role)
+{
+    const struct formula one = f_const(1), s = steps(p);
+    if (role == STENCIL_LAST)
+        return f_le(one, s);
+    return stencil_finishes(p) ? f_max(f_sub(s, one), f_const(0)) : s;
+}
+
+static void add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer)
+{
+    static const char *const suffix[] = { [STENCIL_STEP] = "", [STENCIL_LAST] = "last", [STENCIL_COPY] = "copy" };
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = plan_kernel(pl, c, suffix[role]);
+    struct formula blocks = grid(p, c, role);
+    if (p->iterated && role != STENCIL_COPY)
+        step_args(pl, k, buffer);
+    else
+        plan_problem_args(pl, k);
+    for (int d = 1; d < p->rank; d++)
+        plan_value_arg(k, d == 1 ? "boxes1" : "boxes2", TY_I32, boxes(p, c, d));
+    if (role == STENCIL_LAST)
+        finish_args(pl, c, k, blocks);
+    if (role == STENCIL_COPY)
+        blocks = f_mul(f_eq(steps(p), f_const(0)), blocks);
+    struct prog_step *step = plan_launch(pl, c, c->code.nkernels - 1, blocks);
+    if (p->iterated && role != STENCIL_COPY)
+        step->repeat = times(p, role);
+}
+
+bool stencil_global_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    enum stencil_role role[STENCIL_ROLES];
+    int buffer[PROG_ARG_MAX];
+    const int n = stencil_roles(p, role);
+    if (p->iterated)
+        feedback_buffers(pl, c, buffer);
+    for (int i = 0; i < n; i++)
+        add_role(pl, c, role[i], buffer);
+    return check_tunables(pl, c);
+}
+
+bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
+bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
