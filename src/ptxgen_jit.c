@@ -235,7 +235,7 @@ ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_proble
     if (status == PTXGEN_OK)
         status = compile(s, problem, plan, o.compile, &cache, &program);
     if (status == PTXGEN_OK)
-        status = launch_load(s, gpu, program, &cache, out);
+        status = launch_load(s, gpu, program, out);
     if (status == PTXGEN_OK)
         launch_own(*out, program);
     else

@@ -138,7 +138,7 @@ static inline void teardown(void) { arena_finish(&session.arena); }
 static inline void open_all(void)
 {
     cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);
-    cr_assert_eq(launch_load(&session, gpu, &program, NULL, &loaded), PTXGEN_OK);
+    cr_assert_eq(launch_load(&session, gpu, &program, &loaded), PTXGEN_OK);
 }
 
 static inline void close_all(void)

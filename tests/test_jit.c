@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/cache.h"
 #include "launch_fixture.h"
 
 static char directory[64];

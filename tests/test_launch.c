@@ -91,7 +91,7 @@ Test(launch, preflight_names_what_is_missing)
         fake->sm = rows[i].sm;
         fake->version = rows[i].driver;
         cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);
-        cr_expect_eq(launch_load(&session, gpu, &program, NULL, &loaded), rows[i].status, "row %zu: %s", i, last_message());
+        cr_expect_eq(launch_load(&session, gpu, &program, &loaded), rows[i].status, "row %zu: %s", i, last_message());
         if (rows[i].words)
             cr_expect(strstr(last_message(), rows[i].words), "row %zu: %s", i, last_message());
         close_all();

@@ -29,7 +29,6 @@ typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
 typedef struct CUgraph_st *cu_graph;
 typedef struct CUgraphExec_st *cu_graph_exec;
-typedef struct CUlinkState_st *cu_link;
 typedef unsigned long long cu_pointer;
 typedef int cu_device;
 
@@ -67,7 +66,6 @@ enum cu_function_attribute {
 
 enum cu_jit_option { CU_JITOPT_ERROR_LOG = 5, CU_JITOPT_ERROR_LOG_BYTES = 6 };
 
-enum { CU_JITINPUT_PTX = 1 };
 
 enum { CU_STREAM_FLAG_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_CAPTURE_NONE = 0 };
 
@@ -117,12 +115,6 @@ struct cu_launch_config {
     X(CtxSynchronize,     "cuCtxSynchronize",              1, (void))                                                     \
     X(ModuleLoadDataEx,   "cuModuleLoadDataEx",            1, (cu_module *module, const void *image, unsigned count,      \
                                                                int *option, void **value))                                \
-    X(LinkCreate,         "cuLinkCreate_v2",               0, (unsigned count, int *option, void **value, cu_link *link)) \
-    X(LinkAddData,        "cuLinkAddData_v2",              0, (cu_link link, int kind, void *data, size_t bytes,          \
-                                                               const char *name, unsigned count, int *option,             \
-                                                               void **value))                                             \
-    X(LinkComplete,       "cuLinkComplete",                0, (cu_link link, void **cubin, size_t *bytes))                \
-    X(LinkDestroy,        "cuLinkDestroy",                 0, (cu_link link))                                             \
     X(ModuleUnload,       "cuModuleUnload",                1, (cu_module module))                                         \
     X(ModuleGetFunction,  "cuModuleGetFunction",           1, (cu_function *function, cu_module module, const char *name)) \
     X(FuncGetAttribute,   "cuFuncGetAttribute",            1, (int *value, int attribute, cu_function function))          \

@@ -6,7 +6,7 @@
  *     gpu.c       devices and contexts
  *     memory.c    memory, streams, events, graphs for the user
  *     load.c      preflight; modules and kernels of a case, loaded on first use
- *     code.c      the driver's compiler, and the cache of what it made
+ *     code.c      the driver's compiler
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     open.c      from ptxgen_program to struct program
@@ -23,7 +23,6 @@
 #include <stdbool.h>
 
 #include "base/program.h"
-#include "cache/cache.h"
 #include "cuda_abi.h"
 #include "ptxgen/launch.h"
 
@@ -114,7 +113,6 @@ struct ptxgen_loaded {
     struct ptxgen_gpu *gpu;
     const struct program *program;
     struct program *owned; /* the same, when it goes with this object, or NULL */
-    struct cache cache;    /* of the driver's code */
     int *alignment;        /* per pointer: of its element */
     struct case_state *kase;
     cu_module *module;    /* per module of the program, NULL: not loaded */
@@ -123,12 +121,12 @@ struct ptxgen_loaded {
     struct control_block *blocks;
 };
 
-/* ptxgen_load() for the program inside, with this cache (NULL: where the environment says). */
+/* ptxgen_load() for the program inside. */
 ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
-                          const struct cache *cache, struct ptxgen_loaded **out);
+                          struct ptxgen_loaded **out);
 /* The loaded program, which is `program`, goes with l. */
 void launch_own(struct ptxgen_loaded *l, struct program *program);
-/* Have the driver make machine code of PTX, or find it in the cache, and load it. */
+/* Have the driver make machine code of PTX and load it. */
 bool code_load(struct ptxgen_loaded *l, const struct prog_module *code, cu_module *out, struct fault *f);
 /* Modules and kernels of case c. stream: refused while it is being captured. */
 bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f);

@@ -223,7 +223,7 @@ static void loaded_free(struct ptxgen_loaded *l)
     free(l);
 }
 
-static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct program *p, const struct cache *cache)
+static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct program *p)
 {
     struct ptxgen_loaded *l = calloc(1, sizeof *l);
 
@@ -233,10 +233,6 @@ static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct pro
     pthread_mutex_init(&l->blocks_lock, NULL);
     l->gpu = gpu;
     l->program = p;
-    if (cache)
-        l->cache = *cache;
-    else
-        cache_locate(&l->cache, NULL);
     l->alignment = calloc((size_t)(p->ninputs + p->noutputs + 1), sizeof *l->alignment);
     l->kase = calloc((size_t)p->ncases + 1, sizeof *l->kase);
     l->module = calloc((size_t)p->nmodules + 1, sizeof *l->module);
@@ -247,7 +243,7 @@ static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct pro
 }
 
 ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
-                          const struct cache *cache, struct ptxgen_loaded **out)
+                          struct ptxgen_loaded **out)
 {
     struct fault f;
     struct ptxgen_loaded *l;
@@ -255,7 +251,7 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     *out = NULL;
     if (!preflight(gpu, program, &f))
         return fault_report(s, &f);
-    l = loaded_new(gpu, program, cache);
+    l = loaded_new(gpu, program);
     if (l == NULL)
         return PTXGEN_NO_MEMORY;
     for (int i = 0; i < program->ninputs; i++)

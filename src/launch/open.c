@@ -4,5 +4,5 @@
 
 ptxgen_status ptxgen_load(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_program *program, ptxgen_loaded **out)
 {
-    return launch_load(s, gpu, ptxgen_program_data(program), NULL, out);
+    return launch_load(s, gpu, ptxgen_program_data(program), out);
 }
