@@ -28,25 +28,34 @@ static void finish(struct gen *g, struct held *h, kb_tup last)
     }
 }
 
-static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struct run_var carry, const struct park *park)
+/* Shared memory of the block. */
+struct block_memory {
+    struct park park;
+    kb_ptr stage;
+};
+
+static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struct run_var carry, const struct block_memory *m)
 {
     kb *k = g->k;
-    struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base };
+    struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base, .stage = m->stage };
     const int tile = kb_threads(k) * h->n;
     h->own = kb_mul(k, kb_tid(k), h->n);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
-    held_load(h, kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0)));
+    h->full = kb_assume_uniform(kb_eq(k, h->valid, tile), KB_UNI_BLOCK); /* as the length is */
+    h->staged = gen_tunable(g, TN_STAGED);
+    h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
+    held_load(h);
     struct run total;
-    const struct run in_tile = block_scan(g, held_total(h), park, &total);
+    const struct run in_tile = block_scan(g, held_total(h), &m->park, &total);
     const struct run before = run_get(g, carry);
-    kb_tup last;
-    held_store(h, run_join(g, before, in_tile), &last);
+    held_scan(h, run_join(g, before, in_tile));
+    held_store(h);
     if (scan_has_totals(g->p))
-        finish(g, h, last);
+        finish(g, h, held_last(h));
     run_set(g, carry, run_join(g, before, total));
 }
 
-static void block_segment(struct gen *g, struct scan_segment *s, const struct park *park)
+static void block_segment(struct gen *g, struct scan_segment *s, const struct block_memory *m)
 {
     kb *k = g->k;
     struct run_var carry = run_var_new(g, run_none(g));
@@ -54,7 +63,7 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct pa
     const kb_val length = kb_assume_uniform(s->length, KB_UNI_BLOCK);
     kb_for (k, base, kb_imm(k, TY_I64, 0), length, (int64_t)kb_threads(k) * per_thread(g)) {
         kb_barrier(k); /* every warp has read the parked totals of the tile before */
-        block_tile(g, s, base, carry, park);
+        block_tile(g, s, base, carry, m);
     }
     if (scan_has_totals(g->p)) {
         kb_if (k, kb_and(k, kb_eq(k, s->length, 0), kb_eq(k, kb_tid(k), 0))) {
@@ -67,11 +76,13 @@ void emit_segscan_block(struct gen *g)
 {
     kb *k = g->k;
     wait_for_predecessor(g);
-    const struct park park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals");
+    struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
+    if (gen_tunable(g, TN_STAGED))
+        m.stage = stage_new(g, per_thread(g));
     kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct scan_segment s;
         segment_open(g, &s, number);
-        block_segment(g, &s, &park);
+        block_segment(g, &s, &m);
     }
 }
 
@@ -88,12 +99,12 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
     kb_for (k, base, kb_imm(k, TY_I64, 0), s->length, n) {
         struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0) };
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
-        held_load(h, kb_eq(k, base, 0));
-        const struct run before = run_get(g, carry);
-        kb_tup upto;
-        held_store(h, before, &upto);
-        kb_set(k, last, upto);
-        run_set(g, carry, run_of(g, upto, kb_imm(k, TY_BOOL, 0)));
+        h->fresh = kb_eq(k, base, 0);
+        held_load(h);
+        held_scan(h, run_get(g, carry));
+        held_store(h);
+        kb_set(k, last, held_last(h));
+        run_set(g, carry, run_of(g, kb_get(k, last), kb_imm(k, TY_BOOL, 0)));
     }
     segment_finish(g, s, kb_get(k, last), kb_eq(k, s->length, 0));
 }

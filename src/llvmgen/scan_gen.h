@@ -47,25 +47,54 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number);
 /* Write the totals of the segment; `state` is the combination of its elements, valid unless `empty`. */
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty);
 
-/* n consecutive positions of a thread: first + own … */
+/* n consecutive positions of a thread, from base + own on.  The caller sets the fields up to `rows`. */
 struct held {
     struct gen *g;
     struct scan_segment *segment;
     int n;
-    kb_val base;  /* i64 position */
+    kb_val base;  /* i64 position where the tile begins */
     kb_val own;   /* i32, relative to base */
-    kb_val valid; /* i32: positions from base on that are inside */
+    kb_val valid; /* i32: positions from base on that are inside, at least 1 */
+    kb_val fresh; /* bool: base + own is where the scan begins */
+    bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage` */
+    kb_ptr stage;
+    bool rows;    /* segments of equal length follow one another within the tile: */
+    kb_val next;  /* i32, relative to base + own: where the next one begins, at least 0 … */
+    kb_val period; /* i32: … and the distance between beginnings, at most the tile and one more */
+
+    kb_val at[SCAN_HELD_MAX];   /* i32, relative to base: own + i, or the last one inside */
+    kb_val full;                /* bool: the whole tile is inside */
     struct direct direct[SCAN_HELD_MAX];
-    kb_val head[SCAN_HELD_MAX]; /* bool: a segment begins here (known false for most) */
+    kb_val head[SCAN_HELD_MAX]; /* bool: a segment begins here by flags or rows */
+    kb_val tail[SCAN_HELD_MAX]; /* bool, with rows: a segment ends here */
     kb_tup x[SCAN_HELD_MAX];    /* contributions, `init` included where a segment begins */
+    kb_tup upto[SCAN_HELD_MAX]; /* by held_scan: everything in the segment up to and including the position */
+    kb_tup state[SCAN_HELD_MAX]; /* by held_scan: what outputs call the state, which may exclude the position */
 };
-/* Loads what the positions contribute. `fresh`: bool, base + own is where the segment begins, if flags say nothing else. */
-void held_load(struct held *h, kb_val fresh);
+/* Load what the positions contribute. */
+void held_load(struct held *h);
 /* The combination of the positions. */
 struct run held_total(struct held *h);
-/* Writes the results of the positions inside, `before` having been combined before them, and returns the state at
- * the last position inside in *last when it is not NULL. */
-void held_store(struct held *h, struct run before, kb_tup *last);
+/* Scan the positions, `before` having been combined before them. */
+void held_scan(struct held *h, struct run before);
+/* Write the results of the positions that are inside. */
+void held_store(struct held *h);
+/* The point at position base + at[i]. */
+void held_point(const struct held *h, struct point *pt, int i);
+/* The state at the last position inside, for the thread that holds it. */
+kb_tup held_last(const struct held *h);
+
+/* ---- the transpose (scan_stage.c) ---------------------------------------------------------------------------------------------- */
+
+/* Inputs and outputs that go through it: direct arrays of scalars. */
+bool stage_has_input(const struct problem *p, int input);
+bool stage_has_output(const struct problem *p, int output);
+/* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
+kb_ptr stage_new(struct gen *g, int n);
+/* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
+void stage_load(struct held *h);
+/* Store the n values of a full tile. */
+void stage_store(struct held *h, int output, const kb_val *x);
 
 /* ---- collectives (scan_runs.c) --------------------------------------------------------------------------------------------- */
 

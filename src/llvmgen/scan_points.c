@@ -72,6 +72,7 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
     }
     point_init(&s->here, g, s->first, kb_imm(k, TY_I32, 0), 0);
     memcpy(s->here.index, index, sizeof index);
+    s->here.segment = number;
     g->here = &s->here;
 }
 
@@ -81,7 +82,6 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
     struct point pt = s->here;
     pt.env.user = &pt;
     pt.state = &total;
-    pt.segment = s->number;
     for (int o = 0; o < g->p->noutputs; o++)
         if (g->p->output[o].role == OUT_SEGMENT)
             point_store_segment(&pt, o);
@@ -89,23 +89,21 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
 
 /* ---- positions ------------------------------------------------------------------------------------------------------------------ */
 
-/* The point at position base + offset + plus, which is inside. */
-static void point_at(const struct held *h, struct point *pt, kb_val offset, int plus)
+void held_point(const struct held *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const struct scan_segment *s = h->segment;
-    const bool reverse = g->p->reverse;
     if (scan_trailing(g->p)) {
         const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
-        if (reverse)
-            point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, offset), -plus);
+        if (g->p->reverse)
+            point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, h->at[i]), 0);
         else
-            point_init(pt, g, kb_add(k, s->first, h->base), offset, plus);
+            point_init(pt, g, kb_add(k, s->first, h->base), h->at[i], 0);
         return;
     }
-    kb_val position = kb_add(k, kb_add(k, h->base, kb_cast(k, offset, TY_I64)), plus);
-    if (reverse)
+    kb_val position = kb_add(k, h->base, kb_cast(k, h->at[i], TY_I64));
+    if (g->p->reverse)
         position = kb_sub(k, kb_sub(k, s->length, 1), position);
     kb_val index[SPACE_MAX];
     memcpy(index, s->here.index, sizeof index);
@@ -114,48 +112,113 @@ static void point_at(const struct held *h, struct point *pt, kb_val offset, int 
     memcpy(pt->index, index, sizeof index);
 }
 
-/* Does a flag begin a segment at the point, in the order of the scan?  Element 0 does so by itself. */
+/* Does a flag begin a segment at the point, in the order of the scan? */
 static kb_val flagged(struct gen *g, struct point *pt)
 {
     kb *k = g->k;
     const kb_ptr flags = gen_input(g, g->p->flags);
-    const kb_val zero = kb_imm(k, flags.ty, 0);
-    if (!g->p->reverse)
-        return kb_ne(k, kb_load(k, flags, point_linear(pt)), zero);
-    /* The mark stands on the element behind; the last element is where a reversed scan begins anyway. */
-    const kb_val behind = kb_min(k, kb_add(k, point_linear(pt), 1), kb_sub(k, extent(g, 0), 1));
-    return kb_ne(k, kb_load(k, flags, behind), zero);
+    kb_val element = point_linear(pt);
+    if (g->p->reverse) /* the mark stands on the element behind; the last element is where the scan begins anyway */
+        element = kb_min(k, kb_add(k, element, 1), kb_sub(k, extent(g, 0), 1));
+    return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
 }
 
-/* Where position own + i is loaded: the last one inside stands for those behind it. */
-static kb_val clamped(const struct held *h, int i)
+/* ---- loading -------------------------------------------------------------------------------------------------------------------- */
+
+static void load_one_by_one(struct held *h)
 {
-    kb *k = h->g->k;
-    return kb_min(k, kb_add(k, h->own, i), kb_sub(k, h->valid, 1));
+    struct point pt;
+    for (int i = 0; i < h->n; i++) {
+        held_point(h, &pt, i);
+        direct_load(h->g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
+        if (h->g->p->flags >= 0)
+            h->head[i] = flagged(h->g, &pt);
+    }
 }
 
-void held_load(struct held *h, kb_val fresh)
+static int direct_fields(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    return n;
+}
+
+/* A full tile takes the fast way, the last one the other; the values meet in variables. */
+static void load_staged(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    kb_val at[SCAN_HELD_MAX];
-    struct point pt;
-    for (int i = 0; i < h->n; i++) {
-        at[i] = clamped(h, i);
-        point_at(h, &pt, at[i], 0);
-        direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
+    const int fields = direct_fields(g->p);
+    kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX];
+    kb_if (k, h->full) {
+        stage_load(h);
+        for (int i = 0; i < h->n; i++) {
+            for (int f = 0; f < fields; f++)
+                value[i][f] = kb_var_new(k, h->direct[i].v[f], "element");
+            if (g->p->flags >= 0)
+                head[i] = kb_var_new(k, h->head[i], "head");
+        }
+    } kb_else {
+        load_one_by_one(h);
+        for (int i = 0; i < h->n; i++) {
+            for (int f = 0; f < fields; f++)
+                kb_set(k, value[i][f], h->direct[i].v[f]);
+            if (g->p->flags >= 0)
+                kb_set(k, head[i], h->head[i]);
+        }
     }
     for (int i = 0; i < h->n; i++) {
-        point_at(h, &pt, at[i], 0);
-        pt.direct = &h->direct[i];
-        h->head[i] = g->p->flags >= 0 ? flagged(g, &pt) : kb_imm(k, TY_BOOL, 0);
-        if (i == 0 && g->p->flags >= 0)
-            h->head[i] = kb_or(k, h->head[i], fresh);
-        h->x[i] = point_map(&pt);
-        if (i == 0 || g->p->flags >= 0)
-            h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], fresh) : h->head[i], h->x[i]);
+        for (int f = 0; f < fields; f++)
+            h->direct[i].v[f] = kb_get(k, value[i][f]);
+        if (g->p->flags >= 0)
+            h->head[i] = kb_get(k, head[i]);
     }
 }
+
+/* Rows begin at `next` and every `period` after it. */
+static void row_heads(struct held *h)
+{
+    kb *k = h->g->k;
+    kb_val next = h->next;
+    for (int i = 0; i <= h->n; i++) {
+        const kb_val begins = kb_eq(k, next, i);
+        if (i < h->n)
+            h->head[i] = begins;
+        if (i > 0)
+            h->tail[i - 1] = begins;
+        next = kb_select(k, begins, kb_add(k, next, h->period), next);
+    }
+}
+
+void held_load(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const bool heads = h->rows || g->p->flags >= 0;
+    for (int i = 0; i < h->n; i++) {
+        h->at[i] = kb_min(k, kb_add(k, h->own, i), kb_sub(k, h->valid, 1));
+        h->head[i] = kb_imm(k, TY_BOOL, 0);
+    }
+    if (h->staged)
+        load_staged(h);
+    else
+        load_one_by_one(h);
+    if (h->rows)
+        row_heads(h);
+    for (int i = 0; i < h->n; i++) {
+        struct point pt;
+        held_point(h, &pt, i);
+        pt.direct = &h->direct[i];
+        if (i == 0 && g->p->flags >= 0)
+            h->head[i] = kb_or(k, h->head[i], h->fresh);
+        h->x[i] = point_map(&pt);
+        if (i == 0 || heads)
+            h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->fresh) : h->head[i], h->x[i]);
+    }
+}
+
+/* ---- scanning and storing -------------------------------------------------------------------------------------------------------- */
 
 struct run held_total(struct held *h)
 {
@@ -165,27 +228,72 @@ struct run held_total(struct held *h)
     return r;
 }
 
-void held_store(struct held *h, struct run before, kb_tup *last)
+void held_scan(struct held *h, struct run before)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const kb_val last_own = kb_sub(k, kb_sub(k, h->valid, 1), h->own);
     for (int i = 0; i < h->n; i++) {
         const struct run upto = run_join(g, before, run_of(g, h->x[i], h->head[i]));
-        kb_tup state = upto.x;
+        h->upto[i] = h->state[i] = upto.x;
         if (g->p->exclusive) {
             const kb_val begins = kb_or(k, h->head[i], kb_not(k, before.some));
-            state = kb_select(k, begins, state_start(g), before.x);
+            h->state[i] = kb_select(k, begins, state_start(g), before.x);
         }
-        kb_if (k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
-            struct point pt;
-            point_at(h, &pt, h->own, i);
-            pt.direct = &h->direct[i];
-            pt.state = &state;
-            points_store(&pt, 1, false);
-        }
-        if (last)
-            *last = i == 0 ? upto.x : kb_select(k, kb_ge(k, last_own, i), upto.x, *last);
         before = upto;
     }
+}
+
+static void store_direct(struct held *h, int output)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    kb_val x[SCAN_HELD_MAX];
+    struct point pt;
+    for (int i = 0; i < h->n; i++) {
+        held_point(h, &pt, i);
+        pt.direct = &h->direct[i];
+        pt.state = &h->state[i];
+        x[i] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
+    }
+    kb_if (k, h->full) {
+        stage_store(h, output, x);
+    } kb_else {
+        for (int i = 0; i < h->n; i++)
+            kb_if (k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+                held_point(h, &pt, i);
+                kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
+            }
+    }
+}
+
+void held_store(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    for (int o = 0; o < g->p->noutputs; o++) {
+        if (g->p->output[o].role != OUT_ELEMENT)
+            continue;
+        if (h->staged && stage_has_output(g->p, o)) {
+            store_direct(h, o);
+            continue;
+        }
+        for (int i = 0; i < h->n; i++)
+            kb_if (k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+                struct point pt;
+                held_point(h, &pt, i);
+                pt.direct = &h->direct[i];
+                pt.state = &h->state[i];
+                point_store_element(&pt, o);
+            }
+    }
+}
+
+kb_tup held_last(const struct held *h)
+{
+    kb *k = h->g->k;
+    const kb_val last = kb_sub(k, kb_sub(k, h->valid, 1), h->own);
+    kb_tup x = h->upto[0];
+    for (int i = 1; i < h->n; i++)
+        x = kb_select(k, kb_ge(k, last, i), h->upto[i], x);
+    return x;
 }

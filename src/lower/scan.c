@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c - planning of scans that need one launch and no communication between blocks.
+/* scan.c - facts about scans, and planning of the strategies without communication between blocks.
  *
  *   scan.block      one block takes the whole array tile by tile, the carry in registers (also with flags)
  *   segscan.block   one block per segment does the same; segments come from kept axes or from offsets
@@ -8,11 +8,14 @@
  * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector elements, and a
  * thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so results are the same on
  * every run and device.
+ *
+ * Cases of all strategies come in pairs: with vectors where the pointers (and lengths, where segments or reversal make them matter)
+ * are multiples of a vector, and with single elements, in the same arrangement and so with the same results.
  */
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { HELD_MAX = 64, BLOCK_LIMIT = 1 << 13, SHORT_SEGMENT = 32 };
+enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 13, LONG_SEGMENT = 1 << 14 };
 
 /* ---- facts ----------------------------------------------------------------------------------------------------------------- */
 
@@ -40,23 +43,29 @@ bool scan_has_totals(const struct problem *p)
     return false;
 }
 
+struct search {
+    const struct problem *p;
+    bool found;
+};
+
 static void find_input(const struct expr *e, void *user)
 {
-    if (e->kind == EX_INPUT)
-        *(bool *)user = true;
+    struct search *s = user;
+    if (e->kind == EX_INPUT && s->p->input[e->which].array.rank > 0)
+        s->found = true;
 }
 
 bool scan_operator_reads(const struct problem *p)
 {
-    bool found = false;
+    struct search s = { .p = p };
     for (int r = 0; r < p->nreductions; r++) {
         const struct op *op = p->reduction[r].op;
         for (int f = 0; f < op->nfields; f++)
-            expr_walk(op->combine[f], find_input, &found);
+            expr_walk(op->combine[f], find_input, &s);
         for (int l = 0; l < op->nlets; l++)
-            expr_walk(op->let[l].value, find_input, &found);
+            expr_walk(op->let[l].value, find_input, &s);
     }
-    return found;
+    return s.found;
 }
 
 static struct formula extents(const struct problem *p, bool scanned)
@@ -119,8 +128,7 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
 
 /* ---- cases ----------------------------------------------------------------------------------------------------------------- */
 
-/* The total of no elements needs a value. */
-static void check_empty(struct planner *pl)
+void scan_check_empty(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     for (int r = 0; scan_has_totals(p) && r < p->nreductions; r++) {
@@ -133,48 +141,141 @@ static void check_empty(struct planner *pl)
     }
 }
 
-static void add_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
+/* Bytes per position of what passes through the transpose; 0: nothing does. */
+static int widest(const struct problem *p)
 {
-    struct plan_case *c = plan_case_add(pl, row, name, guard);
-    if (!c->overridden[TN_VECTOR]) {
-        c->tunable[TN_VECTOR] = 1;
-        c->tunable_from[TN_VECTOR] = "elements one by one";
-    }
+    int bytes = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && !*p->input[i].array.field[0].name && p->input[i].array.stride > bytes)
+            bytes = p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (access_output_direct(p, o) && !*p->output[o].array.field[0].name && p->output[o].array.stride > bytes)
+            bytes = p->output[o].array.stride;
+    return bytes;
+}
+
+static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
+
+/* A thread holds its positions and their states in registers, a block passes them through shared memory. */
+static void choose_items(const struct problem *p, struct plan_case *c)
+{
+    enum { REGISTERS = 64 };
+    enum ty type[32];
+    int words = 0;
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++)
+        words += (ty_bytes(type[f]) + 3) / 4;
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           (held(c) > HELD_MAX || held(c) * words > REGISTERS || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 && c->tunable[TN_ITEMS] > 1 ? 2 : 1;
+}
+
+/* The same arrangement of positions, single elements in memory. */
+static void one_by_one(struct plan_case *c)
+{
+    c->tunable[TN_ITEMS] = held(c);
+    c->tunable[TN_VECTOR] = 1;
+    c->tunable_from[TN_VECTOR] = "elements one by one";
+}
+
+static void choose(struct planner *pl, struct plan_case *c, bool staged)
+{
+    const struct problem *p = pl->plan->problem;
     if (!c->overridden[TN_PDL]) {
         c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
         c->tunable_from[TN_PDL] = "on where the architecture has it";
     }
+    choose_items(p, c);
+    if (!c->overridden[TN_STAGED])
+        c->tunable[TN_STAGED] = staged && widest(p) > 0;
+}
+
+/* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it matters. */
+static bool vector_guard(const struct problem *p, int vector, struct formula *guard)
+{
+    if (!access_aligned_guard(p, vector, true, guard))
+        return false;
+    if (scan_keeps(p) || p->reverse)
+        *guard = f_and(f_eq(f_mod(scan_length(p), f_const(vector)), f_const(0)), *guard);
+    return true;
+}
+
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool staged)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    if (!staged && !c->overridden[TN_VECTOR])
+        c->tunable[TN_VECTOR] = 1;
+    choose(pl, c, staged);
+    struct formula aligned;
+    if (p->offsets >= 0 && !c->overridden[TN_VECTOR])
+        one_by_one(c);
+    if (c->tunable[TN_VECTOR] == 1 || !vector_guard(p, c->tunable[TN_VECTOR], &aligned))
+        return;
+    c->aligned = true;
+    c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
+    struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    choose(pl, u, staged);
+    if (!u->overridden[TN_VECTOR])
+        one_by_one(u);
+}
+
+bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged)
+{
+    struct span at;
+    if (!plan_pinned_name(pl, &at))
+        return false;
+    scan_check_empty(pl);
+    scan_add_cases(pl, row, name, (struct formula){ 0 }, staged);
+    return true;
+}
+
+/* Does one of the single-pass strategies take what is left? */
+static bool single_pass(struct planner *pl)
+{
+    const char *why;
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    struct arena *a = &pl->s->arena;
+    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) || segscan_flags_fits(p, d, a, &why);
 }
 
 void scan_block_plan(struct planner *pl, const struct strategy *row)
 {
-    check_empty(pl);
-    add_case(pl, row, "block", (struct formula){ 0 });
+    if (scan_pinned(pl, row, "block", true))
+        return;
+    scan_check_empty(pl);
+    struct formula small = { 0 };
+    if (single_pass(pl))
+        small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
+    scan_add_cases(pl, row, "small", small, true);
 }
 
-/* Short segments, and columns with many neighbours, go to threads. */
+/* Columns with enough neighbours to fill the device. */
 void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
-    struct span at;
     const struct problem *p = pl->plan->problem;
-    check_empty(pl);
-    if (plan_pinned_name(pl, &at)) {
-        add_case(pl, row, "column", (struct formula){ 0 });
+    if (scan_pinned(pl, row, "column", false))
         return;
-    }
-    if (p->offsets >= 0)
-        return;
-    const struct formula length = scan_length(p);
-    const struct formula enough = f_le(f_mul(f_sms(), f_const(64)), scan_segments(p));
-    add_case(pl, row, "column", scan_trailing(p) ? f_le(length, f_const(SHORT_SEGMENT)) : enough);
+    scan_check_empty(pl);
+    if (!scan_trailing(p))
+        scan_add_cases(pl, row, "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
 }
 
+/* Rows that keep a block busy but not for long, once there are enough of them; whatever the single-pass strategies cannot do. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
-    struct span at;
-    if (plan_pinned_name(pl, &at))
-        check_empty(pl);
-    add_case(pl, row, "segments", (struct formula){ 0 });
+    const struct problem *p = pl->plan->problem;
+    const bool staged = scan_trailing(p);
+    if (scan_pinned(pl, row, "segments", staged))
+        return;
+    struct formula guard = { 0 };
+    if (single_pass(pl)) {
+        const struct formula length = scan_length(p);
+        const struct formula fitting = f_and(f_le(f_const(512), length), f_le(length, f_const(LONG_SEGMENT)));
+        guard = f_and(f_le(f_mul(f_sms(), f_const(4)), scan_segments(p)), fitting);
+    }
+    scan_add_cases(pl, row, "rows", guard, staged);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
@@ -186,24 +287,38 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
-static bool check_tunables(struct planner *pl, const struct plan_case *c)
+bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
 {
+    const struct problem *p = pl->plan->problem;
+    const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
         return contradiction(pl, c, "threads must be a multiple of 32");
-    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    if (held(c) > HELD_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (vector > access_vector_width(p) || (vector & (vector - 1)))
+        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))
+        return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
+    if (c->tunable[TN_STAGED] && c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX)
+        return contradiction(pl, c, "the transpose takes more than 40960 bytes");
     return true;
 }
 
-static bool build(struct planner *pl, struct plan_case *c, struct formula blocks)
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = plan_kernel(pl, c, "");
     plan_problem_args(pl, k);
     plan_value_arg(k, "length", TY_I64, scan_length(p));
     plan_value_arg(k, "segments", TY_I64, scan_segments(p));
+    return k;
+}
+
+static bool build(struct planner *pl, struct plan_case *c, struct formula blocks)
+{
+    scan_kernel(pl, c);
     plan_launch(pl, c, 0, blocks);
-    return check_tunables(pl, c);
+    return scan_check_tunables(pl, c);
 }
 
 bool scan_block_build(struct planner *pl, struct plan_case *c) { return build(pl, c, f_const(1)); }

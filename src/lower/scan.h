@@ -15,8 +15,24 @@ bool scan_trailing(const struct problem *p);
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
+/* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
+int scan_state_words(const struct problem *p, int *offset);
 /* Products of the extents of the scanned and of the kept axes. */
 struct formula scan_length(const struct problem *p);
 struct formula scan_segments(const struct problem *p);
+
+/* ---- planning ---------------------------------------------------------------------------------------------------------------- */
+
+struct planner;
+struct strategy;
+/* The total of no elements needs a value: a check of the launch. */
+void scan_check_empty(struct planner *pl);
+/* A case with vectors and one with single elements; `staged`: through the transpose. */
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool staged);
+/* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */
+bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged);
+bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
+/* A kernel with the arguments that all scans have: those of the problem, length, segments. */
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c);
 
 #endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookback.c - decoupled look-back (Merrill and Garland, NVR-2016-002), without initialisation, fences or flags of its own.
+ *
+ *     publish the tile's total;  if nothing before it matters, that is the prefix already
+ *     window of 32 tiles before this one, one per lane, until one of them has published a prefix:
+ *         wait until all from the nearest prefix on have published
+ *         combine them in order, older ones on the left
+ *     publish prefix * total as the prefix of the tiles that follow
+ *
+ * Note [Self-describing words]
+ * A state is published as words of 64 bits: 32 bits of the state and a tag, 2 * epoch + (total: 0, prefix: 1).  A word is written and
+ * read as a whole, so relaxed accesses are enough: whoever finds the same tag in all words of a tile has words that were
+ * published together, since a tile publishes each tag once per launch.  Words of an earlier launch carry an earlier epoch
+ * and count as not there, so nobody clears them.
+ *
+ * Note [Tickets and epochs]
+ * Tiles are numbered in the order in which blocks start, which is what makes waiting for earlier tiles safe.  The counter shares a word
+ * with the epoch, so one atomic addition gives both, and whoever draws the last ticket can start the next epoch with the counter at
+ * zero: every other block has drawn already.  Epochs are 31 bits; a tile's word would have to survive 2^31 launches that
+ * all have fewer tiles before it could be mistaken for a new one.
+ */
+#include "lookback.h"
+
+/* ---- tickets ------------------------------------------------------------------------------------------------------------------ */
+
+struct ticket ticket_draw(struct gen *g, kb_val tiles)
+{
+    kb *k = g->k;
+    const kb_ptr counter = gen_buffer(g, "ticket", TY_U64), slot = kb_shared_v(k, TY_U64, 1, "ticket_slot");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        const kb_val drawn = kb_atomic(k, KB_RMW_ADD, counter, zero, kb_imm(k, TY_U64, 1));
+        kb_store(k, slot, zero, drawn);
+        const kb_val number = kb_cast(k, drawn, TY_U32);
+        kb_if (k, kb_eq(k, number, kb_sub(k, kb_cast(k, tiles, TY_U32), 1))) {
+            const kb_val next_epoch = kb_add(k, kb_shr(k, drawn, 32), 1);
+            if (kb_point(k, "next epoch"))
+                kb_store_relaxed(k, counter, zero, kb_shl(k, next_epoch, 32));
+        }
+    }
+    kb_barrier(k);
+    /* One word that all threads read. */
+    const kb_val drawn = kb_assume_uniform(kb_load(k, slot, zero), KB_UNI_BLOCK);
+    return (struct ticket){ kb_name(kb_cast(k, drawn, TY_I32), "tile"),
+                            kb_name(kb_cast(k, kb_shr(k, drawn, 32), TY_U32), "epoch") };
+}
+
+/* ---- tile states ---------------------------------------------------------------------------------------------------------------- */
+
+enum { WORDS_MAX = 2 * KB_TUP_MAX };
+
+static enum ty bits_of(enum ty t)
+{
+    static const enum ty type[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
+    return type[ty_bytes(t)];
+}
+
+static kb_val as_bits(kb *k, kb_val x)
+{
+    return x.ty == TY_BOOL ? kb_cast(k, x, TY_U8) : kb_bitcast(k, x, bits_of(x.ty));
+}
+
+static void pack(struct gen *g, kb_tup x, kb_val *word /* u32 */)
+{
+    kb *k = g->k;
+    int offset[KB_TUP_MAX];
+    const int n = scan_state_words(g->p, offset);
+    for (int w = 0; w < n; w++)
+        word[w] = kb_imm(k, TY_U32, 0);
+    for (int f = 0; f < g->nfields; f++) {
+        const kb_val bits = as_bits(k, x.e[f]);
+        kb_val *to = &word[offset[f] / 4];
+        if (bits.ty == TY_U64)
+            to[1] = kb_cast(k, kb_shr(k, bits, 32), TY_U32);
+        *to = kb_or(k, *to, kb_shl(k, kb_cast(k, bits, TY_U32), 8 * (offset[f] % 4)));
+    }
+}
+
+static kb_tup unpack(struct gen *g, const kb_val *word)
+{
+    kb *k = g->k;
+    int offset[KB_TUP_MAX];
+    kb_tup x = { .n = g->nfields };
+    scan_state_words(g->p, offset);
+    for (int f = 0; f < g->nfields; f++) {
+        const enum ty type = g->field[f];
+        const kb_val *from = &word[offset[f] / 4];
+        kb_val bits = kb_cast(k, kb_shr(k, *from, 8 * (offset[f] % 4)), bits_of(type));
+        if (ty_bytes(type) == 8)
+            bits = kb_or(k, kb_cast(k, from[0], TY_U64), kb_shl(k, kb_cast(k, from[1], TY_U64), 32));
+        x.e[f] = type == TY_BOOL ? kb_ne(k, bits, 0) : kb_bitcast(k, bits, type);
+    }
+    return x;
+}
+
+/* Words of one number lie side by side for all tiles. */
+static kb_ptr state_word(struct gen *g, int w)
+{
+    const kb_ptr states = gen_buffer(g, "states", TY_U64);
+    const kb_val tiles = kb_cast(g->k, gen_value(g, "tiles"), TY_I64);
+    return w ? kb_advance(g->k, states, kb_mul(g->k, tiles, w)) : states;
+}
+
+enum { TOTAL, PREFIX };
+
+static kb_val tag_of(struct gen *g, struct ticket t, int kind) { return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind); }
+
+/* One lane. */
+static void publish(struct gen *g, struct ticket t, kb_tup x, kb_val tag)
+{
+    kb *k = g->k;
+    kb_val word[WORDS_MAX];
+    const int n = scan_state_words(g->p, NULL);
+    pack(g, x, word);
+    for (int w = 0; w < n; w++) {
+        const kb_val value = kb_shl(k, kb_cast(k, word[w], TY_U64), 32);
+        kb_store_relaxed(k, state_word(g, w), t.tile, kb_or(k, value, kb_cast(k, tag, TY_U64)));
+    }
+}
+
+/* What a tile has published. */
+struct seen {
+    kb_val tag;   /* u32: TOTAL or PREFIX */
+    kb_val there; /* bool: all words are of this launch, and belong together */
+    kb_tup x;
+};
+
+static struct seen look(struct gen *g, struct ticket t, kb_val tile)
+{
+    kb *k = g->k;
+    kb_val word[WORDS_MAX];
+    struct seen s;
+    const int n = scan_state_words(g->p, NULL);
+    for (int w = 0; w < n; w++) {
+        const kb_val both = kb_load_relaxed(k, state_word(g, w), tile);
+        const kb_val tag = kb_cast(k, both, TY_U32);
+        word[w] = kb_cast(k, kb_shr(k, both, 32), TY_U32);
+        if (w == 0) {
+            s.tag = kb_sub(k, tag, tag_of(g, t, TOTAL));
+            s.there = kb_le(k, s.tag, PREFIX);
+        } else {
+            s.there = kb_and(k, s.there, kb_eq(k, kb_sub(k, tag, tag_of(g, t, TOTAL)), s.tag));
+        }
+    }
+    s.x = unpack(g, word);
+    return s;
+}
+
+/* ---- the search ------------------------------------------------------------------------------------------------------------------ */
+
+/* The nearest prefix in the window (lane number, 32: none) once all tiles before it have published; their states in *x. */
+static kb_val wait_for_window(struct gen *g, struct ticket t, kb_val tile, kb_tvar x)
+{
+    kb *k = g->k;
+    kb_var nearest = kb_var_new(k, kb_imm(k, TY_I32, KB_WARP), "nearest");
+    nearest.uni = KB_UNI_WARP;
+    const kb_val exists = kb_ge(k, tile, 0);
+    kb_loop (k) {
+        const struct seen s = look(g, t, kb_max(k, tile, 0));
+        const kb_val prefixes = kb_ballot(k, kb_and(k, exists, kb_and(k, s.there, kb_eq(k, s.tag, PREFIX))));
+        const kb_val missing = kb_ballot(k, kb_and(k, exists, kb_not(k, s.there)));
+        kb_set(k, x, s.x);
+        kb_set(k, nearest, kb_cast(k, kb_ctz(k, prefixes), TY_I32));
+        /* What is older than the nearest prefix does not matter. */
+        const kb_val matters = kb_sub(k, kb_and(k, prefixes, kb_neg(k, prefixes)), 1);
+        kb_break_if(k, kb_eq(k, kb_and(k, missing, matters), 0));
+        kb_backoff(k, 20);
+    }
+    return kb_get(k, nearest);
+}
+
+/* The states of lanes last … 0 combined, higher lanes on the left; in lane 0. */
+static kb_tup window_reduce(struct gen *g, kb_tup x, kb_val last)
+{
+    kb *k = g->k;
+    for (int d = 1; d < KB_WARP; d *= 2) {
+        const kb_tup older = kb_shfl_down(k, x, d);
+        kb_tvar both = kb_var_new(k, x, "window");
+        kb_if (k, kb_le(k, kb_add(k, kb_lane(k), d), last)) {
+            kb_set(k, both, state_combine(g, older, x));
+        }
+        x = kb_get(k, both);
+    }
+    return x;
+}
+
+/* Everything before the tile, back to where its segment begins; in all lanes. */
+static kb_tup search(struct gen *g, struct ticket t)
+{
+    kb *k = g->k;
+    kb_var back = kb_var_new(k, kb_imm(k, TY_I32, 1), "back");
+    back.uni = KB_UNI_WARP;
+    struct run_var prefix = run_var_new(g, run_none(g));
+    kb_loop (k) {
+        kb_tvar x = kb_var_new(k, state_zero(g), "seen");
+        const kb_val tile = kb_sub(k, kb_sub(k, t.tile, kb_get(k, back)), kb_lane(k));
+        LET(nearest, wait_for_window(g, t, tile, x));
+        const kb_tup window = window_reduce(g, kb_get(k, x), kb_min(k, nearest, KB_WARP - 1));
+        const struct run older = run_of(g, window, kb_imm(k, TY_BOOL, 0));
+        run_set(g, prefix, run_join(g, older, run_get(g, prefix)));
+        kb_break_if(k, kb_lt(k, nearest, KB_WARP));
+        kb_set(k, back, kb_add(k, kb_get(k, back), KB_WARP));
+    }
+    return kb_shfl_idx(k, kb_get(k, prefix.x), kb_imm(k, TY_I32, 0));
+}
+
+struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone)
+{
+    kb *k = g->k;
+    kb_section(k, "lookback");
+    LET(leader, kb_eq(k, kb_lane(k), 0));
+    const kb_val final = kb_or(k, alone, total.cut);
+    struct run before = { .some = kb_not(k, alone), .cut = kb_imm(k, TY_BOOL, 0) };
+    kb_if (k, leader) {
+        publish(g, t, total.x, kb_select(k, final, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
+    }
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    kb_if (k, kb_not(k, alone)) {
+        const kb_tup found = search(g, t);
+        kb_set(k, prefix, found);
+        kb_if (k, kb_and(k, leader, kb_not(k, final))) {
+            publish(g, t, state_combine(g, found, total.x), tag_of(g, t, PREFIX));
+        }
+    }
+    before.x = kb_get(k, prefix);
+    return before;
+}

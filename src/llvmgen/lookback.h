@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookback.h - tiles of one grid pass their totals on: tickets, tile states, and the search for what comes before a tile. */
+#ifndef PTXGEN_LOOKBACK_H
+#define PTXGEN_LOOKBACK_H
+
+#include "scan_gen.h"
+
+/* What a block learns from its ticket. */
+struct ticket {
+    kb_val tile;  /* i32, block-uniform: 0, 1, … in the order in which blocks started */
+    kb_val epoch; /* u32, block-uniform: number of this launch */
+};
+/* Draw the block's ticket.  The whole block arrives. Buffer "ticket": 8 bytes of control. */
+struct ticket ticket_draw(struct gen *g, kb_val tiles);
+
+/* Publish the tile's total and find what comes before it; called by one whole warp, with the same arguments in all lanes, and the
+ * result holds in all lanes.  Buffer "states": 8 bytes of control per tile and word of the state.  `alone`: nothing before the tile goes into its first element; then there is no search. */
+struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
+
+#endif

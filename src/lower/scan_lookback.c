@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_lookback.c - planning of single-pass scans with decoupled look-back.
+ *
+ *   scan.lookback      whole arrays
+ *   segscan.lookback   segments of equal length, along the last dimensions: the tiles cut across them
+ *   segscan.flags      segments that begin at flags
+ *
+ * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes for every 4
+ * bytes of the state; it is zeroed once, and epochs tell the launches apart.  How a prefix is combined depends on which tiles have
+ * published theirs, so rounding differs from run to run.
+ */
+#include "lower_impl.h"
+#include "scan.h"
+
+static bool fits(const struct problem *p, struct arena *a, const char **why)
+{
+    const int fields = state_fields(p, NULL);
+    if (p->offsets >= 0) {
+        *why = "its segments are given by flags or equal lengths; these are given by offsets";
+        return false;
+    }
+    if (state_determinism(p) != DET_ANY) {
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+        return false;
+    }
+    if (fields > 32) {
+        *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
+        return false;
+    }
+    return true;
+}
+
+bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (scan_keeps(p) || p->flags >= 0) {
+        *why = "it scans whole arrays; this problem has many segments";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+bool segscan_flags_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->flags < 0) {
+        *why = "its segments begin at flags; this problem has none";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_keeps(p) || !scan_trailing(p)) {
+        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        return false;
+    }
+    if (scan_operator_reads(p)) {
+        *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+static void plan(struct planner *pl, const struct strategy *row, const char *name)
+{
+    if (!scan_pinned(pl, row, name, true))
+        scan_add_cases(pl, row, name, (struct formula){ 0 }, true);
+}
+
+void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
+void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
+void segscan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flat"); }
+
+/* Fields in order, each at a multiple of its size, at most of 4 bytes. */
+int scan_state_words(const struct problem *p, int *offset)
+{
+    enum ty type[32];
+    int bytes = 0;
+    const int n = state_fields(p, type);
+    for (int f = 0; f < n; f++) {
+        const int unit = ty_bytes(type[f]) < 4 ? ty_bytes(type[f]) : 4;
+        bytes = (bytes + unit - 1) / unit * unit;
+        if (offset)
+            offset[f] = bytes;
+        bytes += ty_bytes(type[f]);
+    }
+    return (bytes + 3) / 4;
+}
+
+static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, struct formula bytes)
+{
+    const int buffer = plan_buffer(pl, c, name, REGION_CONTROL, bytes);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+}
+
+bool scan_lookback_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = scan_kernel(pl, c);
+    const struct formula count = access_count(p);
+    const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+    const struct formula tiles = f_cdiv(count, f_const(tile));
+    plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    control_arg(pl, c, k, "ticket", f_const(8));
+    control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(p, NULL))));
+    plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
+    return scan_check_tunables(pl, c);
+}
+
+bool segscan_lookback_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
+bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
