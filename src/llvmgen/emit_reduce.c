@@ -82,18 +82,18 @@ void emit_reduce_cluster(struct gen *g)
     }
 }
 
-kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
+kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks)
 {
     kb *k = g->k;
     const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
     const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
     const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_if (k, kb_eq(k, kb_tid(k), 0)) {
-        kb_store(k, gen_partials(g), block, total);
+        kb_store(k, gen_partials(g), slot, total);
         kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
         LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
         const enum kb_rmw draw = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        LET(ticket, kb_atomic(k, draw, counter, zero, draw == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+        LET(ticket, kb_atomic(k, draw, counter, group, draw == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
         kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* whoever drew the last ticket sees all partials */
         kb_store(k, flag, zero, kb_cast(k, kb_eq(k, ticket, last), TY_U32));
     }
@@ -102,8 +102,13 @@ kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
     return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
 }
 
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
+{
+    return is_last_of(g, total, block, kb_imm(g->k, TY_I32, 0), blocks);
+}
+
 /* Every thread takes consecutive ones. */
-kb_tup reduce_partials(struct gen *g, kb_val blocks)
+kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val blocks)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
@@ -114,12 +119,14 @@ kb_tup reduce_partials(struct gen *g, kb_val blocks)
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
     kb_for (k, b, from, to, 1) {
-        state_accumulate(g, acc, have, kb_load(k, partial, b));
+        state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
     }
     LET(threads_filled, kb_div(k, kb_add(k, blocks, kb_sub(k, each, 1)), each));
     const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
     return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
 }
+
+kb_tup reduce_partials(struct gen *g, kb_val filled) { return reduce_partials_from(g, kb_imm(g->k, TY_I32, 0), filled); }
 
 void emit_reduce_last_block(struct gen *g)
 {

@@ -122,6 +122,9 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 /* The partials of the first `filled` blocks in order, all of them, in thread 0.  The whole block arrives. */
 kb_tup reduce_partials(struct gen *g, kb_val filled);
+/* The same for groups of blocks, each with a counter of its own: `slot` is the block's place among all partials, `group` its group. */
+kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks);
+kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val filled);
 
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */

@@ -11,6 +11,7 @@ static void op_env(struct point *pt, struct gen *g)
     if (!g->here)
         return;
     pt->base = g->here->base;
+    pt->segment = g->here->segment;
     memcpy(pt->index, g->here->index, sizeof pt->index);
 }
 
@@ -141,7 +142,8 @@ void state_finish(struct gen *g, kb_tup total, kb_val empty)
     kb_tup state = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++)
         append(&state, with_init(g, &pt, r, slice(total, state.n, g->p->reduction[r].op->nfields), empty));
-    env_init(&pt, g, &state);
+    op_env(&pt, g);
+    pt.state = &state;
     for (int o = 0; o < g->p->noutputs; o++)
         if (g->p->output[o].role == OUT_SEGMENT)
             point_store_segment(&pt, o);

@@ -28,7 +28,8 @@ int  plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
 
-/* What is known about the number of points before the launch: assume and given sizes. */
+/* What is known about an extent, and about the number of points, before the launch: assume and given sizes. */
+void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi);
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 
 struct tuning {

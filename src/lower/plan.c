@@ -203,19 +203,24 @@ static int64_t saturating_product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
+void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi)
+{
+    *lo = *hi = e->add;
+    if (e->size < 0)
+        return;
+    const struct dimension *dim = &pl->plan->problem->size[e->size];
+    const int64_t given = pl->options && pl->options->size ? pl->options->size[e->size] : -1;
+    *lo = given >= 0 ? given : dim->min;
+    *hi = given >= 0 ? given : dim->max;
+}
+
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
     *lo = *hi = 1;
     for (int d = 0; d < p->rank; d++) {
-        const struct prog_dim *e = &p->space[d].extent;
-        int64_t from = e->add, to = e->add;
-        if (e->size >= 0) {
-            const struct dimension *dim = &p->size[e->size];
-            const int64_t given = pl->options && pl->options->size ? pl->options->size[e->size] : -1;
-            from = given >= 0 ? given : dim->min;
-            to = given >= 0 ? given : dim->max;
-        }
+        int64_t from, to;
+        plan_extent_range(pl, &p->space[d].extent, &from, &to);
         *lo = saturating_product(*lo, from);
         *hi = saturating_product(*hi, to);
     }

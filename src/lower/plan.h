@@ -26,7 +26,9 @@
     X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                \
     X(POINTS_Y, "points_y", 1, 32, "stencils: points of a thread along the second to last dimension")      \
     X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
-    X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")
+    X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")            \
+    X(LANES, "lanes", 1, 32, "segments: lanes of a warp that share one; a power of two")               \
+    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")
 
 enum tunable_id {
 #define X(id, name, lo, hi, what) TN_##id,

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_segreduce.c - reductions of segments by teams: a few lanes, a warp, a block, or several blocks per segment.
+ *
+ *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
+ *     block             a block per segment, segments round-robin over the grid
+ *     multi_block       `parts` blocks per segment write partials and draw tickets; who draws the segment's last one combines them
+ *
+ * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.  No thread
+ * divides by the size of a segment: teams know their segment, and blocks their part.
+ */
+#include "seg_gen.h"
+
+static void wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+/* ---- teams of lanes ----------------------------------------------------------------------------------------------------------- */
+
+static kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
+{
+    kb *k = g->k;
+    seg_enter(g, s->seg);
+    const kb_tup x = kb_get(k, s->total.x);
+    if (!state_commutative(g->p))
+        return x;
+    const kb_val before = kb_sub(k, kb_lane(k), team->rank);
+    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, stretch_filled(g, team, s)));
+    return warp_reduce(g, x, team->lanes, f);
+}
+
+/* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
+static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
+{
+    kb *k = g->k;
+    const int teams = KB_WARP / team->lanes;
+    const kb_val segments = gen_value(g, "segments");
+    struct seg seg[SEG_AT_ONCE_MAX];
+    struct stretch stretch[SEG_AT_ONCE_MAX];
+    kb_val exists[SEG_AT_ONCE_MAX];
+    for (int u = 0; u < n; u++) {
+        const kb_val number = kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
+        exists[u] = kb_lt(k, number, segments);
+        seg_open(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
+        seg_enter(g, &seg[u]);
+        stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
+        stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
+    }
+    stretches_reduce(g, team, n, stretch, gen_value(g, "length"));
+    for (int u = 0; u < n; u++) {
+        const kb_tup total = team_total(g, team, &stretch[u]);
+        kb_if (k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
+            seg_finish(g, &seg[u], total);
+        }
+    }
+}
+
+static void emit_teams(struct gen *g, int lanes)
+{
+    kb *k = g->k;
+    const int n = gen_tunable(g, TN_SEGMENTS), warps = kb_threads(k) / KB_WARP;
+    const int64_t each = (int64_t)n * (KB_WARP / lanes);
+    wait_for_predecessor(g);
+    const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
+    LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
+    kb_for (k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
+        warp_segments(g, &team, n, first);
+    }
+}
+
+void emit_segreduce_thread(struct gen *g) { emit_teams(g, 1); }
+void emit_segreduce_subwarp(struct gen *g) { emit_teams(g, gen_tunable(g, TN_LANES)); }
+void emit_segreduce_offsets(struct gen *g) { emit_segreduce_block(g); }
+
+/* ---- blocks --------------------------------------------------------------------------------------------------------------------- */
+
+static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr park)
+{
+    kb *k = g->k;
+    const struct team team = { kb_threads(k), kb_tid(k) };
+    stretches_reduce(g, &team, 1, s, kb_sub(k, s->last, s->first));
+    const struct filled f = g->padded ? filled_all() : filled_first(stretch_filled(g, &team, s));
+    return block_reduce(g, kb_get(k, s->total.x), f, park);
+}
+
+/* Every warp takes a range of whole rounds, the same for all but the last ones. */
+static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr park)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const int64_t round = (int64_t)KB_WARP * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    const struct team team = { KB_WARP, kb_lane(k) };
+    LET(length, kb_sub(k, s->last, s->first));
+    LET(range, kb_mul(k, kb_div(k, kb_add(k, length, round * warps - 1), round * warps), round));
+    struct stretch own = *s;
+    own.first = kb_min(k, kb_add(k, s->first, kb_mul(k, range, kb_cast(k, kb_warp(k), TY_I64))), s->last);
+    own.last = kb_min(k, kb_add(k, own.first, range), s->last);
+    stretches_reduce(g, &team, 1, &own, kb_sub(k, own.last, own.first));
+    const kb_val some = kb_lt(k, kb_mul(k, range, kb_cast(k, kb_lane(k), TY_I64)), length);
+    const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, some)), TY_I32);
+    return warps_combine(g, kb_get(k, own.total.x), filled_first(kb_max(k, kb_min(k, filled, warps), 1)), park);
+}
+
+/* The block's total of positions [first, last) of the segment, in thread 0.  The whole block arrives. */
+static kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park)
+{
+    seg_enter(g, seg);
+    /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
+    struct stretch s = { .seg = seg, .first = kb_assume_uniform(first, KB_UNI_BLOCK), .last = kb_assume_uniform(last, KB_UNI_BLOCK),
+                      .total = partial_new(g, "total") };
+    return state_commutative(g->p) ? block_commutative(g, &s, park) : block_ordered(g, &s, park);
+}
+
+void emit_segreduce_block(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+        struct seg seg;
+        kb_barrier(k); /* the first warp has read the totals of the segment before */
+        seg_open(g, &seg, number);
+        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, park);
+        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, total);
+        }
+    }
+}
+
+/* ---- several blocks per segment ------------------------------------------------------------------------------------------------- */
+
+void emit_segreduce_multi_block(struct gen *g)
+{
+    kb *k = g->k;
+    wait_for_predecessor(g);
+    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    LET(parts, gen_value(g, "parts"));
+    LET(segment, kb_div(k, kb_block(k), parts));
+    LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
+    struct seg seg;
+    seg_open(g, &seg, kb_cast(k, segment, TY_I64));
+    LET(chunk, gen_value(g, "chunk"));
+    LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
+    const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
+    kb_if (k, is_last_of(g, total, kb_block(k), segment, parts)) {
+        const kb_tup all = reduce_partials_from(g, kb_mul(k, segment, parts), parts);
+        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, all);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segments.c - see segments.h. */
+#include "segments.h"
+
+#include "lower_impl.h"
+
+bool segments_kept(const struct problem *p)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (!p->space[d].reduced)
+            return true;
+    return false;
+}
+
+bool segments_any(const struct problem *p) { return p->offsets >= 0 || segments_kept(p); }
+
+/* First and last reduced axis. */
+static void reduced_range(const struct problem *p, int *first, int *last)
+{
+    *first = p->rank;
+    *last = -1;
+    for (int d = 0; d < p->rank; d++)
+        if (p->space[d].reduced) {
+            *first = *first < d ? *first : d;
+            *last = d;
+        }
+}
+
+bool segments_adjacent(const struct problem *p)
+{
+    int first, last;
+    reduced_range(p, &first, &last);
+    for (int d = first; d <= last; d++)
+        if (!p->space[d].reduced)
+            return false;
+    return true;
+}
+
+bool segments_trailing(const struct problem *p)
+{
+    int first, last;
+    reduced_range(p, &first, &last);
+    return segments_adjacent(p) && last == p->rank - 1;
+}
+
+static struct formula extent(const struct prog_dim *d)
+{
+    if (d->size < 0)
+        return f_const(d->add);
+    return d->add ? f_add(f_size(d->size), f_const(d->add)) : f_size(d->size);
+}
+
+/* The product of the extents of axes from `from` on that are reduced, or kept. */
+static struct formula product(const struct problem *p, int from, bool reduced)
+{
+    struct formula n = f_const(1);
+    bool any = false;
+    for (int d = from; d < p->rank; d++) {
+        if (p->space[d].reduced != reduced)
+            continue;
+        n = any ? f_mul(n, extent(&p->space[d].extent)) : extent(&p->space[d].extent);
+        any = true;
+    }
+    return n;
+}
+
+struct formula segments_count(const struct problem *p)
+{
+    if (p->offsets < 0)
+        return product(p, 0, false);
+    return f_max(f_const(0), f_sub(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+}
+
+struct formula segments_length(const struct problem *p) { return product(p, 0, true); }
+
+struct formula segments_inner(const struct problem *p)
+{
+    int first, last;
+    reduced_range(p, &first, &last);
+    return product(p, last + 1, false);
+}
+
+static int64_t saturating_product(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi)
+{
+    const struct problem *p = pl->plan->problem;
+    *lo = *hi = 1;
+    for (int d = 0; d < p->rank; d++) {
+        int64_t from, to;
+        if (!p->space[d].reduced)
+            continue;
+        plan_extent_range(pl, &p->space[d].extent, &from, &to);
+        *lo = saturating_product(*lo, from);
+        *hi = saturating_product(*hi, to);
+    }
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segreduce.c - planning of reductions that keep dimensions or have segments: which strategy takes which sizes.
+ *
+ * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses by
+ * their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
+ *
+ *   segreduce.thread       a lane per segment
+ *   segreduce.subwarp      8 or 32 lanes per segment
+ *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
+ *   segreduce.block        a block per segment
+ *
+ * Vector loads need arrays that begin at a vector boundary; other launches take scalar cases behind.  Where results must be the same
+ * on every run, those have the same combination tree.
+ */
+#include "segreduce.h"
+
+#include <string.h>
+
+enum { HELD_MAX = 64, LENGTH_MAX = 1 << 30 };
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
+
+static bool few_fields(const struct problem *p, struct arena *a, const char **why)
+{
+    const int fields = state_fields(p, NULL);
+    if (fields > 32)
+        *why = arena_printf(a, "the states of all reductions have %d fields; the limit is 32", fields);
+    return fields <= 32;
+}
+
+bool segreduce_regular(const struct problem *p, struct arena *a, const char **why)
+{
+    if (p->offsets >= 0)
+        *why = "its segments all have one size; this problem has offsets";
+    else if (!segments_kept(p))
+        *why = "it reduces segments; this problem keeps no dimension";
+    else
+        return few_fields(p, a, why);
+    return false;
+}
+
+bool segreduce_thread_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segreduce_regular(p, a, why);
+}
+
+bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segreduce_regular(p, a, why);
+}
+
+bool segreduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segreduce_regular(p, a, why);
+}
+
+bool segreduce_multi_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segreduce_regular(p, a, why);
+}
+
+bool segreduce_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->offsets >= 0)
+        return few_fields(p, a, why);
+    *why = "its segments lie between offsets; this problem has none";
+    return false;
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+
+/* Shapes of teams, in order of preference: up to how many vectors a segment has. 0: any. */
+static const struct shape {
+    const char *strategy, *name;
+    int64_t up_to;
+    int threads, lanes, items, segments;
+    const char *evidence;
+} shapes[] = {
+    { "segreduce.thread", "tiny", 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
+    { "segreduce.subwarp", "short", 16, 256, 8, 2, 2, "model: 16 vectors are two per lane of 8" },
+    { "segreduce.subwarp", "medium", 64, 256, 32, 2, 2, "model: 64 vectors are two per lane of a warp" },
+    { "segreduce.subwarp", "long", 512, 256, 32, 8, 1, "model: eight vectors in flight per lane" },
+    { "segreduce.multi_block", "split", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
+    { "segreduce.block", "rows", 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
+    { "segreduce.block", "wide", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
+    { "segreduce.offsets", "offsets", 0, 128, 0, 4, 0, "model: as segreduce.block for short segments" },
+};
+
+struct formula segreduce_all(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
+
+void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t] || !(c->strategy->tunables & 1u << t))
+        return;
+    c->tunable[t] = value;
+    c->tunable_from[t] = from;
+}
+
+bool segreduce_pinned(const struct planner *pl)
+{
+    struct span at;
+    return plan_pinned_name(pl, &at) != NULL;
+}
+
+void segreduce_check_empty(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int r = 0; p->offsets < 0 && r < p->nreductions; r++)
+        if (!p->reduction[r].op->identity[0] && !p->reduction[r].init[0]) {
+            plan_check(pl, f_or(f_ge(segments_length(p), f_const(1)), f_eq(segments_count(p), f_const(0))),
+                       "a reduction of no elements needs an `init`, or an operator with an `identity`");
+            return;
+        }
+}
+
+/* Registers hold all positions that a lane has in flight. */
+static void fit_registers(struct plan_case *c)
+{
+    while (c->tunable[TN_SEGMENTS] > 1 && c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
+    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX && !c->overridden[TN_ITEMS])
+        c->tunable[TN_ITEMS] /= 2;
+}
+
+static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *name,
+                                    struct formula guard, bool aligned)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
+    segreduce_set(c, TN_LANES, shape->lanes, shape->evidence);
+    segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
+    segreduce_set(c, TN_SEGMENTS, shape->segments, shape->evidence);
+    segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    /* Lanes of a warp share vectors with one another where a segment has few of them. */
+    segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == 32, "where every vector is read once");
+    const bool runs = segments_trailing(p) || p->offsets >= 0;
+    if (!runs)
+        segreduce_set(c, TN_VECTOR, 1, "segments are not runs of elements");
+    else if (!aligned && state_determinism(p) == DET_ANY)
+        segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+    c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
+    fit_registers(c);
+    return c;
+}
+
+/* Does the shape take all lengths, or none, that are possible? */
+static struct formula length_guard(const struct planner *pl, const struct shape *shape, bool *never)
+{
+    const struct problem *p = pl->plan->problem;
+    const int64_t most = shape->up_to * access_vector_width(p);
+    int64_t lo, hi;
+    *never = false;
+    if (!shape->up_to || p->offsets >= 0)
+        return (struct formula){ 0 };
+    segments_length_range(pl, &lo, &hi);
+    *never = lo > most;
+    return hi <= most ? (struct formula){ 0 } : f_le(segments_length(p), f_const(most));
+}
+
+/* An aligned case, and behind it one for arrays that begin anywhere: for every case where the tree must stay, else for the last
+ * one of the strategy. */
+static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, struct formula guard, bool last)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula aligned = { 0 };
+    const bool runs = segments_trailing(p) || p->offsets >= 0;
+    const bool vectors = runs && access_aligned_guard(p, access_vector_width(p), true, &aligned);
+    shape_case(pl, row, shape, shape->name, vectors ? segreduce_all(guard, aligned) : guard, vectors);
+    if (vectors && (last || state_determinism(p) != DET_ANY))
+        shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
+}
+
+/* The shapes of a strategy; `extra`: a condition for them besides the length. */
+static void add_shapes(struct planner *pl, const struct strategy *row, struct formula extra)
+{
+    const int n = sizeof shapes / sizeof *shapes;
+    const bool pinned = segreduce_pinned(pl);
+    for (int i = 0; i < n; i++) {
+        bool never;
+        if (strcmp(shapes[i].strategy, row->name))
+            continue;
+        const bool last = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name);
+        const struct formula guard = length_guard(pl, &shapes[i], &never);
+        if (pinned && last)
+            add_shape(pl, row, &shapes[i], (struct formula){ 0 }, true);
+        else if (!never)
+            add_shape(pl, row, &shapes[i], pinned ? guard : segreduce_all(guard, extra), last);
+    }
+}
+
+/* Chosen for runs of elements only: elsewhere columns read whole vectors. */
+static bool skips(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    return !segreduce_pinned(pl) && !(segments_trailing(p) || p->offsets >= 0);
+}
+
+void segreduce_thread_plan(struct planner *pl, const struct strategy *row)
+{
+    if (skips(pl))
+        return;
+    segreduce_check_empty(pl);
+    add_shapes(pl, row, (struct formula){ 0 });
+}
+
+void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
+{
+    if (skips(pl))
+        return;
+    if (segreduce_pinned(pl))
+        segreduce_check_empty(pl);
+    add_shapes(pl, row, (struct formula){ 0 });
+}
+
+/* Multiprocessors that a grid is sized for. */
+struct formula segreduce_sms(const struct problem *p) { return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms(); }
+
+void segreduce_multi_block_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    if (skips(pl))
+        return;
+    if (segreduce_pinned(pl))
+        segreduce_check_empty(pl);
+    const struct formula few = f_le(segments_count(p), f_mul(segreduce_sms(p), f_const(2)));
+    add_shapes(pl, row, f_and(few, f_ge(segments_length(p), f_const(4096 * (int64_t)access_vector_width(p)))));
+}
+
+void segreduce_block_plan(struct planner *pl, const struct strategy *row)
+{
+    if (segreduce_pinned(pl) || skips(pl))
+        segreduce_check_empty(pl);
+    add_shapes(pl, row, (struct formula){ 0 });
+}
+
+void segreduce_offsets_plan(struct planner *pl, const struct strategy *row) { add_shapes(pl, row, (struct formula){ 0 }); }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segreduce.h - what the planning of segmented reductions shares. */
+#ifndef PTXGEN_SEGREDUCE_H
+#define PTXGEN_SEGREDUCE_H
+
+#include "lower_impl.h"
+#include "segments.h"
+
+/* Has it segments of one size? Else *why. */
+bool segreduce_regular(const struct problem *p, struct arena *a, const char **why);
+/* A strategy is pinned, so its cases must take every launch. */
+bool segreduce_pinned(const struct planner *pl);
+/* A tunable of the case, unless the strategy has none of that name or the user sets it. */
+void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Segments of no elements need a value. */
+void segreduce_check_empty(struct planner *pl);
+struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
+struct formula segreduce_sms(const struct problem *p);            /* multiprocessors that grids are sized for */
+/* The problem's arguments, and what every kernel of segments is given. */
+struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c);
+/* Tickets, one per group of blocks, and the partials of all blocks. */
+void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups, struct formula blocks);
+bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segreduce_build.c - kernels, buffers and grids of segmented reductions. */
+#include "segreduce.h"
+
+enum { HELD_MAX = 64, GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16 };
+
+bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads, %d items, %d elements: %s",
+               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
+
+static bool check_tunables(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool runs = segments_trailing(p) || p->offsets >= 0;
+    if (c->tunable[TN_THREADS] % 32)
+        return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements of a segment");
+    if (c->tunable[TN_VECTOR] > (runs ? access_vector_width(p) : 1) || !power_of_two(c->tunable[TN_VECTOR]))
+        return segreduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array; "
+                                              "1 where segments are not runs of elements");
+    if (!power_of_two(c->tunable[TN_LANES]))
+        return segreduce_contradiction(pl, c, "lanes must be a power of two");
+    return true;
+}
+
+/* `vector_end`: positions from there on are too few for a vector. */
+static struct formula vector_end(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula positions = segments_trailing(p) || p->offsets >= 0 ? access_count(p) : segments_length(p);
+    const struct formula vector = f_const(c->tunable[TN_VECTOR]);
+    return c->tunable[TN_VECTOR] == 1 ? positions : f_mul(f_div(positions, vector), vector);
+}
+
+struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = plan_kernel(pl, c, "");
+    plan_problem_args(pl, k);
+    plan_value_arg(k, "segments", TY_I64, segments_count(p));
+    if (p->offsets < 0)
+        plan_value_arg(k, "length", TY_I64, segments_length(p));
+    return k;
+}
+
+static struct prog_kernel *team_kernel(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = segreduce_kernel(pl, c);
+    plan_value_arg(k, "vector_end", TY_I64, vector_end(pl->plan->problem, c));
+    return k;
+}
+
+/* Every team takes its segments once, unless the grid becomes too large. */
+static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
+{
+    if (!check_tunables(pl, c))
+        return false;
+    const int64_t per_block = (int64_t)c->tunable[TN_THREADS] / lanes * c->tunable[TN_SEGMENTS];
+    team_kernel(pl, c);
+    plan_launch(pl, c, 0, f_min(f_cdiv(segments_count(pl->plan->problem), f_const(per_block)), f_const(GRID_MAX)));
+    return true;
+}
+
+bool segreduce_thread_build(struct planner *pl, struct plan_case *c) { return build_teams(pl, c, 1); }
+bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c) { return build_teams(pl, c, c->tunable[TN_LANES]); }
+
+bool segreduce_block_build(struct planner *pl, struct plan_case *c)
+{
+    team_kernel(pl, c);
+    plan_launch(pl, c, 0, f_min(segments_count(pl->plan->problem), f_const(GRID_MAX)));
+    return check_tunables(pl, c);
+}
+
+bool segreduce_offsets_build(struct planner *pl, struct plan_case *c) { return segreduce_block_build(pl, c); }
+
+void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups, struct formula blocks)
+{
+    enum ty type[32];
+    const int fields = state_fields(pl->plan->problem, type);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
+                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4))) });
+    for (int f = 0; f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name,
+                                       .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
+    }
+}
+
+/* Parts of equal length, in whole rounds of a block: enough of them to fill the device, each with a round at least, none empty. */
+bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula length = segments_length(p), segments = segments_count(p);
+    const struct formula round = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]);
+    const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula wanted = f_min(f_max(f_cdiv(fill, segments), f_const(1)), f_const(PARTS_MAX));
+    const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);
+    const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1));
+    struct prog_kernel *k = team_kernel(pl, c);
+    plan_value_arg(k, "parts", TY_I32, parts);
+    plan_value_arg(k, "chunk", TY_I64, chunk);
+    segreduce_partials(pl, c, k, segments, f_mul(segments, parts));
+    plan_launch(pl, c, 0, f_mul(segments, parts));
+    return check_tunables(pl, c);
+}
