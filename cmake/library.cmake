@@ -5,7 +5,7 @@
 # they also look inside; users get one library that shows only ptxgen_*.
 file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 add_library(ptxgen_folders INTERFACE)
-target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_launch)
+target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_launch ptxgen_cache)
 if(NOT api)
   add_library(ptxgen_api INTERFACE)
   target_link_libraries(ptxgen_api INTERFACE ptxgen_folders)

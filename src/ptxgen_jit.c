@@ -199,48 +199,61 @@ static void to_cache(const struct cache *cache, const struct cache_key *key, con
 }
 
 /* ---- the call --------------------------------------------------------------------------------- */
-static ptxgen_status compile(ptxgen_session *s, const ptxgen_problem *problem, const ptxgen_plan *plan,
-                             const ptxgen_compile_options *options, const struct cache *cache, struct program **out)
+/* A handle for the entry's program, which it takes; NULL: out of memory. */
+static ptxgen_program *handle_of(struct program *program)
 {
-    ptxgen_program *made = NULL;
+    ptxgen_program *handle = malloc(sizeof *handle);
+
+    if (handle)
+        handle->program = program;
+    else
+        program_destroy(program);
+    return handle;
+}
+
+ptxgen_status ptxgen_compile_cached(ptxgen_session *s, const ptxgen_problem *problem, const ptxgen_plan *plan,
+                                    const ptxgen_compile_options *options, const char *place, ptxgen_program **out)
+{
+    struct program *found;
+    struct cache cache;
     struct cache_key key;
     ptxgen_status status;
-    const bool keyed = cache->enabled && program_key(problem, plan, options, &key);
+    bool keyed;
 
-    *out = keyed ? from_cache(cache, &key, plan) : NULL;
-    if (*out)
-        return PTXGEN_OK;
-    status = ptxgen_compile(s, plan, options, &made);
-    if (status != PTXGEN_OK)
-        return status;
-    if (keyed)
-        to_cache(cache, &key, made->program);
-    *out = made->program;
-    free(made); /* the handle alone */
-    return PTXGEN_OK;
+    cache_locate(&cache, place);
+    keyed = cache.enabled && program_key(problem, plan, options, &key);
+    found = keyed ? from_cache(&cache, &key, plan) : NULL;
+    if (found) {
+        *out = handle_of(found);
+        return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+    }
+    status = ptxgen_compile(s, plan, options, out);
+    if (status == PTXGEN_OK && keyed)
+        to_cache(&cache, &key, (*out)->program);
+    return status;
 }
 
 ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
                          const ptxgen_jit_options *options, ptxgen_loaded **out)
 {
     const ptxgen_jit_options o = options ? *options : (ptxgen_jit_options)PTXGEN_JIT_OPTIONS_INIT;
-    struct program *program = NULL;
+    ptxgen_program *program = NULL;
     ptxgen_plan *plan;
-    struct cache cache;
     ptxgen_status status;
 
     *out = NULL;
-    cache_locate(&cache, o.cache);
     status = plan_for(s, gpu, problem, o.plan, &plan);
     if (status == PTXGEN_OK)
-        status = compile(s, problem, plan, o.compile, &cache, &program);
+        status = ptxgen_compile_cached(s, problem, plan, o.compile, o.cache, &program);
     if (status == PTXGEN_OK)
-        status = launch_load(s, gpu, program, out);
-    if (status == PTXGEN_OK)
-        launch_own(*out, program);
-    else
-        program_destroy(program);
-    return status;
+        status = ptxgen_load(s, gpu, program, out);
+    if (status != PTXGEN_OK) {
+        ptxgen_program_destroy(program);
+        return status;
+    }
+    launch_own(*out, program->program);
+    free(program); /* the handle alone */
+    return PTXGEN_OK;
 }
 
 ptxgen_status ptxgen_jit_string(ptxgen_session *s, ptxgen_gpu *gpu, const char *text, size_t length, const char *name,

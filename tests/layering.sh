@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # layering.sh BUILD_DIR - who may call whom, read from the undefined symbols of each folder's library.
 #
-#   base <- frontend <- lower <- llvmgen <- simt;  launch on base and cache;  ref and laws on frontend
+#   base <- frontend <- lower <- llvmgen <- simt;  launch and cache on base;  ref and laws on frontend
 #   LLVM* only from llvmgen, cu* only from launch, yaml_* only from frontend's yaml_doc; nobody prints or ends the process.
 # Exit status 0 when all hold, 1 with a line for each that does not.
 set -eu
@@ -80,7 +80,7 @@ depends simt base frontend lower llvmgen
 depends ref base frontend
 depends laws base frontend ref
 depends cache base
-depends launch base cache
+depends launch base
 
 # The shared library shows the public API alone.
 shared=$build/libptxgen.so

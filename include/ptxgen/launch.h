@@ -148,14 +148,13 @@ typedef struct ptxgen_jit_options {
     const ptxgen_compile_options *compile; /**< NULL: defaults */
     const char *cache;                     /**< directory of the disk cache, "off", or NULL: see below */
 } ptxgen_jit_options;
-#define PTXGEN_JIT_OPTIONS_INIT                                                                                        \
-    {                                                                                                                  \
-        NULL, NULL, NULL                                                                                               \
-    }
+/* clang-format off */
+#define PTXGEN_JIT_OPTIONS_INIT { NULL, NULL, NULL }
+/* clang-format on */
 /**
- * Plan a problem for the gpu, compile it, and make it ready as ptxgen_load() does.  PTX and the driver's machine code
- * come from the disk cache when the same was made before.  The program goes with the result; the gpu must outlive it.
- * options: NULL for defaults; borrowed.
+ * Plan a problem for the gpu, compile it, and make it ready as ptxgen_load() does.  The PTX comes from the disk cache
+ * when the same was made before, and the driver has one of its own for the machine code.  The program goes with the
+ * result; the gpu must outlive it.  options: NULL for defaults; borrowed.
  */
 PTXGEN_API ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
                                     const ptxgen_jit_options *options, ptxgen_loaded **out);
@@ -169,11 +168,15 @@ PTXGEN_API ptxgen_status ptxgen_jit_file(ptxgen_session *s, ptxgen_gpu *gpu, con
 PTXGEN_API const char *ptxgen_gpu_arch(const ptxgen_gpu_info *info);
 
 /* ---- the disk cache --------------------------------------------------------------------------- */
-/**
- * Holds PTX that ptxgen_jit() made and machine code that the driver made.  `place`: a directory, "off", or NULL for
- * what the environment says: PTXGEN_CACHE (a directory or "off"), else $XDG_CACHE_HOME/ptxgen, else
- * $HOME/.cache/ptxgen. Processes may share it; one that cannot be read or written only makes starts slower.
+/*
+ * Holds the code of programs: what ptxgen_jit() and ptxgen_compile_cached() made.  `place`: a directory, "off", or NULL
+ * for what the environment says: PTXGEN_CACHE (a directory or "off"), else $XDG_CACHE_HOME/ptxgen, else
+ * $HOME/.cache/ptxgen.  Processes may share it; one that cannot be read or written only makes starts slower.
  */
+/** ptxgen_compile(), or the program that it made of the same problem and plan before. */
+PTXGEN_API ptxgen_status ptxgen_compile_cached(ptxgen_session *s, const ptxgen_problem *problem,
+                                               const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                                               const char *place, ptxgen_program **out);
 typedef struct ptxgen_cache_info {
     int enabled;
     char path[3072]; /**< "" when the environment names no place */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.h - a directory of things that were expensive to make: PTX by the code generator, cubins by the driver.
+/* cache.h - a directory of things that were expensive to make: the code of programs.
  *
  * An entry is a file named by the hash of everything that its content depends on (the key).  So an entry never becomes
  * wrong, only unused; entries are never changed, and there is nothing to lock: a file appears complete under its name
