@@ -19,11 +19,13 @@ _ptxgen()
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $option in
-    --emit) words=(ptx ll plan problem manifest header explain) ;;
+    --emit) words=(ptx cubin ll plan problem manifest header explain) ;;
     --device) words=(auto cpu cuda) ;;
+    cache) words=(path stats clear) ;;
+    --cache) words=(off) ;;
     --diagnostics) words=(text json) ;;
     --color) words=(auto always never) ;;
-    --arch) words=(sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 sm_121) ;;
+    --arch) words=(native sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 sm_121) ;;
     esac
     if [[ ${#words[@]} -gt 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "${words[*]}" -- "$current")

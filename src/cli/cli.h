@@ -9,7 +9,11 @@
  *   data.c       DATA: where an input's elements come from
  *   npy.c        .npy files
  *   arrays.c     inputs, outputs, sizes and params of a run
+ *   target.c     which device and architecture the options mean
  *   device.c     where a run happens
+ *   copies.c     the arrays of a run on a GPU
+ *   timing.c     measuring on a GPU
+ *   cubin.c      machine code, by ptxas
  *   verify.c     comparison with the reference
  *   report.c     printing of results
  *   cmd_*.c      one per command
@@ -44,8 +48,9 @@ struct options {
     const struct command *command;
     struct list operands; /* what is not an option */
     struct list emit, set, input, size, param, output;
+    const char *samples, *cache;
     const char *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
-    bool verify, json, split, html, help, version;
+    bool verify, json, split, html, no_graph, help, version;
 };
 
 struct command {
@@ -159,6 +164,12 @@ int load_problem(ptxgen_session *s, const struct options *o, const char *path, p
 int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,
               ptxgen_plan **out);
 void compile_options(const struct options *o, ptxgen_compile_options *out);
+/* Machine code of a PTX text; malloc. */
+int cubin_assemble(const char *ptx, char **out, size_t *length);
+/* What --arch says, with `native` looked up; NULL: the default. */
+int choose_arch(ptxgen_session *s, const struct options *o, const char **arch);
+/* K of "cuda:K". */
+int device_ordinal(const char *device, int *ordinal);
 
 /* ---- running ---- */
 int device_run(struct job *j);
@@ -190,6 +201,8 @@ int cmd_explain(const struct options *o);
 int cmd_run(const struct options *o);
 int cmd_schema(const struct options *o);
 int cmd_devices(const struct options *o);
+int cmd_bench(const struct options *o);
+int cmd_cache(const struct options *o);
 int cmd_later(const struct options *o);
 
 #endif

@@ -13,6 +13,7 @@
 
 struct product {
     char *path, *text;
+    size_t length;
 };
 enum { PRODUCTS_MAX = 256 };
 struct products {
@@ -21,9 +22,22 @@ struct products {
 };
 
 /* What --emit knows, and the file that it becomes: NAME + suffix. */
-enum emit { EMIT_PTX, EMIT_LL, EMIT_PLAN, EMIT_PROBLEM, EMIT_MANIFEST, EMIT_HEADER, EMIT_EXPLAIN, EMIT_COUNT };
-static const char *const emit_name[EMIT_COUNT] = { "ptx", "ll", "plan", "problem", "manifest", "header", "explain" };
-static const char *const emit_suffix[EMIT_COUNT] = { ".ptx", ".ll", ".plan", ".problem", ".json", ".h", ".txt" };
+enum emit {
+    EMIT_PTX,
+    EMIT_CUBIN,
+    EMIT_LL,
+    EMIT_PLAN,
+    EMIT_PROBLEM,
+    EMIT_MANIFEST,
+    EMIT_HEADER,
+    EMIT_EXPLAIN,
+    EMIT_COUNT
+};
+static const char *const emit_name[EMIT_COUNT] = { "ptx",     "cubin",    "ll",     "plan",
+                                                   "problem", "manifest", "header", "explain" };
+static const char *const emit_suffix[EMIT_COUNT] = {
+    ".ptx", ".cubin", ".ll", ".plan", ".problem", ".json", ".h", ".txt"
+};
 
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out)
 {
@@ -87,9 +101,6 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
     if (o->plan) {
         return plan_from_file(s, o, p, out);
     }
-    if (o->arch && !strcmp(o->arch, "native")) {
-        return fail(EXIT_DEVICE, "--arch=native is not implemented yet: name the architecture, as in --arch=sm_90");
-    }
     if (o->ptx && (parse_count(o->ptx, &ptx) || ptx < 10 || ptx > 999)) {
         return fail(EXIT_USAGE, "--ptx=%s: expected a number like 80 for PTX 8.0", o->ptx);
     }
@@ -97,10 +108,10 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
         return fail(EXIT_USAGE, "too many --set");
     }
     int status = plan_settings(o, setting, names, sizeof names);
+    status = status ? status : choose_arch(s, o, &options.arch);
     if (status != EXIT_OK) {
         return status;
     }
-    options.arch = o->arch;
     options.ptx = (int)ptx;
     options.setting_count = o->set.n;
     options.setting = setting;
@@ -122,14 +133,14 @@ static char *join(const char *dir, const char *name, const char *middle, const c
 }
 
 /* Takes text and path. */
-static int add(struct products *out, char *path, char *text)
+static int add(struct products *out, char *path, char *text, size_t length)
 {
     if (!path || !text || out->n == PRODUCTS_MAX) {
         free(path);
         ptxgen_free(text);
         return fail(EXIT_DEVICE, out->n == PRODUCTS_MAX ? "too many products" : "out of memory");
     }
-    out->item[out->n++] = (struct product){ path, text };
+    out->item[out->n++] = (struct product){ path, text, length };
     return EXIT_OK;
 }
 
@@ -145,13 +156,31 @@ struct making {
     const char *file;      /* the one product's file, or NULL */
 };
 
-static int add_cases(const struct making *m, struct products *out)
+static int add_text(struct products *out, char *path, char *text)
+{
+    return add(out, path, text, text ? strlen(text) : 0);
+}
+
+/* Assembled from `ptx`. Takes path. */
+static int add_cubin(struct products *out, char *path, const char *ptx)
+{
+    size_t length = 0;
+    char *cubin = NULL;
+    int status = ptx ? cubin_assemble(ptx, &cubin, &length) : EXIT_OK;
+    if (status != EXIT_OK) {
+        free(path);
+        return status;
+    }
+    return add(out, path, cubin, length);
+}
+
+static int add_cases(const struct making *m, enum emit kind, struct products *out)
 {
     int status = EXIT_OK;
     for (int i = 0; i < ptxgen_program_case_count(m->program) && status == EXIT_OK; i++) {
-        const char *kase = ptxgen_program_case_name(m->program, i);
-        status = add(out, join(m->directory, ptxgen_problem_name(m->p), kase, ".ptx"),
-                     strdup(ptxgen_program_case_ptx(m->program, i)));
+        const char *kase = ptxgen_program_case_name(m->program, i), *ptx = ptxgen_program_case_ptx(m->program, i);
+        char *path = join(m->directory, ptxgen_problem_name(m->p), kase, emit_suffix[kind]);
+        status = kind == EMIT_CUBIN ? add_cubin(out, path, ptx) : add_text(out, path, strdup(ptx));
     }
     return status;
 }
@@ -161,7 +190,8 @@ static char *make_text(const struct making *m, enum emit kind)
     ptxgen_compile_options options;
     compile_options(m->o, &options);
     switch (kind) {
-    case EMIT_PTX: return ptxgen_program_ptx(m->program);
+    case EMIT_PTX:
+    case EMIT_CUBIN: return ptxgen_program_ptx(m->program);
     case EMIT_LL: return ptxgen_plan_ir(m->s, m->plan, &options);
     case EMIT_PLAN: return ptxgen_plan_text(m->plan);
     case EMIT_PROBLEM: return ptxgen_problem_text(m->p);
@@ -174,15 +204,20 @@ static char *make_text(const struct making *m, enum emit kind)
 
 static int make_product(const struct making *m, enum emit kind, struct products *out)
 {
-    if (kind == EMIT_PTX && m->o->split) {
-        return add_cases(m, out);
+    if ((kind == EMIT_PTX || kind == EMIT_CUBIN) && m->o->split) {
+        return add_cases(m, kind, out);
     }
     char *text = make_text(m, kind);
     if (!text && ptxgen_diagnostic_count(m->s) > 0) {
         return fail_call(m->s, PTXGEN_INVALID, emit_name[kind]);
     }
     char *path = m->file ? strdup(m->file) : join(m->directory, ptxgen_problem_name(m->p), "", emit_suffix[kind]);
-    return add(out, path, text);
+    if (kind == EMIT_CUBIN) {
+        int status = add_cubin(out, path, text);
+        ptxgen_free(text);
+        return status;
+    }
+    return add_text(out, path, text);
 }
 
 /* --emit values, comma-separated or repeated, as a set; the default is PTX and manifest. */
@@ -198,12 +233,10 @@ static int wanted(const struct options *o, unsigned *set)
             }
             if (kind == EMIT_COUNT) {
                 const char *near = nearest(at, (int)n, emit_name, EMIT_COUNT);
-                bool cubin = n == 5 && !strncmp(at, "cubin", 5);
                 return fail(EXIT_USAGE, "--emit=%.*s: %s%s", (int)n, at,
-                            cubin  ? "not implemented yet"
-                            : near ? "did you mean "
-                                   : "expected ptx, ll, plan, problem, manifest, header or explain",
-                            near && !cubin ? near : "");
+                            near ? "did you mean "
+                                 : "expected ptx, cubin, ll, plan, problem, manifest, header or explain",
+                            near ? near : "");
             }
             *set |= 1u << kind;
             at += n;
@@ -246,7 +279,7 @@ static int destination(struct making *m, unsigned *set)
 static int make_all(struct making *m, unsigned set, struct products *out)
 {
     const unsigned need_plan = ~(1u << EMIT_PROBLEM),
-                   need_program = 1u << EMIT_PTX | 1u << EMIT_MANIFEST | 1u << EMIT_HEADER;
+                   need_program = 1u << EMIT_PTX | 1u << EMIT_CUBIN | 1u << EMIT_MANIFEST | 1u << EMIT_HEADER;
     int status = set & need_plan ? make_plan(m->s, m->o, m->p, m->size, &m->plan) : EXIT_OK;
     if (status == EXIT_OK && set & need_program) {
         ptxgen_compile_options options;
@@ -279,7 +312,7 @@ static int compile(struct making *m, struct products *products)
         status = fail(EXIT_WRONG, "cannot make the directory %s: %s", m->directory, strerror(errno));
     }
     for (int i = 0; i < products->n && status == EXIT_OK; i++) {
-        status = write_file(products->item[i].path, products->item[i].text, strlen(products->item[i].text));
+        status = write_file(products->item[i].path, products->item[i].text, products->item[i].length);
     }
     return status;
 }

@@ -8,12 +8,14 @@ static void show(const struct options *o, int i, const ptxgen_gpu_info *g)
     if (o->json) {
         printf(", {\"device\": \"cuda:%d\", \"name\": ", i);
         json_text(stdout, g->name);
-        printf(", \"arch\": \"sm_%d\", \"multiprocessors\": %d, \"memory\": %llu, \"l2\": %llu, \"driver\": %d}", g->sm,
-               g->multiprocessors, (unsigned long long)g->memory, (unsigned long long)g->l2, g->driver);
+        printf(", \"arch\": \"sm_%d\", \"multiprocessors\": %d, \"memory\": %llu, \"l2\": %llu, \"driver\": %d, "
+               "\"ptx\": %d}",
+               g->sm, g->multiprocessors, (unsigned long long)g->memory, (unsigned long long)g->l2, g->driver, g->ptx);
         return;
     }
-    printf("cuda:%-3d %s, sm_%d, %d multiprocessors, %.1f GiB, CUDA %d.%d\n", i, g->name, g->sm, g->multiprocessors,
-           (double)g->memory / 0x1p30, g->driver / 1000, g->driver % 1000 / 10);
+    printf("cuda:%-3d %s, sm_%d, %d multiprocessors, %.1f GiB, driver for CUDA %d.%d, PTX up to %d.%d\n", i, g->name,
+           g->sm, g->multiprocessors, (double)g->memory / 0x1p30, g->driver / 1000, g->driver % 1000 / 10, g->ptx / 10,
+           g->ptx % 10);
 }
 
 int cmd_devices(const struct options *o)

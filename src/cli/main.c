@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the program: options in, one command, an exit status out. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -25,6 +26,9 @@ static int run_command(int argc, char **argv, struct options *o)
     if (argc < 2) {
         options_help(stderr, NULL);
         return EXIT_USAGE;
+    }
+    if (o->cache) {
+        setenv("PTXGEN_CACHE", o->cache, 1);
     }
     return o->command->run(o);
 }

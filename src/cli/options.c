@@ -6,9 +6,18 @@
 
 #include "cli.h"
 
-enum { C_COMPILE = 1, C_CHECK = 2, C_EXPLAIN = 4, C_RUN = 8, C_SCHEMA = 16, C_DEVICES = 32, C_LATER = 64 };
-enum { C_SPEC = C_COMPILE | C_CHECK | C_EXPLAIN | C_RUN | C_LATER, C_PLAN = C_COMPILE | C_EXPLAIN | C_RUN | C_LATER };
-enum { C_ALL = 127 };
+enum {
+    C_COMPILE = 1,
+    C_CHECK = 2,
+    C_EXPLAIN = 4,
+    C_RUN = 8,
+    C_SCHEMA = 16,
+    C_DEVICES = 32,
+    C_BENCH = 64,
+    C_CACHE = 128
+};
+enum { C_LATER = 256, C_ALL = 511 };
+enum { C_PLAN = C_COMPILE | C_EXPLAIN | C_RUN | C_BENCH | C_LATER };
 
 /* In the order of the C_ bits; the last ones share C_LATER. */
 const struct command command_table[] = {
@@ -24,10 +33,14 @@ const struct command command_table[] = {
       cmd_run },
     { "schema", "", "print the JSON Schema of the spec language", "", cmd_schema },
     { "devices", "", "list the devices that a run can use", "", cmd_devices },
+    { "bench", "SPEC.yaml", "measure on a GPU",
+      "Times launches back to back in a stream and from a graph, with inputs that rotate through more memory than the\n"
+      "L2 cache holds: median, 10th and 90th percentile, bytes per second. Sizes and data as in 'ptxgen run'.",
+      cmd_bench },
+    { "cache", "path|stats|clear", "the disk cache of compiled code",
+      "Holds the code of programs that ran on a GPU. PTXGEN_CACHE names its directory, or is off.", cmd_cache },
     { "variants", "SPEC.yaml", "list every variant (not implemented yet)", "", cmd_later },
-    { "bench", "SPEC.yaml", "measure (not implemented yet)", "", cmd_later },
     { "tune", "SPEC.yaml", "search for the best tunables (not implemented yet)", "", cmd_later },
-    { "cache", "path|stats|clear", "the cache of compiled code (not implemented yet)", "", cmd_later },
 };
 const int command_count = sizeof command_table / sizeof *command_table;
 
@@ -45,26 +58,30 @@ static const struct option option_table[] = {
     { "output", 'o', O_TEXT, AT(out), C_COMPILE, "FILE",
       "where to write; - is standard output; a directory for several products" },
     { "emit", 0, O_LIST, AT(emit), C_COMPILE, "KIND",
-      "ptx, ll, plan, problem, manifest, header or explain; may be repeated" },
-    { "split", 0, O_FLAG, AT(split), C_COMPILE, NULL, "a PTX file per case" },
-    { "arch", 0, O_TEXT, AT(arch), C_PLAN, "sm_NN", "target architecture (default sm_80)" },
+      "ptx, cubin, ll, plan, problem, manifest, header or explain; may be repeated" },
+    { "split", 0, O_FLAG, AT(split), C_COMPILE, NULL, "a PTX file (or cubin) per case" },
+    { "arch", 0, O_TEXT, AT(arch), C_PLAN, "sm_NN",
+      "target architecture, or native: the GPU's own (default: sm_80; on a GPU native)" },
     { "ptx", 0, O_TEXT, AT(ptx), C_PLAN, "NN", "PTX version, 80 for 8.0 (default: the lowest that is needed)" },
     { "set", 0, O_LIST, AT(set), C_PLAN, "TUNABLE=VALUE", "pin a tunable, or the strategy" },
     { "plan", 0, O_TEXT, AT(plan), C_PLAN, "FILE", "use this plan (from --emit=plan) instead of choosing" },
     { "variant", 0, O_TEXT, AT(variant), C_PLAN, "ID", "use this variant (not implemented yet)" },
-    { "math-library", 0, O_TEXT, AT(math_library), C_COMPILE | C_RUN, "FILE",
+    { "math-library", 0, O_TEXT, AT(math_library), C_COMPILE | C_RUN | C_BENCH, "FILE",
       "libdevice or libclc bitcode (default: searched)" },
     { "size", 0, O_LIST, AT(size), C_PLAN, "NAME=N",
       "a size: what is known when compiling, what is used when running" },
-    { "input", 0, O_LIST, AT(input), C_RUN, "NAME=DATA", "elements of an input" },
-    { "param", 0, O_LIST, AT(param), C_RUN, "NAME=VALUE", "value of a param" },
+    { "input", 0, O_LIST, AT(input), C_RUN | C_BENCH, "NAME=DATA", "elements of an input" },
+    { "param", 0, O_LIST, AT(param), C_RUN | C_BENCH, "NAME=VALUE", "value of a param" },
     { "output", 0, O_LIST, AT(output), C_RUN, "NAME=FILE", "write an output as .npy; - prints all of it" },
-    { "device", 0, O_TEXT, AT(device), C_RUN, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "device", 0, O_TEXT, AT(device), C_RUN | C_BENCH, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "samples", 0, O_TEXT, AT(samples), C_BENCH, "N", "measurements per row (default 31)" },
+    { "no-graph", 0, O_FLAG, AT(no_graph), C_BENCH, NULL, "in a stream only" },
+    { "cache", 0, O_TEXT, AT(cache), C_RUN | C_BENCH | C_CACHE, "DIR|off", "the disk cache, instead of PTXGEN_CACHE" },
     { "verify", 0, O_FLAG, AT(verify), C_RUN, NULL,
       "compare with the sequential reference; exit status 4 on a difference" },
-    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES, NULL, "print results as JSON" },
+    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES | C_BENCH | C_CACHE, NULL, "print results as JSON" },
     { "simt", 0, O_TEXT, AT(simt), C_RUN, "MODES", "modes of the host executor: seed:N,race,weak,..." },
-    { "unaligned", 0, O_TEXT, AT(unaligned), C_RUN, "N",
+    { "unaligned", 0, O_TEXT, AT(unaligned), C_RUN | C_BENCH, "N",
       "place every array N elements past an aligned address (for tests)" },
     { "html", 0, O_FLAG, AT(html), C_EXPLAIN, NULL, "explain as a page (not implemented yet)" },
     { "diagnostics", 0, O_TEXT, AT(diagnostics), C_ALL, "text|json", "form of messages on standard error" },
@@ -77,7 +94,7 @@ enum { OPTION_COUNT = sizeof option_table / sizeof *option_table };
 static int command_bit(const struct command *c)
 {
     int i = (int)(c - command_table);
-    return 1 << (i < 6 ? i : 6);
+    return 1 << (i < 8 ? i : 8);
 }
 
 const char *setting_value(const char *item, int *name_length)

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli_gpu.sh PTXGEN - the command line beside a GPU, on the driver that only records: devices, run, bench, native, cache.
+case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
+here=$(cd "$(dirname "$0")" && pwd)
+NO_COLOR=1
+PTXGEN_LIBCUDA=$(dirname "$ptxgen")/tests/libfake_cuda.so
+export NO_COLOR PTXGEN_LIBCUDA
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT INT TERM
+cd "$work" || exit 1
+[ -f "$PTXGEN_LIBCUDA" ] || { echo "no $PTXGEN_LIBCUDA"; exit 77; }
+PTXGEN_CACHE=$work/cache
+TMPDIR=$work/tmp
+export PTXGEN_CACHE TMPDIR
+mkdir "$TMPDIR"
+failures=0
+count=0
+
+# run ARGUMENTS...: leaves `status`, and the files out and err.
+run()
+{
+    "$ptxgen" "$@" > out 2> err < /dev/null
+    status=$?
+    command="ptxgen $*"
+    count=$((count + 1))
+}
+complain()
+{
+    failures=$((failures + 1))
+    echo "FAIL: $command: $1"
+    sed 's/^/    /' out err
+}
+exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
+out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
+out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }
+err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+json() { python3 -m json.tool < out > /dev/null 2>&1 || complain 'standard output is no JSON'; }
+
+cp "$here/../specs/dot.yaml" .
+
+# Devices.
+run devices; exits 0; out_has '^cuda:0 .*Fake GPU 0, sm_90, 132 multiprocessors, 16.0 GiB, driver for CUDA 13.0, PTX up to 9.0'
+run devices --json; exits 0; json; out_has '"ptx": 90'
+
+# The GPU's own architecture: where it is asked for, and where code runs.
+run dot.yaml --arch=native -o -; exits 0; out_has '^.target sm_90'
+run dot.yaml --arch=native --device cuda:7; exits 2
+run run dot.yaml --size n=100 --device cuda; exits 0; out_has '^dot = '
+PTXGEN_LIBCUDA=/no/such/library run dot.yaml --arch=native -o -; exits 3; err_has 'name an architecture'
+
+# Measuring: the recording driver's clock says 2.5 ms for everything.
+run bench dot.yaml --size n=1000; exits 0; out_has '^stream '; out_has '^graph '; out_has 'n = 1000, case'
+run bench dot.yaml --size n=1000 --json --samples 3; exits 0; json; out_has '"mode": "graph"'; out_has '"bytes": 8004'
+run bench dot.yaml --size n=1000 --no-graph; exits 0; out_lacks '^graph '
+run bench dot.yaml --size n=1000 --samples 0; exits 2
+run bench dot.yaml --size n=1000 --device cpu; exits 2
+run bench dot.yaml; exits 2; err_has 'n'
+run bench; exits 2
+PTXGEN_LIBCUDA=/no/such/library run bench dot.yaml --size n=1000; exits 3; err_has 'no CUDA driver'
+
+# The cache holds what ran.
+run cache path; exits 0; out_has "^$work/cache\$"
+run cache stats; exits 0; out_has '^1 entry'
+run cache stats --json; exits 0; json; out_has '"entries": 1'
+run cache clear; exits 0
+run cache stats; exits 0; out_has '^0 entries'
+run run dot.yaml --size n=100 --device cuda --cache=off; exits 0
+run cache stats; out_has '^0 entries'
+run run dot.yaml --size n=100 --device cuda --cache="$work/other"; exits 0
+run cache stats --cache="$work/other"; out_has '^1 entry'
+PTXGEN_CACHE=off run cache stats; exits 0; out_has '(off)'
+run cache; exits 2
+run cache empty; exits 2; err_has 'path, stats or clear'
+
+# Machine code, where there is an assembler; a clear word where there is none.
+PATH=/nowhere CUDA_HOME=/nowhere run dot.yaml --emit=cubin -o dot.cubin
+if [ "$status" -ne 0 ]; then
+    exits 3; err_has 'ptxas of a CUDA toolkit'
+    [ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+fi
+cat > "$work/ptxas" <<'FAKE'
+#!/bin/sh
+case $2 in */program.ptx) ;; *) exit 9 ;; esac
+grep -q '^.target sm_75' "$2" && exit 1
+echo "$1" > "$4"
+FAKE
+chmod +x "$work/ptxas"
+PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_90 -o dot.cubin; exits 0
+[ "$(cat dot.cubin)" = -arch=sm_90 ] || complain 'not what the assembler wrote'
+mkdir split
+PATH=$work:$PATH run dot.yaml --emit=cubin,ptx --split --arch=sm_90 -o split/; exits 0
+[ "$(ls split/*.ptx | wc -l)" -gt 1 ] || complain 'no PTX per case'
+[ "$(ls split/*.ptx | wc -l)" -eq "$(ls split/*.cubin | wc -l)" ] || complain 'not a cubin per case'
+rm dot.cubin
+PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_75 -o dot.cubin; exits 1; err_has 'could not assemble'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+[ -z "$(ls "$TMPDIR")" ] || complain 'temporary files are left'
+
+echo "$((count - failures)) passed, $failures failed"
+[ "$failures" -eq 0 ]
