@@ -23,7 +23,6 @@ enum { INPUTS_MAX = 4, N = 1 << 20, REPLAYS = 3 };
 struct state {
     ptxgen_session *s;
     ptxgen_gpu *gpu;
-    ptxgen_program *program;
     ptxgen_loaded *loaded;
     ptxgen_stream stream;
     ptxgen_graph graph;
@@ -34,20 +33,13 @@ struct state {
 
 static ptxgen_status compile(struct state *x, const char *path)
 {
-    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
     ptxgen_problem *problem;
-    ptxgen_plan *plan;
-    char arch[16];
 
-    snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(x->gpu)->sm);
-    options.arch = arch;
     TRY(ptxgen_problem_from_file(x->s, path, &problem));
     x->ninputs = ptxgen_problem_input_count(problem);
     if (x->ninputs > INPUTS_MAX || ptxgen_problem_size_count(problem) != 1)
         return PTXGEN_USAGE;
-    TRY(ptxgen_plan_create(x->s, problem, &options, &plan));
-    TRY(ptxgen_compile(x->s, plan, NULL, &x->program));
-    return ptxgen_load(x->s, x->gpu, x->program, &x->loaded);
+    return ptxgen_jit(x->s, x->gpu, problem, NULL, &x->loaded);
 }
 
 /* Inputs of ones, and the workspace that a launch needs, with its control part zeroed once. */
@@ -101,7 +93,6 @@ static void finish(struct state *x)
         ptxgen_gpu_free(x->gpu, x->workspace.scratch);
         ptxgen_stream_destroy(x->gpu, x->stream);
     }
-    ptxgen_program_destroy(x->program);
     ptxgen_gpu_close(x->gpu);
     ptxgen_session_destroy(x->s);
 }

@@ -4,7 +4,7 @@
  *     cc reduce_buffer.c $(pkg-config --cflags --libs ptxgen) -o reduce_buffer && ./reduce_buffer
  *
  * The memory could as well come from cudaMalloc() and the stream from cudaStreamCreate(): ptxgen works in the device's
- * primary context, which is the runtime's.
+ * primary context, which is the runtime's.  The second run takes the code from the disk cache.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,25 +18,6 @@ static const char spec[] = "kind: reduce\n"
                            "map: x * x\n"
                            "operator: add\n"
                            "outputs: {norm: {type: f32, value: sqrt(r)}}\n";
-
-/* The program of the spec, for this device. */
-static ptxgen_status compile(ptxgen_session *s, const ptxgen_gpu *gpu, ptxgen_program **program)
-{
-    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
-    ptxgen_problem *problem;
-    ptxgen_plan *plan;
-    ptxgen_status status;
-    char arch[16];
-
-    snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(gpu)->sm);
-    options.arch = arch;
-    status = ptxgen_problem_from_string(s, spec, sizeof spec - 1, "norm", &problem);
-    if (status == PTXGEN_OK)
-        status = ptxgen_plan_create(s, problem, &options, &plan);
-    if (status == PTXGEN_OK)
-        status = ptxgen_compile(s, plan, NULL, program);
-    return status;
-}
 
 /* Copy `host` to the device, launch, copy the result back. */
 static ptxgen_status reduce(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_loaded *loaded, const float *host, float *result)
@@ -67,7 +48,6 @@ int main(void)
 {
     ptxgen_session *s;
     ptxgen_gpu *gpu = NULL;
-    ptxgen_program *program = NULL;
     ptxgen_loaded *loaded = NULL;
     ptxgen_status status;
     float *host = malloc(N * sizeof *host), norm = 0;
@@ -78,9 +58,7 @@ int main(void)
         host[i] = 1;
     status = ptxgen_gpu_open(s, PTXGEN_GPU_CURRENT, &gpu);
     if (status == PTXGEN_OK)
-        status = compile(s, gpu, &program);
-    if (status == PTXGEN_OK)
-        status = ptxgen_load(s, gpu, program, &loaded);
+        status = ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "norm", NULL, &loaded);
     if (status == PTXGEN_OK)
         status = reduce(s, gpu, loaded, host, &norm);
     if (status == PTXGEN_OK) {
@@ -92,7 +70,6 @@ int main(void)
         ptxgen_free(text);
     }
     ptxgen_loaded_destroy(loaded);
-    ptxgen_program_destroy(program);
     ptxgen_gpu_close(gpu);
     ptxgen_session_destroy(s);
     free(host);
