@@ -4,8 +4,10 @@
  *     origin of the thread's window, from the block's box and the thread's place in it
  *     if the windows of the whole warp and all they read lie inside:
  *         load every value once, compute row by row, store
- *     else, for the threads whose window has a point:
- *         the same through the boundary modes, point by point
+ *     else, if only columns may leave the arrays:
+ *         row by row with columns through their boundary mode, storing the points that exist
+ *     else:
+ *         point by point, everything through the boundary modes
  *     last step: contributions of the points -> block -> the last block to finish combines the partials
  *
  * Inside, no instruction is spent on boundaries.  The decision is a warp's, so the two sides never share a warp.
@@ -19,7 +21,6 @@ struct sweep {
     struct gen *g;
     enum stencil_role role;
     kb_val origin[SPACE_MAX];
-    kb_val any; /* bool: the window's first point exists */
     struct gather_reach gather;
     kb_tvar acc; /* what this thread's points contribute */
     kb_var have;
@@ -67,14 +68,14 @@ static void box_origin(struct sweep *s)
     }
 }
 
-/* Does the window lie inside, with all that it reads at known offsets? */
-static kb_val window_inside(struct sweep *s)
+/* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
+static kb_val inside_along(struct sweep *s, int from, int to)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const struct reach r = stencil_space_reach(g->p);
     kb_val inside = kb_imm(k, TY_BOOL, 1);
-    for (int d = 0; d < g->p->rank; d++) {
+    for (int d = from; d < to; d++) {
         const int64_t beyond = stencil_points(g->c, g->p->rank, d) + r.hi[d];
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
         inside = kb_and(k, inside, kb_le(k, kb_add(k, s->origin[d], beyond), extent));
@@ -82,6 +83,16 @@ static kb_val window_inside(struct sweep *s)
             inside = kb_and(k, inside, kb_ge(k, s->origin[d], -r.lo[d]));
     }
     return inside;
+}
+
+/* Does the window's first point exist along these axes? */
+static kb_val exists_along(struct sweep *s, int from, int to)
+{
+    kb *k = s->g->k;
+    kb_val exists = kb_imm(k, TY_BOOL, 1);
+    for (int d = from; d < to; d++)
+        exists = kb_and(k, exists, kb_lt(k, s->origin[d], gen_extent(s->g, &s->g->p->space[d].extent)));
+    return exists;
 }
 
 /* ---- one window ---------------------------------------------------------------------------------------------------------------- */
@@ -115,7 +126,7 @@ static void row(struct sweep *s, struct window *w, const int *first)
                 stencil_value(&sp[i], o, f);
         contribute(s, &sp[i]);
     }
-    if (w->inside && !sp[0].skip.ir && n <= GEN_VECTOR_MAX)
+    if (w->place == PLACE_INSIDE && !sp[0].skip.ir && n <= GEN_VECTOR_MAX)
         stencil_store_row(sp, n);
     else
         for (int i = 0; i < n; i++)
@@ -123,10 +134,10 @@ static void row(struct sweep *s, struct window *w, const int *first)
     free(sp);
 }
 
-static void window(struct sweep *s, bool inside)
+static void window(struct sweep *s, const kb_val *origin, const int *points, enum placement place)
 {
     struct window w;
-    window_init(&w, s->g, s->origin, inside);
+    window_init(&w, s->g, origin, points, place);
     window_load(&w);
     const int last = w.rank - 1;
     const int rows = last > 0 ? w.points[last - 1] : 1, planes = last > 1 ? w.points[0] : 1;
@@ -140,6 +151,54 @@ static void window(struct sweep *s, bool inside)
             row(s, &w, first);
         }
     window_free(&w);
+}
+
+/* Few warps come here, so that registers count more than reuse: a row or, where rows leave the arrays too, a point at a time. */
+static void edge(struct sweep *s, const int *points, enum placement place)
+{
+    kb *k = s->g->k;
+    const int last = s->g->p->rank - 1, together = place == PLACE_ROWS ? points[last] : 1;
+    const int part[SPACE_MAX] = { last == 0 ? together : 1, last == 1 ? together : 1, together };
+    int parts = 1;
+    for (int d = 0; d <= last; d++)
+        parts *= points[d] / part[d];
+    kb_for (k, i, kb_imm(k, TY_I32, 0), parts, 1) {
+        struct sweep at = *s;
+        kb_val rest = i;
+        for (int d = last; d >= 0; d--) {
+            const int n = points[d] / part[d];
+            const kb_val place_of = n == 1 ? kb_imm(k, TY_I32, 0) : kb_rem(k, rest, n);
+            at.origin[d] = kb_add(k, s->origin[d], kb_cast(k, kb_mul(k, place_of, part[d]), TY_I64));
+            rest = n == 1 ? rest : kb_div(k, rest, n);
+        }
+        kb_if (k, exists_along(&at, place == PLACE_ROWS ? last : 0, last + 1)) {
+            window(&at, at.origin, part, place);
+        }
+    }
+}
+
+static void windows(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int rank = g->p->rank;
+    int points[SPACE_MAX] = { 1, 1, 1 };
+    for (int d = 0; d < rank; d++)
+        points[d] = stencil_points(g->c, rank, d);
+    LET(rows_inside, kb_all(k, inside_along(s, 0, rank - 1)));
+    kb_section(k, "inside");
+    kb_if (k, kb_and(k, rows_inside, kb_all(k, inside_along(s, rank - 1, rank)))) {
+        window(s, s->origin, points, PLACE_INSIDE);
+    } kb_else {
+        kb_section(k, "columns");
+        kb_if (k, rows_inside) {
+            edge(s, points, PLACE_ROWS);
+        } kb_else {
+            kb_section(k, "edge");
+            if (rank > 1)
+                edge(s, points, PLACE_EDGE);
+        }
+    }
 }
 
 /* ---- reductions ---------------------------------------------------------------------------------------------------------------- */
@@ -231,18 +290,7 @@ static void emit_windows(struct gen *g)
         s.acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
         s.have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
     }
-    s.any = kb_imm(k, TY_BOOL, 1);
-    for (int d = 0; d < g->p->rank; d++)
-        s.any = kb_and(k, s.any, kb_lt(k, s.origin[d], gen_extent(g, &g->p->space[d].extent)));
-    kb_section(k, "inside");
-    kb_if (k, kb_all(k, window_inside(&s))) {
-        window(&s, true);
-    } kb_else {
-        kb_section(k, "edge");
-        kb_if (k, s.any) {
-            window(&s, false);
-        }
-    }
+    windows(&s);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }

@@ -13,21 +13,32 @@ struct cell {
     kb_val v; /* ir NULL: not loaded yet */
 };
 
+/* How much of a window, with all that its points read at known offsets, lies inside the arrays. */
+enum placement {
+    PLACE_INSIDE, /* all */
+    PLACE_ROWS,   /* all but that columns, along the last axis, may leave them; then points may not exist */
+    PLACE_EDGE,   /* nothing is known but that the first point exists */
+};
+
 /* The points of one thread, side by side from `origin` on. */
 struct window {
     struct gen *g;
     int rank, points[SPACE_MAX];
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
-    bool inside;  /* all points exist, and all that they read at known offsets lies inside the arrays */
+    enum placement place;
     bool vectors; /* inside: rows begin at boundaries of points[rank - 1] elements */
     int ncells, capacity;
     struct cell *cell;
 };
 
-/* A window without cells, and one with all that its points read, loaded.  window_free() when it has been emitted. */
-void window_init(struct window *w, struct gen *g, const kb_val *origin, bool inside);
+/* A window without cells; load all that its points read; window_free() when it has been emitted. */
+void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place);
 void window_load(struct window *w);
 void window_free(struct window *w);
+/* May coordinates along this axis lie outside? */
+bool window_leaves(const struct window *w, int axis);
+/* Inside: element `at` columns from the first point on the row of `at` in an array that lies at p and has all axes. */
+kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at);
 /* A field of a direct input, `at` from the first point; loads it if it is no cell. */
 kb_val window_read(struct window *w, int input, int field, const int *at);
 /* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir NULL: never. */

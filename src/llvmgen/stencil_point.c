@@ -96,10 +96,10 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);
-        if (!w->inside)
+        if (window_leaves(w, d))
             sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
     }
-    if (stencil_skips(g->p) && (!w->inside || gr->any))
+    if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
         sp->skip = skipped(sp, gr);
 }
 
@@ -200,7 +200,7 @@ void stencil_store_row(struct stencil_point *sp, int n)
             x[i] = stencil_value(&sp[i], o, 0);
         const int bytes = n * a->stride;
         const bool power = (bytes & (bytes - 1)) == 0;
-        const kb_ptr to = kb_advance(k, gen_output(g, o), point_output_element(&sp->pt, &g->p->output[o]));
+        const kb_ptr to = window_row(sp->w, a, gen_output(g, o), sp->at);
         kb_store_n(k, to, kb_imm(k, TY_I64, 0), n, sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
     }
 }

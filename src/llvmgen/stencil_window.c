@@ -3,7 +3,8 @@
  *
  *     inside     address of the first point + row distance (in a register) + column (in the instruction); runs of a row in
  *                vectors where rows are aligned
- *     at edges   every coordinate goes through the boundary mode of its dimension; the rows and columns of a window share theirs
+ *     at edges   coordinates go through the boundary mode of their dimension, unless only columns can leave the array; the rows
+ *                and columns of a window share theirs
  *
  * Coordinates are 64-bit at the first point only; distances are known when the kernel is generated.
  */
@@ -67,7 +68,7 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
     kb *k = w->g->k;
     const kb_val i = kb_add(k, w->origin[in->axis[d]], at);
     beyond->ir = NULL;
-    if (w->inside || (at == 0 && r->lo[d] == 0 && r->hi[d] == 0))
+    if (!window_leaves(w, in->axis[d]) || (at == 0 && r->lo[d] == 0 && r->hi[d] == 0))
         return i;
     const kb_val extent = w->extent[in->axis[d]];
     if (r->lo[d] == 0 && r->hi[d] == 0) /* another point of the window, which may not exist */
@@ -81,24 +82,30 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
 
-/* The element `at` from the first point, inside: its row's address, and the column as an immediate. */
-static kb_ptr row_address(struct window *w, int input, const int *at)
+bool window_leaves(const struct window *w, int axis)
 {
-    struct gen *g = w->g;
-    kb *k = g->k;
-    const struct prog_array *a = &g->p->input[input].array;
+    return w->place == PLACE_EDGE || (w->place == PLACE_ROWS && axis == w->rank - 1);
+}
+
+/* Elements between the first point and the row of `at`. */
+static kb_val row_distance(struct window *w, const int *at)
+{
+    kb *k = w->g->k;
+    kb_val row = kb_imm(k, TY_I64, 0);
+    for (int d = 0; d < w->rank - 1; d++)
+        row = kb_mul(k, kb_add(k, row, at[d]), w->extent[d + 1]);
+    return row;
+}
+
+kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at)
+{
+    kb *k = w->g->k;
     const int scale = structure(a) ? a->stride : 1;
-    kb_val first = w->origin[0], row = kb_imm(k, TY_I64, at[0]);
-    for (int d = 1; d < w->rank; d++) {
+    kb_val first = w->origin[0];
+    for (int d = 1; d < w->rank; d++)
         first = kb_add(k, kb_mul(k, first, w->extent[d]), w->origin[d]);
-        row = kb_mul(k, row, w->extent[d]);
-        if (d < w->rank - 1)
-            row = kb_add(k, row, at[d]);
-    }
-    if (w->rank == 1)
-        row = kb_imm(k, TY_I64, 0);
-    const kb_ptr p = kb_advance(k, gen_input(g, input), kb_mul(k, first, scale));
-    return kb_advance(k, p, kb_mul(k, row, scale));
+    p = kb_advance(k, p, kb_mul(k, first, scale));
+    return kb_advance(k, p, kb_mul(k, row_distance(w, at), scale));
 }
 
 static kb_val load_inside(struct window *w, int input, int field, const int *at)
@@ -106,7 +113,7 @@ static kb_val load_inside(struct window *w, int input, int field, const int *at)
     kb *k = w->g->k;
     const struct prog_array *a = &w->g->p->input[input].array;
     const int x = at[w->rank - 1];
-    kb_ptr p = row_address(w, input, at);
+    kb_ptr p = window_row(w, a, gen_input(w->g, input), at);
     if (!structure(a))
         return kb_load(k, p, kb_imm(k, TY_I64, x));
     p = kb_advance(k, p, kb_imm(k, TY_I64, (int64_t)x * a->stride + a->field[field].offset));
@@ -120,12 +127,18 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
     kb *k = g->k;
     const struct input *in = &g->p->input[input];
     const struct reach r = stencil_input_reach(g->p, input);
+    kb_ptr p = gen_input(g, input);
     kb_val element = kb_imm(k, TY_I64, 0), beyond[SPACE_MAX];
     for (int d = 0; d < w->rank; d++) {
         const kb_val i = window_index(w, in, &r, d, at[d], &beyond[d]);
         element = d == 0 ? i : kb_add(k, kb_mul(k, element, w->extent[d]), i);
     }
-    kb_val x = gen_load_field(g, &in->array, gen_input(g, input), element, field);
+    if (w->place == PLACE_ROWS) { /* rows share the distance of a column */
+        const int x = w->rank - 1;
+        element = kb_sub(k, window_index(w, in, &r, x, at[x], &beyond[x]), w->origin[x]);
+        p = window_row(w, &in->array, p, at);
+    }
+    kb_val x = gen_load_field(g, &in->array, p, element, field);
     for (int d = 0; d < w->rank; d++)
         if (beyond[d].ir)
             x = kb_select(k, beyond[d], kb_const(k, x.ty, in->boundary[d].constant[field]), x);
@@ -166,7 +179,7 @@ static void load_run(struct window *w, const struct cell *c)
         from += halved && high ? n : 0;
     }
     kb_val v[GEN_VECTOR_MAX];
-    kb_load_n(k, row_address(w, c->input, c->at), kb_imm(k, TY_I64, from), n, n * a->stride, v);
+    kb_load_n(k, window_row(w, a, gen_input(w->g, c->input), c->at), kb_imm(k, TY_I64, from), n, n * a->stride, v);
     for (int j = 0; j < n; j++) {
         struct cell *to = waiting(w, c, from + j);
         if (to)
@@ -176,14 +189,19 @@ static void load_run(struct window *w, const struct cell *c)
 
 /* ---- windows --------------------------------------------------------------------------------------------------------------------- */
 
-void window_init(struct window *w, struct gen *g, const kb_val *origin, bool inside)
+void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place)
 {
-    *w = (struct window){ .g = g, .rank = g->p->rank, .inside = inside, .vectors = inside && g->c->aligned };
+    *w = (struct window){ .g = g, .rank = g->p->rank, .place = place, .vectors = place == PLACE_INSIDE && g->c->aligned };
     for (int d = 0; d < w->rank; d++) {
-        w->points[d] = stencil_points(g->c, w->rank, d);
+        w->points[d] = points[d];
         w->origin[d] = origin[d];
         w->extent[d] = gen_extent(g, &g->p->space[d].extent);
     }
+}
+
+static kb_val load_cell(struct window *w, int input, int field, const int *at)
+{
+    return (w->place == PLACE_INSIDE ? load_inside : load_edge)(w, input, field, at);
 }
 
 void window_load(struct window *w)
@@ -196,7 +214,7 @@ void window_load(struct window *w)
         if (w->vectors && !structure(&w->g->p->input[c->input].array))
             load_run(w, c);
         else
-            c->v = w->inside ? load_inside(w, c->input, c->field, c->at) : load_edge(w, c->input, c->field, c->at);
+            c->v = load_cell(w, c->input, c->field, c->at);
     }
 }
 
@@ -207,5 +225,5 @@ kb_val window_read(struct window *w, int input, int field, const int *at)
     const struct cell *c = find_cell(w, input, field, at);
     if (c && c->v.ir)
         return c->v;
-    return w->inside ? load_inside(w, input, field, at) : load_edge(w, input, field, at);
+    return load_cell(w, input, field, at);
 }
