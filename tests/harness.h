@@ -111,13 +111,38 @@ static inline void harness_close(struct harness *h)
     ptxgen_session_destroy(h->s);
 }
 
-/* All sizes n; inputs of seed; every array `skew` elements behind a 16-byte boundary (input i: skew + i * skew2). */
-static inline void harness_data(struct harness *h, int64_t n, uint64_t seed, int skew, int skew2)
+/* Elements of the first ordinary input. */
+static inline int64_t harness_elements(struct harness *h)
+{
+    ptxgen_array_info a = { .role = 0 };
+    for (int i = 0; i < ptxgen_problem_input_count(h->problem); i++) {
+        ptxgen_problem_input(h->problem, i, &a);
+        if (a.role == 0)
+            break;
+    }
+    return ptxgen_array_elements(&a, h->size);
+}
+
+/* Segment offsets that ascend to n, empty segments among them. */
+static inline void harness_offsets(const ptxgen_array_info *a, int64_t count, void *p, int64_t n, uint64_t seed)
+{
+    ptxgen_value at = { .i = 0 };
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t r = harness_random(&seed);
+        const int64_t step = i + 1 == count ? n - at.i : (int64_t)(r % 3 ? r / 3 % (uint64_t)(2 * n / count + 2) : 0);
+        at.i = at.i + step < n ? at.i + step : n;
+        ptxgen_value_store(a->field_type[0], (char *)p + (size_t)i * a->element_size, at);
+    }
+}
+
+/* Inputs of seed at the given sizes; every array `skew` elements behind a 16-byte boundary (input i: skew + i * skew2).  Segment
+ * offsets ascend. */
+static inline void harness_data_at(struct harness *h, const int64_t *size, uint64_t seed, int skew, int skew2)
 {
     ptxgen_array_info a;
     harness_release(h);
     for (int i = 0; i < ptxgen_problem_size_count(h->problem); i++)
-        h->size[i] = n;
+        h->size[i] = size[i];
     for (int i = 0; i < ptxgen_problem_param_count(h->problem); i++) {
         ptxgen_param_info p;
         ptxgen_problem_param(h->problem, i, &p);
@@ -132,7 +157,10 @@ static inline void harness_data(struct harness *h, int64_t n, uint64_t seed, int
         ptxgen_problem_input(h->problem, i, &a);
         const int64_t count = ptxgen_array_elements(&a, h->size);
         h->input[i] = harness_memory(h, count * (int64_t)a.element_size, (skew + i * skew2) * (int64_t)a.element_size);
-        harness_fill(&a, count, h->input[i], seed * 77 + (uint64_t)i);
+        if (a.role == 1)
+            harness_offsets(&a, count, h->input[i], harness_elements(h), seed * 77 + (uint64_t)i);
+        else
+            harness_fill(&a, count, h->input[i], seed * 77 + (uint64_t)i);
     }
     for (int i = 0; i < ptxgen_problem_output_count(h->problem); i++) {
         ptxgen_problem_output(h->problem, i, &a);
@@ -142,6 +170,15 @@ static inline void harness_data(struct harness *h, int64_t n, uint64_t seed, int
         h->expected[i] = harness_memory(h, bytes, 0);
         h->bound[i] = harness_memory(h, h->count[i] * a.field_count * (int64_t)sizeof(double), 0);
     }
+}
+
+/* All sizes n. */
+static inline void harness_data(struct harness *h, int64_t n, uint64_t seed, int skew, int skew2)
+{
+    int64_t size[8];
+    for (int i = 0; i < 8; i++)
+        size[i] = n;
+    harness_data_at(h, size, seed, skew, skew2);
 }
 
 static inline bool harness_same(ptxgen_type t, ptxgen_value got, ptxgen_value want, double bound)
