@@ -25,18 +25,10 @@ kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
 
 static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
 
-static void wait_for_predecessor(struct gen *g)
-{
-    if (!gen_tunable(g, TN_PDL))
-        return;
-    kb_dependency_wait(g->k);
-    kb_dependency_launch(g->k);
-}
-
 void emit_reduce_block(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const kb_tup total = block_total(g, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1));
     kb_if (k, kb_eq(k, kb_tid(k), 0)) {
         state_finish(g, total, empty(g));
@@ -63,7 +55,7 @@ void emit_reduce_cluster(struct gen *g)
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
     kb_cluster_arrive(k); /* waited for in cluster_park() */
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     LET(rank, kb_cluster_rank(k));
     const kb_tup total = block_total(g, rank, kb_imm(k, TY_I32, cluster));
     kb_section(k, "cluster");
@@ -82,14 +74,13 @@ void emit_reduce_cluster(struct gen *g)
     }
 }
 
-kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks)
+kb_val draw_last(struct gen *g, kb_val group, kb_val blocks)
 {
     kb *k = g->k;
     const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
     const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
     const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_if (k, kb_eq(k, kb_tid(k), 0)) {
-        kb_store(k, gen_partials(g), slot, total);
         kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
         LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
         const enum kb_rmw draw = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
@@ -100,6 +91,15 @@ kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val
     kb_barrier(k);
     /* One word read by all threads behind a barrier. */
     return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+}
+
+kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks)
+{
+    kb *k = g->k;
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, gen_partials(g), slot, total);
+    }
+    return draw_last(g, group, blocks);
 }
 
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
@@ -131,7 +131,7 @@ kb_tup reduce_partials(struct gen *g, kb_val filled) { return reduce_partials_fr
 void emit_reduce_last_block(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     LET(block, kb_block(k));
     LET(blocks, kb_blocks(k));
     const kb_tup total = block_total(g, block, blocks);

@@ -10,14 +10,6 @@
  */
 #include "seg_gen.h"
 
-static void wait_for_predecessor(struct gen *g)
-{
-    if (!gen_tunable(g, TN_PDL))
-        return;
-    kb_dependency_wait(g->k);
-    kb_dependency_launch(g->k);
-}
-
 /* ---- teams of lanes ----------------------------------------------------------------------------------------------------------- */
 
 static kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
@@ -63,7 +55,7 @@ static void emit_teams(struct gen *g, int lanes)
     kb *k = g->k;
     const int n = gen_tunable(g, TN_SEGMENTS), warps = kb_threads(k) / KB_WARP;
     const int64_t each = (int64_t)n * (KB_WARP / lanes);
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
@@ -118,7 +110,7 @@ static kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val
 void emit_segreduce_block(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
     kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct seg seg;
@@ -136,7 +128,7 @@ void emit_segreduce_block(struct gen *g)
 void emit_segreduce_multi_block(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
     LET(parts, gen_value(g, "parts"));
     LET(segment, kb_div(k, kb_block(k), parts));

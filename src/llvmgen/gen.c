@@ -70,6 +70,14 @@ void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_
         declare(g, i);
 }
 
+void gen_wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
 bool gen_end(struct gen *g) { return kb_kernel_end(g->k); }
 
 static int find(const struct gen *g, enum prog_arg_kind kind, int index, const char *name)

@@ -30,6 +30,8 @@ struct gen {
 /* Begin and end a kernel of the case: declares its parameters. */
 void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c, const struct prog_kernel *kernel);
 bool gen_end(struct gen *g);
+/* In a kernel that is launched dependently: before the first access to memory. */
+void gen_wait_for_predecessor(struct gen *g);
 kb_ptr gen_input(const struct gen *g, int i);
 kb_ptr gen_output(const struct gen *g, int i);
 kb_val gen_param(const struct gen *g, int i);
@@ -124,6 +126,8 @@ kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 kb_tup reduce_partials(struct gen *g, kb_val filled);
 /* The same for groups of blocks, each with a counter of its own: `slot` is the block's place among all partials, `group` its group. */
 kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks);
+/* The ticket alone: what thread 0 has written, or seen written behind a barrier, is there for the block that draws the last one. */
+kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val filled);
 
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */

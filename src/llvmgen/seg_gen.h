@@ -16,11 +16,14 @@ enum { SEG_AT_ONCE_MAX = 8, SEG_HELD_MAX = 64 };
 
 struct seg {
     kb_val number;      /* i64 */
-    kb_val first, last; /* i64: its positions are [first, last) */
+    kb_val element;     /* i64: its first element, … */
+    kb_val first, last; /* … and its positions, [first, last) */
     struct point here;  /* its first element, for what does not vary within it */
 };
 /* Segment `number`, which exists; seg_enter() makes it the one whose invariants operators read, until another one is entered. */
 void seg_open(struct gen *g, struct seg *s, kb_val number);
+/* The segment of a column (see segments.h). */
+void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column);
 void seg_enter(struct gen *g, struct seg *s);
 /* The point at position base + offset + plus of the segment. */
 void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base, kb_val offset, int plus);
@@ -35,6 +38,9 @@ struct partial {
     kb_var have;
 };
 struct partial partial_new(struct gen *g, const char *name);
+void partial_take(struct gen *g, struct partial *p, kb_tup x);
+/* The same for what another partial has, if anything. */
+void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have);
 
 struct stretch {
     struct seg *seg;

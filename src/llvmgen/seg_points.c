@@ -9,21 +9,31 @@
 
 #include <string.h>
 
-/* A number becomes indices along the reduced or the kept axes, row-major. */
-static void split(struct gen *g, kb_val number, bool reduced, kb_val *index)
+static kb_val axis_extent(struct gen *g, int axis) { return gen_extent(g, &g->p->space[axis].extent); }
+
+/* A number becomes indices along those axes of [from, to) that are reduced, or kept; row-major. */
+static void split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index)
 {
     kb *k = g->k;
-    int first = 0;
-    while (first < g->p->rank && g->p->space[first].reduced != reduced)
-        first++;
-    for (int d = g->p->rank - 1; d > first; d--) {
+    while (from < to && g->p->space[from].reduced != reduced)
+        from++;
+    for (int d = to - 1; d > from; d--) {
         if (g->p->space[d].reduced != reduced)
             continue;
-        index[d] = kb_rem(k, number, gen_extent(g, &g->p->space[d].extent));
-        number = kb_div(k, number, gen_extent(g, &g->p->space[d].extent));
+        index[d] = kb_rem(k, number, axis_extent(g, d));
+        number = kb_div(k, number, axis_extent(g, d));
     }
-    if (first < g->p->rank)
-        index[first] = number;
+    if (from < to)
+        index[from] = number;
+}
+
+/* Elements from one place of a segment to the next one, where the reduced axes are neighbours. */
+static kb_val stride(struct gen *g)
+{
+    kb_val n = kb_imm(g->k, TY_I64, 1);
+    for (int d = segments_behind(g->p); d < g->p->rank; d++)
+        n = kb_mul(g->k, n, axis_extent(g, d));
+    return n;
 }
 
 static kb_val linear(struct gen *g, const kb_val *index)
@@ -31,7 +41,7 @@ static kb_val linear(struct gen *g, const kb_val *index)
     kb *k = g->k;
     kb_val element = index[0];
     for (int d = 1; d < g->p->rank; d++)
-        element = kb_add(k, kb_mul(k, element, gen_extent(g, &g->p->space[d].extent)), index[d]);
+        element = kb_add(k, kb_mul(k, element, axis_extent(g, d)), index[d]);
     return element;
 }
 
@@ -40,34 +50,57 @@ static void offset_range(struct gen *g, struct seg *s)
 {
     kb *k = g->k;
     const kb_ptr offsets = gen_input(g, g->p->offsets);
-    const kb_val n = gen_extent(g, &g->p->space[0].extent);
+    const kb_val n = axis_extent(g, 0);
     const kb_val from = kb_cast(k, kb_load(k, offsets, s->number), TY_I64);
     const kb_val to = kb_cast(k, kb_load(k, offsets, kb_add(k, s->number, 1)), TY_I64);
     s->first = kb_max(k, kb_min(k, from, n), 0);
     s->last = kb_max(k, kb_min(k, to, n), s->first);
 }
 
-void seg_open(struct gen *g, struct seg *s, kb_val number)
+/* The kept indices are known; what follows from them. */
+static void open_at(struct gen *g, struct seg *s, kb_val number, const kb_val *index)
 {
     kb *k = g->k;
-    kb_val index[SPACE_MAX], element;
     s->number = number;
-    for (int d = 0; d < g->p->rank; d++)
-        index[d] = kb_imm(k, TY_I64, 0);
     if (g->p->offsets >= 0) {
-        offset_range(g, s);
-        index[0] = element = s->first;
+        s->element = index[0];
     } else {
-        const kb_val length = gen_value(g, "length");
         const bool trailing = segments_trailing(g->p);
-        split(g, number, false, index);
-        element = trailing ? kb_mul(k, number, length) : linear(g, index);
-        s->first = trailing ? element : kb_imm(k, TY_I64, 0);
+        const kb_val length = gen_value(g, "length");
+        s->element = trailing ? kb_mul(k, number, length) : linear(g, index);
+        s->first = trailing ? s->element : kb_imm(k, TY_I64, 0);
         s->last = kb_add(k, s->first, length);
     }
-    point_init(&s->here, g, element, kb_imm(k, TY_I32, 0), 0);
-    memcpy(s->here.index, index, sizeof index);
+    point_init(&s->here, g, s->element, kb_imm(k, TY_I32, 0), 0);
+    memcpy(s->here.index, index, sizeof s->here.index);
     s->here.segment = number;
+}
+
+void seg_open(struct gen *g, struct seg *s, kb_val number)
+{
+    kb_val index[SPACE_MAX];
+    s->number = number;
+    for (int d = 0; d < SPACE_MAX; d++)
+        index[d] = kb_imm(g->k, TY_I64, 0);
+    if (g->p->offsets >= 0) {
+        offset_range(g, s);
+        index[0] = s->first;
+    } else {
+        split(g, number, 0, g->p->rank, false, index);
+    }
+    open_at(g, s, number, index);
+}
+
+void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column)
+{
+    kb *k = g->k;
+    kb_val index[SPACE_MAX];
+    const int behind = segments_behind(g->p);
+    for (int d = 0; d < SPACE_MAX; d++)
+        index[d] = kb_imm(k, TY_I64, 0);
+    split(g, outer, 0, behind, false, index);
+    split(g, column, behind, g->p->rank, false, index);
+    open_at(g, s, kb_add(k, kb_mul(k, outer, stride(g)), column), index);
 }
 
 void seg_enter(struct gen *g, struct seg *s) { g->here = &s->here; }
@@ -76,15 +109,18 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
 {
     kb *k = g->k;
     const bool trailing = segments_trailing(g->p);
-    const kb_val place = kb_sub(k, base, trailing ? s->first : kb_imm(k, TY_I64, 0));
+    const kb_val position = kb_add(k, kb_add(k, base, kb_cast(k, offset, TY_I64)), plus);
+    const kb_val place = trailing ? kb_sub(k, position, s->first) : position;
     kb_val index[SPACE_MAX];
     memcpy(index, s->here.index, sizeof index);
     if (g->p->offsets >= 0)
-        index[0] = kb_add(k, kb_add(k, base, kb_cast(k, offset, TY_I64)), plus);
+        index[0] = position;
     else
-        split(g, kb_add(k, kb_add(k, place, kb_cast(k, offset, TY_I64)), plus), true, index);
+        split(g, place, 0, g->p->rank, true, index);
     if (trailing)
         point_init(pt, g, base, offset, plus);
+    else if (segments_adjacent(g->p))
+        point_init(pt, g, kb_add(k, s->element, kb_mul(k, place, stride(g))), kb_imm(k, TY_I32, 0), 0);
     else
         point_init(pt, g, linear(g, index), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);

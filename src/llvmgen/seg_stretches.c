@@ -35,12 +35,23 @@ struct partial partial_new(struct gen *g, const char *name)
                              kb_var_new(g->k, kb_imm(g->k, TY_BOOL, 0), "have") };
 }
 
-static void take(struct gen *g, struct partial *p, kb_tup x)
+void partial_take(struct gen *g, struct partial *p, kb_tup x)
 {
     if (g->padded)
         kb_set(g->k, p->x, state_combine(g, kb_get(g->k, p->x), x));
     else
         state_accumulate(g, p->x, p->have, x);
+}
+
+void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have)
+{
+    if (g->padded) {
+        partial_take(g, p, x);
+        return;
+    }
+    kb_if (g->k, have) {
+        state_accumulate(g, p->x, p->have, x);
+    }
 }
 
 /* Positions from here on are not loaded as vectors. */
@@ -64,7 +75,8 @@ static void round_load(struct round *r, kb_val round)
     r->lo = kb_cast(k, kb_max(k, kb_sub(k, r->stretch->first, r->base), 0), TY_I32);
     const kb_val to = kb_min(k, kb_sub(k, stretch_covered(g, r->stretch), r->base), tile);
     r->hi = kb_max(k, kb_cast(k, kb_max(k, to, 0), TY_I32), r->lo);
-    const kb_val room = kb_cast(k, kb_min(k, kb_sub(k, final, r->safe), tile), TY_I32);
+    /* Lanes behind the end load its last vector once more. */
+    const kb_val room = kb_max(k, kb_and(k, kb_sub(k, r->hi, 1), -r->vector), 0);
     for (int i = 0; i < r->items; i++) {
         const kb_val number = r->ordered ? kb_add(k, kb_mul(k, r->team->rank, r->items), i) : kb_add(k, r->team->rank, i * r->team->lanes);
         r->own[i] = kb_mul(k, number, r->vector);
@@ -117,7 +129,7 @@ static void round_full(struct round *r, struct partial *into)
         const kb_tup x = tree(g, pt, 0, r->vector);
         total = i == 0 ? x : state_combine(g, total, x);
     }
-    take(g, into, total);
+    partial_take(g, into, total);
 }
 
 static void take_masked(struct round *r, struct partial *into, int i, int j)
@@ -129,13 +141,13 @@ static void take_masked(struct round *r, struct partial *into, int i, int j)
     const kb_val inside = kb_and(k, kb_ge(k, at, r->lo), kb_lt(k, at, r->hi));
     if (g->padded && !access_writes_elements(g->p)) {
         masked_point(r, &pt, i, j);
-        take(g, into, kb_select(k, inside, point_map(&pt), state_pad_value(g)));
+        partial_take(g, into, kb_select(k, inside, point_map(&pt), state_pad_value(g)));
         return;
     }
     kb_if (k, inside) {
         round_point(r, &pt, i, j);
         points_store(&pt, 1, false);
-        take(g, into, point_map(&pt));
+        partial_take(g, into, point_map(&pt));
     }
 }
 
@@ -170,7 +182,7 @@ static void round_ordered(struct round *r)
     const kb_val before = kb_sub(k, kb_lane(k), r->team->rank);
     const kb_tup x = warp_reduce(g, kb_get(k, part.x), r->team->lanes, filled_first(kb_add(k, before, filled)));
     kb_if (k, kb_gt(k, r->hi, r->lo)) {
-        take(g, &r->stretch->total, x);
+        partial_take(g, &r->stretch->total, x);
     }
 }
 
@@ -187,7 +199,7 @@ static void stretch_tail(struct gen *g, const struct team *team, struct stretch 
             direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &d);
             pt.direct = &d;
             points_store(&pt, 1, false);
-            take(g, &s->total, point_map(&pt));
+            partial_take(g, &s->total, point_map(&pt));
         }
     }
 }

@@ -28,7 +28,8 @@
     X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
     X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")            \
     X(LANES, "lanes", 1, 32, "segments: lanes of a warp that share one; a power of two")               \
-    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")
+    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                         \
+    X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two")
 
 enum tunable_id {
 #define X(id, name, lo, hi, what) TN_##id,

@@ -43,6 +43,13 @@ bool segments_trailing(const struct problem *p)
     return segments_adjacent(p) && last == p->rank - 1;
 }
 
+int segments_behind(const struct problem *p)
+{
+    int first, last;
+    reduced_range(p, &first, &last);
+    return last + 1;
+}
+
 static struct formula extent(const struct prog_dim *d)
 {
     if (d->size < 0)
@@ -75,9 +82,7 @@ struct formula segments_length(const struct problem *p) { return product(p, 0, t
 
 struct formula segments_inner(const struct problem *p)
 {
-    int first, last;
-    reduced_range(p, &first, &last);
-    return product(p, last + 1, false);
+    return product(p, segments_behind(p), false);
 }
 
 static int64_t saturating_product(int64_t a, int64_t b)

@@ -19,6 +19,7 @@ bool segments_kept(const struct problem *p);     /* an axis is kept */
 bool segments_any(const struct problem *p);      /* an axis is kept, or there are offsets */
 bool segments_trailing(const struct problem *p); /* also with offsets */
 bool segments_adjacent(const struct problem *p); /* the reduced axes are neighbours, so the box above exists */
+int  segments_behind(const struct problem *p);   /* the first axis behind the reduced ones */
 struct formula segments_count(const struct problem *p);
 struct formula segments_length(const struct problem *p); /* not with offsets: there it differs */
 /* What is known about the length before the launch. */

@@ -7,6 +7,7 @@
  *   segreduce.thread       a lane per segment
  *   segreduce.subwarp      8 or 32 lanes per segment
  *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
+ *   segreduce.column       where segments are no runs of elements (segreduce_column.c)
  *   segreduce.block        a block per segment
  *
  * Vector loads need arrays that begin at a vector boundary; other launches take scalar cases behind.  Where results must be the same
@@ -82,9 +83,10 @@ static const struct shape {
     const char *evidence;
 } shapes[] = {
     { "segreduce.thread", "tiny", 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
-    { "segreduce.subwarp", "short", 16, 256, 8, 2, 2, "model: 16 vectors are two per lane of 8" },
-    { "segreduce.subwarp", "medium", 64, 256, 32, 2, 2, "model: 64 vectors are two per lane of a warp" },
-    { "segreduce.subwarp", "long", 512, 256, 32, 8, 1, "model: eight vectors in flight per lane" },
+    { "segreduce.subwarp", "short", 8, 256, 8, 1, 4, "model: four segments of a vector per lane in flight" },
+    { "segreduce.subwarp", "medium", 32, 256, 8, 4, 2, "model: lanes of 128 bytes, eight vectors in flight per lane" },
+    { "segreduce.subwarp", "long", 128, 256, 32, 4, 2, "model: eight vectors in flight per lane" },
+    { "segreduce.subwarp", "longer", 512, 256, 32, 8, 1, "model: eight vectors in flight per lane" },
     { "segreduce.multi_block", "split", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
     { "segreduce.block", "rows", 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
     { "segreduce.block", "wide", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },

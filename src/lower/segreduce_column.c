@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segreduce_column.c - planning of reductions along a dimension that is not the last.
+ *
+ * A vector is 16 bytes of neighbouring columns.  Where there are enough vectors of columns for all threads of the device, a thread takes all places
+ * of its columns; otherwise row groups of a block share them, and several blocks do where columns are few and long.
+ */
+#include "segreduce.h"
+
+enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16 };
+
+bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!segreduce_regular(p, a, why))
+        return false;
+    if (segments_trailing(p))
+        *why = "the reduced dimensions are the last ones, so that segments are runs of elements";
+    else if (!segments_adjacent(p))
+        *why = "a kept dimension lies between the reduced ones";
+    else
+        return true;
+    return false;
+}
+
+/* Columns per thread: a vector of the widest array, and no more states than registers hold. */
+static int columns_per_thread(const struct problem *p)
+{
+    enum ty type[32];
+    int words = 0, vector = access_vector_width(p);
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++)
+        words += (ty_bytes(type[f]) + 3) / 4;
+    while (vector > 1 && vector * words > STATE_WORDS_MAX)
+        vector /= 2;
+    return vector;
+}
+
+static const struct shape {
+    const char *name;
+    int threads, rows, items;
+    const char *evidence;
+} shapes[] = {
+    { "columns", 128, 1, 8, "model: eight vectors in flight per thread" },
+    { "narrow", 256, 128, 4, "model: two vectors across, 128 row groups" },
+    { "strips", 256, 32, 4, "model: 128 bytes across, 32 row groups" },
+};
+
+static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix, int vector,
+                     bool aligned, struct formula guard)
+{
+    struct plan_case *c = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s%s", shape->name, suffix), guard);
+    segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
+    segreduce_set(c, TN_ROWS, shape->rows, shape->evidence);
+    segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
+    segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
+    segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    segreduce_set(c, TN_STREAM, 1, "every vector is read once");
+    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        c->tunable[TN_ITEMS] /= 2;
+    c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
+}
+
+/* Vectors of columns, as far as sizes are multiples of a vector. */
+static struct formula vectors(const struct problem *p, int vector)
+{
+    return vector == 1 ? segments_count(p) : f_div(segments_count(p), f_const(vector));
+}
+
+/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not depend on addresses;
+ * and one column per thread for all other sizes. */
+static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector, struct formula (*when)(
+                          const struct problem *p, struct formula vectors))
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula aligned = { 0 }, none = { 0 };
+    if (access_aligned_guard(p, vector, true, &aligned)) {
+        const struct formula whole = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
+        const struct formula sizes = segreduce_all(whole, when ? when(p, vectors(p, vector)) : none);
+        add_case(pl, row, shape, "", vector, true, f_and(sizes, aligned));
+        if (state_determinism(p) != DET_ANY)
+            add_case(pl, row, shape, "_unaligned", vector, false, sizes);
+        add_case(pl, row, shape, "_scalar", 1, false, when ? when(p, vectors(p, 1)) : none);
+        return;
+    }
+    add_case(pl, row, shape, "", 1, false, when ? when(p, vectors(p, 1)) : none);
+}
+
+static struct formula enough(const struct problem *p, struct formula vectors)
+{
+    return f_ge(vectors, f_mul(segreduce_sms(p), f_const(FILL_THREADS)));
+}
+
+static struct formula few(const struct problem *p, struct formula vectors)
+{
+    (void)p;
+    return f_le(vectors, f_const(FEW_VECTORS));
+}
+
+void segreduce_column_plan(struct planner *pl, const struct strategy *row)
+{
+    const int vector = columns_per_thread(pl->plan->problem);
+    segreduce_check_empty(pl);
+    add_shape(pl, row, &shapes[0], vector, enough);
+    add_shape(pl, row, &shapes[1], vector, few);
+    add_shape(pl, row, &shapes[2], vector, NULL);
+}
+
+static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
+
+static bool check_tunables(struct planner *pl, const struct plan_case *c)
+{
+    const int threads = c->tunable[TN_THREADS], rows = c->tunable[TN_ROWS], vector = c->tunable[TN_VECTOR];
+    if (threads < 32 || rows > threads || !power_of_two(threads) || !power_of_two(rows))
+        return segreduce_contradiction(pl, c, "threads and rows must be powers of two, and rows not above threads");
+    if (rows > 1 && rows < vector)
+        return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
+    if (c->tunable[TN_ITEMS] * vector > HELD_MAX)
+        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
+    if (vector > access_vector_width(pl->plan->problem) || !power_of_two(vector))
+        return segreduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    return true;
+}
+
+/* Several blocks for a group of columns, each with a round of all row groups at least, none without a place. */
+static void split_blocks(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups)
+{
+    const struct problem *p = pl->plan->problem;
+    const int width = c->tunable[TN_THREADS] / c->tunable[TN_ROWS] * c->tunable[TN_VECTOR];
+    const struct formula length = segments_length(p), round = f_const((int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS]);
+    const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula wanted = f_min(f_max(f_cdiv(fill, groups), f_const(1)), f_const(PARTS_MAX));
+    const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);
+    const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1)), blocks = f_mul(groups, parts);
+    plan_value_arg(k, "parts", TY_I32, parts);
+    plan_value_arg(k, "chunk", TY_I64, chunk);
+    segreduce_partials(pl, c, k, groups, f_mul(blocks, f_const(width)));
+    plan_launch(pl, c, 0, blocks);
+}
+
+bool segreduce_column_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!check_tunables(pl, c))
+        return false;
+    const struct formula vector = f_const(c->tunable[TN_VECTOR]), all = vectors(p, c->tunable[TN_VECTOR]);
+    const struct formula groups = f_cdiv(all, f_const(c->tunable[TN_THREADS] / c->tunable[TN_ROWS]));
+    struct prog_kernel *k = segreduce_kernel(pl, c);
+    plan_value_arg(k, "vectors", TY_I64, all);
+    plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), vector));
+    if (c->tunable[TN_ROWS] == 1)
+        plan_launch(pl, c, 0, groups);
+    else
+        split_blocks(pl, c, k, groups);
+    return true;
+}
