@@ -14,27 +14,51 @@
 #include "llvmgen/llvmgen.h"
 #include "simt/simt.h"
 
+/* x[0] x[1] … as a recurrence: not commutative, and any lost or repeated element shows. */
+#define RECURRENCE                                                                                         \
+    "map: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"              \
+    "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+
+/* Scans have a second case for arrays that are not aligned, which no launch here would take. */
+#define ONE_BY_ONE { "vector", "1", { 0, 0 } }
+
 /* One program: its spec, pinned strategy, size; enough blocks and tiles that every part of the kernel runs. */
 static const struct subject {
     const char *name, *spec, *arch;
     struct tunable set[4];
-    int64_t n;
+    int64_t size[2];
 } subjects[] = {
     { "block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } }, 3001 },
+      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } }, { 3001 } },
     { "last_block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, 20011 },
+      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, { 20011 } },
+    { "gather", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
+      { { "strategy", "reduce.gather", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
     { "cluster", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } }, 3001 },
+      { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } }, { 3001 } },
     { "ordered",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
       "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
-                 { "blocks_per_sm", "16", { 0, 0 } } }, 20011 },
+                 { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
+    { "scan_block", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
+      "sm_90", { { "strategy", "scan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 1501 } },
+    { "scan_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_80", { { "strategy", "segscan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
+    { "lookback", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
+      "sm_90", { { "strategy", "scan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
+    { "flat_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
+      "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
+      "sm_80", { { "strategy", "segscan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
+    { "flags", "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      "sm_80", { { "strategy", "segscan.flags", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
     { "staged",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_80", { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } }, 5003 },
+      "sm_80", { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } }, { 5003 } },
 };
 
 /* Points that no mode can notice, with the reason. */
@@ -47,12 +71,52 @@ static const struct {
 static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale", "seed:%d,late", "seed:%d,weak,stale,late" };
 enum { NMODES = sizeof modes / sizeof *modes, SEEDS = 12, LAUNCHES = 3 };
 
+enum { ARRAYS = 4 };
+
 struct subject_run {
     struct ptxgen_session s;
+    const struct problem *problem;
     const struct plan *plan;
-    uint32_t *x, result;
-    int64_t n;
+    const int64_t *size;
+    void *input[ARRAYS], *output[ARRAYS];
+    uint64_t result; /* hash of all outputs */
 };
+
+static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
+{
+    return prog_array_elements(a, r->size) * a->stride;
+}
+
+/* Bytes are rarely 1, as flags of segments should be; words are anything. */
+static void fill(const struct prog_array *a, void *p, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes / a->stride; i++) {
+        const uint32_t x = (uint32_t)i * 2654435761u >> 8;
+        if (a->stride == 1)
+            ((uint8_t *)p)[i] = x % 300 == 0;
+        else
+            ((uint32_t *)p)[i] = x;
+    }
+}
+
+static uint64_t hash_outputs(const struct subject_run *r)
+{
+    uint64_t h = 0xCBF29CE484222325u;
+    for (int o = 0; o < r->problem->noutputs; o++)
+        for (int64_t i = 0; i < bytes_of(r, &r->problem->output[o].array); i++)
+            h = (h ^ ((uint8_t *)r->output[o])[i]) * 0x100000001B3u;
+    return h;
+}
+
+static int run_once(struct subject_run *r, const struct host_code *h, struct simt_control *control,
+                                 const struct simt_options *o, struct simt_report *report)
+{
+    for (int i = 0; i < r->problem->noutputs; i++)
+        memset(r->output[i], 0xA5, (size_t)bytes_of(r, &r->problem->output[i].array));
+    const struct run_args args = { .size = r->size, .input = (const void *const *)r->input, .output = r->output };
+    simt_run(h, &args, control, o, report);
+    return (int)report->what;
+}
 
 static void open_subject(struct subject_run *r, const struct subject *sub)
 {
@@ -75,10 +139,15 @@ static void open_subject(struct subject_run *r, const struct subject *sub)
     if (!r->plan)
         diags_render_text(&r->s.diags, &text, false);
     cr_assert(r->plan, "%s: %s", sub->name, text.text);
-    r->n = sub->n;
-    r->x = malloc(sizeof *r->x * (size_t)r->n);
-    for (int64_t i = 0; i < r->n; i++)
-        r->x[i] = (uint32_t)i * 2654435761u >> 8;
+    r->problem = p;
+    r->size = sub->size;
+    for (int i = 0; i < p->ninputs; i++) {
+        const int64_t bytes = bytes_of(r, &p->input[i].array);
+        r->input[i] = malloc((size_t)bytes);
+        fill(&p->input[i].array, r->input[i], bytes);
+    }
+    for (int i = 0; i < p->noutputs; i++)
+        r->output[i] = malloc((size_t)bytes_of(r, &p->output[i].array));
 }
 
 static struct host_code *build(struct subject_run *r, int omit)
@@ -102,11 +171,8 @@ static bool run(struct subject_run *r, const struct host_code *h, const char *mo
     *same = true;
     bool ok = true;
     for (int l = 0; ok && l < LAUNCHES; l++) {
-        uint32_t got = 0xDEADBEEF;
-        const struct run_args args = { .size = &r->n, .input = (const void *const[]){ r->x }, .output = (void *const[]){ &got } };
-        simt_run(h, &args, control, &o, &report);
-        ok = report.what == SIMT_OK;
-        *same &= got == r->result;
+        ok = run_once(r, h, control, &o, &report) == SIMT_OK;
+        *same &= hash_outputs(r) == r->result;
     }
     simt_control_destroy(control);
     return ok;
@@ -137,9 +203,8 @@ static void whole_kernel_is_clean(struct subject_run *r, const struct subject *s
     struct simt_options o;
     struct simt_report report;
     simt_options_default(&o);
-    const struct run_args args = { .size = &r->n, .input = (const void *const[]){ r->x }, .output = (void *const[]){ &r->result } };
-    simt_run(h, &args, NULL, &o, &report);
-    cr_assert_eq((int)report.what, SIMT_OK, "%s: %s", sub->name, report.text);
+    cr_assert_eq(run_once(r, h, NULL, &o, &report), SIMT_OK, "%s: %s", sub->name, report.text);
+    r->result = hash_outputs(r);
     int seed;
     const char *mode = caught_by(r, h, &seed);
     cr_assert_null(mode, "%s: the whole kernel fails in mode %s, seed %d", sub->name, mode, seed);
@@ -165,12 +230,28 @@ static void test_subject(const struct subject *sub)
         cr_expect(mode || reason, "%s: nothing notices that %s is missing", sub->name, text);
     }
     host_destroy(whole);
-    free(r.x);
+    for (int i = 0; i < ARRAYS; i++) {
+        free(r.input[i]);
+        free(r.output[i]);
+    }
     arena_finish(&r.s.arena);
 }
 
-Test(mutants, block) { test_subject(&subjects[0]); }
-Test(mutants, last_block) { test_subject(&subjects[1]); }
-Test(mutants, cluster) { test_subject(&subjects[2]); }
-Test(mutants, ordered) { test_subject(&subjects[3]); }
-Test(mutants, staged) { test_subject(&subjects[4]); }
+static void test_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        if (!strcmp(subjects[i].name, name))
+            test_subject(&subjects[i]);
+}
+
+Test(mutants, block) { test_named("block"); }
+Test(mutants, last_block) { test_named("last_block"); }
+Test(mutants, gather) { test_named("gather"); }
+Test(mutants, cluster) { test_named("cluster"); }
+Test(mutants, ordered) { test_named("ordered"); }
+Test(mutants, staged) { test_named("staged"); }
+Test(mutants, scan_block) { test_named("scan_block"); }
+Test(mutants, scan_rows) { test_named("scan_rows"); }
+Test(mutants, lookback) { test_named("lookback"); }
+Test(mutants, flat_rows) { test_named("flat_rows"); }
+Test(mutants, flags) { test_named("flags"); }

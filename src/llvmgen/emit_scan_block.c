@@ -48,6 +48,7 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
     struct run total;
     const struct run in_tile = block_scan(g, held_total(h), &m->park, &total);
     const struct run before = run_get(g, carry);
+    h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
     held_scan(h, run_join(g, before, in_tile));
     held_store(h);
     if (scan_has_totals(g->p))

@@ -116,6 +116,7 @@ static void scan_tile(struct gen *g, struct scan_segment *s)
     const struct run in_tile = block_scan(g, held_total(h), &park, &total);
     const struct run before = tile_prefix(g, t, total, alone);
     kb_section(k, "downsweep");
+    h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
     held_scan(h, run_join(g, before, in_tile));
     held_store(h);
     if (scan_has_totals(g->p))

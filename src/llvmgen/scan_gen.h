@@ -58,6 +58,7 @@ struct held {
     kb_val fresh; /* bool: base + own is where the scan begins */
     bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage` */
     kb_ptr stage;
+    bool stage_used; /* since the last block barrier */
     bool rows;    /* segments of equal length follow one another within the tile: */
     kb_val next;  /* i32, relative to base + own: where the next one begins, at least 0 … */
     kb_val period; /* i32: … and the distance between beginnings, at most the tile and one more */

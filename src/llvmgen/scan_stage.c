@@ -152,11 +152,19 @@ static void load_flags(const struct held *h, kb_val *x)
     }
 }
 
+/* The window may be written: every lane has read what was in it. */
+static void claim(struct held *h)
+{
+    if (h->stage_used)
+        kb_warp_sync(h->g->k);
+    h->stage_used = true;
+}
+
 /* From vectors of the window to the lane's own values. */
-static void transpose_in(const struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
+static void transpose_in(struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
 {
     kb *k = h->g->k;
-    kb_warp_sync(k); /* every lane has read what was in the window before */
+    claim(h);
     for (int j = 0; j < h->n / vector; j++)
         kb_store_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
     kb_warp_sync(k); /* the window is complete */
@@ -202,7 +210,7 @@ void stage_store(struct held *h, int output, const kb_val *x)
     const struct prog_array *a = &g->p->output[output].array;
     const enum ty type = a->field[0].type;
     const int vector = gen_tunable(g, TN_VECTOR);
-    kb_warp_sync(k); /* every lane has read what was in the window before */
+    claim(h);
     put_blocked(h, type, x);
     kb_warp_sync(k); /* the window is complete */
     for (int j = 0; j < h->n / vector; j++) {

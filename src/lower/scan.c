@@ -156,7 +156,7 @@ static int widest(const struct problem *p)
 
 static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
-/* A thread holds its positions and their states in registers, a block passes them through shared memory. */
+/* A thread holds its positions' inputs and states in registers, a block passes them through shared memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
     enum { REGISTERS = 64 };
@@ -165,9 +165,11 @@ static void choose_items(const struct problem *p, struct plan_case *c)
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++)
         words += (ty_bytes(type[f]) + 3) / 4;
+    for (int i = 0; i < p->ninputs; i++)
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : 0;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (held(c) > HELD_MAX || held(c) * words > REGISTERS || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
-        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 && c->tunable[TN_ITEMS] > 1 ? 2 : 1;
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
 /* The same arrangement of positions, single elements in memory. */
