@@ -126,7 +126,7 @@ static void row(struct sweep *s, struct window *w, const int *first)
                 stencil_value(&sp[i], o, f);
         contribute(s, &sp[i]);
     }
-    if (w->place == PLACE_INSIDE && !sp[0].skip.ir && n <= GEN_VECTOR_MAX)
+    if ((w->place == PLACE_INSIDE || w->vectors) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX)
         stencil_store_row(sp, n);
     else
         for (int i = 0; i < n; i++)
@@ -153,15 +153,40 @@ static void window(struct sweep *s, const kb_val *origin, const int *points, enu
     window_free(&w);
 }
 
-/* Few warps come here, so that registers count more than reuse: a row or, where rows leave the arrays too, a point at a time. */
+/* A window, or a part of one, of which a point may exist. */
+static void partial_window(struct sweep *s, const int *points, enum placement place)
+{
+    const int last = s->g->p->rank - 1;
+    kb_if (s->g->k, exists_along(s, place == PLACE_ROWS ? last : 0, last + 1)) {
+        window(s, s->origin, points, place);
+    }
+}
+
+/* How much of a window is computed at a time at the edge.  Few warps come there, so that registers count more than reuse: a row or,
+ * where rows leave the arrays too, a point.  In three dimensions rows are short and many warps end one: more together. */
+static void edge_part(const struct gen *g, const int *points, enum placement place, int *part)
+{
+    const int last = g->p->rank - 1;
+    part[0] = part[1] = part[2] = 1;
+    if (place == PLACE_EDGE)
+        return;
+    part[last] = points[last];
+    for (int d = 0; last == 2 && d < last; d++)
+        part[d] = g->c->aligned ? points[d] : points[d] % 4 ? 1 : points[d] / 4;
+}
+
 static void edge(struct sweep *s, const int *points, enum placement place)
 {
     kb *k = s->g->k;
-    const int last = s->g->p->rank - 1, together = place == PLACE_ROWS ? points[last] : 1;
-    const int part[SPACE_MAX] = { last == 0 ? together : 1, last == 1 ? together : 1, together };
-    int parts = 1;
+    const int last = s->g->p->rank - 1;
+    int part[SPACE_MAX], parts = 1;
+    edge_part(s->g, points, place, part);
     for (int d = 0; d <= last; d++)
         parts *= points[d] / part[d];
+    if (parts == 1) {
+        partial_window(s, points, place);
+        return;
+    }
     kb_for (k, i, kb_imm(k, TY_I32, 0), parts, 1) {
         struct sweep at = *s;
         kb_val rest = i;
@@ -171,9 +196,7 @@ static void edge(struct sweep *s, const int *points, enum placement place)
             at.origin[d] = kb_add(k, s->origin[d], kb_cast(k, kb_mul(k, place_of, part[d]), TY_I64));
             rest = n == 1 ? rest : kb_div(k, rest, n);
         }
-        kb_if (k, exists_along(&at, place == PLACE_ROWS ? last : 0, last + 1)) {
-            window(&at, at.origin, part, place);
-        }
+        partial_window(&at, part, place);
     }
 }
 

@@ -26,7 +26,7 @@ struct window {
     int rank, points[SPACE_MAX];
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
-    bool vectors; /* inside: rows begin at boundaries of points[rank - 1] elements */
+    bool vectors; /* rows inside begin and end at boundaries of points[rank - 1] elements, so that a row's points exist together */
     int ncells, capacity;
     struct cell *cell;
 };
@@ -63,7 +63,7 @@ struct gather_reach {
 struct gather_reach gather_reach(struct gen *g);
 
 void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
-/* Field f of output o; where the point is skipped, what stays there. */
+/* Field f of output o; where the point is skipped, the value that is fed back. */
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */

@@ -43,19 +43,77 @@ static kb_val read_input(struct stencil_point *sp, const struct expr *e)
     return window_read(sp->w, e->which, e->field, at);
 }
 
+/* ---- values -------------------------------------------------------------------------------------------------------------------- */
+
+static int fed_input(const struct problem *p, int output)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].output == output)
+            return p->feedback[i].input;
+    return -1;
+}
+
+/* What the memory of an output keeps at a skipped point; 0 at others. */
+static kb_val kept(struct stencil_point *sp, int o, int f)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct output *out = &g->p->output[o];
+    kb_var x = kb_var_new(k, kb_imm(k, out->array.field[f].type, 0), "kept");
+    kb_if (k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
+        kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), point_output_element(&sp->pt, out), f));
+    }
+    return kb_get(k, x);
+}
+
+/* Number of the field among those of all outputs. */
+static int value_slot(const struct problem *p, int o, int f)
+{
+    for (int i = 0; i < o; i++)
+        f += p->output[i].array.nfields;
+    return f;
+}
+
+kb_val stencil_value(struct stencil_point *sp, int o, int f)
+{
+    kb *k = sp->w->g->k;
+    const int slot = value_slot(sp->w->g->p, o, f);
+    struct emit_cached *c = slot < 64 ? &sp->value[slot] : NULL;
+    if (c && c->value.ir && kb_reaches(k, c->place))
+        return c->value;
+    kb_val v = emit_expr(k, &sp->pt.env, sp->w->g->p->output[o].value[f]);
+    const int input = fed_input(sp->w->g->p, o);
+    if (sp->skip.ir && input >= 0) {
+        const struct expr e = { .kind = EX_INPUT, .type = v.ty, .which = input, .field = f };
+        v = kb_select(k, sp->skip, read_input(sp, &e), v);
+    }
+    if (c)
+        *c = (struct emit_cached){ v, kb_place(k) };
+    return v;
+}
+
+/* What maps see of an output. */
+static kb_val seen_value(struct stencil_point *sp, int o, int f)
+{
+    const kb_val v = stencil_value(sp, o, f);
+    if (!sp->skip.ir || fed_input(sp->w->g->p, o) >= 0)
+        return v;
+    return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
+}
+
+/* ---- points -------------------------------------------------------------------------------------------------------------------- */
+
 static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
     struct stencil_point *sp = env->user;
     switch (e->kind) {
     case EX_INPUT: return read_input(sp, e);
-    case EX_OUTPUT: return stencil_value(sp, e->which, e->field);
+    case EX_OUTPUT: return seen_value(sp, e->which, e->field);
     case EX_GATHER: return stencil_gather(sp, e);
     case EX_NEIGHBOUR: return sp->neighbour[e->field];
     default: return point_leaf(k, env, e);
     }
 }
-
-/* ---- points -------------------------------------------------------------------------------------------------------------------- */
 
 /* Dimension d of an input leaves the array from this point. */
 static kb_val leaves(struct stencil_point *sp, int input, int d, const struct gather_reach *gr)
@@ -96,62 +154,11 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);
-        if (window_leaves(w, d))
+        if (window_leaves(w, d) && !(w->vectors && d == w->rank - 1))
             sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
     }
     if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
         sp->skip = skipped(sp, gr);
-}
-
-/* ---- values -------------------------------------------------------------------------------------------------------------------- */
-
-static int fed_input(const struct problem *p, int output)
-{
-    for (int i = 0; i < p->nfeedback; i++)
-        if (p->feedback[i].output == output)
-            return p->feedback[i].input;
-    return -1;
-}
-
-/* What a skipped point keeps: the fed-back input, or the memory of the output where the point has any. */
-static kb_val kept(struct stencil_point *sp, int o, int f)
-{
-    struct gen *g = sp->w->g;
-    kb *k = g->k;
-    const struct output *out = &g->p->output[o];
-    const int input = fed_input(g->p, o);
-    if (input >= 0) {
-        const struct expr e = { .kind = EX_INPUT, .type = out->array.field[f].type, .which = input, .field = f };
-        return read_input(sp, &e);
-    }
-    kb_var x = kb_var_new(k, kb_imm(k, out->array.field[f].type, 0), "kept");
-    kb_if (k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
-        kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), point_output_element(&sp->pt, out), f));
-    }
-    return kb_get(k, x);
-}
-
-/* Number of the field among those of all outputs. */
-static int value_slot(const struct problem *p, int o, int f)
-{
-    for (int i = 0; i < o; i++)
-        f += p->output[i].array.nfields;
-    return f;
-}
-
-kb_val stencil_value(struct stencil_point *sp, int o, int f)
-{
-    kb *k = sp->w->g->k;
-    const int slot = value_slot(sp->w->g->p, o, f);
-    struct emit_cached *c = slot < 64 ? &sp->value[slot] : NULL;
-    if (c && c->value.ir && kb_reaches(k, c->place))
-        return c->value;
-    kb_val v = emit_expr(k, &sp->pt.env, sp->w->g->p->output[o].value[f]);
-    if (sp->skip.ir)
-        v = kb_select(k, sp->skip, kept(sp, o, f), v);
-    if (c)
-        *c = (struct emit_cached){ v, kb_place(k) };
-    return v;
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------------------------------------- */

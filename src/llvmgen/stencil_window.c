@@ -68,7 +68,7 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
     kb *k = w->g->k;
     const kb_val i = kb_add(k, w->origin[in->axis[d]], at);
     beyond->ir = NULL;
-    if (!window_leaves(w, in->axis[d]) || (at == 0 && r->lo[d] == 0 && r->hi[d] == 0))
+    if (at == 0 || !window_leaves(w, in->axis[d]) || (w->vectors && in->axis[d] == w->rank - 1 && at > 0 && at < w->points[w->rank - 1]))
         return i;
     const kb_val extent = w->extent[in->axis[d]];
     if (r->lo[d] == 0 && r->hi[d] == 0) /* another point of the window, which may not exist */
@@ -191,7 +191,9 @@ static void load_run(struct window *w, const struct cell *c)
 
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place)
 {
-    *w = (struct window){ .g = g, .rank = g->p->rank, .place = place, .vectors = place == PLACE_INSIDE && g->c->aligned };
+    *w = (struct window){ .g = g, .rank = g->p->rank, .place = place, .vectors = g->c->aligned };
+    if (place == PLACE_EDGE || (place == PLACE_ROWS && w->rank == 1)) /* a single row may end anywhere */
+        w->vectors = false;
     for (int d = 0; d < w->rank; d++) {
         w->points[d] = points[d];
         w->origin[d] = origin[d];
@@ -204,6 +206,15 @@ static kb_val load_cell(struct window *w, int input, int field, const int *at)
     return (w->place == PLACE_INSIDE ? load_inside : load_edge)(w, input, field, at);
 }
 
+/* Halos are read in vectors too where these lie inside: rows hold whole ones. */
+static bool in_vector(const struct window *w, const struct cell *c)
+{
+    const int x = c->at[w->rank - 1];
+    if (!w->vectors || structure(&w->g->p->input[c->input].array))
+        return false;
+    return (w->place == PLACE_INSIDE && w->rank > 1) || (x >= 0 && x < w->points[w->rank - 1]);
+}
+
 void window_load(struct window *w)
 {
     stencil_each_read(w->g->p, collect, w);
@@ -211,7 +222,7 @@ void window_load(struct window *w)
         struct cell *c = &w->cell[i];
         if (c->v.ir)
             continue;
-        if (w->vectors && !structure(&w->g->p->input[c->input].array))
+        if (in_vector(w, c))
             load_run(w, c);
         else
             c->v = load_cell(w, c->input, c->field, c->at);

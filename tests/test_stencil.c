@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stencil.c - random stencils on the host executor against the oracle: one to three dimensions, offsets up to 6 either way, all
+ * boundary modes per input and dimension, all types, structures, auxiliary inputs of fewer or permuted dimensions, gathers, time
+ * steps, reductions beside the sweep, extents from 1 up and below the offsets; every strategy that fits.
+ */
+#include <criterion/criterion.h>
+
+#include "base/str.h"
+#include "harness.h"
+#include "lower/plan.h"
+
+static uint64_t state;
+static int below(int n) { return (int)(harness_random(&state) >> 33) % n; }
+static bool chance(int percent) { return below(100) < percent; }
+
+static const char *const types[] = { "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64" };
+enum { NTYPES = sizeof types / sizeof *types };
+static const char *const shapes[] = { "[n]", "[m, n]", "[d, m, n]" };
+static const char *const names[] = { "d", "m", "n" };
+static const char *const modes[] = { "clamp", "wrap", "reflect", "mirror", "{constant: 2}", "interior" };
+
+struct choice {
+    int rank, type, reach;
+    bool structure, iterated, gathers, reduces;
+};
+
+static int offset(const struct choice *c) { return below(2 * c->reach + 1) - c->reach; }
+
+/* u, or v.p and v.q of a structure, somewhere near. */
+static void neighbour(struct str *out, const struct choice *c, const char *array, const char *field)
+{
+    str_printf(out, "%s[", array);
+    for (int d = 0; d < c->rank; d++)
+        str_printf(out, "%s%d", d ? ", " : "", chance(40) ? 0 : offset(c));
+    str_printf(out, "]%s", field);
+}
+
+static void terms(struct str *out, const struct choice *c)
+{
+    const int n = 2 + below(6);
+    const char *t = types[c->type];
+    neighbour(out, c, "u", "");
+    for (int i = 1; i < n; i++) {
+        str_add(out, chance(70) ? " + " : " - ");
+        if (chance(50))
+            str_printf(out, "%d * ", 1 + below(3));
+        switch (below(8)) {
+        case 0: str_printf(out, "%s(k)", t); break;
+        case 1: str_printf(out, "%s(row)", t); break;
+        case 2: str_printf(out, "%s(index(%s) %% 7)", t, names[2 - below(c->rank)]); break;
+        case 3:
+            str_printf(out, "%s(", t);
+            neighbour(out, c, "v", c->structure ? (chance(50) ? ".p" : ".q") : "");
+            str_add(out, ")");
+            break;
+        default: neighbour(out, c, "u", "");
+        }
+    }
+}
+
+/* Maps that see an output that is not fed back read what is in its memory where points are left out: nothing, here. */
+static int usable_modes(const struct choice *c) { return chance(30) && (c->iterated || !c->reduces) ? 6 : 5; }
+
+static void boundaries(struct str *out, const struct choice *c)
+{
+    const char *mode = modes[below(usable_modes(c))];
+    /* constants of structures are given by field */
+    str_printf(out, "boundary: %s\n", c->structure && mode[0] == '{' ? "wrap" : mode);
+}
+
+/* Each input and dimension has a mode of its own. */
+static void mixed_boundaries(struct str *out, const struct choice *c)
+{
+    const int usable = usable_modes(c);
+    str_add(out, "boundary:\n  u: {");
+    for (int d = 0; d < c->rank; d++)
+        str_printf(out, "%s%s: %s", d ? ", " : "", names[3 - c->rank + d], modes[below(usable)]);
+    str_printf(out, "}\n  v: %s\n", c->structure ? modes[below(4)] : modes[below(5)]);
+}
+
+static char *random_spec(uint64_t seed, struct choice *c)
+{
+    struct str out = { 0 };
+    state = seed;
+    *c = (struct choice){ .rank = 1 + below(3), .type = below(NTYPES), .reach = 1 + below(chance(25) ? 6 : 2),
+                          .structure = chance(25), .iterated = chance(35), .gathers = chance(15), .reduces = chance(35) };
+    const char *t = types[c->type], *shape = shapes[c->rank - 1];
+    str_printf(&out, "kind: stencil\ninputs:\n  u: \"%s%s\"\n", t, shape);
+    if (c->structure)
+        str_printf(&out, "  v: {type: {p: i8, q: %s}, shape: %s}\n", t, shape);
+    else
+        str_printf(&out, "  v: \"%s%s\"\n", types[below(NTYPES)], c->rank == 2 && chance(30) ? "[n, m]" : shape);
+    str_add(&out, "  row: \"i16[n]\"\n");
+    if (c->gathers)
+        str_printf(&out, "  off: \"i32[p%s]\"\n", c->rank == 1 ? "" : c->rank == 2 ? ", 2" : ", 3");
+    str_add(&out, "params: {k: {type: i32, value: 3}, steps: {type: i32, value: ");
+    str_printf(&out, "%d}}\n", below(4));
+    (chance(40) ? boundaries : mixed_boundaries)(&out, c);
+    str_add(&out, "let: {a: \"");
+    terms(&out, c);
+    str_add(&out, "\"}\n");
+    if (c->reduces)
+        str_printf(&out, "reductions:\n  total: {map: \"i64(i32(out)) + i64(i32(u))\", operator: add}\n  top: {map: u, operator: %s}\n",
+                   chance(60) ? "max" : chance(50) ? "first" : "last");
+    str_printf(&out, "outputs:\n  out: {type: \"%s%s\", value: \"a", t, shape);
+    if (c->gathers)
+        str_printf(&out, " + gather(u, off, x, %s, x * x)", chance(50) ? "add" : "max");
+    str_add(&out, "\"}\n");
+    const bool fed_alone = c->iterated;
+    if (!fed_alone || c->reduces)
+        str_printf(&out, "  pair: {type: {lo: i32, hi: %s}, shape: %s, value: {lo: \"i32(a)\", hi: a + u}}\n", t, shape);
+    if (c->reduces)
+        str_printf(&out, "  total: i64\n  top: \"%s\"\n", t);
+    if (c->iterated)
+        str_add(&out, "iterate: {steps: steps, feedback: {u: out}}\n");
+    return str_take(&out);
+}
+
+static int64_t random_extent(int most)
+{
+    static const int extents[] = { 1, 2, 3, 4, 5, 8, 16, 31, 32, 33, 64, 65, 100, 128, 132, 257, 1000, 4096 };
+    int64_t n;
+    do
+        n = extents[below(sizeof extents / sizeof *extents)];
+    while (n > most);
+    return n;
+}
+
+/* Sizes by name; few points in all. */
+static void random_sizes(struct harness *h, int rank, int64_t *size)
+{
+    const int most = rank == 1 ? 4096 : rank == 2 ? 257 : 64;
+    for (int i = 0; i < ptxgen_problem_size_count(h->problem); i++) {
+        const char *name = ptxgen_problem_size_name(h->problem, i);
+        size[i] = name[0] == 'p' ? below(4) : random_extent(name[0] == 'n' ? most : most / (rank == 3 ? 4 : 6));
+    }
+}
+
+static void run_spec(const char *spec, int rank, uint64_t seed, const char *strategy)
+{
+    static const char *const simt[] = { "seed:1,race,uninit", "seed:2", "seed:3,weak,race,uninit", "seed:4,stale" };
+    const char *set[] = { "strategy", strategy, NULL, NULL };
+    struct harness h;
+    const char *arch = seed % 2 ? "sm_90" : "sm_80";
+    if (!harness_open(&h, "random", spec, arch, strategy ? set : NULL)) {
+        cr_assert(strategy && strstr(h.text, "does not fit"), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch, h.text, spec);
+        harness_close(&h);
+        return;
+    }
+    for (int k = 0; k < 3; k++) {
+        int64_t size[8];
+        random_sizes(&h, rank, size);
+        const char *mode = simt[below(4)];
+        const int skew = chance(50) ? 0 : below(4);
+        harness_data_at(&h, size, seed + (uint64_t)k, skew, chance(30));
+        ptxgen_arguments args = { h.size, (const void *const *)h.input, h.expected, h.param };
+        if (ptxgen_evaluate(h.s, h.problem, &args) != PTXGEN_OK) /* no steps, and outputs that are not fed */
+            continue;
+        cr_assert(harness_check(&h, mode), "seed %llu on %s, %s, sizes %lld %lld %lld, skew %d, --simt=%s: %s\n%s", (unsigned long long)seed,
+                  arch, strategy ? strategy : "chosen", (long long)size[0], (long long)size[1], (long long)size[2], skew, mode, h.text, spec);
+    }
+    harness_close(&h);
+}
+
+static void run_seed(uint64_t seed)
+{
+    struct choice c;
+    char *spec = random_spec(seed, &c);
+    run_spec(spec, c.rank, seed, NULL);
+    for (int i = 0; i < strategy_count(); i++)
+        if (strategy_row(i)->kind == KIND_STENCIL)
+            run_spec(spec, c.rank, seed, strategy_row(i)->name);
+    free(spec);
+}
+
+/* Several tests so that a failure names its block of seeds and the others still run. */
+#define BLOCK(name, from)                                       \
+    Test(stencil, name)                                         \
+    {                                                           \
+        for (uint64_t seed = (from); seed < (from) + 40; seed++) \
+            run_seed(seed);                                     \
+    }
+BLOCK(seeds_1, 1)
+BLOCK(seeds_41, 41)
+BLOCK(seeds_81, 81)
+BLOCK(seeds_121, 121)
