@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_tests.h - what the files of the GPU test program share.
  *
- *     gpu_tests.c  options, the walk over specs, strategies and sizes, the summary
+ *     gpu_tests.c  options, the device
+ *     specs.c      the walk over specs, strategies and sizes
+ *     summary.c    what passed and failed
  *     run.c        one loaded program at one size: alignments, repetition, streams, a graph
  *     data.c       arrays on the host: random data, comparison with the reference
  *     large.c      more than 2^31 elements, more than 2^32 bytes
  *
- * Only the public API is used.  With --host the same walk runs on the host executor.
+ * Only the public API is used, and the names of the strategies.  With --host the same walk runs on the host executor.
  */
 #ifndef PTXGEN_GPU_TESTS_H
 #define PTXGEN_GPU_TESTS_H
@@ -16,8 +18,11 @@
 
 #include "ptxgen/launch.h"
 
-enum { ARRAYS_MAX = 16, SIZES_MAX = 8, PARAMS_MAX = 16, STREAMS = 4 };
+enum { ARRAYS_MAX = 16, SIZES_MAX = 8, PARAMS_MAX = 16, STREAMS = 4, THREADS_MAX = 16 };
+/* What outputs hold before a launch; also what nobody writes: elements that belong to no segment. */
+enum { POISON = 0xa5 };
 
+/* What one thread works with. */
 struct suite {
     ptxgen_session *s;
     ptxgen_gpu *gpu; /* NULL: the host executor */
@@ -25,7 +30,6 @@ struct suite {
     bool full, sanitize;
     const char *filter; /* only specs whose path contains it */
     const char *modes;  /* of the host executor */
-    int passed, failed, skipped;
 };
 
 /* A problem at one size: inputs, the reference's outputs, how far from them a result may be. */
@@ -57,9 +61,18 @@ struct target {
 };
 /* All checks of one target at one size. */
 bool run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
-/* Alone: the big ones. Return the number of failures. */
-int run_large(struct suite *t, const char *specs);
-/* Print and clear the session's messages. */
-void say_diagnostics(struct suite *t);
+/* Alone: the big ones. */
+void run_large(struct suite *t, const char *specs);
+
+/* Every .yaml file of a folder, in order of name, and then all of them. */
+void add_folder(struct suite *t, const char *folder);
+void run_specs(struct suite *t, int threads);
+
+/* From any thread.  A failure takes the session's first message along; all clear the session's messages. */
+void note_failure(struct suite *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void note_success(struct suite *t);
+void note_skip(struct suite *t, const char *path);
+/* The number of failures. */
+int show_summary(FILE *to);
 
 #endif

@@ -117,10 +117,8 @@ static bool run(struct suite *t, const struct large *row, ptxgen_loaded *loaded,
     return ok;
 }
 
-int run_large(struct suite *t, const char *specs)
+void run_large(struct suite *t, const char *specs)
 {
-    int failures = 0;
-
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ptxgen_program *program = NULL;
         ptxgen_loaded *loaded = NULL;
@@ -130,14 +128,13 @@ int run_large(struct suite *t, const char *specs)
                   ptxgen_gpu_alloc(t->s, t->gpu, 512, &y) == PTXGEN_OK && fill(t, &rows[i], x) &&
                   run(t, &rows[i], loaded, x, y);
 
-        printf("%s large/%s n=%lld\n", ok ? "ok  " : "FAIL", rows[i].spec, (long long)rows[i].n);
-        if (!ok)
-            say_diagnostics(t);
-        failures += !ok;
+        if (ok)
+            note_success(t);
+        else
+            note_failure(t, "large/%s n=%lld", rows[i].spec, (long long)rows[i].n);
         ptxgen_gpu_free(t->gpu, x);
         ptxgen_gpu_free(t->gpu, y);
         ptxgen_loaded_destroy(loaded);
         ptxgen_program_destroy(program);
     }
-    return failures;
 }
