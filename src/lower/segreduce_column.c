@@ -50,7 +50,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
 {
     struct plan_case *c = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s%s", shape->name, suffix), guard);
     segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
-    segreduce_set(c, TN_ROWS, shape->rows, shape->evidence);
+    segreduce_set(c, TN_ROWS, shape->rows < c->tunable[TN_THREADS] ? shape->rows : c->tunable[TN_THREADS], shape->evidence);
     segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
     segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
