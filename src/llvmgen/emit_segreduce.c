@@ -12,18 +12,6 @@
 
 /* ---- teams of lanes ----------------------------------------------------------------------------------------------------------- */
 
-static kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
-{
-    kb *k = g->k;
-    seg_enter(g, s->seg);
-    const kb_tup x = kb_get(k, s->total.x);
-    if (!state_commutative(g->p))
-        return x;
-    const kb_val before = kb_sub(k, kb_lane(k), team->rank);
-    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, stretch_filled(g, team, s)));
-    return warp_reduce(g, x, team->lanes, f);
-}
-
 /* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
 static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
 {
@@ -66,7 +54,6 @@ static void emit_teams(struct gen *g, int lanes)
 
 void emit_segreduce_thread(struct gen *g) { emit_teams(g, 1); }
 void emit_segreduce_subwarp(struct gen *g) { emit_teams(g, gen_tunable(g, TN_LANES)); }
-void emit_segreduce_offsets(struct gen *g) { emit_segreduce_block(g); }
 
 /* ---- blocks --------------------------------------------------------------------------------------------------------------------- */
 

@@ -56,5 +56,7 @@ struct team {
 void stretches_reduce(struct gen *g, const struct team *team, int n, struct stretch *stretch, kb_val longest);
 /* How many lanes of the team hold something then, counted from the first; at least 1. */
 kb_val stretch_filled(struct gen *g, const struct team *team, const struct stretch *stretch);
+/* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
+kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
 #endif

@@ -240,3 +240,15 @@ kb_val stretch_filled(struct gen *g, const struct team *team, const struct stret
     const kb_val vectors = kb_div(k, kb_add(k, kb_sub(k, stretch_covered(g, s), stretch_start(g, s)), vector - 1), vector);
     return kb_cast(k, kb_max(k, kb_min(k, vectors, team->lanes), 1), TY_I32);
 }
+
+kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
+{
+    kb *k = g->k;
+    seg_enter(g, s->seg);
+    const kb_tup x = kb_get(k, s->total.x);
+    if (!state_commutative(g->p))
+        return x;
+    const kb_val before = kb_sub(k, kb_lane(k), team->rank);
+    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, stretch_filled(g, team, s)));
+    return warp_reduce(g, x, team->lanes, f);
+}

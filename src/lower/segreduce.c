@@ -90,7 +90,7 @@ static const struct shape {
     { "segreduce.multi_block", "split", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
     { "segreduce.block", "rows", 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
     { "segreduce.block", "wide", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.offsets", "offsets", 0, 128, 0, 4, 0, "model: as segreduce.block for short segments" },
+    { "segreduce.offsets", "offsets", 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
 };
 
 struct formula segreduce_all(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }

@@ -17,7 +17,7 @@ void segreduce_check_empty(struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
 struct formula segreduce_sms(const struct problem *p);            /* multiprocessors that grids are sized for */
 /* The problem's arguments, and what every kernel of segments is given. */
-struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c);
+struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Tickets, one per group of blocks, and the partials of all blocks. */
 void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups, struct formula blocks);
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);

@@ -144,7 +144,7 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
         return false;
     const struct formula vector = f_const(c->tunable[TN_VECTOR]), all = vectors(p, c->tunable[TN_VECTOR]);
     const struct formula groups = f_cdiv(all, f_const(c->tunable[TN_THREADS] / c->tunable[TN_ROWS]));
-    struct prog_kernel *k = segreduce_kernel(pl, c);
+    struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "vectors", TY_I64, all);
     plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), vector));
     if (c->tunable[TN_ROWS] == 1)

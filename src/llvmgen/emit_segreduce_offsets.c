@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_segreduce_offsets.c - irregular segments, the work cut evenly whatever their sizes.
+ *
+ * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every warp takes
+ * `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
+ *
+ *     where my share begins and ends: two binary searches in the offsets
+ *     while segments end in my share:   32 by a lane each, or 4 by 8 lanes each, or one by the whole warp, as their sizes suggest
+ *     the segment that goes on beyond my share: its elements so far are my tail
+ *
+ * A segment that began in an earlier share is finished by a second kernel, from the tails of the shares it began in and went
+ * through, which follow from its offset without a search, and from the head that the share it ends in has left.
+ *
+ * Partials: 2 w is the head of share w, 2 w + 1 its tail.  carry[w]: -1, or 2 * segment + (the head has an element).
+ */
+#include "seg_gen.h"
+
+enum { SHORT_VECTORS = 4, MEDIUM_VECTORS = 64, MEDIUM_LANES = 8 };
+
+/* The share of a warp: ends [end0, end1), elements [from, to). */
+struct share {
+    struct gen *g;
+    kb_val number;
+    kb_val end0, end1, from, to; /* i64 */
+    kb_val carried;              /* bool: the first of its segments began earlier */
+};
+
+/* ---- where shares begin ------------------------------------------------------------------------------------------------------- */
+
+static kb_val offset(struct gen *g, kb_val i)
+{
+    kb *k = g->k;
+    const kb_val n = gen_extent(g, &g->p->space[0].extent);
+    const kb_val x = kb_cast(k, kb_load(k, gen_input(g, g->p->offsets), i), TY_I64);
+    return kb_max(k, kb_min(k, x, n), 0);
+}
+
+/* How many ends are among the first `items` of the sequence. */
+static kb_val ends_before(struct gen *g, kb_val items)
+{
+    kb *k = g->k;
+    const kb_val n = gen_extent(g, &g->p->space[0].extent);
+    kb_var lo = kb_var_new(k, kb_max(k, kb_sub(k, items, n), 0), "lo");
+    kb_var hi = kb_var_new(k, kb_min(k, items, gen_value(g, "segments")), "hi");
+    kb_loop (k) {
+        kb_break_if(k, kb_ge(k, kb_get(k, lo), kb_get(k, hi)));
+        LET(mid, kb_div(k, kb_add(k, kb_get(k, lo), kb_get(k, hi)), 2));
+        LET(before, kb_le(k, offset(g, kb_add(k, mid, 1)), kb_sub(k, kb_sub(k, items, 1), mid)));
+        kb_set(k, lo, kb_select(k, before, kb_add(k, mid, 1), kb_get(k, lo)));
+        kb_set(k, hi, kb_select(k, before, kb_get(k, hi), mid));
+    }
+    /* The same in all lanes: they search for the same item. */
+    return kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP);
+}
+
+static void share_open(struct gen *g, struct share *s, kb_val number)
+{
+    kb *k = g->k;
+    const kb_val segments = gen_value(g, "segments");
+    const kb_val items = kb_add(k, segments, gen_extent(g, &g->p->space[0].extent));
+    LET(first, kb_mul(k, number, gen_value(g, "share")));
+    LET(behind, kb_min(k, kb_add(k, first, gen_value(g, "share")), items));
+    *s = (struct share){ .g = g, .number = number };
+    s->end0 = ends_before(g, first);
+    s->end1 = ends_before(g, behind);
+    s->from = kb_sub(k, first, s->end0);
+    s->to = kb_sub(k, behind, s->end1);
+    s->carried = kb_lt(k, offset(g, s->end0), s->from);
+}
+
+/* ---- segments that end in the share --------------------------------------------------------------------------------------------- */
+
+static void put_carry(struct share *s, kb_val segment, kb_val has, kb_tup head)
+{
+    kb *k = s->g->k;
+    const kb_val code = kb_add(k, kb_mul(k, segment, 2), kb_cast(k, has, TY_I64));
+    kb_store(k, gen_buffer(s->g, "carry", TY_I64), s->number, code);
+    kb_store(k, gen_partials(s->g), kb_mul(k, s->number, 2), head);
+}
+
+/* Segments first, first + 1, … by teams of `lanes`. Their longest part in the share has `longest` elements. */
+static void take_segments(struct share *s, kb_val first, int lanes, kb_val longest)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
+    LET(number, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), lanes), TY_I64)));
+    LET(exists, kb_lt(k, number, s->end1));
+    struct seg seg;
+    seg_open(g, &seg, kb_min(k, number, kb_sub(k, s->end1, 1)));
+    seg_enter(g, &seg);
+    struct stretch part = { .seg = &seg, .first = kb_max(k, seg.first, s->from), .total = partial_new(g, "total") };
+    part.last = kb_select(k, exists, kb_max(k, seg.last, part.first), part.first);
+    stretches_reduce(g, &team, 1, &part, longest);
+    const kb_tup total = team_total(g, &team, &part);
+    kb_if (k, kb_and(k, exists, kb_eq(k, team.rank, 0))) {
+        kb_if (k, kb_and(k, s->carried, kb_eq(k, number, s->end0))) {
+            put_carry(s, number, kb_lt(k, part.first, part.last), total);
+        } kb_else {
+            seg_finish(g, &seg, total);
+        }
+    }
+}
+
+/* The largest x of the first `lanes` lanes, in all of them. */
+static kb_val largest(struct gen *g, kb_val x, int lanes)
+{
+    kb *k = g->k;
+    x = kb_select(k, kb_lt(k, kb_lane(k), lanes), x, kb_imm(k, TY_I32, 0));
+    for (int d = 1; d < KB_WARP; d *= 2)
+        x = kb_max(k, x, kb_shfl_xor(k, x, d));
+    return kb_assume_uniform(x, KB_UNI_WARP); /* a maximum over the whole warp */
+}
+
+/* Elements that segment `number` has in the share, as i32; 0 when it does not end there. */
+static kb_val part_length(struct share *s, kb_val number)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    LET(exists, kb_lt(k, number, s->end1));
+    LET(there, kb_min(k, number, kb_sub(k, s->end1, 1)));
+    LET(from, kb_max(k, offset(g, there), s->from));
+    LET(length, kb_max(k, kb_sub(k, offset(g, kb_add(k, there, 1)), from), 0));
+    return kb_select(k, exists, kb_cast(k, kb_min(k, length, 1 << 30), TY_I32), kb_imm(k, TY_I32, 0));
+}
+
+static void take_ends(struct share *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int vector = gen_tunable(g, TN_VECTOR);
+    kb_var next = kb_var_new(k, s->end0, "next");
+    kb_loop (k) {
+        LET(i, kb_assume_uniform(kb_get(k, next), KB_UNI_WARP)); /* counted the same by all lanes */
+        kb_break_if(k, kb_ge(k, i, s->end1));
+        LET(length, part_length(s, kb_add(k, i, kb_cast(k, kb_lane(k), TY_I64))));
+        LET(of_all, largest(g, length, KB_WARP));
+        LET(of_some, largest(g, length, KB_WARP / MEDIUM_LANES));
+        LET(of_one, largest(g, length, 1));
+        kb_if (k, kb_le(k, of_all, SHORT_VECTORS * vector)) {
+            take_segments(s, i, 1, kb_cast(k, of_all, TY_I64));
+            kb_set(k, next, kb_add(k, i, KB_WARP));
+        } kb_else {
+            kb_if (k, kb_le(k, of_some, MEDIUM_VECTORS * vector)) {
+                take_segments(s, i, MEDIUM_LANES, kb_cast(k, of_some, TY_I64));
+                kb_set(k, next, kb_add(k, i, KB_WARP / MEDIUM_LANES));
+            } kb_else {
+                take_segments(s, i, KB_WARP, kb_cast(k, of_one, TY_I64));
+                kb_set(k, next, kb_add(k, i, 1));
+            }
+        }
+    }
+}
+
+/* ---- the segment that goes on ---------------------------------------------------------------------------------------------------- */
+
+static void take_tail(struct share *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const struct team team = { KB_WARP, kb_lane(k) };
+    kb_if (k, kb_lt(k, s->end1, gen_value(g, "segments"))) {
+        struct seg seg;
+        seg_open(g, &seg, s->end1);
+        seg_enter(g, &seg);
+        const kb_val first = kb_assume_uniform(kb_max(k, seg.first, s->from), KB_UNI_WARP);
+        struct stretch part = { .seg = &seg, .first = first, .total = partial_new(g, "tail") };
+        part.last = kb_max(k, first, s->to);
+        stretches_reduce(g, &team, 1, &part, kb_sub(k, part.last, first));
+        const kb_tup total = team_total(g, &team, &part);
+        kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, first, part.last))) {
+            kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, s->number, 2), 1), total);
+        }
+    }
+}
+
+static void emit_shares(struct gen *g)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    kb_if (k, kb_lt(k, number, gen_value(g, "shares"))) {
+        struct share s;
+        share_open(g, &s, number);
+        kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+            kb_store(k, gen_buffer(g, "carry", TY_I64), number, kb_imm(k, TY_I64, -1));
+        }
+        kb_warp_sync(k); /* the mark is there before a lane replaces it */
+        take_ends(&s);
+        take_tail(&s);
+    }
+}
+
+/* ---- the second kernel ------------------------------------------------------------------------------------------------------------ */
+
+/* The tails of the shares [from, to) in order, by the whole warp, in lane 0; there is one at least. */
+static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
+{
+    kb *k = g->k;
+    const kb_arr partial = gen_partials(g);
+    struct partial acc = partial_new(g, "tails");
+    LET(each, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
+    LET(own, kb_add(k, from, kb_mul(k, each, kb_cast(k, kb_lane(k), TY_I64))));
+    kb_for (k, w, own, kb_min(k, kb_add(k, own, each), to), 1) {
+        state_accumulate(g, acc.x, acc.have, kb_load(k, partial, kb_add(k, kb_mul(k, w, 2), 1)));
+    }
+    const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, kb_lt(k, own, to))), TY_I32);
+    return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? filled_all() : filled_first(filled));
+}
+
+/* A warp per share that ends a segment which began earlier. */
+static void emit_carries(struct gen *g)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    kb_if (k, kb_lt(k, number, gen_value(g, "shares"))) {
+        /* One word, the same for the warp. */
+        LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP));
+        kb_if (k, kb_ge(k, code, 0)) {
+            struct seg seg;
+            seg_open(g, &seg, kb_shr(k, code, 1));
+            seg_enter(g, &seg);
+            LET(begin, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")));
+            struct partial total = partial_new(g, "carried");
+            partial_take(g, &total, combine_tails(g, begin, number));
+            kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+                kb_if (k, kb_ne(k, kb_and(k, code, 1), 0)) {
+                    partial_take(g, &total, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
+                }
+                seg_finish(g, &seg, kb_get(k, total.x));
+            }
+        }
+    }
+}
+
+void emit_segreduce_offsets(struct gen *g)
+{
+    gen_wait_for_predecessor(g);
+    if (g->kernel == &g->c->code.kernel[0])
+        emit_shares(g);
+    else
+        emit_carries(g);
+}
