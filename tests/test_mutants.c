@@ -55,6 +55,13 @@ static const struct subject {
     { "flags", "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
       "sm_80", { { "strategy", "segscan.flags", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
+    { "stencil", "kind: stencil\ninputs: {u: 'u32[n]'}\nboundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}\n"
+      "outputs: {out: {type: 'u32[n]', value: 'u[-1] + u[1]'}, top: u32}\n",
+      "sm_90", { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 3011 } },
+    { "stencil_some", "kind: stencil\ninputs: {u: 'u32[m, n]'}\nreductions:\n"
+      "  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, commutative: true}}\n"
+      "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}, top: {type: u32, value: top.s + top.m}}\n",
+      "sm_80", { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 37, 101 } },
     { "staged",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
@@ -255,3 +262,5 @@ Test(mutants, scan_rows) { test_named("scan_rows"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
+Test(mutants, stencil) { test_named("stencil"); }
+Test(mutants, stencil_some) { test_named("stencil_some"); }

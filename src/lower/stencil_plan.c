@@ -15,7 +15,7 @@
 #include "lower_impl.h"
 #include "stencil.h"
 
-enum { SMALL = 1 << 17, WINDOW_CELLS = 160 };
+enum { SMALL = 1 << 17, WINDOW_CELLS = 110 };
 
 /* ---- fits ------------------------------------------------------------------------------------------------------------------ */
 
@@ -74,26 +74,70 @@ static void set_shape(struct plan_case *c, struct shape s, const char *from)
     c->tunable[TN_VECTOR] = 0;
 }
 
-/* Values that a window holds at once, over all inputs. */
-static int64_t window_cells(const struct problem *p, const struct shape *s)
+/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
+struct cells {
+    const struct problem *p;
+    int input, field;
+    int points[SPACE_MAX];
+    struct reach reach;
+    bool *read;
+};
+
+static int64_t box_size(const struct cells *c)
 {
+    int64_t n = 1;
+    for (int d = 0; d < c->p->rank; d++)
+        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
+    return n;
+}
+
+static void mark(const struct expr *e, void *user)
+{
+    const struct cells *c = user;
+    const int rank = c->p->rank;
+    int points = 1;
+    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
+        return;
+    for (int d = 0; d < rank; d++)
+        points *= c->points[d];
+    for (int i = 0; i < points; i++) {
+        int64_t at = 0;
+        for (int d = 0, below = points; d < rank; d++) {
+            below /= c->points[d];
+            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
+            at = at * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + i / below % c->points[d] + offset;
+        }
+        c->read[at] = true;
+    }
+}
+
+/* Values that a window holds at once, over all inputs. */
+static int64_t window_cells(struct planner *pl, const struct shape *s)
+{
+    enum { BOX_MAX = 1 << 14 };
+    const struct problem *p = pl->plan->problem;
     const int points[] = { s->points_x, s->points_y, s->points_z };
     int64_t cells = 0;
-    for (int i = 0; i < p->ninputs; i++) {
-        const struct reach r = stencil_input_reach(p, i);
-        const int rank = p->input[i].array.rank;
-        int64_t n = access_input_direct(p, i) ? p->input[i].array.nfields : 0;
-        for (int d = 0; d < rank; d++)
-            n *= points[rank - 1 - d] + r.hi[d] - r.lo[d];
-        cells += n;
-    }
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
+            struct cells c = { .p = p, .input = i, .field = f, .reach = stencil_input_reach(p, i) };
+            for (int d = 0; d < p->rank; d++)
+                c.points[d] = points[p->rank - 1 - d];
+            const int64_t box = box_size(&c);
+            if (box > BOX_MAX)
+                return box;
+            c.read = arena_new(&pl->s->arena, bool, box);
+            stencil_each_read(p, mark, &c);
+            for (int64_t k = 0; k < box; k++)
+                cells += c.read[k];
+        }
     return cells;
 }
 
 /* Smaller windows where the values would not fit into registers. */
-static struct shape fit_registers(const struct problem *p, struct shape s)
+static struct shape fit_registers(struct planner *pl, struct shape s)
 {
-    while (window_cells(p, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+    while (window_cells(pl, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
         int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
         *most /= 2;
     }
@@ -223,10 +267,10 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
         struct plan_case *c = plan_case_add(pl, row, "vectors", guard);
         s.points_x = vector;
         c->aligned = true;
-        set_shape(c, fit_registers(p, s), window_evidence);
+        set_shape(c, fit_registers(pl, s), window_evidence);
     }
     struct plan_case *c = plan_case_add(pl, row, "columns", (struct formula){ 0 });
-    set_shape(c, fit_registers(p, column_shape[p->rank - 1]), window_evidence);
+    set_shape(c, fit_registers(pl, column_shape[p->rank - 1]), window_evidence);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
