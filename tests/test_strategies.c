@@ -41,7 +41,8 @@ static void check_sizes(struct harness *h, const char *path, const char *strateg
         if (sizes[i] == 0 && refused_when_empty(h))
             continue;
         const char *mode = modes[i % 3];
-        cr_assert(harness_check(h, mode), "%s, %s, n = %d, --simt=%s: %s", path, strategy, sizes[i], mode, h->text);
+        /* A strategy for a range of sizes refuses the others when it is pinned. */
+        cr_assert(harness_check(h, mode) || strstr(h->text, "no case of the program covers"), "%s, %s, n = %d, --simt=%s: %s", path, strategy, sizes[i], mode, h->text);
     }
 }
 
@@ -51,7 +52,7 @@ static void check_spec(const char *path, const char *strategy, const char *arch,
     char *spec = harness_read(path);
     struct harness h;
     cr_assert(spec, "%s", path);
-    if (harness_open(&h, path, spec, arch, set)) {
+    if (harness_open(&h, strrchr(path, '/') + 1, spec, arch, set)) {
         ++*fitting;
         check_sizes(&h, path, strategy, 64 * 16 * 2);
     } else {

@@ -6,17 +6,9 @@
  *                                     join with the carry, store;   carry := carry * total of the tile
  *         whoever holds the last position writes the totals
  */
-#include "scan_gen.h"
+#include "scan_tile.h"
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
-
-static void wait_for_predecessor(struct gen *g)
-{
-    if (!gen_tunable(g, TN_PDL))
-        return;
-    kb_dependency_wait(g->k);
-    kb_dependency_launch(g->k);
-}
 
 /* The totals, by the thread that holds the last position of the segment. */
 static void finish(struct gen *g, struct held *h, kb_tup last)
@@ -76,7 +68,7 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
 void emit_segscan_block(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    scan_wait_for_predecessor(g);
     struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_STAGED))
         m.stage = stage_new(g, per_thread(g));
@@ -113,7 +105,7 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
 void emit_segscan_column(struct gen *g)
 {
     kb *k = g->k;
-    wait_for_predecessor(g);
+    scan_wait_for_predecessor(g);
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
     kb_for (k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {

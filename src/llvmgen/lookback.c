@@ -23,6 +23,16 @@
 
 /* ---- tickets ------------------------------------------------------------------------------------------------------------------ */
 
+/* What thread 0 stored in the slot, for all threads. */
+static struct ticket ticket_read(struct gen *g, kb_ptr slot)
+{
+    kb *k = g->k;
+    kb_barrier(k);
+    const kb_val drawn = kb_assume_uniform(kb_load(k, slot, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK); /* one word that all read */
+    return (struct ticket){ kb_name(kb_cast(k, drawn, TY_I32), "tile"),
+                            kb_name(kb_cast(k, kb_shr(k, drawn, 32), TY_U32), "epoch") };
+}
+
 struct ticket ticket_draw(struct gen *g, kb_val tiles)
 {
     kb *k = g->k;
@@ -38,11 +48,28 @@ struct ticket ticket_draw(struct gen *g, kb_val tiles)
                 kb_store_relaxed(k, counter, zero, kb_shl(k, next_epoch, 32));
         }
     }
-    kb_barrier(k);
-    /* One word that all threads read. */
-    const kb_val drawn = kb_assume_uniform(kb_load(k, slot, zero), KB_UNI_BLOCK);
-    return (struct ticket){ kb_name(kb_cast(k, drawn, TY_I32), "tile"),
-                            kb_name(kb_cast(k, kb_shr(k, drawn, 32), TY_U32), "epoch") };
+    return ticket_read(g, slot);
+}
+
+struct ticket ticket_of_block(struct gen *g)
+{
+    kb *k = g->k;
+    const kb_ptr counter = gen_buffer(g, "ticket", TY_U64), slot = kb_shared_v(k, TY_U64, 1, "ticket_slot");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, slot, zero, kb_load_relaxed(k, counter, zero));
+    }
+    struct ticket t = ticket_read(g, slot);
+    t.tile = kb_block(k);
+    return t;
+}
+
+void ticket_next_epoch(struct gen *g, struct ticket t)
+{
+    kb *k = g->k;
+    const kb_val next = kb_add(k, kb_cast(k, t.epoch, TY_U64), 1);
+    if (kb_point(k, "next epoch"))
+        kb_store_relaxed(k, gen_buffer(g, "ticket", TY_U64), kb_imm(k, TY_I32, 0), kb_shl(k, next, 32));
 }
 
 /* ---- tile states ---------------------------------------------------------------------------------------------------------------- */
@@ -224,4 +251,21 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     }
     before.x = kb_get(k, prefix);
     return before;
+}
+
+/* ---- without a search ------------------------------------------------------------------------------------------------------------- */
+
+void tile_publish(struct gen *g, struct ticket t, kb_tup total) { publish(g, t, total, tag_of(g, t, TOTAL)); }
+
+kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
+{
+    kb *k = g->k;
+    kb_tvar x = kb_var_new(k, state_zero(g), "total");
+    kb_loop (k) {
+        const struct seen s = look(g, t, tile);
+        kb_set(k, x, s.x);
+        kb_break_if(k, s.there);
+        kb_backoff(k, 20);
+    }
+    return kb_get(k, x);
 }

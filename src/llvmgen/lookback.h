@@ -17,4 +17,12 @@ struct ticket ticket_draw(struct gen *g, kb_val tiles);
  * result holds in all lanes.  Buffer "states": 8 bytes of control per tile and word of the state.  `alone`: nothing before the tile goes into its first element; then there is no search. */
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
 
+/* The block's number as its tile, for grids that are resident as a whole; whoever knows that all blocks have published, and so have
+ * read the epoch, starts the next one (one thread). */
+struct ticket ticket_of_block(struct gen *g);
+void ticket_next_epoch(struct gen *g, struct ticket t);
+/* Publish a tile's total (one thread), and wait for that of an earlier tile. */
+void tile_publish(struct gen *g, struct ticket t, kb_tup total);
+kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
+
 #endif

@@ -12,6 +12,8 @@
  */
 #include "scan_gen.h"
 
+#include <string.h>
+
 static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name; }
 
 bool stage_has_input(const struct problem *p, int input)
@@ -164,6 +166,10 @@ static void claim(struct held *h)
 static void transpose_in(struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
 {
     kb *k = h->g->k;
+    if (vector == h->n) { /* both arrangements are the same */
+        memcpy(own, x, sizeof *x * (size_t)vector);
+        return;
+    }
     claim(h);
     for (int j = 0; j < h->n / vector; j++)
         kb_store_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
@@ -210,12 +216,18 @@ void stage_store(struct held *h, int output, const kb_val *x)
     const struct prog_array *a = &g->p->output[output].array;
     const enum ty type = a->field[0].type;
     const int vector = gen_tunable(g, TN_VECTOR);
-    claim(h);
-    put_blocked(h, type, x);
-    kb_warp_sync(k); /* the window is complete */
+    const bool same = vector == h->n; /* both arrangements */
+    if (!same) {
+        claim(h);
+        put_blocked(h, type, x);
+        kb_warp_sync(k); /* the window is complete */
+    }
     for (int j = 0; j < h->n / vector; j++) {
         kb_val v[GEN_VECTOR_MAX];
-        kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
+        if (same)
+            memcpy(v, x, sizeof *x * (size_t)vector);
+        else
+            kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
         turn(h, vector, v);
         const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
         kb_store_n(k, at, kb_imm(k, TY_I32, 0), vector, memory_alignment(g, vector, a->stride), v);

@@ -15,7 +15,7 @@
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 13, LONG_SEGMENT = 1 << 14 };
+enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, LONG_SEGMENT = 1 << 14 };
 
 /* ---- facts ----------------------------------------------------------------------------------------------------------------- */
 
@@ -93,7 +93,7 @@ struct formula scan_segments(const struct problem *p)
     return f_max(f_const(0), k->size < 0 ? f_const(k->add - 1) : f_sub(f_size(k->size), f_const(1 - k->add)));
 }
 
-static bool few_fields(const struct problem *p, struct arena *a, const char **why)
+bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
 {
     const int fields = state_fields(p, NULL);
     if (fields > 32)
@@ -108,7 +108,7 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
         *why = "it scans whole arrays; this problem has many segments";
         return false;
     }
-    return few_fields(p, a, why);
+    return scan_few_fields(p, a, why);
 }
 
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -118,7 +118,7 @@ bool segscan_block_fits(const struct problem *p, const struct device *d, struct 
         *why = "it scans segments; this problem has a single one";
         return false;
     }
-    return few_fields(p, a, why);
+    return scan_few_fields(p, a, why);
 }
 
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -187,6 +187,9 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
         c->tunable_from[TN_PDL] = "on where the architecture has it";
     }
+    /* Enough blocks for the registers and shared memory of a multiprocessor to hide the latency of loads. */
+    if (c->strategy->tunables & 1u << TN_MIN_BLOCKS && !c->overridden[TN_MIN_BLOCKS] && staged)
+        c->tunable[TN_MIN_BLOCKS] = c->tunable[TN_THREADS] < 1024 ? 1024 / c->tunable[TN_THREADS] : 1;
     choose_items(p, c);
     if (!c->overridden[TN_STAGED])
         c->tunable[TN_STAGED] = staged && widest(p) > 0;
@@ -202,10 +205,25 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
     return true;
 }
 
-void scan_add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool staged)
+/* A case with the tunables of a variant. */
+static struct plan_case *add_variant(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                                     struct formula guard)
+{
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    const struct tuning *t = *variant ? tuning_lookup(row->name, variant, pl->plan->device.sm) : NULL;
+    for (int i = 0; t && i < TN_COUNT; i++)
+        if (t->value[i] && !c->overridden[i]) {
+            c->tunable[i] = t->value[i];
+            c->tunable_from[i] = t->evidence;
+        }
+    return c;
+}
+
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
+                    bool staged)
 {
     const struct problem *p = pl->plan->problem;
-    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    struct plan_case *c = add_variant(pl, row, variant, name, guard);
     if (!staged && !c->overridden[TN_VECTOR])
         c->tunable[TN_VECTOR] = 1;
     choose(pl, c, staged);
@@ -216,7 +234,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
         return;
     c->aligned = true;
     c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
-    struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    struct plan_case *u = add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR])
         one_by_one(u);
@@ -228,18 +246,19 @@ bool scan_pinned(struct planner *pl, const struct strategy *row, const char *nam
     if (!plan_pinned_name(pl, &at))
         return false;
     scan_check_empty(pl);
-    scan_add_cases(pl, row, name, (struct formula){ 0 }, staged);
+    scan_add_cases(pl, row, "", name, (struct formula){ 0 }, staged);
     return true;
 }
 
-/* Does one of the single-pass strategies take what is left? */
-static bool single_pass(struct planner *pl)
+/* Does a strategy that spreads long scans over the device take what is left? */
+static bool spread(struct planner *pl)
 {
     const char *why;
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     struct arena *a = &pl->s->arena;
-    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) || segscan_flags_fits(p, d, a, &why);
+    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) || segscan_flags_fits(p, d, a, &why) ||
+           scan_three_pass_fits(p, d, a, &why);
 }
 
 void scan_block_plan(struct planner *pl, const struct strategy *row)
@@ -248,9 +267,9 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
         return;
     scan_check_empty(pl);
     struct formula small = { 0 };
-    if (single_pass(pl))
+    if (spread(pl))
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
-    scan_add_cases(pl, row, "small", small, true);
+    scan_add_cases(pl, row, "", "small", small, true);
 }
 
 /* Columns with enough neighbours to fill the device. */
@@ -261,10 +280,10 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
         return;
     scan_check_empty(pl);
     if (!scan_trailing(p))
-        scan_add_cases(pl, row, "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
+        scan_add_cases(pl, row, "", "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
 }
 
-/* Rows that keep a block busy but not for long, once there are enough of them; whatever the single-pass strategies cannot do. */
+/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -272,12 +291,12 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     if (scan_pinned(pl, row, "segments", staged))
         return;
     struct formula guard = { 0 };
-    if (single_pass(pl)) {
+    if (spread(pl)) {
         const struct formula length = scan_length(p);
         const struct formula fitting = f_and(f_le(f_const(512), length), f_le(length, f_const(LONG_SEGMENT)));
         guard = f_and(f_le(f_mul(f_sms(), f_const(4)), scan_segments(p)), fitting);
     }
-    scan_add_cases(pl, row, "rows", guard, staged);
+    scan_add_cases(pl, row, "", "rows", guard, staged);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
@@ -306,19 +325,28 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
     return true;
 }
 
-struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c)
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     const struct problem *p = pl->plan->problem;
-    struct prog_kernel *k = plan_kernel(pl, c, "");
+    struct prog_kernel *k = plan_kernel(pl, c, suffix);
     plan_problem_args(pl, k);
     plan_value_arg(k, "length", TY_I64, scan_length(p));
     plan_value_arg(k, "segments", TY_I64, scan_segments(p));
     return k;
 }
 
+struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct formula count = access_count(pl->plan->problem);
+    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * held(c)));
+    plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    return tiles;
+}
+
 static bool build(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
-    scan_kernel(pl, c);
+    scan_kernel(pl, c, "");
     plan_launch(pl, c, 0, blocks);
     return scan_check_tunables(pl, c);
 }

@@ -15,6 +15,7 @@ bool scan_trailing(const struct problem *p);
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
+bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
 /* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
 int scan_state_words(const struct problem *p, int *offset);
 /* Products of the extents of the scanned and of the kept axes. */
@@ -27,12 +28,15 @@ struct planner;
 struct strategy;
 /* The total of no elements needs a value: a check of the launch. */
 void scan_check_empty(struct planner *pl);
-/* A case with vectors and one with single elements; `staged`: through the transpose. */
-void scan_add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool staged);
+/* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
+                    bool staged);
 /* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */
 bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged);
 bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
 /* A kernel with the arguments that all scans have: those of the problem, length, segments. */
-struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c);
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
+/* Its further arguments where tiles cut across segments: count, tiles. The number of tiles. */
+struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
 
 #endif

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_lookback.c - planning of single-pass scans with decoupled look-back.
+/* scan_lookback.c - planning of single-pass scans.
  *
- *   scan.lookback      whole arrays
+ *   scan.allpre        whole arrays of medium size: every block reads the totals of all tiles before its own
+ *   scan.lookback      whole arrays, decoupled look-back
  *   segscan.lookback   segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
  *
  * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes for every 4
- * bytes of the state; it is zeroed once, and epochs tell the launches apart.  How a prefix is combined depends on which tiles have
- * published theirs, so rounding differs from run to run.
+ * bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a prefix is combined depends on which
+ * tiles have published theirs, so rounding differs from run to run; scan.allpre combines in a fixed order.
+ *
+ * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise, and no more than
+ * RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a grid that has to share the device
+ * goes on as long as blocks start in order.
  */
 #include "lower_impl.h"
 #include "scan.h"
 
+enum { RESIDENT = 2 };
+
 static bool fits(const struct problem *p, struct arena *a, const char **why)
 {
-    const int fields = state_fields(p, NULL);
     if (p->offsets >= 0) {
         *why = "its segments are given by flags or equal lengths; these are given by offsets";
         return false;
@@ -23,11 +29,21 @@ static bool fits(const struct problem *p, struct arena *a, const char **why)
         *why = "how prefixes are combined depends on timing; the problem asks for determinism";
         return false;
     }
-    if (fields > 32) {
-        *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
+    return scan_few_fields(p, a, why);
+}
+
+bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (scan_keeps(p) || p->flags >= 0 || p->offsets >= 0) {
+        *why = "it scans whole arrays; this problem has many segments";
         return false;
     }
-    return true;
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "up to which size it is taken depends on the device; determinism: device forbids that";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
 }
 
 bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -67,12 +83,41 @@ bool segscan_lookback_fits(const struct problem *p, const struct device *d, stru
 static void plan(struct planner *pl, const struct strategy *row, const char *name)
 {
     if (!scan_pinned(pl, row, name, true))
-        scan_add_cases(pl, row, name, (struct formula){ 0 }, true);
+        scan_add_cases(pl, row, "", name, (struct formula){ 0 }, true);
 }
 
 void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
 void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flat"); }
+
+static int64_t tile_of(const struct plan_case *c)
+{
+    return (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+}
+
+/* The cases of a variant take what fits the device at once. */
+static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name)
+{
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        const struct formula tiles = f_cdiv(access_count(pl->plan->problem), f_const(tile_of(c)));
+        const int resident = c->tunable[TN_MIN_BLOCKS] < RESIDENT ? c->tunable[TN_MIN_BLOCKS] : RESIDENT;
+        const struct formula fit = f_le(tiles, f_mul(f_sms(), f_const(resident > 1 ? resident : 1)));
+        c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
+    }
+}
+
+/* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
+void scan_allpre_plan(struct planner *pl, const struct strategy *row)
+{
+    struct span at;
+    scan_check_empty(pl);
+    if (!plan_pinned_name(pl, &at))
+        plan_resident(pl, row, "short", "short");
+    plan_resident(pl, row, "", "medium");
+}
 
 /* Fields in order, each at a multiple of its size, at most of 4 bytes. */
 int scan_state_words(const struct problem *p, int *offset)
@@ -99,17 +144,14 @@ static void control_arg(struct planner *pl, struct plan_case *c, struct prog_ker
 bool scan_lookback_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    struct prog_kernel *k = scan_kernel(pl, c);
-    const struct formula count = access_count(p);
-    const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
-    const struct formula tiles = f_cdiv(count, f_const(tile));
-    plan_value_arg(k, "count", TY_I64, count);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    const struct formula tiles = scan_tile_args(pl, c, k);
     control_arg(pl, c, k, "ticket", f_const(8));
     control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(p, NULL))));
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return scan_check_tunables(pl, c);
 }
 
+bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
 bool segscan_lookback_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
 bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_tile.h - one block's tile of a scan whose tiles depend on one another; strategies differ in how the prefix comes. */
+#ifndef PTXGEN_SCAN_TILE_H
+#define PTXGEN_SCAN_TILE_H
+
+#include "scan_gen.h"
+
+struct tile {
+    kb_val number;      /* i32, block-uniform */
+    kb_val alone;       /* bool, block-uniform: nothing before the tile goes into its first element */
+    struct run total;   /* of the tile, in all threads */
+    struct run in_tile; /* what comes before the thread within the tile */
+    struct park park;
+    struct scan_segment all; /* the positions of all segments, as one sequence */
+    struct held held;
+};
+/* Elements of a tile. */
+int tile_size(const struct gen *g);
+/* Tiles may have cuts: rows, or flags. */
+bool tile_cuts(const struct gen *g);
+/* Load the positions of tile `number`, combine them in every thread and over the block.  The whole block arrives. */
+void tile_load(struct gen *g, struct tile *t, kb_val number);
+/* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
+void tile_finish(struct gen *g, struct tile *t, struct run before);
+/* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread has it. */
+struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix);
+/* Without elements there are no tiles, but segments still have totals: to be written by the grid. */
+void tile_none(struct gen *g);
+
+void scan_wait_for_predecessor(struct gen *g);
+
+#endif
