@@ -86,7 +86,7 @@ struct subject_run {
     const struct plan *plan;
     const int64_t *size;
     void *input[ARRAYS], *output[ARRAYS];
-    uint64_t result; /* hash of all outputs */
+    uint64_t result[LAUNCHES]; /* hash of all outputs, per launch */
 };
 
 static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
@@ -94,11 +94,12 @@ static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
     return prog_array_elements(a, r->size) * a->stride;
 }
 
-/* Bytes are rarely 1, as flags of segments should be; words are anything. */
-static void fill(const struct prog_array *a, void *p, int64_t bytes)
+/* Bytes are rarely 1, as flags of segments should be; words are anything.  Every launch has data of its own, so that what an
+ * earlier one left behind is seen. */
+static void fill(const struct prog_array *a, void *p, int64_t bytes, int launch)
 {
     for (int64_t i = 0; i < bytes / a->stride; i++) {
-        const uint32_t x = (uint32_t)i * 2654435761u >> 8;
+        const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
         if (a->stride == 1)
             ((uint8_t *)p)[i] = x % 300 == 0;
         else
@@ -115,9 +116,11 @@ static uint64_t hash_outputs(const struct subject_run *r)
     return h;
 }
 
-static int run_once(struct subject_run *r, const struct host_code *h, struct simt_control *control,
-                                 const struct simt_options *o, struct simt_report *report)
+static int run_once(struct subject_run *r, const struct host_code *h, int launch, struct simt_control *control,
+                    const struct simt_options *o, struct simt_report *report)
 {
+    for (int i = 0; i < r->problem->ninputs; i++)
+        fill(&r->problem->input[i].array, r->input[i], bytes_of(r, &r->problem->input[i].array), launch);
     for (int i = 0; i < r->problem->noutputs; i++)
         memset(r->output[i], 0xA5, (size_t)bytes_of(r, &r->problem->output[i].array));
     const struct run_args args = { .size = r->size, .input = (const void *const *)r->input, .output = r->output };
@@ -148,11 +151,8 @@ static void open_subject(struct subject_run *r, const struct subject *sub)
     cr_assert(r->plan, "%s: %s", sub->name, text.text);
     r->problem = p;
     r->size = sub->size;
-    for (int i = 0; i < p->ninputs; i++) {
-        const int64_t bytes = bytes_of(r, &p->input[i].array);
-        r->input[i] = malloc((size_t)bytes);
-        fill(&p->input[i].array, r->input[i], bytes);
-    }
+    for (int i = 0; i < p->ninputs; i++)
+        r->input[i] = malloc((size_t)bytes_of(r, &p->input[i].array));
     for (int i = 0; i < p->noutputs; i++)
         r->output[i] = malloc((size_t)bytes_of(r, &p->output[i].array));
 }
@@ -178,8 +178,8 @@ static bool run(struct subject_run *r, const struct host_code *h, const char *mo
     *same = true;
     bool ok = true;
     for (int l = 0; ok && l < LAUNCHES; l++) {
-        ok = run_once(r, h, control, &o, &report) == SIMT_OK;
-        *same &= hash_outputs(r) == r->result;
+        ok = run_once(r, h, l, control, &o, &report) == SIMT_OK;
+        *same &= hash_outputs(r) == r->result[l];
     }
     simt_control_destroy(control);
     return ok;
@@ -210,8 +210,10 @@ static void whole_kernel_is_clean(struct subject_run *r, const struct subject *s
     struct simt_options o;
     struct simt_report report;
     simt_options_default(&o);
-    cr_assert_eq(run_once(r, h, NULL, &o, &report), SIMT_OK, "%s: %s", sub->name, report.text);
-    r->result = hash_outputs(r);
+    for (int l = 0; l < LAUNCHES; l++) {
+        cr_assert_eq(run_once(r, h, l, NULL, &o, &report), SIMT_OK, "%s: %s", sub->name, report.text);
+        r->result[l] = hash_outputs(r);
+    }
     int seed;
     const char *mode = caught_by(r, h, &seed);
     cr_assert_null(mode, "%s: the whole kernel fails in mode %s, seed %d", sub->name, mode, seed);

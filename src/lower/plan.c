@@ -107,7 +107,7 @@ static const char *tuning_variant(const struct problem *p)
     const int n = state_fields(p, NULL) <= 32 ? state_fields(p, type) : 0;
     for (int f = 0; f < n; f++)
         bytes += ty_bytes(type[f]);
-    return !state_commutative(p) ? "ordered" : bytes > 8 ? "wide" : "";
+    return !state_commutative(p) ? "ordered" : bytes > 8 ? "wide" : access_vector_width(p) >= 8 ? "narrow" : "";
 }
 
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)

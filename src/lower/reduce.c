@@ -5,8 +5,10 @@
  * `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both ends, fewer than
  * 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block; chosen when all launches are known to be small
+ *   reduce.block       one block, for small arrays: half the time of a grid's
  *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others, which come in
+ *                      words that say themselves whether they are of this launch; chosen for what is not small
  *   reduce.last_block  a grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the
  *                      counter wraps to zero by itself, so there is no initialisation launch)
  *
@@ -43,6 +45,12 @@ static bool whole_array(const struct problem *p, struct arena *a, const char **w
 }
 
 bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return whole_array(p, a, why);
+}
+
+bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
     return whole_array(p, a, why);
@@ -186,14 +194,14 @@ static bool pinned(struct planner *pl, const struct strategy *row, const char *n
     return true;
 }
 
-/* Chosen only where every launch is known to be small: otherwise a grid of one block in reduce.last_block does the same without a
- * kernel of its own. */
 void reduce_block_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (!pinned(pl, row, "block") && hi <= BLOCK_LIMIT)
-        add_cases(pl, row, "small", (struct formula){ 0 }, false);
+    if (pinned(pl, row, "block") || lo > BLOCK_LIMIT)
+        return;
+    const struct formula small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
+    add_cases(pl, row, "small", hi <= BLOCK_LIMIT ? (struct formula){ 0 } : small, false);
 }
 
 void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
@@ -207,13 +215,16 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
     add_cases(pl, row, "medium", f_and(above, below), false);
 }
 
-void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
+void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 {
     if (pinned(pl, row, "grid"))
         return;
     check_identity(pl);
     add_cases(pl, row, "large", (struct formula){ 0 }, true);
 }
+
+/* For those who pin it: reduce.gather does the same in less time. */
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { (void)pinned(pl, row, "grid"); }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
@@ -285,13 +296,15 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
  * one where its loop is shorter than a ticket takes. */
 static struct formula grid(struct planner *pl, const struct plan_case *c)
 {
-    enum { ROUNDS = 4, WAVES = 16 };
+    enum { ROUNDS = 4, WAVES = 16, GATHERED = 4 };
     const struct problem *p = pl->plan->problem;
     const struct formula count = access_count(p);
     const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
     const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula waves = f_max(f_const(1), f_min(f_const(WAVES), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
-    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_mul(resident, waves);
+    /* What the blocks leave is gathered by the threads of one. */
+    const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
+    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(f_mul(resident, waves), gathered);
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
     const struct formula rounds = f_cdiv(tiles, most);
@@ -299,13 +312,33 @@ static struct formula grid(struct planner *pl, const struct plan_case *c)
     return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
 }
 
+static void buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, enum prog_region region,
+                       struct formula bytes)
+{
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
+}
+
+bool reduce_gather_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = reduce_kernel(pl, c);
+    const struct formula blocks = grid(pl, c);
+    enum ty type[32];
+    int words = 0;
+    for (int f = 0, n = state_fields(pl->plan->problem, type); f < n; f++)
+        words += ty_bytes(type[f]) > 4 ? 2 : 1;
+    buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
+    buffer_arg(pl, c, k, "epoch", REGION_CONTROL, f_const(4));
+    buffer_arg(pl, c, k, "words", REGION_CONTROL, f_mul(blocks, f_const(8 * words)));
+    plan_launch(pl, c, 0, blocks);
+    return check_tunables(pl, c);
+}
+
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = reduce_kernel(pl, c);
     const struct formula blocks = grid(pl, c);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
-                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
+    buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
     enum ty type[32];
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++) {
