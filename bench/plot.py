@@ -21,7 +21,7 @@ def load(paths):
         with open(path, encoding="utf-8") as file:
             for row in json.load(file)["benchmarks"]:
                 key = (row["problem"], row["mode"], row.get("segment", 0))
-                name = "read limit" if row.get("is_limit") else row["implementation"]
+                name = f"{row['implementation'].split()[0]} limit" if row.get("is_limit") else row["implementation"]
                 point = (row["n"], row["real_time"], row.get("p10", row["real_time"]), row.get("p90", row["real_time"]))
                 plots.setdefault(key, {}).setdefault(name, []).append(point)
     for lines in plots.values():
@@ -83,8 +83,8 @@ def plot(title, lines):
            f'<text x="{LEFT}" y="24" font-size="15">{title}</text>']
     axes(out, x, y, xs, ys)
     for i, (name, points) in enumerate(lines.items()):
-        colour = "#888888" if name == "read limit" else COLOURS[i % len(COLOURS)]
-        line(out, x, y, points, colour, name == "read limit")
+        colour = "#888888" if name.endswith(" limit") else COLOURS[i % len(COLOURS)]
+        line(out, x, y, points, colour, name.endswith(" limit"))
         out.append(f'<text x="{WIDTH - RIGHT + 14}" y="{TOP + 14 + 18 * i}" fill="{colour}">{name}</text>')
     out.append("</svg>")
     return "\n".join(out) + "\n"

@@ -110,7 +110,7 @@ struct result {
     struct peer_size size;
     struct timing time;
     double bytes; /* read and written by a perfect implementation */
-    double limit; /* seconds that reading those bytes takes in this run, 0: not measured */
+    double limit; /* seconds that reading (or copying) those bytes takes in this run, 0: not measured */
     bool is_limit, verified;
     char why[160];
 };

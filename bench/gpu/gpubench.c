@@ -6,9 +6,9 @@
  *              [--json FILE] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
- * timed, stream times with the input rotated through the pool, graph times for small sizes, and the best read of as
- * many bytes as the limit.  --ours adds a plan of ptxgen with those tunables under that label. Exit status: 0, 1 when a
- * result was wrong or something failed, 2 usage, 3 no device.
+ * timed, stream times with the input rotated through the pool, graph times for small sizes, and as the limit the best
+ * read of as many bytes, or the best copy where the output is as large as the input.  --ours adds a plan of ptxgen with
+ * those tunables under that label. Exit status: 0, 1 when a result was wrong or something failed, 2 usage, 3 no device.
  */
 #include "bench.h"
 
@@ -212,14 +212,15 @@ static double problem_bytes(const struct problem *p, const struct peer_size *siz
     return bytes;
 }
 
-/* The best time of reading the inputs' bytes in this mode, and a row for it. */
-static double read_limit(struct bench *b, const struct problem *p, const struct peer_size *size, bool graph)
+/* The best time of `kind` ("read", "copy") on one input's bytes in this mode, and a row for it; 0: not measured. */
+static double best_limit(struct bench *b, const struct problem *p, const struct peer_size *size, const char *kind,
+                         bool graph)
 {
     struct arena_gpu a = b->a;
     struct impl impl[IMPLS_MAX];
     struct timing time[IMPLS_MAX];
     struct result row = { .problem = p->name, .mode = graph ? "graph" : "stream", .size = *size, .is_limit = true };
-    int n = add_peers(b, "read", true, impl, 0);
+    int n = add_peers(b, kind, true, impl, 0);
 
     a.size.n = size->n * scalar_bytes(p->type);
     for (int i = 0; i < n; i++)
@@ -235,17 +236,27 @@ static double read_limit(struct bench *b, const struct problem *p, const struct 
     }
     if (row.time.samples == 0)
         return 0;
-    row.bytes = (double)a.size.n;
+    row.bytes = (double)a.size.n * (strcmp(kind, "copy") == 0 ? 2 : 1);
     row.limit = row.time.median;
     report_add(&b->report, &row);
-    return row.time.median * p->ninputs;
+    return row.time.median;
+}
+
+/* What the problem's memory traffic takes at least: reading its inputs, or copying where it writes as much. */
+static double memory_limit(struct bench *b, const struct problem *p, const struct peer_size *size, bool graph)
+{
+    double read = best_limit(b, p, size, "read", graph);
+
+    if (p->per_element && p->ninputs == 1 && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
+        return best_limit(b, p, size, "copy", graph);
+    return read * p->ninputs;
 }
 
 static void run_mode(struct bench *b, const struct problem *p, const struct peer_size *size, struct impl *impl, int n,
                      struct references *refs, bool graph)
 {
     struct timing time[IMPLS_MAX];
-    double limit = read_limit(b, p, size, graph);
+    double limit = memory_limit(b, p, size, graph);
 
     (graph ? measure_graph : measure_stream)(&b->a, impl, n, b->o.samples, time);
     for (int i = 0; i < n; i++) {

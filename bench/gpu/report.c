@@ -86,7 +86,7 @@ void report_tables(const struct report *r, FILE *to)
     for (int i = 0; i < r->count; i++) {
         if (strcmp(problem, r->row[i].problem) != 0)
             fprintf(to, "\n%-10s %-6s %-10s %-22s %10s %9s %9s %8s %6s %6s %8s\n", "problem", "mode", "n",
-                    "implementation", "us", "p10", "p90", "GB/s", "%read", "ratio", "host us");
+                    "implementation", "us", "p10", "p90", "GB/s", "%limit", "ratio", "host us");
         problem = r->row[i].problem;
         table_row(r, &r->row[i], to);
     }

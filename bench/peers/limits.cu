@@ -76,10 +76,18 @@ static const Row read_rows[] = {
     { "read", "read 1024x4 tiles", read_limit<1024, 4, 0> },  { "read", "read 512x4 resident", read_limit<512, 4, 4> },
     { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> },
 };
-static const Row copy_row{ "copy", "copy 256x4", [](PEER_ARGS) {
-                              PEER_NO_TEMP
-                              const int64_t vectors = size->n / 16, blocks = (vectors + 1023) / 1024;
-                              copy_all<256, 4><<<blocks < 1 ? 1 : (unsigned)blocks, 256, 0, stream>>>(
-                                  static_cast<const uint4 *>(in[0]), static_cast<uint4 *>(out[0]), vectors);
-                              return static_cast<int>(cudaGetLastError());
-                          } };
+template <int threads, int loads> static int copy_limit(PEER_ARGS)
+{
+    PEER_NO_TEMP
+    const int64_t vectors = size->n / 16, blocks = (vectors + threads * loads - 1) / (threads * loads);
+
+    copy_all<threads, loads><<<blocks < 1 ? 1 : (unsigned)blocks, threads, 0, stream>>>(
+        static_cast<const uint4 *>(in[0]), static_cast<uint4 *>(out[0]), vectors);
+    return cudaGetLastError();
+}
+static const Row copy_rows[] = {
+    { "copy", "copy 256x4", copy_limit<256, 4> },
+    { "copy", "copy 512x4", copy_limit<512, 4> },
+    { "copy", "copy 512x2", copy_limit<512, 2> },
+    { "copy", "copy 1024x1", copy_limit<1024, 1> },
+};
