@@ -70,13 +70,19 @@ static size_t ptxgen_to_ptx(const struct subject *subject, const char *arch)
     return size;
 }
 
+static size_t nvrtc_to_ptx(const struct subject *subject, const char *arch)
+{
+    size_t size = 0;
+    char *ptx = nvrtc_compile(subject->source, arch, subject->kind == OF_NVRTC_WITH_HEADERS, false, &size);
+    free(ptx);
+    return ptx ? size : 0;
+}
+
 /* Milliseconds of one compilation, or a negative number when it failed. */
 static double measure(const struct subject *subject, const char *arch)
 {
     double begin = now_ms();
-    size_t size = subject->kind == OF_PTXGEN
-                      ? ptxgen_to_ptx(subject, arch)
-                      : nvrtc_compile(subject->source, arch, subject->kind == OF_NVRTC_WITH_HEADERS);
+    size_t size = subject->kind == OF_PTXGEN ? ptxgen_to_ptx(subject, arch) : nvrtc_to_ptx(subject, arch);
     return size > 0 ? now_ms() - begin : -1.0;
 }
 

@@ -16,6 +16,8 @@ static struct {
     int (*compile)(nvrtcProgram, int, const char *const *options);
     int (*ptx_size)(nvrtcProgram, size_t *);
     int (*ptx)(nvrtcProgram, char *);
+    int (*cubin_size)(nvrtcProgram, size_t *);
+    int (*cubin)(nvrtcProgram, char *);
     int (*log_size)(nvrtcProgram, size_t *);
     int (*log)(nvrtcProgram, char *);
     int (*destroy)(nvrtcProgram *);
@@ -30,6 +32,8 @@ static const struct {
     { "nvrtcCompileProgram", &api.compile },
     { "nvrtcGetPTXSize", &api.ptx_size },
     { "nvrtcGetPTX", &api.ptx },
+    { "nvrtcGetCUBINSize", &api.cubin_size },
+    { "nvrtcGetCUBIN", &api.cubin },
     { "nvrtcGetProgramLogSize", &api.log_size },
     { "nvrtcGetProgramLog", &api.log },
     { "nvrtcDestroyProgram", &api.destroy },
@@ -85,24 +89,34 @@ static void print_log(nvrtcProgram program)
     free(log);
 }
 
-size_t nvrtc_compile(const char *source, const char *arch, bool toolkit_headers)
+/* What was compiled, as PTX or machine code; malloc; NULL: it could not be had. */
+static char *take_result(nvrtcProgram program, bool cubin, size_t *size)
 {
-    char architecture[32];
-    snprintf(architecture, sizeof architecture, "-arch=compute_%s", arch + strlen("sm_"));
+    char *result;
+
+    if ((cubin ? api.cubin_size : api.ptx_size)(program, size) != 0)
+        return NULL;
+    result = malloc(*size + 1);
+    if (result && (cubin ? api.cubin : api.ptx)(program, result) != 0) {
+        free(result);
+        return NULL;
+    }
+    return result;
+}
+
+char *nvrtc_compile(const char *source, const char *arch, bool toolkit_headers, bool cubin, size_t *size)
+{
+    char architecture[32], *result = NULL;
+    snprintf(architecture, sizeof architecture, "-arch=%s_%s", cubin ? "sm" : "compute", arch + strlen("sm_"));
     const char *option[] = { architecture, "-std=c++17", "-default-device", "-I" PTXGEN_CUDA_INCLUDE,
                              "-I" PTXGEN_CUDA_INCLUDE "/cccl" };
     nvrtcProgram program;
     if (api.create(&program, source, "kernel.cu", 0, NULL, NULL) != 0)
-        return 0;
-    size_t size = 0;
-    if (api.compile(program, toolkit_headers ? 5 : 3, option) != 0) {
+        return NULL;
+    if (api.compile(program, toolkit_headers ? 5 : 3, option) != 0)
         print_log(program);
-    } else if (api.ptx_size(program, &size) == 0) {
-        char *ptx = malloc(size);
-        if (!ptx || api.ptx(program, ptx) != 0)
-            size = 0;
-        free(ptx);
-    }
+    else
+        result = take_result(program, cubin, size);
     api.destroy(&program);
-    return size;
+    return result;
 }

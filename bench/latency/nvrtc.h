@@ -10,7 +10,7 @@
 bool nvrtc_open(void);
 /* "13.0" */
 const char *nvrtc_version_text(void);
-/* CUDA C++ to PTX for `arch` ("sm_90"); the number of bytes of PTX, or 0 after printing the compiler's log. */
-size_t nvrtc_compile(const char *source, const char *arch, bool toolkit_headers);
+/* CUDA C++ to PTX or machine code for `arch` ("sm_90"); malloc; NULL after printing the compiler's log. */
+char *nvrtc_compile(const char *source, const char *arch, bool toolkit_headers, bool cubin, size_t *size);
 
 #endif
