@@ -66,6 +66,16 @@ static const struct subject {
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
       "sm_80", { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } }, { 5003 } },
+    { "seg_block", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      "sm_80", { { "strategy", "segreduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "max_grid", "4", { 0, 0 } }, ONE_BY_ONE }, { 9, 700 } },
+    { "seg_multi", "kind: reduce\ninputs: {x: 'u32[m, n]'}\noperator: add\nover: n\noutputs: {sum: 'u32[m]'}\n",
+      "sm_90", { { "strategy", "segreduce.multi_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
+      { 2, 3001 } },
+    { "column", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\noutputs: {q: {type: 'u32[n]', value: r.q}}\n",
+      "sm_90", { { "strategy", "segreduce.column", { 0, 0 } }, { "threads", "128", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "rows", "2", { 0, 0 } } }, { 101, 61 } },
+    { "offsets", "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
+      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
+      "sm_90", { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE }, { 6001, 7 } },
 };
 
 /* Points that no mode can notice, with the reason. */
@@ -94,12 +104,19 @@ static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
     return prog_array_elements(a, r->size) * a->stride;
 }
 
-/* Bytes are rarely 1, as flags of segments should be; words are anything.  Every launch has data of its own, so that what an
- * earlier one left behind is seen. */
-static void fill(const struct prog_array *a, void *p, int64_t bytes, int launch)
+/* Bytes are rarely 1, as flags of segments should be; offsets ascend to the first size; other words are anything.  Every launch has
+ * data of its own, so that what an earlier one left behind is seen. */
+static void fill(struct subject_run *r, int input, int launch)
 {
-    for (int64_t i = 0; i < bytes / a->stride; i++) {
+    const struct prog_array *a = &r->problem->input[input].array;
+    const int64_t count = bytes_of(r, a) / a->stride;
+    void *p = r->input[input];
+    for (int64_t i = 0; i < count; i++) {
         const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
+        if (r->problem->input[input].role == ROLE_OFFSETS) {
+            ((uint32_t *)p)[i] = (uint32_t)(r->size[0] * i / (count - 1));
+            continue;
+        }
         if (a->stride == 1)
             ((uint8_t *)p)[i] = x % 300 == 0;
         else
@@ -120,7 +137,7 @@ static int run_once(struct subject_run *r, const struct host_code *h, int launch
                     const struct simt_options *o, struct simt_report *report)
 {
     for (int i = 0; i < r->problem->ninputs; i++)
-        fill(&r->problem->input[i].array, r->input[i], bytes_of(r, &r->problem->input[i].array), launch);
+        fill(r, i, launch);
     for (int i = 0; i < r->problem->noutputs; i++)
         memset(r->output[i], 0xA5, (size_t)bytes_of(r, &r->problem->output[i].array));
     const struct run_args args = { .size = r->size, .input = (const void *const *)r->input, .output = r->output };
@@ -143,7 +160,7 @@ static void open_subject(struct subject_run *r, const struct subject *sub)
     int nset = 0;
     while (nset < 4 && sub->set[nset].name)
         nset++;
-    const struct plan_options o = { .nset = nset, .set = sub->set };
+    const struct plan_options o = { .nset = nset, .set = sub->set, .size = sub->size }; /* fewer cases */
     r->plan = p ? plan_create(&r->s, p, &d, &o) : NULL;
     struct str text = { 0 };
     if (!r->plan)
@@ -266,3 +283,7 @@ Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
 Test(mutants, stencil) { test_named("stencil"); }
 Test(mutants, stencil_some) { test_named("stencil_some"); }
+Test(mutants, seg_block) { test_named("seg_block"); }
+Test(mutants, seg_multi) { test_named("seg_multi"); }
+Test(mutants, column) { test_named("column"); }
+Test(mutants, offsets) { test_named("offsets"); }

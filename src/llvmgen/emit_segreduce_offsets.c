@@ -182,10 +182,9 @@ static void emit_shares(struct gen *g)
     kb_if (k, kb_lt(k, number, gen_value(g, "shares"))) {
         struct share s;
         share_open(g, &s, number);
-        kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if (k, kb_eq(k, kb_lane(k), 0)) { /* which is also the lane that replaces the mark */
             kb_store(k, gen_buffer(g, "carry", TY_I64), number, kb_imm(k, TY_I64, -1));
         }
-        kb_warp_sync(k); /* the mark is there before a lane replaces it */
         take_ends(&s);
         take_tail(&s);
     }

@@ -19,6 +19,9 @@ const char *plan_pinned_name(const struct planner *pl, struct span *at);
 /* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
+/* Does the user set it? */
+bool plan_overrides(const struct planner *pl, enum tunable_id t);
+
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 void plan_arg(struct prog_kernel *k, struct prog_arg arg);
 /* All inputs, outputs, params and sizes, in this order: every kernel begins with them. */

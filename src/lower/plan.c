@@ -110,6 +110,17 @@ static const char *tuning_variant(const struct problem *p)
     return !state_commutative(p) ? "ordered" : bytes > 8 ? "wide" : access_vector_width(p) >= 8 ? "narrow" : "";
 }
 
+bool plan_overrides(const struct planner *pl, enum tunable_id t)
+{
+    const struct problem *p = pl->plan->problem;
+    bool found = false;
+    for (int i = 0; i < p->ntunables; i++)
+        found |= !strcmp(p->tunable[i].name, tunable_names[t]);
+    for (int i = 0; pl->options && i < pl->options->nset; i++)
+        found |= !strcmp(pl->options->set[i].name, tunable_names[t]);
+    return found;
+}
+
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
     struct plan *plan = pl->plan;

@@ -171,14 +171,15 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
-    const bool runs = segments_trailing(p) || p->offsets >= 0;
-    const bool vectors = runs && access_aligned_guard(p, access_vector_width(p), true, &aligned);
-    shape_case(pl, row, shape, shape->name, vectors ? segreduce_all(guard, aligned) : guard, vectors);
-    if (vectors && (last || state_determinism(p) != DET_ANY))
+    struct plan_case *c = shape_case(pl, row, shape, shape->name, guard, true);
+    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+        return;
+    c->code.guard = segreduce_all(guard, aligned);
+    if (last || state_determinism(p) != DET_ANY)
         shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
 }
 
-/* The shapes of a strategy; `extra`: a condition for them besides the length. */
+/* The shapes of a strategy, up to one that takes all lengths; `extra`: a condition for them besides the length. */
 static void add_shapes(struct planner *pl, const struct strategy *row, struct formula extra)
 {
     const int n = sizeof shapes / sizeof *shapes;
@@ -187,12 +188,16 @@ static void add_shapes(struct planner *pl, const struct strategy *row, struct fo
         bool never;
         if (strcmp(shapes[i].strategy, row->name))
             continue;
-        const bool last = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name);
-        const struct formula guard = length_guard(pl, &shapes[i], &never);
-        if (pinned && last)
-            add_shape(pl, row, &shapes[i], (struct formula){ 0 }, true);
-        else if (!never)
-            add_shape(pl, row, &shapes[i], pinned ? guard : segreduce_all(guard, extra), last);
+        struct formula guard = length_guard(pl, &shapes[i], &never);
+        const bool final = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name) != 0;
+        if (pinned && final)
+            guard = (struct formula){ 0 };
+        else if (never)
+            continue;
+        const bool last = final || !guard.n;
+        add_shape(pl, row, &shapes[i], pinned ? guard : segreduce_all(guard, extra), last);
+        if (last)
+            return;
     }
 }
 

@@ -55,6 +55,11 @@ static struct prog_kernel *team_kernel(struct planner *pl, struct plan_case *c, 
     return k;
 }
 
+static struct formula bounded(const struct plan_case *c, struct formula blocks)
+{
+    return f_min(blocks, f_const(c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] : GRID_MAX));
+}
+
 /* Every team takes its segments once, unless the grid becomes too large. */
 static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
 {
@@ -62,7 +67,7 @@ static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
         return false;
     const int64_t per_block = (int64_t)c->tunable[TN_THREADS] / lanes * c->tunable[TN_SEGMENTS];
     team_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_min(f_cdiv(segments_count(pl->plan->problem), f_const(per_block)), f_const(GRID_MAX)));
+    plan_launch(pl, c, 0, bounded(c, f_cdiv(segments_count(pl->plan->problem), f_const(per_block))));
     return true;
 }
 
@@ -72,7 +77,7 @@ bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c) { return b
 bool segreduce_block_build(struct planner *pl, struct plan_case *c)
 {
     team_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_min(segments_count(pl->plan->problem), f_const(GRID_MAX)));
+    plan_launch(pl, c, 0, bounded(c, segments_count(pl->plan->problem)));
     return check_tunables(pl, c);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16 };
+enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16, SHAPES = 3 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -23,8 +23,9 @@ bool segreduce_column_fits(const struct problem *p, const struct device *d, stru
 }
 
 /* Columns per thread: a vector of the widest array, and no more states than registers hold. */
-static int columns_per_thread(const struct problem *p)
+static int columns_per_thread(const struct planner *pl)
 {
+    const struct problem *p = pl->plan->problem;
     enum ty type[32];
     int words = 0, vector = access_vector_width(p);
     const int fields = state_fields(p, type);
@@ -38,11 +39,12 @@ static int columns_per_thread(const struct problem *p)
 static const struct shape {
     const char *name;
     int threads, rows, items;
+    bool few; /* for few columns only */
     const char *evidence;
-} shapes[] = {
-    { "columns", 128, 1, 8, "model: eight vectors in flight per thread" },
-    { "narrow", 256, 128, 4, "model: two vectors across, 128 row groups" },
-    { "strips", 256, 32, 4, "model: 128 bytes across, 32 row groups" },
+} shapes[SHAPES] = {
+    { "columns", 128, 1, 8, false, "model: eight vectors in flight per thread" },
+    { "narrow", 256, 128, 4, true, "model: two vectors across, 128 row groups" },
+    { "strips", 256, 32, 4, false, "model: 128 bytes across, 32 row groups" },
 };
 
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix, int vector,
@@ -66,43 +68,67 @@ static struct formula vectors(const struct problem *p, int vector)
     return vector == 1 ? segments_count(p) : f_div(segments_count(p), f_const(vector));
 }
 
-/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not depend on addresses;
- * and one column per thread for all other sizes. */
-static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector, struct formula (*when)(
-                          const struct problem *p, struct formula vectors))
-{
-    const struct problem *p = pl->plan->problem;
-    struct formula aligned = { 0 }, none = { 0 };
-    if (access_aligned_guard(p, vector, true, &aligned)) {
-        const struct formula whole = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
-        const struct formula sizes = segreduce_all(whole, when ? when(p, vectors(p, vector)) : none);
-        add_case(pl, row, shape, "", vector, true, f_and(sizes, aligned));
-        if (state_determinism(p) != DET_ANY)
-            add_case(pl, row, shape, "_unaligned", vector, false, sizes);
-        add_case(pl, row, shape, "_scalar", 1, false, when ? when(p, vectors(p, 1)) : none);
-        return;
-    }
-    add_case(pl, row, shape, "", 1, false, when ? when(p, vectors(p, 1)) : none);
-}
-
 static struct formula enough(const struct problem *p, struct formula vectors)
 {
     return f_ge(vectors, f_mul(segreduce_sms(p), f_const(FILL_THREADS)));
 }
 
-static struct formula few(const struct problem *p, struct formula vectors)
+
+/* A condition on the sizes where they are known; absent: it holds. */
+static struct formula settle(const struct planner *pl, struct formula f, bool *never)
 {
-    (void)p;
-    return f_le(vectors, f_const(FEW_VECTORS));
+    const int64_t *size = pl->options ? pl->options->size : NULL;
+    for (int i = 0; size && i < pl->plan->problem->nsizes; i++)
+        if (size[i] < 0)
+            size = NULL;
+    if (!size || !f.n)
+        return f;
+    *never |= !formula_eval(&f, &(const struct formula_env){ .size = size });
+    return (struct formula){ 0 };
+}
+
+/* When a shape is taken, `vector` columns being side by side: one for no columns too many or too few, and whole vectors. */
+static struct formula shape_guard(const struct planner *pl, const struct shape *shape, int vector, bool *never)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula f = { 0 };
+    if (vector > 1)
+        f = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
+    if (shape->rows == 1)
+        return segreduce_all(settle(pl, f, never), enough(p, vectors(p, vector)));
+    return settle(pl, shape->few ? segreduce_all(f, f_le(vectors(p, vector), f_const(FEW_VECTORS))) : f, never);
+}
+
+/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not depend on
+ * addresses; and one column per thread for all other sizes. */
+static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula aligned = { 0 };
+    bool never = false;
+    const struct formula sizes = shape_guard(pl, shape, vector, &never);
+    if (!never && access_aligned_guard(p, vector, true, &aligned)) {
+        add_case(pl, row, shape, "", vector, true, segreduce_all(sizes, aligned));
+        if (state_determinism(p) != DET_ANY)
+            add_case(pl, row, shape, "_unaligned", vector, false, sizes);
+    }
+    never = false;
+    const struct formula single = shape_guard(pl, shape, 1, &never);
+    if (!never)
+        add_case(pl, row, shape, "_scalar", 1, false, single);
 }
 
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 {
-    const int vector = columns_per_thread(pl->plan->problem);
+    const struct plan *plan = pl->plan;
+    const int vector = columns_per_thread(pl);
     segreduce_check_empty(pl);
-    add_shape(pl, row, &shapes[0], vector, enough);
-    add_shape(pl, row, &shapes[1], vector, few);
-    add_shape(pl, row, &shapes[2], vector, NULL);
+    /* Shapes differ in rows; who sets them leaves one shape for all sizes. */
+    for (size_t i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
+        add_shape(pl, row, &shapes[i], vector);
+        if (plan->ncases && !plan->kase[plan->ncases - 1].code.guard.n)
+            return;
+    }
 }
 
 static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
