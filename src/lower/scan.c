@@ -156,20 +156,37 @@ static int widest(const struct problem *p)
 
 static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
-/* A thread holds its positions' inputs and states in registers, a block passes them through shared memory. */
-static void choose_items(const struct problem *p, struct plan_case *c)
+/* Words of 4 bytes that a thread holds per position: inputs and states. */
+static int held_words(const struct problem *p)
 {
-    enum { REGISTERS = 64 };
     enum ty type[32];
     int words = 0;
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++)
         words += (ty_bytes(type[f]) + 3) / 4;
     for (int i = 0; i < p->ninputs; i++)
-        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : 0;
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
+    return words;
+}
+
+/* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared memory. */
+static void choose_items(const struct problem *p, struct plan_case *c)
+{
+    const int registers = scan_keeps(p) || p->flags >= 0 ? 48 : 64, words = held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (held(c) > HELD_MAX || held(c) * words > REGISTERS || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
+           (held(c) > HELD_MAX || held(c) * words > registers || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
+}
+
+/* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them with twice as many
+ * where states are large or neighbours are read. */
+static int choose_blocks(const struct problem *p, const struct plan_case *c)
+{
+    bool heavy = held_words(p) >= 8;
+    for (int i = 0; i < p->ninputs; i++)
+        heavy |= p->input[i].neighbours;
+    const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
+    return blocks > 0 ? blocks : 1;
 }
 
 /* The same arrangement of positions, single elements in memory. */
@@ -187,9 +204,10 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
         c->tunable_from[TN_PDL] = "on where the architecture has it";
     }
-    /* Enough blocks for the registers and shared memory of a multiprocessor to hide the latency of loads. */
-    if (c->strategy->tunables & 1u << TN_MIN_BLOCKS && !c->overridden[TN_MIN_BLOCKS] && staged)
-        c->tunable[TN_MIN_BLOCKS] = c->tunable[TN_THREADS] < 1024 ? 1024 / c->tunable[TN_THREADS] : 1;
+    if (staged && !c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = choose_blocks(p, c);
+        c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
+    }
     choose_items(p, c);
     if (!c->overridden[TN_STAGED])
         c->tunable[TN_STAGED] = staged && widest(p) > 0;

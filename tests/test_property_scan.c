@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_property_scan.c - random well-typed scans agree with the oracle on the host executor.
+ *
+ * A spec is put together from a seed: the shape (whole arrays, rows, columns, planes, flags, offsets), one or two scans by operators of
+ * all sorts, inclusive or exclusive, forward or reversed, with and without init, totals, results that read inputs, determinism.  Each
+ * runs several times on one control region, at sizes up and down, aligned and not, sometimes in place.
+ */
+#include <criterion/criterion.h>
+
+#include "base/str.h"
+#include "harness.h"
+
+static uint64_t state;
+static int below(int n) { return (int)(harness_random(&state) % (uint64_t)n); }
+static bool chance(int percent) { return below(100) < percent; }
+static const char *pick(const char *const *of, int n) { return of[below(n)]; }
+
+/* dims: of x; kept: shape of totals, NULL: none are possible. */
+static const struct shape {
+    const char *dims, *over, *extra, *segments, *kept;
+    int nsizes;
+} shapes[] = {
+    { "[n]", NULL, "", NULL, "", 1 },
+    { "[m, n]", "n", "", NULL, "[m]", 2 },
+    { "[m, n]", "m", "", NULL, "[n]", 2 },
+    { "[m, n]", "[m, n]", "", NULL, "", 2 },
+    { "[d, m, n]", "n", "", NULL, "[d, m]", 3 },
+    { "[d, m, n]", "[m, n]", "", NULL, "[d]", 3 },
+    { "[d, m, n]", "[d, n]", "", NULL, "[m]", 3 },
+    { "[n]", NULL, "  f: u8[n]\n", "{flags: f}", NULL, 1 },
+    { "[n]", NULL, "  off: i32[k]\n", "{offsets: off}", "[k-1]", 2 },
+};
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+
+/* A scan of x, the field that is written, and whether the operator has an identity. */
+static const struct form {
+    const char *map, *op, *field, *type, *init;
+    bool identity;
+} forms[] = {
+    { "i32(x)", "add", "", "i32", "i32(p)", true },
+    { "u64(x)", "mul", "", "u64", "u64(p)", true },
+    { "i16(x)", "max", "", "i16", "i16(p)", true },
+    { "f32(x)", "min", "", "f32", "f32(p)", true },
+    { "f32(x)", "add", "", "f32", "f32(p)", true },
+    { "f64(x) * 0.5", "add", "", "f64", "f64(p)", true },
+    { "f16(x)", "last", "", "f16", "f16(p)", false },
+    { "x > 3", "or", "", "bool", "p > 2", true },
+    { "{p: u32(x), q: u32(x) + 1}",
+      "{state: {p: u32, q: u32}, identity: {p: 1, q: 0}, combine: {p: a.p * b.p, q: a.q * b.p + b.q}}", ".q", "u32", "{p: 1, q: 5}", true },
+    { "{s: i64(x), m: i8(x)}", "{state: {s: i64, m: i8}, combine: {s: a.s + b.s, m: 'min(a.m, b.m)'}}", ".s", "i64", "{s: 3, m: 0}", false },
+    { "{value: x, index: 0}", "argmin", ".value", NULL, NULL, true },
+};
+enum { NFORMS = sizeof forms / sizeof *forms };
+
+static char *random_spec(uint64_t seed, const struct shape **shape)
+{
+    static const char *const types[] = { "i8", "i16", "i32", "i64", "u8", "u32", "f16", "f32", "f64" };
+    struct str out = { 0 };
+    state = seed;
+    const struct shape *s = *shape = &shapes[below(NSHAPES)];
+    const char *type = pick(types, 9);
+    const bool exclusive = chance(40);
+    str_printf(&out, "kind: scan\ninputs:\n  x: '%s%s'\n%sparams: {p: {type: i32, value: 2}}\n", type, s->dims, s->extra);
+    if (s->over)
+        str_printf(&out, "over: %s\n", s->over);
+    if (s->segments)
+        str_printf(&out, "segments: %s\n", s->segments);
+    if (exclusive)
+        str_add(&out, "mode: exclusive\n");
+    if (chance(50))
+        str_add(&out, "direction: reverse\n");
+    if (chance(25))
+        str_printf(&out, "determinism: %s\n", chance(50) ? "run" : "device");
+    const bool needs_start = exclusive || s->segments || s->kept, init = chance(40);
+    const int n = init ? 1 : 1 + chance(30);
+    const struct form *form[2];
+    if (!init)
+        str_add(&out, "scans:\n");
+    for (int i = 0; i < n; i++) {
+        do
+            form[i] = &forms[below(NFORMS)];
+        while (init ? !form[i]->init : needs_start && !form[i]->identity);
+        if (init)
+            str_printf(&out, "map: %s\noperator: %s\ninit: %s\n", form[i]->map, form[i]->op, form[i]->init);
+        else
+            str_printf(&out, "  s%d:\n    map: %s\n    operator: %s\n", i, form[i]->map, form[i]->op);
+    }
+    str_add(&out, "outputs:\n");
+    for (int i = 0; i < n; i++) {
+        const char *to = form[i]->type ? form[i]->type : type, *field = form[i]->field;
+        struct str name = { 0 }, total = { 0 };
+        str_printf(&name, init ? "s" : "s%d", i);
+        str_printf(&total, init ? "total" : "s%d.total", i);
+        str_printf(&out, "  y%d: {type: '%s%s', value: %s%s}\n", i, to, s->dims, name.text, field);
+        if (s->kept && chance(60))
+            str_printf(&out, "  t%d: {type: '%s%s', value: %s%s}\n", i, to, s->kept, total.text, field);
+        free(str_take(&name));
+        free(str_take(&total));
+    }
+    if (chance(30))
+        str_printf(&out, "  z: {type: '%s%s', value: x}\n", type, s->dims);
+    return str_take(&out);
+}
+
+/* Few elements altogether, most of them along one dimension. */
+static void random_sizes(const struct shape *s, int64_t *size)
+{
+    static const int lengths[] = { 1, 2, 31, 33, 100, 255, 256, 1000, 4095, 4096, 4097, 9000, 30000 };
+    const int longest = below(s->nsizes);
+    for (int i = 0; i < s->nsizes; i++)
+        size[i] = i == longest ? lengths[below(13 - 2 * (s->nsizes - 1))] : 1 + below(5);
+    if (chance(8))
+        size[0] = 0;
+}
+
+static void run_seed(uint64_t seed)
+{
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit", "seed:4,stale,late" };
+    const struct shape *shape;
+    char *spec = random_spec(seed, &shape);
+    struct harness h;
+    const char *arch = seed % 2 ? "sm_90" : "sm_80";
+    cr_assert(harness_open(&h, "random", spec, arch, NULL), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch, h.text, spec);
+    for (int i = 0; i < 4; i++) {
+        int64_t size[8] = { 1, 1, 1 };
+        const char *mode = modes[below(4)];
+        random_sizes(shape, size);
+        harness_data_at(&h, size, seed + (uint64_t)i, below(4), chance(30));
+        cr_assert(harness_check(&h, mode), "seed %llu on %s, sizes %lld %lld %lld, --simt=%s: %s\n%s", (unsigned long long)seed, arch,
+                  (long long)size[0], (long long)size[1], (long long)size[2], mode, h.text, spec);
+    }
+    harness_close(&h);
+    free(spec);
+}
+
+#define BLOCK(name, from)                                        \
+    Test(scans, name)                                            \
+    {                                                            \
+        for (uint64_t seed = (from); seed < (from) + 40; seed++) \
+            run_seed(seed);                                      \
+    }
+BLOCK(seeds_1, 1)
+BLOCK(seeds_41, 41)
+BLOCK(seeds_81, 81)
+BLOCK(seeds_121, 121)
+
+/* The scan of an array onto itself. */
+static void check_in_place(const char *spec, const char *strategy, int64_t n)
+{
+    const char *set[] = { "strategy", strategy, "threads", "64", NULL, NULL };
+    struct harness h;
+    cr_assert(harness_open(&h, "in_place", spec, "sm_90", strategy ? set : NULL), "%s", h.text);
+    harness_data(&h, n, 5, 0, 0);
+    const ptxgen_arguments reference = { h.size, (const void *const *)h.input, h.expected, h.param };
+    cr_assert_eq(ptxgen_evaluate(h.s, h.problem, &reference), PTXGEN_OK);
+    void *both[] = { h.input[0] };
+    const ptxgen_arguments args = { h.size, (const void *const *)h.input, both, h.param };
+    cr_assert_eq(ptxgen_host_run(h.s, h.host, &args, "seed:2,race,weak"), PTXGEN_OK, "%s, n = %lld", strategy, (long long)n);
+    cr_assert_arr_eq(h.input[0], h.expected[0], (size_t)n * 4, "%s, n = %lld", strategy, (long long)n);
+    harness_close(&h);
+}
+
+Test(scans, in_place)
+{
+    static const char *const strategy[] = { NULL, "scan.block", "scan.lookback", "scan.three_pass" };
+    for (int i = 0; i < 4; i++)
+        for (int reverse = 0; reverse < 2; reverse++)
+            for (int n = 1; n < 20000; n = n * 3 + 1)
+                check_in_place(reverse ? "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\ndirection: reverse\noutputs: {y: 'i32[n]'}\n"
+                                       : "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]'}\n",
+                               strategy[i], n);
+}
