@@ -108,6 +108,7 @@ struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
     if (o) {
         to.pipeline = o->pipeline >= 3 ? PIPELINE_O3 : o->pipeline == 2 ? PIPELINE_O2 : PIPELINE_LEAN;
         to.assertions = o->assertions != 0;
+        to.threads = o->threads;
         to.libdevice = o->math_library;
     }
     return to;

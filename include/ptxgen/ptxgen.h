@@ -175,8 +175,9 @@ typedef struct ptxgen_compile_options {
     int pipeline;                /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
     int assertions;              /**< checks in the device code */
     const char *math_library;    /**< path of a libdevice or libclc bitcode file; NULL: searched */
+    int threads;                 /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
 } ptxgen_compile_options;
-#define PTXGEN_COMPILE_OPTIONS_INIT { 0, 0, NULL }
+#define PTXGEN_COMPILE_OPTIONS_INIT { 0, 0, NULL, 0 }
 /** PTX for all cases. The program is independent of the session. */
 PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
                                         ptxgen_program **out);

@@ -2,8 +2,10 @@
 /* llvmgen.c - a plan becomes code: every case is a module of its own, emitted by its strategy's row. */
 #include "llvmgen.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen.h"
 #include "host_jit.h"
@@ -70,20 +72,65 @@ static bool keep_ptx(struct program *program, int module, char *text, size_t len
     return kept;
 }
 
+/* A case on its way to PTX.  Cases share nothing but the plan, which nobody changes, so each may have a thread. */
+struct job {
+    const struct plan *plan;
+    const struct llvmgen_options *options;
+    int kase;
+    struct prog_case *code;
+    struct codegen *cg;
+    char *text;
+    size_t length;
+    pthread_t thread;
+    bool threaded;
+};
+
+static void *compile_case(void *user)
+{
+    struct job *j = user;
+    j->cg = codegen_case(j->plan, j->kase, j->options, j->code);
+    j->text = j->cg ? codegen_ptx(j->cg, &j->length) : NULL;
+    return NULL;
+}
+
+/* The last one is the caller's own; where no thread can be had, it does the others' work too. */
+static void compile_cases(struct job *job, int n)
+{
+    enum { STACK = 8 << 20 }; /* emitters hold the values of a tile on it */
+    pthread_attr_t attributes;
+    const bool threads = job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_attr_init(&attributes);
+    if (threads)
+        pthread_attr_setstacksize(&attributes, STACK);
+    for (int c = 0; c < n; c++) {
+        job[c].threaded = threads && c < n - 1 && !pthread_create(&job[c].thread, &attributes, compile_case, &job[c]);
+        if (!job[c].threaded)
+            compile_case(&job[c]);
+    }
+    for (int c = 0; c < n; c++)
+        if (job[c].threaded)
+            pthread_join(job[c].thread, NULL);
+    if (threads)
+        pthread_attr_destroy(&attributes);
+}
+
 struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o)
 {
     struct program *program = program_from_plan(plan);
-    for (int c = 0; program && c < plan->ncases; c++) {
-        struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
-        size_t length = 0;
-        char *text = cg ? codegen_ptx(cg, &length) : NULL;
-        const bool kept = text && keep_ptx(program, c, text, length);
-        if (!cg || !codegen_end(cg, s) || !kept) {
-            program_destroy(program);
-            return NULL;
-        }
+    struct job *job = calloc((size_t)plan->ncases, sizeof *job);
+    bool ok = program && job;
+    for (int c = 0; ok && c < plan->ncases; c++)
+        job[c] = (struct job){ .plan = plan, .options = o, .kase = c, .code = &program->kase[c] };
+    if (ok)
+        compile_cases(job, plan->ncases);
+    for (int c = 0; job && c < plan->ncases; c++) {
+        ok &= job[c].text && keep_ptx(program, c, job[c].text, job[c].length);
+        ok &= job[c].cg && codegen_end(job[c].cg, s);
     }
-    return program;
+    free(job);
+    if (ok)
+        return program;
+    program_destroy(program);
+    return NULL;
 }
 
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out)

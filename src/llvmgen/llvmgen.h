@@ -8,6 +8,7 @@
 struct llvmgen_options {
     enum { PIPELINE_LEAN, PIPELINE_O2, PIPELINE_O3 } pipeline;
     bool assertions;
+    int threads;              /* 1: compile on the caller's thread alone; 0: a thread per case */
     int omit_point;           /* mutation tests */
     const char *libdevice;    /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
 };
