@@ -69,6 +69,7 @@ struct ast *node_expr(struct builder *b, const struct ynode *n)
         diag_hint(b->d, m, "an expression with ': ', or that begins with [ or {, needs quotes");
         return NULL;
     }
+    yaml_warn_comment(b->d, n);
     struct source source = source_of(n);
     return expr_parse(b->a, b->d, &source);
 }
