@@ -296,12 +296,10 @@ static void wait_for_predecessor(struct gen *g)
     kb_dependency_launch(g->k);
 }
 
-static void emit_windows(struct gen *g)
+void emit_windows(struct gen *g, enum stencil_role role)
 {
     kb *k = g->k;
-    enum stencil_role role[STENCIL_ROLES];
-    stencil_roles(g->p, role);
-    struct sweep s = { .g = g, .role = role[g->kernel - g->c->code.kernel] };
+    struct sweep s = { .g = g, .role = role };
     wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);
@@ -318,6 +316,13 @@ static void emit_windows(struct gen *g)
         finish(&s);
 }
 
-void emit_stencil_global(struct gen *g) { emit_windows(g); }
-void emit_stencil_multi_write(struct gen *g) { emit_windows(g); }
-void emit_stencil_dynamic(struct gen *g) { emit_windows(g); }
+static void emit_roles(struct gen *g)
+{
+    enum stencil_role role[STENCIL_ROLES];
+    stencil_roles(g->p, role);
+    emit_windows(g, role[g->kernel - g->c->code.kernel]);
+}
+
+void emit_stencil_global(struct gen *g) { emit_roles(g); }
+void emit_stencil_multi_write(struct gen *g) { emit_roles(g); }
+void emit_stencil_dynamic(struct gen *g) { emit_roles(g); }

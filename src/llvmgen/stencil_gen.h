@@ -68,6 +68,8 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */
 void stencil_store_row(struct stencil_point *sp, int n);
+/* A kernel of windows in its role. */
+void emit_windows(struct gen *g, enum stencil_role role);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 
 #endif

@@ -25,6 +25,7 @@
     X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")    \
     X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                \
     X(POINTS_Y, "points_y", 1, 32, "stencils: points of a thread along the second to last dimension")      \
+    X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                           \
     X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
     X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")            \
     X(LANES, "lanes", 1, 32, "segments: lanes of a warp that share one; a power of two")               \

@@ -33,6 +33,10 @@ int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]
 /* Points that a thread computes, and threads of a block, along an axis of the space. */
 int stencil_points(const struct plan_case *c, int rank, int axis);
 int stencil_threads(const struct plan_case *c, int rank, int axis);
+/* Several steps per launch: columns of a lane, how far offsets reach, and how many columns a strip loses on either side. */
+enum { STENCIL_STRIP = 4 };
+int stencil_radius(const struct problem *p);
+int stencil_halo(const struct plan_case *c, const struct problem *p);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */
 bool stencil_linear(const struct problem *p);
 

@@ -13,7 +13,7 @@
  * output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
  */
 #include "lower_impl.h"
-#include "stencil.h"
+#include "stencil_plan.h"
 
 enum { SMALL = 1 << 17, WINDOW_CELLS = 110 };
 
@@ -45,7 +45,7 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
 
-static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
 {
     if (c->overridden[t])
         return;
@@ -60,17 +60,17 @@ struct shape {
 
 static void set_shape(struct plan_case *c, struct shape s, const char *from)
 {
-    set(c, TN_THREADS, s.threads, from);
+    stencil_set(c, TN_THREADS, s.threads, from);
     while (s.block_x > c->tunable[TN_THREADS])
         s.block_x /= 2;
-    set(c, TN_BLOCK_X, s.block_x, from);
+    stencil_set(c, TN_BLOCK_X, s.block_x, from);
     while (s.block_y > 1 && c->tunable[TN_BLOCK_X] * s.block_y > c->tunable[TN_THREADS])
         s.block_y /= 2;
-    set(c, TN_BLOCK_Y, s.block_y, from);
-    set(c, TN_POINTS_X, s.points_x, from);
-    set(c, TN_POINTS_Y, s.points_y, from);
-    set(c, TN_POINTS_Z, s.points_z, from);
-    set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
+    stencil_set(c, TN_BLOCK_Y, s.block_y, from);
+    stencil_set(c, TN_POINTS_X, s.points_x, from);
+    stencil_set(c, TN_POINTS_Y, s.points_y, from);
+    stencil_set(c, TN_POINTS_Z, s.points_z, from);
+    stencil_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
     c->tunable[TN_VECTOR] = 0;
 }
 
@@ -146,7 +146,7 @@ static struct shape fit_registers(struct planner *pl, struct shape s)
 
 /* ---- checks ------------------------------------------------------------------------------------------------------------------ */
 
-static struct formula steps(const struct problem *p)
+struct formula stencil_steps(const struct problem *p)
 {
     return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param, 0) : f_const(p->steps);
 }
@@ -167,9 +167,9 @@ static void check_steps(struct planner *pl)
     bool all_fed = true;
     for (int o = 0; o < p->noutputs; o++)
         all_fed &= feedback_of_output(p, o) >= 0;
-    plan_check(pl, f_le(f_const(0), steps(p)), "the number of steps is negative");
+    plan_check(pl, f_le(f_const(0), stencil_steps(p)), "the number of steps is negative");
     if (!all_fed)
-        plan_check(pl, f_le(f_const(1), steps(p)), "without a step there is no value for an output that is not fed back");
+        plan_check(pl, f_le(f_const(1), stencil_steps(p)), "without a step there is no value for an output that is not fed back");
 }
 
 static void check_identity(struct planner *pl)
@@ -183,8 +183,7 @@ static void check_identity(struct planner *pl)
         }
 }
 
-/* Once per plan, with its first case. */
-static void add_checks(struct planner *pl)
+void stencil_checks(struct planner *pl)
 {
     if (pl->plan->ncases > 0)
         return;
@@ -204,7 +203,7 @@ static void global_case(struct planner *pl, const struct strategy *row, const ch
 {
     static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 1, 1 }, { 256, 32, 4, 1, 1, 1 } };
     const struct problem *p = pl->plan->problem;
-    add_checks(pl);
+    stencil_checks(pl);
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
 }
@@ -230,8 +229,7 @@ static int vector_points(const struct problem *p)
     return n > 8 ? 8 : n;
 }
 
-/* Every row of every direct array begins at a boundary of `points` elements. */
-static struct formula rows_aligned(const struct problem *p, int points)
+struct formula stencil_rows_aligned(const struct problem *p, int points)
 {
     const struct prog_dim *x = &p->space[p->rank - 1].extent;
     const struct formula row = x->size < 0 ? f_const(x->add) : f_size(x->size);
@@ -254,14 +252,14 @@ static struct formula rows_aligned(const struct problem *p, int points)
 /* Shapes for 4-byte elements with short offsets; measured on an H200 with hand-written kernels of this form. */
 static const struct shape vector_shape[] = { { 256, 256, 1, 4, 1, 1 }, { 256, 32, 8, 4, 4, 1 }, { 256, 32, 8, 4, 1, 4 } };
 static const struct shape column_shape[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 8, 1 }, { 256, 32, 8, 1, 1, 8 } };
-static const char window_evidence[] = "H200: hand-written windows of this shape, 512^3 and 8192^2";
+static const char window_evidence[] = "hand-written windows of this shape on an H200, 8192^2 and 512^3";
 
 void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    add_checks(pl);
+    stencil_checks(pl);
     const int vector = vector_points(p);
-    const struct formula guard = rows_aligned(p, vector);
+    const struct formula guard = stencil_rows_aligned(p, vector);
     if (vector > 1 && guard.n > 0) {
         struct shape s = vector_shape[p->rank - 1];
         struct plan_case *c = plan_case_add(pl, row, "vectors", guard);
@@ -282,7 +280,7 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
-static bool check_tunables(struct planner *pl, const struct plan_case *c)
+bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised)
 {
     const struct problem *p = pl->plan->problem;
     int threads = 1, points = 1;
@@ -294,8 +292,8 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
     if (points > 64)
         return contradiction(pl, c, "a thread computes at most 64 points");
-    if (c->aligned && c->tunable[TN_POINTS_X] % vector_points(p))
-        return contradiction(pl, c, "points_x must be a multiple of the vector that the guard promises");
+    if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
+        return contradiction(pl, c, "points_x must divide the vector that the guard promises");
     if (points > 1 && stencil_linear(p))
         return contradiction(pl, c, "a reduction that does not commute takes a point per thread");
     return true;
@@ -331,8 +329,7 @@ static int feedback_of_input(const struct problem *p, int input)
     return -1;
 }
 
-/* What the problem has, with fed-back arrays replaced by those of the time step; buffer: per feedback. */
-static void step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
+void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
 {
     const struct problem *p = pl->plan->problem;
     const int first = k->nargs;
@@ -350,13 +347,12 @@ static void step_args(struct planner *pl, struct prog_kernel *k, const int *buff
     }
 }
 
-/* A second array for each fed-back output, needed from two steps on. */
-static void feedback_buffers(struct planner *pl, struct plan_case *c, int *buffer)
+void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
 {
     const struct problem *p = pl->plan->problem;
     for (int f = 0; f < p->nfeedback; f++) {
         const struct prog_array *a = &p->output[p->feedback[f].output].array;
-        const struct formula several = f_le(f_const(2), steps(p));
+        const struct formula several = f_le(f_const(2), stencil_steps(p));
         const struct formula bytes = f_mul(access_count(p), f_const(a->stride));
         buffer[f] = plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
     }
@@ -379,20 +375,20 @@ static void finish_args(struct planner *pl, struct plan_case *c, struct prog_ker
 /* How often a role's kernel runs. */
 static struct formula times(const struct problem *p, enum stencil_role role)
 {
-    const struct formula one = f_const(1), s = steps(p);
+    const struct formula one = f_const(1), s = stencil_steps(p);
     if (role == STENCIL_LAST)
         return f_le(one, s);
     return stencil_finishes(p) ? f_max(f_sub(s, one), f_const(0)) : s;
 }
 
-static void add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer)
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer, struct formula times)
 {
     static const char *const suffix[] = { [STENCIL_STEP] = "", [STENCIL_LAST] = "last", [STENCIL_COPY] = "copy" };
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = plan_kernel(pl, c, suffix[role]);
     struct formula blocks = grid(p, c, role);
     if (p->iterated && role != STENCIL_COPY)
-        step_args(pl, k, buffer);
+        stencil_step_args(pl, k, buffer);
     else
         plan_problem_args(pl, k);
     for (int d = 1; d < p->rank; d++)
@@ -400,10 +396,10 @@ static void add_role(struct planner *pl, struct plan_case *c, enum stencil_role 
     if (role == STENCIL_LAST)
         finish_args(pl, c, k, blocks);
     if (role == STENCIL_COPY)
-        blocks = f_mul(f_eq(steps(p), f_const(0)), blocks);
+        blocks = f_mul(f_eq(stencil_steps(p), f_const(0)), blocks);
     struct prog_step *step = plan_launch(pl, c, c->code.nkernels - 1, blocks);
     if (p->iterated && role != STENCIL_COPY)
-        step->repeat = times(p, role);
+        step->repeat = times;
 }
 
 bool stencil_global_build(struct planner *pl, struct plan_case *c)
@@ -413,10 +409,10 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
     int buffer[PROG_ARG_MAX];
     const int n = stencil_roles(p, role);
     if (p->iterated)
-        feedback_buffers(pl, c, buffer);
+        stencil_buffers(pl, c, buffer);
     for (int i = 0; i < n; i++)
-        add_role(pl, c, role[i], buffer);
-    return check_tunables(pl, c);
+        stencil_add_role(pl, c, role[i], buffer, times(p, role[i]));
+    return stencil_check_tunables(pl, c, vector_points(p));
 }
 
 bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }

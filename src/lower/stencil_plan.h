@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_plan.h - pieces that the plans of stencil strategies are made of. */
+#ifndef PTXGEN_STENCIL_PLAN_H
+#define PTXGEN_STENCIL_PLAN_H
+
+#include "lower_impl.h"
+#include "stencil.h"
+
+/* A default, unless the user has set the tunable. */
+void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Conditions on every launch; once per plan, with its first case. */
+void stencil_checks(struct planner *pl);
+/* Every row of every direct array begins at a boundary of `points` elements. */
+struct formula stencil_rows_aligned(const struct problem *p, int points);
+struct formula stencil_steps(const struct problem *p);
+
+/* A second array for each fed-back output, needed from two steps on; buffer: per feedback. */
+void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);
+/* What the problem has, with fed-back arrays replaced by those of the time step. */
+void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer);
+/* The kernel of windows in a role, and the step that launches it `times` times, if there are time steps. */
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer, struct formula times);
+/* Do threads and windows fit each other?  promised: elements of the boundary that rows begin at, where the case is aligned. */
+bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised);
+
+#endif
