@@ -49,6 +49,11 @@ static const struct subject {
       "sm_80", { { "strategy", "segscan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
     { "lookback", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
       "sm_90", { { "strategy", "scan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
+    { "allpre", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
+      "sm_90", { { "strategy", "scan.allpre", { 0, 0 } }, { "threads", "32", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 701 } },
+    { "three_pass", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      "sm_90", { { "strategy", "scan.three_pass", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
+      { 4501 } },
     { "flat_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
       "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
       "sm_80", { { "strategy", "segscan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
@@ -279,6 +284,8 @@ Test(mutants, staged) { test_named("staged"); }
 Test(mutants, scan_block) { test_named("scan_block"); }
 Test(mutants, scan_rows) { test_named("scan_rows"); }
 Test(mutants, lookback) { test_named("lookback"); }
+Test(mutants, allpre) { test_named("allpre"); }
+Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
 Test(mutants, stencil) { test_named("stencil"); }

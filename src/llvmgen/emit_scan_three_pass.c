@@ -39,6 +39,8 @@ static void prefixes(struct gen *g)
         struct run total;
         const struct run in_round = block_scan(g, own, &park, &total);
         const struct run before = run_get(g, carry);
+        if (kb_threads(k) == KB_WARP)
+            kb_warp_sync(k); /* else block_scan has met a barrier: what repeats the last tile has been read */
         kb_if (k, kb_lt(k, tile, count)) {
             park_store(g, &tiles, tile, run_join(g, before, in_round));
         }

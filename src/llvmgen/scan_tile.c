@@ -117,6 +117,7 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
         kb_store(k, slot, zero, prefix);
     }
     kb_barrier(k);
+    t->held.stage_used = false;
     return (struct run){ kb_not(k, t->alone), kb_imm(k, TY_BOOL, 0), kb_load(k, slot, zero) };
 }
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_three_pass.c - planning of scan.three_pass: totals of tiles, their scan by one block, the tiles again.
  *
- * Chosen where the bits must not depend on timing; it reads every element twice.  Tiles and the block of the second kernel have
- * sizes that do not depend on the device, so the result does not either.
+ * Chosen where the bits must not depend on timing; it reads every element twice.  Tiles have a size
+ * that does not depend on the device, so the result does not either.
  */
 #include "lower_impl.h"
 #include "scan.h"
-
-enum { PREFIX_THREADS = 512 };
 
 bool scan_three_pass_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -40,13 +38,9 @@ bool scan_three_pass_build(struct planner *pl, struct plan_case *c)
 {
     static const char *const suffix[] = { "totals", "prefixes", "apply" };
     const struct problem *p = pl->plan->problem;
-    struct formula tiles = f_const(0);
-    for (int i = 0; i < 3; i++) {
-        struct prog_kernel *k = scan_kernel(pl, c, suffix[i]);
-        tiles = scan_tile_args(pl, c, k);
-        if (i == 1)
-            k->threads = PREFIX_THREADS;
-    }
+    struct formula tiles = { 0 };
+    for (int i = 0; i < 3; i++)
+        tiles = scan_tile_args(pl, c, scan_kernel(pl, c, suffix[i]));
     enum ty type[32];
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++)
