@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_scan.c - random well-typed scans agree with the oracle on the host executor.
  *
- * A spec is put together from a seed: the shape (whole arrays, rows, columns, planes, flags, offsets), one or two scans by operators of
- * all sorts, inclusive or exclusive, forward or reversed, with and without init, totals, results that read inputs, determinism.  Each
- * runs several times on one control region, at sizes up and down, aligned and not, sometimes in place.
+ * A spec is put together from a seed: the shape (whole arrays, rows, columns, planes, flags, offsets), one or two scans
+ * by operators of all sorts, inclusive or exclusive, forward or reversed, with and without init, totals, results that
+ * read inputs, determinism.  Each runs several times on one control region, at sizes up and down, aligned and not,
+ * sometimes in place.
  */
 #include <criterion/criterion.h>
 
@@ -46,8 +47,10 @@ static const struct form {
     { "f16(x)", "last", "", "f16", "f16(p)", false },
     { "x > 3", "or", "", "bool", "p > 2", true },
     { "{p: u32(x), q: u32(x) + 1}",
-      "{state: {p: u32, q: u32}, identity: {p: 1, q: 0}, combine: {p: a.p * b.p, q: a.q * b.p + b.q}}", ".q", "u32", "{p: 1, q: 5}", true },
-    { "{s: i64(x), m: i8(x)}", "{state: {s: i64, m: i8}, combine: {s: a.s + b.s, m: 'min(a.m, b.m)'}}", ".s", "i64", "{s: 3, m: 0}", false },
+      "{state: {p: u32, q: u32}, identity: {p: 1, q: 0}, combine: {p: a.p * b.p, q: a.q * b.p + b.q}}", ".q", "u32",
+      "{p: 1, q: 5}", true },
+    { "{s: i64(x), m: i8(x)}", "{state: {s: i64, m: i8}, combine: {s: a.s + b.s, m: 'min(a.m, b.m)'}}", ".s", "i64",
+      "{s: 3, m: 0}", false },
     { "{value: x, index: 0}", "argmin", ".value", NULL, NULL, true },
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
@@ -60,7 +63,8 @@ static char *random_spec(uint64_t seed, const struct shape **shape)
     const struct shape *s = *shape = &shapes[below(NSHAPES)];
     const char *type = pick(types, 9);
     const bool exclusive = chance(40);
-    str_printf(&out, "kind: scan\ninputs:\n  x: '%s%s'\n%sparams: {p: {type: i32, value: 2}}\n", type, s->dims, s->extra);
+    str_printf(&out, "kind: scan\ninputs:\n  x: '%s%s'\n%sparams: {p: {type: i32, value: 2}}\n", type, s->dims,
+               s->extra);
     if (s->over)
         str_printf(&out, "over: %s\n", s->over);
     if (s->segments)
@@ -115,29 +119,32 @@ static void random_sizes(const struct shape *s, int64_t *size)
 
 static void run_seed(uint64_t seed)
 {
-    static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit", "seed:4,stale,late" };
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit",
+                                         "seed:4,stale,late" };
     const struct shape *shape;
     char *spec = random_spec(seed, &shape);
     struct harness h;
     const char *arch = seed % 2 ? "sm_90" : "sm_80";
-    cr_assert(harness_open(&h, "random", spec, arch, NULL), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch, h.text, spec);
+    cr_assert(harness_open(&h, "random", spec, arch, NULL), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch,
+              h.text, spec);
     for (int i = 0; i < 4; i++) {
         int64_t size[8] = { 1, 1, 1 };
         const char *mode = modes[below(4)];
         random_sizes(shape, size);
         harness_data_at(&h, size, seed + (uint64_t)i, below(4), chance(30));
-        cr_assert(harness_check(&h, mode), "seed %llu on %s, sizes %lld %lld %lld, --simt=%s: %s\n%s", (unsigned long long)seed, arch,
-                  (long long)size[0], (long long)size[1], (long long)size[2], mode, h.text, spec);
+        cr_assert(harness_check(&h, mode), "seed %llu on %s, sizes %lld %lld %lld, --simt=%s: %s\n%s",
+                  (unsigned long long)seed, arch, (long long)size[0], (long long)size[1], (long long)size[2], mode,
+                  h.text, spec);
     }
     harness_close(&h);
     free(spec);
 }
 
-#define BLOCK(name, from)                                        \
-    Test(scans, name)                                            \
-    {                                                            \
-        for (uint64_t seed = (from); seed < (from) + 40; seed++) \
-            run_seed(seed);                                      \
+#define BLOCK(name, from)                                                                                              \
+    Test(scans, name)                                                                                                  \
+    {                                                                                                                  \
+        for (uint64_t seed = (from); seed < (from) + 40; seed++)                                                       \
+            run_seed(seed);                                                                                            \
     }
 BLOCK(seeds_1, 1)
 BLOCK(seeds_41, 41)
@@ -155,7 +162,8 @@ static void check_in_place(const char *spec, const char *strategy, int64_t n)
     cr_assert_eq(ptxgen_evaluate(h.s, h.problem, &reference), PTXGEN_OK);
     void *both[] = { h.input[0] };
     const ptxgen_arguments args = { h.size, (const void *const *)h.input, both, h.param };
-    cr_assert_eq(ptxgen_host_run(h.s, h.host, &args, "seed:2,race,weak"), PTXGEN_OK, "%s, n = %lld", strategy, (long long)n);
+    cr_assert_eq(ptxgen_host_run(h.s, h.host, &args, "seed:2,race,weak"), PTXGEN_OK, "%s, n = %lld", strategy,
+                 (long long)n);
     cr_assert_arr_eq(h.input[0], h.expected[0], (size_t)n * 4, "%s, n = %lld", strategy, (long long)n);
     harness_close(&h);
 }
@@ -166,7 +174,10 @@ Test(scans, in_place)
     for (int i = 0; i < 4; i++)
         for (int reverse = 0; reverse < 2; reverse++)
             for (int n = 1; n < 20000; n = n * 3 + 1)
-                check_in_place(reverse ? "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\ndirection: reverse\noutputs: {y: 'i32[n]'}\n"
-                                       : "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]'}\n",
-                               strategy[i], n);
+                check_in_place(
+                    reverse
+                        ? "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\ndirection: reverse\noutputs: {y: "
+                          "'i32[n]'}\n"
+                        : "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]'}\n",
+                    strategy[i], n);
 }

@@ -15,7 +15,7 @@ static void finish(struct gen *g, struct held *h, kb_tup last)
 {
     kb *k = g->k;
     const kb_val left = kb_sub(k, kb_sub(k, h->segment->length, h->base), kb_cast(k, h->own, TY_I64));
-    kb_if (k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
+    kb_if(k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
         segment_finish(g, h->segment, last, kb_imm(k, TY_BOOL, 0));
     }
 }
@@ -26,7 +26,8 @@ struct block_memory {
     kb_ptr stage;
 };
 
-static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struct run_var carry, const struct block_memory *m)
+static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struct run_var carry,
+                       const struct block_memory *m)
 {
     kb *k = g->k;
     struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base, .stage = m->stage };
@@ -54,12 +55,12 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
     struct run_var carry = run_var_new(g, run_none(g));
     /* The same for all threads: arguments, or offsets that all threads have read. */
     const kb_val length = kb_assume_uniform(s->length, KB_UNI_BLOCK);
-    kb_for (k, base, kb_imm(k, TY_I64, 0), length, (int64_t)kb_threads(k) * per_thread(g)) {
+    kb_for(k, base, kb_imm(k, TY_I64, 0), length, (int64_t)kb_threads(k) * per_thread(g)) {
         kb_barrier(k); /* every warp has read the parked totals of the tile before */
         block_tile(g, s, base, carry, m);
     }
     if (scan_has_totals(g->p)) {
-        kb_if (k, kb_and(k, kb_eq(k, s->length, 0), kb_eq(k, kb_tid(k), 0))) {
+        kb_if(k, kb_and(k, kb_eq(k, s->length, 0), kb_eq(k, kb_tid(k), 0))) {
             segment_finish(g, s, state_zero(g), kb_imm(k, TY_BOOL, 1));
         }
     }
@@ -72,7 +73,7 @@ void emit_segscan_block(struct gen *g)
     struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_STAGED))
         m.stage = stage_new(g, per_thread(g));
-    kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         block_segment(g, &s, &m);
@@ -81,7 +82,8 @@ void emit_segscan_block(struct gen *g)
 
 void emit_scan_block(struct gen *g) { emit_segscan_block(g); }
 
-/* ---- a thread per segment ---------------------------------------------------------------------------------------------------- */
+/* ---- a thread per segment
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void thread_segment(struct gen *g, struct scan_segment *s)
 {
@@ -89,7 +91,7 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
     const int n = per_thread(g);
     struct run_var carry = run_var_new(g, run_none(g));
     kb_tvar last = kb_var_new(k, state_zero(g), "last");
-    kb_for (k, base, kb_imm(k, TY_I64, 0), s->length, n) {
+    kb_for(k, base, kb_imm(k, TY_I64, 0), s->length, n) {
         struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0) };
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
         h->fresh = kb_eq(k, base, 0);
@@ -108,7 +110,7 @@ void emit_segscan_column(struct gen *g)
     scan_wait_for_predecessor(g);
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for (k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         thread_segment(g, &s);

@@ -7,8 +7,8 @@
  *     look-back   one warp publishes the tile's total and finds what comes before the tile
  *     downsweep   each thread scans its positions from what comes before it; results are transposed back and stored
  *
- * A tile with a cut publishes its total as a prefix, so that look-back ends there; a tile that begins with a segment does not look
- * back at all.
+ * A tile with a cut publishes its total as a prefix, so that look-back ends there; a tile that begins with a segment
+ * does not look back at all.
  */
 #include "lookback.h"
 #include "scan_tile.h"
@@ -18,7 +18,7 @@ static struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticke
 {
     kb *k = g->k;
     kb_tvar prefix = kb_var_new(k, state_zero(g), "tile_prefix");
-    kb_if (k, kb_eq(k, kb_warp(k), 0)) {
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
     }
     return tile_share(g, t, kb_eq(k, kb_tid(k), 0), kb_get(k, prefix));
@@ -28,14 +28,13 @@ void emit_scan_lookback(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
-    kb_if (k, kb_gt(k, gen_value(g, "count"), 0)) {
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         struct tile t;
         const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
         tile_load(g, &t, ticket.tile);
         tile_finish(g, &t, tile_prefix(g, &t, ticket));
-    } kb_else {
-        tile_none(g);
     }
+    kb_else { tile_none(g); }
 }
 
 void emit_segscan_lookback(struct gen *g) { emit_scan_lookback(g); }

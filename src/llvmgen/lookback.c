@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookback.c - decoupled look-back (Merrill and Garland, NVR-2016-002), without initialisation, fences or flags of its own.
+/* lookback.c - decoupled look-back (Merrill and Garland, NVR-2016-002), without initialisation, fences or flags of its
+ * own.
  *
  *     publish the tile's total;  if nothing before it matters, that is the prefix already
  *     window of 32 tiles before this one, one per lane, until one of them has published a prefix:
@@ -8,27 +9,29 @@
  *     publish prefix * total as the prefix of the tiles that follow
  *
  * Note [Self-describing words]
- * A state is published as words of 64 bits: 32 bits of the state and a tag, 2 * epoch + (total: 0, prefix: 1).  A word is written and
- * read as a whole, so relaxed accesses are enough: whoever finds the same tag in all words of a tile has words that were
- * published together, since a tile publishes each tag once per launch.  Words of an earlier launch carry an earlier epoch
- * and count as not there, so nobody clears them.
+ * A state is published as words of 64 bits: 32 bits of the state and a tag, 2 * epoch + (total: 0, prefix: 1).  A word
+ * is written and read as a whole, so relaxed accesses are enough: whoever finds the same tag in all words of a tile has
+ * words that were published together, since a tile publishes each tag once per launch.  Words of an earlier launch
+ * carry an earlier epoch and count as not there, so nobody clears them.
  *
  * Note [Tickets and epochs]
- * Tiles are numbered in the order in which blocks start, which is what makes waiting for earlier tiles safe.  The counter shares a word
- * with the epoch, so one atomic addition gives both, and whoever draws the last ticket can start the next epoch with the counter at
- * zero: every other block has drawn already.  Epochs are 31 bits; a tile's word would have to survive 2^31 launches that
- * all have fewer tiles before it could be mistaken for a new one.
+ * Tiles are numbered in the order in which blocks start, which is what makes waiting for earlier tiles safe.  The
+ * counter shares a word with the epoch, so one atomic addition gives both, and whoever draws the last ticket can start
+ * the next epoch with the counter at zero: every other block has drawn already.  Epochs are 31 bits; a tile's word
+ * would have to survive 2^31 launches that all have fewer tiles before it could be mistaken for a new one.
  */
 #include "lookback.h"
 
-/* ---- tickets ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tickets
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* What thread 0 stored in the slot, for all threads. */
 static struct ticket ticket_read(struct gen *g, kb_ptr slot)
 {
     kb *k = g->k;
     kb_barrier(k);
-    const kb_val drawn = kb_assume_uniform(kb_load(k, slot, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK); /* one word that all read */
+    const kb_val drawn =
+        kb_assume_uniform(kb_load(k, slot, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK); /* one word that all read */
     return (struct ticket){ kb_name(kb_cast(k, drawn, TY_I32), "tile"),
                             kb_name(kb_cast(k, kb_shr(k, drawn, 32), TY_U32), "epoch") };
 }
@@ -38,11 +41,11 @@ struct ticket ticket_draw(struct gen *g, kb_val tiles)
     kb *k = g->k;
     const kb_ptr counter = gen_buffer(g, "ticket", TY_U64), slot = kb_shared_v(k, TY_U64, 1, "ticket_slot");
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const kb_val drawn = kb_atomic(k, KB_RMW_ADD, counter, zero, kb_imm(k, TY_U64, 1));
         kb_store(k, slot, zero, drawn);
         const kb_val number = kb_cast(k, drawn, TY_U32);
-        kb_if (k, kb_eq(k, number, kb_sub(k, kb_cast(k, tiles, TY_U32), 1))) {
+        kb_if(k, kb_eq(k, number, kb_sub(k, kb_cast(k, tiles, TY_U32), 1))) {
             const kb_val next_epoch = kb_add(k, kb_shr(k, drawn, 32), 1);
             if (kb_point(k, "next epoch"))
                 kb_store_relaxed(k, counter, zero, kb_shl(k, next_epoch, 32));
@@ -56,7 +59,7 @@ struct ticket ticket_of_block(struct gen *g)
     kb *k = g->k;
     const kb_ptr counter = gen_buffer(g, "ticket", TY_U64), slot = kb_shared_v(k, TY_U64, 1, "ticket_slot");
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_store(k, slot, zero, kb_load_relaxed(k, counter, zero));
     }
     struct ticket t = ticket_read(g, slot);
@@ -72,7 +75,8 @@ void ticket_next_epoch(struct gen *g, struct ticket t)
         kb_store_relaxed(k, gen_buffer(g, "ticket", TY_U64), kb_imm(k, TY_I32, 0), kb_shl(k, next, 32));
 }
 
-/* ---- tile states ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tile states
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 enum { WORDS_MAX = 2 * KB_TUP_MAX };
 
@@ -130,7 +134,10 @@ static kb_ptr state_word(struct gen *g, int w)
 
 enum { TOTAL, PREFIX };
 
-static kb_val tag_of(struct gen *g, struct ticket t, int kind) { return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind); }
+static kb_val tag_of(struct gen *g, struct ticket t, int kind)
+{
+    return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind);
+}
 
 /* One lane. */
 static void publish(struct gen *g, struct ticket t, kb_tup x, kb_val tag)
@@ -173,16 +180,18 @@ static struct seen look(struct gen *g, struct ticket t, kb_val tile)
     return s;
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the search
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* The nearest prefix in the window (lane number, 32: none) once all tiles before it have published; their states in *x. */
+/* The nearest prefix in the window (lane number, 32: none) once all tiles before it have published; their states in *x.
+ */
 static kb_val wait_for_window(struct gen *g, struct ticket t, kb_val tile, kb_tvar x)
 {
     kb *k = g->k;
     kb_var nearest = kb_var_new(k, kb_imm(k, TY_I32, KB_WARP), "nearest");
     nearest.uni = KB_UNI_WARP;
     const kb_val exists = kb_ge(k, tile, 0);
-    kb_loop (k) {
+    kb_loop(k) {
         const struct seen s = look(g, t, kb_max(k, tile, 0));
         const kb_val prefixes = kb_ballot(k, kb_and(k, exists, kb_and(k, s.there, kb_eq(k, s.tag, PREFIX))));
         const kb_val missing = kb_ballot(k, kb_and(k, exists, kb_not(k, s.there)));
@@ -203,7 +212,7 @@ static kb_tup window_reduce(struct gen *g, kb_tup x, kb_val last)
     for (int d = 1; d < KB_WARP; d *= 2) {
         const kb_tup older = kb_shfl_down(k, x, d);
         kb_tvar both = kb_var_new(k, x, "window");
-        kb_if (k, kb_le(k, kb_add(k, kb_lane(k), d), last)) {
+        kb_if(k, kb_le(k, kb_add(k, kb_lane(k), d), last)) {
             kb_set(k, both, state_combine(g, older, x));
         }
         x = kb_get(k, both);
@@ -218,7 +227,7 @@ static kb_tup search(struct gen *g, struct ticket t)
     kb_var back = kb_var_new(k, kb_imm(k, TY_I32, 1), "back");
     back.uni = KB_UNI_WARP;
     struct run_var prefix = run_var_new(g, run_none(g));
-    kb_loop (k) {
+    kb_loop(k) {
         kb_tvar x = kb_var_new(k, state_zero(g), "seen");
         const kb_val tile = kb_sub(k, kb_sub(k, t.tile, kb_get(k, back)), kb_lane(k));
         LET(nearest, wait_for_window(g, t, tile, x));
@@ -238,14 +247,14 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     LET(leader, kb_eq(k, kb_lane(k), 0));
     const kb_val final = kb_or(k, alone, total.cut);
     struct run before = { .some = kb_not(k, alone), .cut = kb_imm(k, TY_BOOL, 0) };
-    kb_if (k, leader) {
+    kb_if(k, leader) {
         publish(g, t, total.x, kb_select(k, final, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
-    kb_if (k, kb_not(k, alone)) {
+    kb_if(k, kb_not(k, alone)) {
         const kb_tup found = search(g, t);
         kb_set(k, prefix, found);
-        kb_if (k, kb_and(k, leader, kb_not(k, final))) {
+        kb_if(k, kb_and(k, leader, kb_not(k, final))) {
             publish(g, t, state_combine(g, found, total.x), tag_of(g, t, PREFIX));
         }
     }
@@ -253,7 +262,8 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     return before;
 }
 
-/* ---- without a search ------------------------------------------------------------------------------------------------------------- */
+/* ---- without a search
+ * ------------------------------------------------------------------------------------------------------------- */
 
 void tile_publish(struct gen *g, struct ticket t, kb_tup total) { publish(g, t, total, tag_of(g, t, TOTAL)); }
 
@@ -261,7 +271,7 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
 {
     kb *k = g->k;
     kb_tvar x = kb_var_new(k, state_zero(g), "total");
-    kb_loop (k) {
+    kb_loop(k) {
         const struct seen s = look(g, t, tile);
         kb_set(k, x, s.x);
         kb_break_if(k, s.there);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookback.h - tiles of one grid pass their totals on: tickets, tile states, and the search for what comes before a tile. */
+/* lookback.h - tiles of one grid pass their totals on: tickets, tile states, and the search for what comes before a
+ * tile. */
 #ifndef PTXGEN_LOOKBACK_H
 #define PTXGEN_LOOKBACK_H
 
@@ -13,12 +14,13 @@ struct ticket {
 /* Draw the block's ticket.  The whole block arrives. Buffer "ticket": 8 bytes of control. */
 struct ticket ticket_draw(struct gen *g, kb_val tiles);
 
-/* Publish the tile's total and find what comes before it; called by one whole warp, with the same arguments in all lanes, and the
- * result holds in all lanes.  Buffer "states": 8 bytes of control per tile and word of the state.  `alone`: nothing before the tile goes into its first element; then there is no search. */
+/* Publish the tile's total and find what comes before it; called by one whole warp, with the same arguments in all
+ * lanes, and the result holds in all lanes.  Buffer "states": 8 bytes of control per tile and word of the state.
+ * `alone`: nothing before the tile goes into its first element; then there is no search. */
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
 
-/* The block's number as its tile, for grids that are resident as a whole; whoever knows that all blocks have published, and so have
- * read the epoch, starts the next one (one thread). */
+/* The block's number as its tile, for grids that are resident as a whole; whoever knows that all blocks have published,
+ * and so have read the epoch, starts the next one (one thread). */
 struct ticket ticket_of_block(struct gen *g);
 void ticket_next_epoch(struct gen *g, struct ticket t);
 /* Publish a tile's total (one thread), and wait for that of an earlier tile. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_gen.h - what emitters of scans share: positions, runs of elements, and how runs are joined.
  *
- * A *segment* is a sequence of elements that is scanned on its own; *positions* count its elements in the order of the scan.  A
- * *run* is the combination of consecutive positions.  Runs may span segments: then `cut` says that a segment begins within the run,
- * x is what comes after the last such beginning, and nothing from before the run goes into it.
+ * A *segment* is a sequence of elements that is scanned on its own; *positions* count its elements in the order of the
+ * scan.  A *run* is the combination of consecutive positions.  Runs may span segments: then `cut` says that a segment
+ * begins within the run, x is what comes after the last such beginning, and nothing from before the run goes into it.
  *
- * Positions behind the end of a segment stand for its last one again, so that loads stay inside and operators see nothing but what
- * elements contribute; no result of theirs is used.
+ * Positions behind the end of a segment stand for its last one again, so that loads stay inside and operators see
+ * nothing but what elements contribute; no result of theirs is used.
  */
 #ifndef PTXGEN_SCAN_GEN_H
 #define PTXGEN_SCAN_GEN_H
@@ -16,7 +16,8 @@
 
 enum { SCAN_HELD_MAX = 64 };
 
-/* ---- runs (scan_runs.c) --------------------------------------------------------------------------------------------------- */
+/* ---- runs (scan_runs.c)
+ * --------------------------------------------------------------------------------------------------- */
 
 struct run {
     kb_val some; /* bool: holds an element */
@@ -28,18 +29,22 @@ struct run run_of(struct gen *g, kb_tup x, kb_val cut); /* of at least one eleme
 struct run run_join(struct gen *g, struct run left, struct run right);
 
 /* A run in variables, for loops and branches. */
-struct run_var { kb_var some, cut; kb_tvar x; };
+struct run_var {
+    kb_var some, cut;
+    kb_tvar x;
+};
 struct run_var run_var_new(struct gen *g, struct run r);
 struct run run_get(struct gen *g, struct run_var v);
 void run_set(struct gen *g, struct run_var v, struct run r);
 
-/* ---- the elements that a thread holds (scan_points.c) ------------------------------------------------------------------------ */
+/* ---- the elements that a thread holds (scan_points.c)
+ * ------------------------------------------------------------------------ */
 
 /* The segment that is being scanned. */
 struct scan_segment {
-    kb_val number; /* i64 */
-    kb_val first;  /* i64: number of its first element in memory order, where segments are runs of elements */
-    kb_val length; /* i64 */
+    kb_val number;     /* i64 */
+    kb_val first;      /* i64: number of its first element in memory order, where segments are runs of elements */
+    kb_val length;     /* i64 */
     struct point here; /* its first element in memory order: for what does not vary within it */
 };
 /* `number` is less than the number of segments.  Sets g->here, so operators read what belongs to this segment. */
@@ -59,17 +64,17 @@ struct held {
     bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage` */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
-    bool rows;    /* segments of equal length follow one another within the tile: */
-    kb_val next;  /* i32, relative to base + own: where the next one begins, at least 0 … */
-    kb_val period; /* i32: … and the distance between beginnings, at most the tile and one more */
+    bool rows;       /* segments of equal length follow one another within the tile: */
+    kb_val next;     /* i32, relative to base + own: where the next one begins, at least 0 … */
+    kb_val period;   /* i32: … and the distance between beginnings, at most the tile and one more */
 
-    kb_val at[SCAN_HELD_MAX];   /* i32, relative to base: own + i, or the last one inside */
-    kb_val full;                /* bool: the whole tile is inside */
+    kb_val at[SCAN_HELD_MAX]; /* i32, relative to base: own + i, or the last one inside */
+    kb_val full;              /* bool: the whole tile is inside */
     struct direct direct[SCAN_HELD_MAX];
-    kb_val head[SCAN_HELD_MAX]; /* bool: a segment begins here by flags or rows */
-    kb_val tail[SCAN_HELD_MAX]; /* bool, with rows: a segment ends here */
-    kb_tup x[SCAN_HELD_MAX];    /* contributions, `init` included where a segment begins */
-    kb_tup upto[SCAN_HELD_MAX]; /* by held_scan: everything in the segment up to and including the position */
+    kb_val head[SCAN_HELD_MAX];  /* bool: a segment begins here by flags or rows */
+    kb_val tail[SCAN_HELD_MAX];  /* bool, with rows: a segment ends here */
+    kb_tup x[SCAN_HELD_MAX];     /* contributions, `init` included where a segment begins */
+    kb_tup upto[SCAN_HELD_MAX];  /* by held_scan: everything in the segment up to and including the position */
     kb_tup state[SCAN_HELD_MAX]; /* by held_scan: what outputs call the state, which may exclude the position */
 };
 /* Load what the positions contribute. */
@@ -85,7 +90,8 @@ void held_point(const struct held *h, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
 kb_tup held_last(const struct held *h);
 
-/* ---- the transpose (scan_stage.c) ---------------------------------------------------------------------------------------------- */
+/* ---- the transpose (scan_stage.c)
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Inputs and outputs that go through it: direct arrays of scalars. */
 bool stage_has_input(const struct problem *p, int input);
@@ -97,11 +103,17 @@ void stage_load(struct held *h);
 /* Store the n values of a full tile. */
 void stage_store(struct held *h, int output, const kb_val *x);
 
-/* ---- collectives (scan_runs.c) --------------------------------------------------------------------------------------------- */
+/* ---- collectives (scan_runs.c)
+ * --------------------------------------------------------------------------------------------- */
 
-/* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run of at least
- * one element.  `park`: runs in shared memory, one per warp.  The whole block arrives; park may be used again behind a barrier. */
-struct park { kb_arr x; kb_ptr cut; bool cuts; };
+/* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run
+ * of at least one element.  `park`: runs in shared memory, one per warp.  The whole block arrives; park may be used
+ * again behind a barrier. */
+struct park {
+    kb_arr x;
+    kb_ptr cut;
+    bool cuts;
+};
 struct park park_new(struct gen *g, int count, bool cuts, const char *name);
 void park_store(struct gen *g, const struct park *p, kb_val i, struct run r);
 struct run park_load(struct gen *g, const struct park *p, kb_val i);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_points.c - segments and positions become points: contributions are loaded, results stored.
  *
- * Where the scanned axes are the last ones, element = first of the segment + position (from the other end for a reversed scan).
- * Otherwise the position is divided into indices along the scanned axes, the segment's number into those of the kept ones; a
- * single scanned axis needs no division.
+ * Where the scanned axes are the last ones, element = first of the segment + position (from the other end for a
+ * reversed scan). Otherwise the position is divided into indices along the scanned axes, the segment's number into
+ * those of the kept ones; a single scanned axis needs no division.
  */
 #include "scan_gen.h"
 
@@ -40,7 +40,9 @@ static kb_val linear(struct gen *g, const kb_val *index)
     return element;
 }
 
-/* ---- segments ------------------------------------------------------------------------------------------------------------------- */
+/* ---- segments
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The range of a segment between offsets, kept inside the array whatever they say. */
 static void range(struct gen *g, struct scan_segment *s)
@@ -87,7 +89,8 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
             point_store_segment(&pt, o);
 }
 
-/* ---- positions ------------------------------------------------------------------------------------------------------------------ */
+/* ---- positions
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 void held_point(const struct held *h, struct point *pt, int i)
 {
@@ -123,7 +126,9 @@ static kb_val flagged(struct gen *g, struct point *pt)
     return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
 }
 
-/* ---- loading -------------------------------------------------------------------------------------------------------------------- */
+/* ---- loading
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void load_one_by_one(struct held *h)
 {
@@ -151,7 +156,7 @@ static void load_staged(struct held *h)
     kb *k = g->k;
     const int fields = direct_fields(g->p);
     kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX];
-    kb_if (k, h->full) {
+    kb_if(k, h->full) {
         stage_load(h);
         for (int i = 0; i < h->n; i++) {
             for (int f = 0; f < fields; f++)
@@ -159,7 +164,9 @@ static void load_staged(struct held *h)
             if (g->p->flags >= 0)
                 head[i] = kb_var_new(k, h->head[i], "head");
         }
-    } kb_else {
+    }
+    kb_else
+    {
         load_one_by_one(h);
         for (int i = 0; i < h->n; i++) {
             for (int f = 0; f < fields; f++)
@@ -218,7 +225,8 @@ void held_load(struct held *h)
     }
 }
 
-/* ---- scanning and storing -------------------------------------------------------------------------------------------------------- */
+/* ---- scanning and storing
+ * -------------------------------------------------------------------------------------------------------- */
 
 struct run held_total(struct held *h)
 {
@@ -255,11 +263,13 @@ static void store_direct(struct held *h, int output)
         pt.state = &h->state[i];
         x[i] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
     }
-    kb_if (k, h->full) {
+    kb_if(k, h->full) {
         stage_store(h, output, x);
-    } kb_else {
+    }
+    kb_else
+    {
         for (int i = 0; i < h->n; i++)
-            kb_if (k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+            kb_if(k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
                 held_point(h, &pt, i);
                 kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
             }
@@ -278,7 +288,7 @@ void held_store(struct held *h)
             continue;
         }
         for (int i = 0; i < h->n; i++)
-            kb_if (k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+            kb_if(k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
                 struct point pt;
                 held_point(h, &pt, i);
                 pt.direct = &h->direct[i];

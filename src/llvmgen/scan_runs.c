@@ -29,7 +29,7 @@ struct run run_join(struct gen *g, struct run left, struct run right)
         return left;
     const kb_val both = kb_and(k, left.some, kb_and(k, right.some, kb_not(k, right.cut)));
     kb_tvar x = kb_var_new(k, kb_select(k, right.some, right.x, left.x), "joined");
-    kb_if (k, both) {
+    kb_if(k, both) {
         kb_set(k, x, state_combine(g, left.x, right.x));
     }
     r.x = kb_get(k, x);
@@ -38,7 +38,8 @@ struct run run_join(struct gen *g, struct run left, struct run right)
 
 struct run_var run_var_new(struct gen *g, struct run r)
 {
-    return (struct run_var){ kb_var_new(g->k, r.some, "some"), kb_var_new(g->k, r.cut, "cut"), kb_var_new(g->k, r.x, "run") };
+    return (struct run_var){ kb_var_new(g->k, r.some, "some"), kb_var_new(g->k, r.cut, "cut"),
+                             kb_var_new(g->k, r.x, "run") };
 }
 
 struct run run_get(struct gen *g, struct run_var v)
@@ -53,7 +54,8 @@ void run_set(struct gen *g, struct run_var v, struct run r)
     kb_set(g->k, v.x, r.x);
 }
 
-/* ---- shared memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- shared memory
+ * ---------------------------------------------------------------------------------------------------------- */
 
 struct park park_new(struct gen *g, int count, bool cuts, const char *name)
 {
@@ -76,14 +78,17 @@ struct run park_load(struct gen *g, const struct park *p, kb_val i)
     return run_of(g, kb_load(g->k, p->x, i), cut);
 }
 
-/* ---- collectives -------------------------------------------------------------------------------------------------------------- */
+/* ---- collectives
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* The lane where the segment of this lane begins, as far as the warp knows: the nearest cut at or before it, else lane 0. */
+/* The lane where the segment of this lane begins, as far as the warp knows: the nearest cut at or before it, else lane
+ * 0. */
 static kb_val first_lane(struct gen *g, kb_val cut, kb_val lane)
 {
     kb *k = g->k;
     const kb_val cuts = kb_ballot(k, cut);
-    const kb_val upto = kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32)), 1); /* bits 0 … lane; wraps for lane 31 */
+    const kb_val upto =
+        kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32)), 1); /* bits 0 … lane; wraps for lane 31 */
     const kb_val clz = kb_clz(k, kb_or(k, kb_and(k, cuts, upto), 1));
     return kb_sub(k, kb_imm(k, TY_I32, KB_WARP - 1), kb_cast(k, clz, TY_I32));
 }
@@ -97,13 +102,16 @@ struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts)
         const kb_tup left = kb_shfl_up(k, own.x, d);
         const kb_val inside = kb_ge(k, kb_sub(k, lane, d), first);
         kb_tvar x = kb_var_new(k, own.x, "scan");
-        kb_if (k, inside) {
+        kb_if(k, inside) {
             kb_set(k, x, state_combine(g, left, own.x));
         }
         own.x = kb_get(k, x);
     }
     if (cuts) {
-        const kb_val cut_before = kb_ne(k, kb_and(k, kb_ballot(k, own.cut), kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32)), 1)), 0);
+        const kb_val cut_before = kb_ne(
+            k,
+            kb_and(k, kb_ballot(k, own.cut), kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32)), 1)),
+            0);
         own.cut = cut_before;
     }
     return own;
@@ -149,7 +157,7 @@ struct run block_scan(struct gen *g, struct run own, const struct park *park, st
         *total = from_lane(g, upto, kb_imm(k, TY_I32, KB_WARP - 1), park->cuts);
         return in_warp;
     }
-    kb_if (k, kb_eq(k, lane, KB_WARP - 1)) {
+    kb_if(k, kb_eq(k, lane, KB_WARP - 1)) {
         park_store(g, park, warp, upto);
     }
     kb_barrier(k);

@@ -3,10 +3,12 @@
  * of a lane on the other.
  *
  *     window of a warp   32 x n positions;  vector j of lane l is at place (32 j + l) x vector
- *     transpose          shared memory, private to the warp: written one way, read the other, so that no block barrier is needed
+ *     transpose          shared memory, private to the warp: written one way, read the other, so that no block barrier
+ * is needed
  *
- * Like the warp-transpose loads of CUB, but with vectors on both sides: 16 bytes per access, and free of bank conflicts when a lane
- * holds an odd number of them.  All arrays are loaded before the first one passes through the buffer, which they share in turn.
+ * Like the warp-transpose loads of CUB, but with vectors on both sides: 16 bytes per access, and free of bank conflicts
+ * when a lane holds an odd number of them.  All arrays are loaded before the first one passes through the buffer, which
+ * they share in turn.
  *
  * A reversed scan counts positions from the end of memory, so its vectors are taken in the opposite order.
  */
@@ -123,7 +125,10 @@ static void turn(const struct held *h, int vector, kb_val *x)
     }
 }
 
-static int memory_alignment(const struct gen *g, int vector, int stride) { return g->c->aligned ? vector * stride : stride; }
+static int memory_alignment(const struct gen *g, int vector, int stride)
+{
+    return g->c->aligned ? vector * stride : stride;
+}
 
 static void load_striped(const struct held *h, int input, kb_val *x)
 {
@@ -190,7 +195,8 @@ void stage_load(struct held *h)
             load_striped(h, i, x[slot++]);
     if (p->flags >= 0)
         load_flags(h, flag);
-    for (int i = 0; i < h->n && has_structures(p); i++) { /* they come to their lane directly; scalars are overwritten below */
+    for (int i = 0; i < h->n && has_structures(p);
+         i++) { /* they come to their lane directly; scalars are overwritten below */
         held_point(h, &pt, i);
         direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_tile.c - see scan_tile.h.
  *
- * Segments of equal length lie one behind the other, and tiles take no notice of where they begin: within a tile a beginning is a cut,
- * found by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): one 64-bit remainder per tile, one
- * 32-bit remainder per thread, additions per element.  Flags cut in the same way.
+ * Segments of equal length lie one behind the other, and tiles take no notice of where they begin: within a tile a
+ * beginning is a cut, found by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): one 64-bit
+ * remainder per tile, one 32-bit remainder per thread, additions per element.  Flags cut in the same way.
  */
 #include "scan_tile.h"
 
@@ -55,13 +55,13 @@ static void store_totals(struct gen *g, struct held *h)
     kb *k = g->k;
     if (!rows(g)) {
         const kb_val left = kb_sub(k, kb_sub(k, h->segment->length, h->base), kb_cast(k, h->own, TY_I64));
-        kb_if (k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
+        kb_if(k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
             segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
         }
         return;
     }
     for (int i = 0; i < h->n; i++)
-        kb_if (k, kb_and(k, h->tail[i], kb_lt(k, kb_add(k, h->own, i), h->valid))) {
+        kb_if(k, kb_and(k, h->tail[i], kb_lt(k, kb_add(k, h->own, i), h->valid))) {
             struct point pt;
             held_point(h, &pt, i);
             pt.state = &h->upto[i];
@@ -113,7 +113,7 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
     kb *k = g->k;
     const kb_arr slot = state_shared(g, 1, "tile_prefix");
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if (k, mine) {
+    kb_if(k, mine) {
         kb_store(k, slot, zero, prefix);
     }
     kb_barrier(k);
@@ -128,11 +128,10 @@ void tile_none(struct gen *g)
         return;
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for (k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         segment_finish(g, &s, state_zero(g), kb_imm(k, TY_BOOL, 1));
     }
     g->here = NULL;
 }
-

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_tile.h - one block's tile of a scan whose tiles depend on one another; strategies differ in how the prefix comes. */
+/* scan_tile.h - one block's tile of a scan whose tiles depend on one another; strategies differ in how the prefix
+ * comes. */
 #ifndef PTXGEN_SCAN_TILE_H
 #define PTXGEN_SCAN_TILE_H
 
@@ -22,7 +23,8 @@ bool tile_cuts(const struct gen *g);
 void tile_load(struct gen *g, struct tile *t, kb_val number);
 /* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
 void tile_finish(struct gen *g, struct tile *t, struct run before);
-/* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread has it. */
+/* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread
+ * has it. */
 struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix);
 /* Without elements there are no tiles, but segments still have totals: to be written by the grid. */
 void tile_none(struct gen *g);

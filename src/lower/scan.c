@@ -5,19 +5,21 @@
  *   segscan.block   one block per segment does the same; segments come from kept axes or from offsets
  *   segscan.column  one thread per segment: neighbouring threads read neighbouring elements where the last axis is kept
  *
- * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector elements, and a
- * thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so results are the same on
- * every run and device.
+ * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
+ * elements, and a thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so
+ * results are the same on every run and device.
  *
- * Cases of all strategies come in pairs: with vectors where the pointers (and lengths, where segments or reversal make them matter)
- * are multiples of a vector, and with single elements, in the same arrangement and so with the same results.
+ * Cases of all strategies come in pairs: with vectors where the pointers (and lengths, where segments or reversal make
+ * them matter) are multiples of a vector, and with single elements, in the same arrangement and so with the same
+ * results.
  */
 #include "lower_impl.h"
 #include "scan.h"
 
 enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, LONG_SEGMENT = 1 << 14 };
 
-/* ---- facts ----------------------------------------------------------------------------------------------------------------- */
+/* ---- facts
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 bool scan_keeps(const struct problem *p)
 {
@@ -76,7 +78,9 @@ static struct formula extents(const struct problem *p, bool scanned)
         const struct prog_dim *e = &p->space[d].extent;
         if (p->space[d].reduced != scanned)
             continue;
-        const struct formula extent = e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
+        const struct formula extent = e->size < 0 ? f_const(e->add)
+                                      : e->add    ? f_add(f_size(e->size), f_const(e->add))
+                                                  : f_size(e->size);
         n = any ? f_mul(n, extent) : extent;
         any = true;
     }
@@ -126,7 +130,8 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
     return segscan_block_fits(p, d, a, why);
 }
 
-/* ---- cases ----------------------------------------------------------------------------------------------------------------- */
+/* ---- cases
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 void scan_check_empty(struct planner *pl)
 {
@@ -169,17 +174,19 @@ static int held_words(const struct problem *p)
     return words;
 }
 
-/* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared memory. */
+/* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
+ * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
     const int registers = scan_keeps(p) || p->flags >= 0 ? 48 : 64, words = held_words(p);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (held(c) > HELD_MAX || held(c) * words > registers || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
+    while (
+        !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+        (held(c) > HELD_MAX || held(c) * words > registers || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
-/* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them with twice as many
- * where states are large or neighbours are read. */
+/* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them
+ * with twice as many where states are large or neighbours are read. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c)
 {
     bool heavy = held_words(p) >= 8;
@@ -209,11 +216,14 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
     }
     choose_items(p, c);
-    if (!c->overridden[TN_STAGED])
+    if (!c->overridden[TN_STAGED]) {
         c->tunable[TN_STAGED] = staged && widest(p) > 0;
+        c->tunable_from[TN_STAGED] = "on for arrays of scalars along the last dimensions";
+    }
 }
 
-/* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it matters. */
+/* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
+ * matters. */
 static bool vector_guard(const struct problem *p, int vector, struct formula *guard)
 {
     if (!access_aligned_guard(p, vector, true, guard))
@@ -224,8 +234,8 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
 }
 
 /* A case with the tunables of a variant. */
-static struct plan_case *add_variant(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                                     struct formula guard)
+static struct plan_case *add_variant(struct planner *pl, const struct strategy *row, const char *variant,
+                                     const char *name, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     const struct tuning *t = *variant ? tuning_lookup(row->name, variant, pl->plan->device.sm) : NULL;
@@ -237,8 +247,8 @@ static struct plan_case *add_variant(struct planner *pl, const struct strategy *
     return c;
 }
 
-void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
-                    bool staged)
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                    struct formula guard, bool staged)
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = add_variant(pl, row, variant, name, guard);
@@ -275,8 +285,8 @@ static bool spread(struct planner *pl)
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     struct arena *a = &pl->s->arena;
-    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) || segscan_flags_fits(p, d, a, &why) ||
-           scan_three_pass_fits(p, d, a, &why);
+    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) ||
+           segscan_flags_fits(p, d, a, &why) || scan_three_pass_fits(p, d, a, &why);
 }
 
 void scan_block_plan(struct planner *pl, const struct strategy *row)
@@ -301,7 +311,8 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
         scan_add_cases(pl, row, "", "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
 }
 
-/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do. */
+/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do.
+ */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -317,12 +328,14 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     scan_add_cases(pl, row, "", "rows", guard, staged);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
-               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan.h - what planning and emission of scans share: how the scanned elements lie in memory.
  *
- * A scan has *segments*: one per combination of the kept axes, or one per pair of offsets, or a single one.  The elements of a
- * segment have *positions* 0, 1, … in the order of the scan, which for `direction: reverse` is against the order of memory.
+ * A scan has *segments*: one per combination of the kept axes, or one per pair of offsets, or a single one.  The
+ * elements of a segment have *positions* 0, 1, … in the order of the scan, which for `direction: reverse` is against
+ * the order of memory.
  */
 #ifndef PTXGEN_SCAN_H
 #define PTXGEN_SCAN_H
 
 #include "access.h"
 
-bool scan_keeps(const struct problem *p);    /* an axis is not scanned */
+bool scan_keeps(const struct problem *p); /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
 bool scan_trailing(const struct problem *p);
 bool scan_has_totals(const struct problem *p);
@@ -22,15 +23,16 @@ int scan_state_words(const struct problem *p, int *offset);
 struct formula scan_length(const struct problem *p);
 struct formula scan_segments(const struct problem *p);
 
-/* ---- planning ---------------------------------------------------------------------------------------------------------------- */
+/* ---- planning
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 struct planner;
 struct strategy;
 /* The total of no elements needs a value: a check of the launch. */
 void scan_check_empty(struct planner *pl);
 /* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
-void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
-                    bool staged);
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                    struct formula guard, bool staged);
 /* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */
 bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged);
 bool scan_check_tunables(struct planner *pl, const struct plan_case *c);

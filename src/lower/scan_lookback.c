@@ -6,13 +6,14 @@
  *   segscan.lookback   segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
  *
- * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes for every 4
- * bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a prefix is combined depends on which
- * tiles have published theirs, so rounding differs from run to run; scan.allpre combines in a fixed order.
+ * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes
+ * for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a prefix
+ * is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.allpre combines
+ * in a fixed order.
  *
- * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise, and no more than
- * RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a grid that has to share the device
- * goes on as long as blocks start in order.
+ * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
+ * and no more than RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a grid
+ * that has to share the device goes on as long as blocks start in order.
  */
 #include "lower_impl.h"
 #include "scan.h"
@@ -135,7 +136,8 @@ int scan_state_words(const struct problem *p, int *offset)
     return (bytes + 3) / 4;
 }
 
-static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, struct formula bytes)
+static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
+                        struct formula bytes)
 {
     const int buffer = plan_buffer(pl, c, name, REGION_CONTROL, bytes);
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });

@@ -15,7 +15,8 @@ bool scan_three_pass_fits(const struct problem *p, const struct device *d, struc
         return false;
     }
     if (scan_keeps(p) && (!scan_trailing(p) || scan_operator_reads(p))) {
-        *why = "tiles cut across segments, which must be rows, and the operator must not read inputs that differ between them";
+        *why = "tiles cut across segments, which must be rows, and the operator must not read inputs that differ "
+               "between them";
         return false;
     }
     return scan_few_fields(p, a, why);
