@@ -107,7 +107,11 @@ static const char *tuning_variant(const struct problem *p)
     const int n = state_fields(p, NULL) <= 32 ? state_fields(p, type) : 0;
     for (int f = 0; f < n; f++)
         bytes += ty_bytes(type[f]);
-    return !state_commutative(p) ? "ordered" : bytes > 8 ? "wide" : access_vector_width(p) >= 8 ? "narrow" : "";
+    if (!state_commutative(p))
+        return "ordered";
+    if (bytes > 8)
+        return p->nreductions > 1 ? "several" : "wide";
+    return access_vector_width(p) >= 8 ? "narrow" : "";
 }
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t)

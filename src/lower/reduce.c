@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 18, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
+enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 17, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
 
 static bool whole_array(const struct problem *p, struct arena *a, const char **why)
 {
@@ -296,12 +296,13 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
  * one where its loop is shorter than a ticket takes. */
 static struct formula grid(struct planner *pl, const struct plan_case *c)
 {
-    enum { ROUNDS = 4, WAVES = 16, GATHERED = 4 };
+    enum { ROUNDS = 4, GATHERED = 4 };
     const struct problem *p = pl->plan->problem;
+    const int most_waves = state_commutative(p) ? 16 : 1; /* ordered warps read ranges of their own: more of them scatter the reads */
     const struct formula count = access_count(p);
     const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
     const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula waves = f_max(f_const(1), f_min(f_const(WAVES), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
+    const struct formula waves = f_max(f_const(1), f_min(f_const(most_waves), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
     /* What the blocks leave is gathered by the threads of one. */
     const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
     struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(f_mul(resident, waves), gathered);
