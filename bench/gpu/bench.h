@@ -52,7 +52,7 @@ struct problem {
     int ninputs, noutputs;
     enum scalar out[OUTPUTS_MAX];
     bool per_element; /* the output has an element per input element */
-    bool segmented;   /* the output has an element per segment */
+    bool segmented;   /* rows of equal length; the output has an element per row, unless it has one per element */
     /* Per-element and segmented problems have none: they are compared by check_array. */
     void (*reference)(const struct problem *p, const void *const *in, int64_t n, struct expected *out);
 };

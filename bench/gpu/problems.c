@@ -218,6 +218,8 @@ const struct problem problems[] = {
     { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL },
     { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL },
     { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL },
+    { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL },
+    { "segscan", F32, 1, 1, { F32 }, true, true, NULL },
     { "segsum", F32, 1, 1, { F32 }, false, true, NULL },
 };
 const int nproblems = sizeof problems / sizeof *problems;
@@ -245,24 +247,26 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
                  char *why, size_t length)
 {
     int64_t segment = p->segmented ? size->segment : size->n;
+    bool totals = p->segmented && !p->per_element;
     double sum = 0, magnitude = 0;
 
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
+        int64_t at = totals ? i / segment : i;
 
+        if (p->segmented && i % segment == 0)
+            sum = magnitude = 0;
         sum += x;
         magnitude += fabs(x);
-        if (p->segmented && (i + 1) % segment != 0)
+        if (totals && (i + 1) % segment != 0)
             continue;
-        got = scalar_load(p->out[0], out, p->segmented ? i / segment : i);
+        got = scalar_load(p->out[0], out, at);
         tolerance = magnitude * sum_unit(p->type);
         if (!(fabs(got - sum) <= tolerance)) {
             snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g",
-                     (long long)(p->segmented ? i / segment : i), got, sum, tolerance);
+                     (long long)at, got, sum, tolerance);
             return false;
         }
-        if (p->segmented)
-            sum = magnitude = 0;
     }
     return true;
 }

@@ -14,6 +14,7 @@ static const Row scans[] = {
     { "scan_f32", "cub", scan<float> },
     { "scan_i32", "cub", scan<int32_t> },
     { "scan_i64", "cub", scan<int64_t> },
+    { "scan_f64", "cub", scan<double> },
 };
 
 struct alignas(16) Mss {
