@@ -11,7 +11,7 @@
  * Streams are told apart by the driver's id, which is never used twice, unlike the handle: a graph that was captured on
  * a stream that is gone keeps its memory to itself.  While a stream is being captured the driver refuses to tell its
  * id, and asking would spoil the capture; the handle stands for it then, and the newest block of that handle is the one
- * that ptxgen_prepare() made.  Both questions are look-ups inside the driver, tens of nanoseconds together, and only a
+ * that ptxgen_prepare() made.  Both questions are look-ups inside the driver (bench/launch measures them), and only a
  * launch that works in kept memory asks them.
  */
 #include <stdlib.h>

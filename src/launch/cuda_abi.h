@@ -66,7 +66,6 @@ enum cu_function_attribute {
 
 enum cu_jit_option { CU_JITOPT_ERROR_LOG = 5, CU_JITOPT_ERROR_LOG_BYTES = 6 };
 
-
 enum { CU_STREAM_FLAG_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_CAPTURE_NONE = 0 };
 
 enum cu_attribute_id { CU_ATTR_COOPERATIVE = 2, CU_ATTR_CLUSTER = 4, CU_ATTR_PROGRAMMATIC = 6 };

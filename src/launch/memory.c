@@ -55,8 +55,8 @@ static ptxgen_status write_pageable(ptxgen_session *s, ptxgen_gpu *gpu, void *de
     RETURN_IN_CONTEXT(s, gpu, MemcpyHtoD(address(device), host, bytes));
 }
 
-/* A copy from pageable memory returns when the data has left it, not when it has arrived; kernels on streams that do not follow the
- * default one would overtake it. */
+/* A copy from pageable memory returns when the data has left it, not when it has arrived; kernels on streams that do
+ * not follow the default one would overtake it. */
 static ptxgen_status finish_default_stream(ptxgen_session *s, ptxgen_gpu *gpu)
 {
     RETURN_IN_CONTEXT(s, gpu, StreamSynchronize(NULL));
