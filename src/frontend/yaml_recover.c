@@ -325,7 +325,7 @@ static bool bad_token(struct yaml_reader *r, const struct yaml_failure *f, uint3
     return at < r->length && sigil_of(r->source[at]) != NULL ? repair_sigil(r, at) : generic(r, f);
 }
 
-bool yaml_explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
+static bool explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
 {
     if (says(f->problem, "mapping values are not allowed"))
         return unexpected_colon(r, f->at);
@@ -353,4 +353,12 @@ bool yaml_explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
         says(f->context, "anchor"))
         return bad_token(r, f, f->context_at);
     return bad_token(r, f, f->at);
+}
+
+/* A repair may find nothing to mend and say nothing; a refusal without a message helps nobody. */
+bool yaml_explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
+{
+    const struct finding *before = r->findings;
+    const bool again = explain_failure(r, f);
+    return again || r->findings != before ? again : generic(r, f);
 }
