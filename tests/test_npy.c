@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_npy.c - .npy headers in and out, good and bad. */
+#define _GNU_SOURCE /* memmem */
 #include <criterion/criterion.h>
 
 #include "cli/npy.c"
