@@ -63,6 +63,9 @@ static const struct subject {
     { "stencil", "kind: stencil\ninputs: {u: 'u32[n]'}\nboundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}\n"
       "outputs: {out: {type: 'u32[n]', value: 'u[-1] + u[1]'}, top: u32}\n",
       "sm_90", { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 3011 } },
+    { "stencil_tile", "kind: stencil\ninputs: {u: 'u32[m, n]'}\nboundary: wrap\n"
+      "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}}\n",
+      "sm_80", { { "strategy", "stencil.big_tile", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 37, 101 } },
     { "stencil_some", "kind: stencil\ninputs: {u: 'u32[m, n]'}\nreductions:\n"
       "  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, commutative: true}}\n"
       "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}, top: {type: u32, value: top.s + top.m}}\n",
@@ -289,6 +292,7 @@ Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
 Test(mutants, stencil) { test_named("stencil"); }
+Test(mutants, stencil_tile) { test_named("stencil_tile"); }
 Test(mutants, stencil_some) { test_named("stencil_some"); }
 Test(mutants, seg_block) { test_named("seg_block"); }
 Test(mutants, seg_multi) { test_named("seg_multi"); }

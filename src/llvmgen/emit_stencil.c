@@ -22,6 +22,8 @@ struct sweep {
     enum stencil_role role;
     kb_val origin[SPACE_MAX];
     struct gather_reach gather;
+    const struct tile *tile;    /* per input, or NULL */
+    kb_val box[SPACE_MAX];      /* first point of the block */
     kb_tvar acc; /* what this thread's points contribute */
     kb_var have;
 };
@@ -64,6 +66,7 @@ static void box_origin(struct sweep *s)
             thread = kb_div(k, thread, threads);
         }
         const kb_val first = kb_mul(k, kb_cast(k, b, TY_I64), threads * points);
+        s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
     }
 }
@@ -138,6 +141,8 @@ static void window(struct sweep *s, const kb_val *origin, const int *points, enu
 {
     struct window w;
     window_init(&w, s->g, origin, points, place);
+    w.tile = s->tile;
+    w.box = s->box;
     window_load(&w);
     const int last = w.rank - 1;
     const int rows = last > 0 ? w.points[last - 1] : 1, planes = last > 1 ? w.points[0] : 1;
@@ -296,10 +301,11 @@ static void wait_for_predecessor(struct gen *g)
     kb_dependency_launch(g->k);
 }
 
-void emit_windows(struct gen *g, enum stencil_role role)
+void emit_windows(struct gen *g, enum stencil_role role, bool staged)
 {
     kb *k = g->k;
     struct sweep s = { .g = g, .role = role };
+    struct tile tile[PROBLEM_ARGS_MAX];
     wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);
@@ -311,18 +317,23 @@ void emit_windows(struct gen *g, enum stencil_role role)
         s.acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
         s.have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
     }
+    if (staged) {
+        tiles_load(g, s.box, tile);
+        s.tile = tile;
+    }
     windows(&s);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }
 
-static void emit_roles(struct gen *g)
+static void emit_roles(struct gen *g, bool staged)
 {
     enum stencil_role role[STENCIL_ROLES];
     stencil_roles(g->p, role);
-    emit_windows(g, role[g->kernel - g->c->code.kernel]);
+    emit_windows(g, role[g->kernel - g->c->code.kernel], staged);
 }
 
-void emit_stencil_global(struct gen *g) { emit_roles(g); }
-void emit_stencil_multi_write(struct gen *g) { emit_roles(g); }
-void emit_stencil_dynamic(struct gen *g) { emit_roles(g); }
+void emit_stencil_global(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_multi_write(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_dynamic(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_big_tile(struct gen *g) { emit_roles(g, true); }

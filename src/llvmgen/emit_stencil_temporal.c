@@ -264,5 +264,5 @@ void emit_stencil_temporal(struct gen *g)
     if (kernel < many)
         strip_kernel(g);
     else
-        emit_windows(g, role[kernel - many]);
+        emit_windows(g, role[kernel - many], false);
 }

@@ -20,6 +20,13 @@ enum placement {
     PLACE_EDGE,   /* nothing is known but that the first point exists */
 };
 
+/* A block's box of an input with everything around it that its points read, in shared memory. */
+struct tile {
+    bool staged;
+    int extent[SPACE_MAX];
+    kb_ptr field[STATE_FIELDS_MAX];
+};
+
 /* The points of one thread, side by side from `origin` on. */
 struct window {
     struct gen *g;
@@ -27,6 +34,8 @@ struct window {
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
     bool vectors; /* rows inside begin and end at boundaries of points[rank - 1] elements, so that a row's points exist together */
+    const struct tile *tile;        /* per input, or NULL */
+    const kb_val *box;              /* with tiles: the first point of the block */
     int ncells, capacity;
     struct cell *cell;
 };
@@ -68,8 +77,12 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */
 void stencil_store_row(struct stencil_point *sp, int n);
-/* A kernel of windows in its role. */
-void emit_windows(struct gen *g, enum stencil_role role);
+/* A kernel of windows in its role; staged: inputs with neighbours go through shared memory. */
+void emit_windows(struct gen *g, enum stencil_role role, bool staged);
+/* Load the tiles of a block whose box begins at `box`, one per input. The whole block arrives. */
+void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
+/* A field `at` from the first point of a window, from its tile. */
+kb_val tile_read(struct window *w, int input, int field, const int *at);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 
 #endif

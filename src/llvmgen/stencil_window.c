@@ -203,6 +203,8 @@ void window_init(struct window *w, struct gen *g, const kb_val *origin, const in
 
 static kb_val load_cell(struct window *w, int input, int field, const int *at)
 {
+    if (w->tile && w->tile[input].staged)
+        return tile_read(w, input, field, at);
     return (w->place == PLACE_INSIDE ? load_inside : load_edge)(w, input, field, at);
 }
 
@@ -210,7 +212,7 @@ static kb_val load_cell(struct window *w, int input, int field, const int *at)
 static bool in_vector(const struct window *w, const struct cell *c)
 {
     const int x = c->at[w->rank - 1];
-    if (!w->vectors || structure(&w->g->p->input[c->input].array))
+    if (!w->vectors || (w->tile && w->tile[c->input].staged) || structure(&w->g->p->input[c->input].array))
         return false;
     return (w->place == PLACE_INSIDE && w->rank > 1) || (x >= 0 && x < w->points[w->rank - 1]);
 }

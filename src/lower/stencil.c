@@ -114,3 +114,12 @@ int stencil_threads(const struct plan_case *c, int rank, int axis)
 }
 
 bool stencil_linear(const struct problem *p) { return !state_commutative(p); }
+
+bool stencil_staged(const struct problem *p, int input)
+{
+    const struct reach r = stencil_input_reach(p, input);
+    bool near = false;
+    for (int d = 0; d < p->rank; d++)
+        near |= r.lo[d] < 0 || r.hi[d] > 0;
+    return near && access_input_direct(p, input);
+}

@@ -33,6 +33,8 @@ int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]
 /* Points that a thread computes, and threads of a block, along an axis of the space. */
 int stencil_points(const struct plan_case *c, int rank, int axis);
 int stencil_threads(const struct plan_case *c, int rank, int axis);
+/* With tiles: does an input go through shared memory? */
+bool stencil_staged(const struct problem *p, int input);
 /* Several steps per launch: columns of a lane, how far offsets reach, and how many columns a strip loses on either side. */
 enum { STENCIL_STRIP = 4 };
 int stencil_radius(const struct problem *p);

@@ -53,12 +53,7 @@ void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *
     c->tunable_from[t] = from;
 }
 
-struct shape {
-    int threads, block_x, block_y;
-    int points_x, points_y, points_z;
-};
-
-static void set_shape(struct plan_case *c, struct shape s, const char *from)
+void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
 {
     stencil_set(c, TN_THREADS, s.threads, from);
     while (s.block_x > c->tunable[TN_THREADS])
@@ -205,7 +200,7 @@ static void global_case(struct planner *pl, const struct strategy *row, const ch
     const struct problem *p = pl->plan->problem;
     stencil_checks(pl);
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
+    stencil_set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
 }
 
 void stencil_dynamic_plan(struct planner *pl, const struct strategy *row) { global_case(pl, row, "dynamic", (struct formula){ 0 }); }
@@ -265,10 +260,10 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
         struct plan_case *c = plan_case_add(pl, row, "vectors", guard);
         s.points_x = vector;
         c->aligned = true;
-        set_shape(c, fit_registers(pl, s), window_evidence);
+        stencil_set_shape(c, fit_registers(pl, s), window_evidence);
     }
     struct plan_case *c = plan_case_add(pl, row, "columns", (struct formula){ 0 });
-    set_shape(c, fit_registers(pl, column_shape[p->rank - 1]), window_evidence);
+    stencil_set_shape(c, fit_registers(pl, column_shape[p->rank - 1]), window_evidence);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */

@@ -14,6 +14,14 @@ void stencil_checks(struct planner *pl);
 struct formula stencil_rows_aligned(const struct problem *p, int points);
 struct formula stencil_steps(const struct problem *p);
 
+/* Threads of a block and points of a thread. */
+struct shape {
+    int threads, block_x, block_y;
+    int points_x, points_y, points_z;
+};
+/* Defaults from a shape, made to agree with what the user has set. */
+void stencil_set_shape(struct plan_case *c, struct shape s, const char *from);
+
 /* A second array for each fed-back output, needed from two steps on; buffer: per feedback. */
 void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);
 /* What the problem has, with fed-back arrays replaced by those of the time step. */
