@@ -220,6 +220,28 @@ Test(stencil, temporal)
         run_temporal(seed);
 }
 
+/* ---- what feeds what ------------------------------------------------------------------------------------------------------------- */
+
+Test(stencil, sweeps)
+{
+    static const struct prog_arg fed = { .kind = ARG_FED, .index = 4, .output = 2, .buffer = 7 };
+    static const struct prog_arg next = { .kind = ARG_NEXT, .index = 2, .output = 2, .buffer = 7 };
+    for (int64_t sweeps = 1; sweeps <= 5; sweeps++) {
+        enum prog_arg_kind before = ARG_INPUT;
+        int before_index = 4;
+        for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+            int from, to;
+            const enum prog_arg_kind source = prog_arg_in_sweep(&fed, sweep, sweeps, &from);
+            const enum prog_arg_kind target = prog_arg_in_sweep(&next, sweep, sweeps, &to);
+            cr_expect(source == before && from == before_index, "sweep %d of %d reads what was written", (int)sweep, (int)sweeps);
+            cr_expect(source != target, "sweep %d of %d does not write what it reads", (int)sweep, (int)sweeps);
+            before = target;
+            before_index = to;
+        }
+        cr_expect(before == ARG_OUTPUT && before_index == 2, "the last of %d sweeps writes the output", (int)sweeps);
+    }
+}
+
 /* Several tests so that a failure names its block of seeds and the others still run. */
 #define BLOCK(name, from)                                       \
     Test(stencil, name)                                         \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - why a plan is as it is: strategies chosen and not, tunables and their origin, and the roofline. */
 #include "lower_impl.h"
+#include "stencil.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ static void explain_strategies(struct ptxgen_session *s, const struct plan *plan
     }
 }
 
-static void explain_case(const struct plan_case *c, const struct formula_names *names, struct str *out)
+static void explain_case(struct arena *a, const struct problem *p, const struct plan_case *c, const struct formula_names *names, struct str *out)
 {
     str_printf(out, "  %s: %s when ", c->code.name, c->code.strategy);
     if (c->code.guard.n)
@@ -45,6 +46,8 @@ static void explain_case(const struct plan_case *c, const struct formula_names *
             formula_print(&c->code.step[i].grid, names, out);
             str_addc(out, '\n');
         }
+    if (p->kind == KIND_STENCIL)
+        stencil_explain(a, p, c, out);
 }
 
 static void explain_operators(const struct problem *p, struct str *out)
@@ -80,7 +83,7 @@ void plan_explain(struct ptxgen_session *s, const struct plan *plan, const int64
     str_add(out, "cases, the first whose condition holds is taken\n");
     for (int c = 0; c < plan->ncases; c++) {
         const struct formula_names names = plan_names(&s->arena, plan, &plan->kase[c].code);
-        explain_case(&plan->kase[c], &names, out);
+        explain_case(&s->arena, plan->problem, &plan->kase[c], &names, out);
     }
     explain_bytes(plan, size, out);
 }

@@ -107,10 +107,9 @@ static void mark(const struct expr *e, void *user)
 }
 
 /* Values that a window holds at once, over all inputs. */
-static int64_t window_cells(struct planner *pl, const struct shape *s)
+static int64_t window_cells(struct arena *a, const struct problem *p, const struct shape *s)
 {
     enum { BOX_MAX = 1 << 14 };
-    const struct problem *p = pl->plan->problem;
     const int points[] = { s->points_x, s->points_y, s->points_z };
     int64_t cells = 0;
     for (int i = 0; i < p->ninputs; i++)
@@ -121,7 +120,7 @@ static int64_t window_cells(struct planner *pl, const struct shape *s)
             const int64_t box = box_size(&c);
             if (box > BOX_MAX)
                 return box;
-            c.read = arena_new(&pl->s->arena, bool, box);
+            c.read = arena_new(a, bool, box);
             stencil_each_read(p, mark, &c);
             for (int64_t k = 0; k < box; k++)
                 cells += c.read[k];
@@ -132,7 +131,7 @@ static int64_t window_cells(struct planner *pl, const struct shape *s)
 /* Smaller windows where the values would not fit into registers. */
 static struct shape fit_registers(struct planner *pl, struct shape s)
 {
-    while (window_cells(pl, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+    while (window_cells(&pl->s->arena, pl->plan->problem, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
         int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
         *most /= 2;
     }
@@ -412,3 +411,21 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
 
 bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
+
+/* ---- explaining ---------------------------------------------------------------------------------------------------------------- */
+
+void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out)
+{
+    const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    struct shape s = one;
+    int *const points[] = { &s.points_x, &s.points_y, &s.points_z };
+    for (int d = 0; d < p->rank; d++)
+        *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
+    const int n = s.points_x * s.points_y * s.points_z;
+    const int64_t reads = window_cells(a, p, &one), loads = window_cells(a, p, &s);
+    str_printf(out, "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n, n == 1 ? "" : "s",
+               (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
+    if (c->tunable[TN_STEPS] > 1)
+        str_printf(out, "    halo           %d of the %d columns of a strip, for %d steps\n", 2 * stencil_halo(c, p), 32 * STENCIL_STRIP,
+                   c->tunable[TN_STEPS]);
+}
