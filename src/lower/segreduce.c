@@ -120,10 +120,33 @@ void segreduce_check_empty(struct planner *pl)
         }
 }
 
-/* Registers hold all positions that a lane has in flight. */
-static void fit_registers(struct plan_case *c)
+int segreduce_state_words(const struct problem *p)
 {
-    while (c->tunable[TN_SEGMENTS] > 1 && c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    enum ty type[32];
+    int words = 0;
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++)
+        words += (ty_bytes(type[f]) + 3) / 4;
+    return words;
+}
+
+static int direct_fields(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    return n;
+}
+
+/* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel, wide states
+ * leave less room. */
+static void fit_registers(const struct problem *p, struct plan_case *c)
+{
+    if (p->offsets >= 0 && segreduce_state_words(p) > 2)
+        segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, c->tunable_from[TN_ITEMS]);
+    const int fields = direct_fields(p), most = fields > 1 ? HELD_MAX / 2 : HELD_MAX;
+    while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+           c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
     while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX && !c->overridden[TN_ITEMS])
         c->tunable[TN_ITEMS] /= 2;
@@ -147,7 +170,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     else if (!aligned && state_determinism(p) == DET_ANY)
         segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
-    fit_registers(c);
+    fit_registers(p, c);
     return c;
 }
 

@@ -16,6 +16,7 @@ void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char
 void segreduce_check_empty(struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
 struct formula segreduce_sms(const struct problem *p);            /* multiprocessors that grids are sized for */
+int segreduce_state_words(const struct problem *p);               /* registers of one state */
 /* The problem's arguments, and what every kernel of segments is given. */
 struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Tickets, one per group of blocks, and the partials of all blocks. */

@@ -6,7 +6,7 @@
  */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16, SHAPES = 3 };
+enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16, SHAPES = 3 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -26,12 +26,8 @@ bool segreduce_column_fits(const struct problem *p, const struct device *d, stru
 static int columns_per_thread(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
-    enum ty type[32];
-    int words = 0, vector = access_vector_width(p);
-    const int fields = state_fields(p, type);
-    for (int f = 0; f < fields; f++)
-        words += (ty_bytes(type[f]) + 3) / 4;
-    while (vector > 1 && vector * words > STATE_WORDS_MAX)
+    int vector = access_vector_width(p);
+    while (vector > 1 && vector * segreduce_state_words(p) > STATE_WORDS_MAX)
         vector /= 2;
     return vector;
 }
@@ -57,6 +53,9 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     segreduce_set(c, TN_STREAM, 1, "every vector is read once");
+    /* Registers hold what is loaded and the states of all columns. */
+    if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)
+        segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
     while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
         c->tunable[TN_ITEMS] /= 2;
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;

@@ -86,25 +86,12 @@ static bool plan_chosen(struct planner *pl)
     return pl->plan->ncases > 0;
 }
 
-/* Reductions that keep a dimension or have segments: valid specs without a strategy so far. */
-static bool segmented(const struct problem *p)
-{
-    bool keeps = p->offsets >= 0 || p->flags >= 0;
-    for (int d = 0; d < p->rank; d++)
-        keeps |= !p->space[d].reduced;
-    return keeps;
-}
-
 static void report_none(struct planner *pl)
 {
     static const char *const kinds[] = { "reduction", "scan", "stencil" };
     struct diags *d = &pl->s->diags;
     const struct problem *p = pl->plan->problem;
     const char *arch = pl->plan->device.arch;
-    if (p->kind != KIND_REDUCE || segmented(p)) {
-        diag_error(d, D_NOT_IMPLEMENTED, p->at, "this %s%s is not implemented yet", p->kind == KIND_REDUCE ? "segmented " : "", kinds[p->kind]);
-        return;
-    }
     struct diag *m = diag_error(d, D_NO_STRATEGY, p->at, "no strategy fits this %s on %s", kinds[p->kind], arch);
     for (int i = 0; i < strategy_count(); i++) {
         const char *why = NULL;
