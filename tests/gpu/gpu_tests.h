@@ -61,6 +61,9 @@ struct target {
 };
 /* All checks of one target at one size. */
 bool run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
+/* Around what waits for the whole context: allocating, freeing, unloading. */
+void begin_context_work(void);
+void end_context_work(void);
 /* Alone: the big ones. */
 void run_large(struct suite *t, const char *specs);
 

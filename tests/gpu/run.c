@@ -2,6 +2,7 @@
 /* run.c - one program at one size: every alignment, repeated, on several streams, from a graph. */
 #include "gpu_tests.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,23 +25,30 @@ static void *get(struct suite *t, size_t bytes)
 
     if (t->gpu == NULL)
         return aligned_alloc(256, (bytes + 256) / 256 * 256);
-    return ptxgen_gpu_alloc(t->s, t->gpu, bytes, &p) == PTXGEN_OK ? p : NULL;
+    begin_context_work();
+    ptxgen_status status = ptxgen_gpu_alloc(t->s, t->gpu, bytes, &p);
+    end_context_work();
+    return status == PTXGEN_OK ? p : NULL;
 }
 
 static void give(struct suite *t, void *p)
 {
+    begin_context_work();
     if (t->gpu)
         ptxgen_gpu_free(t->gpu, p);
     else
         free(p);
+    end_context_work();
 }
 
 static bool put(struct suite *t, void *to, const void *from, size_t bytes)
 {
-    if (t->gpu)
-        return ptxgen_gpu_write(t->s, t->gpu, to, from, bytes) == PTXGEN_OK;
-    memcpy(to, from, bytes);
-    return true;
+    begin_context_work();
+    bool ok = t->gpu == NULL || ptxgen_gpu_write(t->s, t->gpu, to, from, bytes) == PTXGEN_OK;
+    if (t->gpu == NULL)
+        memcpy(to, from, bytes);
+    end_context_work();
+    return ok;
 }
 
 static bool take(struct suite *t, void *to, const void *from, size_t bytes)
@@ -209,6 +217,11 @@ static bool overlap(struct suite *t, const struct target *target, const struct m
     return ok;
 }
 
+/* The driver ends a capture in one thread when another waits for the context, as unloading and freeing do: captures are alone. */
+static pthread_rwlock_t capturing = PTHREAD_RWLOCK_INITIALIZER;
+void begin_context_work(void) { pthread_rwlock_rdlock(&capturing); }
+void end_context_work(void) { pthread_rwlock_unlock(&capturing); }
+
 /* Two launches in a graph, replayed three times. */
 static bool replay(struct suite *t, const struct target *target, struct memory *m, char *why, size_t length)
 {
@@ -216,11 +229,15 @@ static bool replay(struct suite *t, const struct target *target, struct memory *
     ptxgen_stream stream = t->stream[1];
     ptxgen_graph graph = NULL;
     bool ok = ptxgen_prepare(t->s, target->loaded, &args, stream) == PTXGEN_OK && poison_outputs(m, stream) &&
-              ptxgen_capture_begin(t->s, t->gpu, stream) == PTXGEN_OK;
+              pthread_rwlock_wrlock(&capturing) == 0;
 
-    if (ok) {
+    if (ok && ptxgen_capture_begin(t->s, t->gpu, stream) == PTXGEN_OK) {
         ok = start(t, target, m, stream) == PTXGEN_OK && start(t, target, m, stream) == PTXGEN_OK;
         ok = ptxgen_capture_end(t->s, t->gpu, stream, &graph) == PTXGEN_OK && ok;
+        pthread_rwlock_unlock(&capturing);
+    } else if (ok) {
+        ok = false;
+        pthread_rwlock_unlock(&capturing);
     }
     for (int k = 0; k < 3 && ok; k++)
         ok = ptxgen_graph_launch(t->s, t->gpu, graph, stream) == PTXGEN_OK;

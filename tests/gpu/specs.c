@@ -64,9 +64,11 @@ static ptxgen_status make_target(struct suite *t, const ptxgen_problem *problem,
 
 static void finish_target(struct target *target)
 {
+    begin_context_work();
     ptxgen_loaded_destroy(target->loaded);
     ptxgen_host_destroy(target->host);
     ptxgen_program_destroy(target->program);
+    end_context_work();
 }
 
 static int make_targets(struct suite *t, const char *path, const ptxgen_problem *problem, struct target *targets)
