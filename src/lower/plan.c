@@ -143,6 +143,8 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
         c->tunable[i] = t->value[i];
         c->tunable_from[i] = t->evidence;
     }
+    /* Left alone, ptxas spills a few words of some kernels to fit one more block; tuned on sm_90 without this. */
+    c->tunable[TN_MIN_BLOCKS] = plan->device.sm == 90 ? 0 : 1;
     c->tunable[TN_VECTOR] = access_vector_width(p);
     c->tunable_from[TN_VECTOR] = "16 bytes of the widest array";
     for (int i = 0; i < p->ntunables; i++)

@@ -215,16 +215,25 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
     add_cases(pl, row, "medium", f_and(above, below), false);
 }
 
-void reduce_gather_plan(struct planner *pl, const struct strategy *row)
+/* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket takes than the
+ * shorter end gives back, and stay with reduce.last_block. */
+static void plan_large(struct planner *pl, const struct strategy *row, bool chosen)
 {
-    if (pinned(pl, row, "grid"))
+    if (pinned(pl, row, "grid") || !chosen)
         return;
     check_identity(pl);
     add_cases(pl, row, "large", (struct formula){ 0 }, true);
 }
 
-/* For those who pin it: reduce.gather does the same in less time. */
-void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { (void)pinned(pl, row, "grid"); }
+void reduce_gather_plan(struct planner *pl, const struct strategy *row)
+{
+    plan_large(pl, row, state_commutative(pl->plan->problem));
+}
+
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
+{
+    plan_large(pl, row, !state_commutative(pl->plan->problem));
+}
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 

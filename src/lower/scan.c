@@ -186,11 +186,11 @@ static void choose_items(const struct problem *p, struct plan_case *c)
 }
 
 /* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them
- * with twice as many where states are large (sooner before sm_80), neighbours are read, or small elements
+ * with twice as many where states are large (sooner before sm_90), neighbours are read, or small elements
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    bool heavy = held_words(p) >= (sm < 80 ? 5 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4);
+    bool heavy = held_words(p) >= (sm < 90 ? 5 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4);
     for (int i = 0; i < p->ninputs; i++)
         heavy |= p->input[i].neighbours;
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
