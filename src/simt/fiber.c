@@ -40,7 +40,9 @@ enum { GAP = 4096, STACK = 64 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
 /* ---- the switch ------------------------------------------------------------------------------ */
-#if defined(__x86_64__)
+#if defined(FIBER_UCONTEXT)
+/* No assembly. */
+#elif defined(__x86_64__)
 /* System V: rbx, rbp, r12-r15 survive calls. The return address is on the stack already. */
 __asm__(".text\n"
         ".p2align 4\n"

@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(FIBER_UCONTEXT)
 #define FIBER_UCONTEXT 1
+#endif
+#ifdef FIBER_UCONTEXT
 #include <ucontext.h>
 #endif
 
