@@ -74,11 +74,15 @@ run cache; exits 2
 run cache empty; exits 2; err_has 'path, stats or clear'
 
 # Machine code, where there is an assembler; a clear word where there is none.
-PATH=/nowhere CUDA_HOME=/nowhere run dot.yaml --emit=cubin -o dot.cubin
-if [ "$status" -ne 0 ]; then
-    exits 3; err_has 'ptxas of a CUDA toolkit'
-    [ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
-fi
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=/nowhere run dot.yaml --emit=cubin -o dot.cubin
+exits 3; err_has 'ptxas of a CUDA toolkit'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+linker=$(dirname "$ptxgen")/tests/libfake_nvjitlink.so
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=$linker run dot.yaml --emit=cubin --arch=sm_90 -o dot.cubin; exits 0
+[ "$(cat dot.cubin)" = -arch=sm_90 ] || complain 'not what the linker made'
+rm dot.cubin
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=$linker run dot.yaml --emit=cubin --arch=sm_75 -o dot.cubin; exits 1; err_has 'no such architecture'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
 cat > "$work/ptxas" <<'FAKE'
 #!/bin/sh
 case $2 in */program.ptx) ;; *) exit 9 ;; esac

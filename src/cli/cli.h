@@ -166,6 +166,8 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
 void compile_options(const struct options *o, ptxgen_compile_options *out);
 /* Machine code of a PTX text; malloc. */
 int cubin_assemble(const char *ptx, char **out, size_t *length);
+/* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */
+bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *length, int *status);
 /* What --arch says, with `native` looked up; NULL: the default. */
 int choose_arch(ptxgen_session *s, const struct options *o, const char **arch);
 /* K of "cuda:K". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cubin.c - machine code by NVIDIA's assembler: ptxas of an installed CUDA toolkit, as a child process.
+/* cubin.c - machine code by NVIDIA's assembler: ptxas of an installed CUDA toolkit, as a child process; else by nvJitLink.
  *
- * It reads and writes files, so both texts pass through a directory that only this process sees.
+ * ptxas reads and writes files, so both texts pass through a directory that only this process sees.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -21,10 +21,14 @@ static bool runnable(char *path, const char *directory, size_t length, const cha
            access(path, X_OK) == 0;
 }
 
-/* The first of PATH, CUDA_HOME, CUDA_PATH and the usual places. */
+/* What PTXGEN_PTXAS names ("off": none), or the first of PATH, CUDA_HOME, CUDA_PATH and the usual places. */
 static bool find_ptxas(char *path)
 {
     const char *at = getenv("PATH"), *home = getenv("CUDA_HOME"), *other = getenv("CUDA_PATH");
+    const char *chosen = getenv("PTXGEN_PTXAS");
+    if (chosen && *chosen) {
+        return strcmp(chosen, "off") != 0 && snprintf(path, PATH_ROOM, "%s", chosen) < PATH_ROOM && access(path, X_OK) == 0;
+    }
     for (; at && *at; at += at[strcspn(at, ":")] ? strcspn(at, ":") + 1 : strcspn(at, ":")) {
         if (runnable(path, at, strcspn(at, ":"), "")) {
             return true;
@@ -90,18 +94,10 @@ static int assemble_in(const char *directory, const char *ptxas, const char *arc
     return status;
 }
 
-int cubin_assemble(const char *ptx, char **out, size_t *length)
+static int assemble_by_ptxas(const char *ptxas, const char *arch, const char *ptx, char **out, size_t *length)
 {
-    char ptxas[PATH_ROOM], arch[32], directory[PATH_ROOM / 2];
+    char directory[PATH_ROOM / 2];
     const char *tmp = getenv("TMPDIR");
-    if (!find_ptxas(ptxas)) {
-        return fail(EXIT_DEVICE,
-                    "--emit=cubin needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME; "
-                    "the driver makes machine code of the PTX as well");
-    }
-    if (!target_of(ptx, arch, sizeof arch)) {
-        return fail(EXIT_INTERNAL, "the PTX names no target");
-    }
     int n = snprintf(directory, sizeof directory, "%s/ptxgen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (n >= (int)sizeof directory || !mkdtemp(directory)) {
         return fail(EXIT_WRONG, "cannot make a temporary directory: %s", strerror(errno));
@@ -109,4 +105,21 @@ int cubin_assemble(const char *ptx, char **out, size_t *length)
     int status = assemble_in(directory, ptxas, arch, ptx, out, length);
     rmdir(directory);
     return status;
+}
+
+int cubin_assemble(const char *ptx, char **out, size_t *length)
+{
+    char ptxas[PATH_ROOM], arch[32];
+    int status = EXIT_OK;
+    if (!target_of(ptx, arch, sizeof arch)) {
+        return fail(EXIT_INTERNAL, "the PTX names no target");
+    }
+    if (find_ptxas(ptxas)) {
+        return assemble_by_ptxas(ptxas, arch, ptx, out, length);
+    }
+    if (nvjitlink_assemble(ptx, arch, out, length, &status)) {
+        return status;
+    }
+    return fail(EXIT_DEVICE, "--emit=cubin needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME, or "
+                             "the library nvJitLink; the driver makes machine code of the PTX as well");
 }
