@@ -13,8 +13,10 @@
     X(BACKOFF,           70,  63, "nanosleep")                           \
     X(CACHE_HINT,        70,  74, "L1::no_allocate on loads")            \
     X(REDUX,             80,  70, "redux.sync of 32-bit integers")       \
+    X(COPY_ASYNC,        80,  70, "cp.async of 16 bytes")                \
     X(CLUSTER,           90,  78, "thread block clusters")               \
     X(DEPENDENT_LAUNCH,  90,  78, "griddepcontrol")                      \
+    X(BULK_COPY,         90,  80, "cp.async.bulk, mbarriers with transaction counts") \
     X(LOAD_256,          100, 88, "32-byte loads and stores")
 
 enum cap {

@@ -73,7 +73,13 @@ void kb_free(kb *k)
 int kb_sm(const kb *k) { return k->options.sm; }
 int kb_ptx(const kb *k) { return k->options.ptx; }
 const char *kb_error(const kb *k) { return k->error; }
-int kb_threads(const kb *k) { return k->threads; }
+
+int kb_threads(const kb *k)
+{
+    const struct kb_flow *team = kb_team_of(k);
+    return team ? team->team_threads : k->threads;
+}
+
 int kb_shared_bytes(const kb *k) { return k->shared_bytes; }
 
 LLVMContextRef kb_context(kb *k) { return k->cx; }
@@ -245,6 +251,9 @@ bool kb_kernel_end(kb *k)
     } else {
         LLVMBuildRetVoid(k->b);
     }
+    const int most = k->options.shared_max ? k->options.shared_max : KB_SHARED_STATIC;
+    if (k->shared_bytes > most)
+        kb_misuse(k, "%d bytes of shared memory, more than the %d of a block on sm_%d", k->shared_bytes, most, k->options.sm);
     if (k->shared)
         k->target->shared_done(k, k->shared_bytes);
     substitute_parameters(k);

@@ -27,7 +27,7 @@
 
 #include "base/types.h"
 
-enum { KB_WARP = 32, KB_TUP_MAX = 32, KB_FLOW_MAX = 64 };
+enum { KB_WARP = 32, KB_TUP_MAX = 32, KB_FLOW_MAX = 64, KB_SHARED_STATIC = 48 * 1024 /* what is more is dynamic, up to shared_max */ };
 
 typedef enum kb_uni { KB_UNI_GRID, KB_UNI_BLOCK, KB_UNI_WARP, KB_DIVERGENT } kb_uni;
 enum kb_space { KB_GLOBAL = 1, KB_SHARED = 3, KB_CLUSTER_SHARED = 7 };
@@ -61,6 +61,7 @@ struct kb_options {
     bool contract;        /* fuse a*b+c */
     bool assertions;      /* kb_assert emits a trap */
     int omit_point;       /* tests: leave out this ordering point (1, 2, …); 0: none */
+    int shared_max;       /* shared memory that a block may have, bytes; 0: what every device has, 48 KiB */
 };
 kb  *kb_new(LLVMContextRef cx, LLVMModuleRef mod, const struct kb_target *t, const struct kb_options *o);
 void kb_free(kb *k);
@@ -155,7 +156,7 @@ void   kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum
 enum kb_rmw { KB_RMW_ADD, KB_RMW_MIN, KB_RMW_MAX, KB_RMW_AND, KB_RMW_OR, KB_RMW_XOR, KB_RMW_XCHG, KB_RMW_INC_WRAP };
 kb_val kb_atomic(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x);
 kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected, kb_val desired); /* relaxed, device scope; 4- and 8-byte integers; old value */
-/* Static shared memory of the kernel: arrays of `count` elements, one per field, each aligned to 16. Content: undefined. */
+/* Shared memory of the kernel: arrays of `count` elements, one per field, each aligned to 16. Content: undefined. */
 kb_ptr kb_shared_v(kb *k, enum ty ty, int count, const char *name);
 kb_arr kb_shared(kb *k, int nfields, const enum ty *field, int count, const char *name);
 
@@ -188,8 +189,8 @@ kb_val kb_block(kb *k);   /* i32, block-uniform */
 kb_val kb_blocks(kb *k);  /* i32, grid-uniform */
 kb_val kb_lane(kb *k);    /* tid & 31 */
 kb_val kb_warp(kb *k);    /* tid >> 5, warp-uniform */
-int    kb_threads(const kb *k);
-void   kb_barrier_at(kb *k, const char *file, int line); /* all threads of the block */
+int    kb_threads(const kb *k);                          /* of the block, or of the team */
+void   kb_barrier_at(kb *k, const char *file, int line); /* all threads of the block, or of the team */
 void   kb_warp_sync_at(kb *k, const char *file, int line);
 void   kb_fence_at(kb *k, enum kb_order o, enum kb_scope_of s, const char *file, int line);
 #define kb_barrier(k)     kb_barrier_at((k), __FILE__, __LINE__)
@@ -219,6 +220,46 @@ void   kb_dependency_wait_at(kb *k, const char *file, int line);
 #define kb_dependency_wait(k) kb_dependency_wait_at((k), __FILE__, __LINE__)
 void   kb_dependency_launch(kb *k);
 
+/* ---- asynchronous copies and the barriers that they report to (sm_90) ---------------------------------------------------- */
+/* An mbarrier has phases.  A phase is complete when as many arrivals have come as kb_mbar_init() said and all bytes that were
+ * announced in it have landed; the next one then begins.  Who waits for parity 0 goes on when the first phase is complete (and
+ * waits again once the second is), for parity 1 when the second is: a fresh barrier lets parity 1 pass.
+ *
+ * A thread that announces bytes and starts the copies is one lane (kb_if on the lane).  Addresses are multiples of 16 bytes and so
+ * are sizes; who calls sees to that. */
+bool   kb_has_bulk(const kb *k);
+kb_ptr kb_mbarriers(kb *k, int count, const char *name); /* in shared memory */
+/* One thread initialises and says when it has initialised all; a kb_barrier makes them known to the other threads. */
+void   kb_mbar_init(kb *k, kb_ptr bars, kb_val i, int arrivals);
+void   kb_mbar_ready_at(kb *k, const char *file, int line);
+/* All lanes of a warp come; one arrival, which releases what they did before (a warp sync is part of it). */
+void   kb_mbar_arrive_at(kb *k, kb_ptr bars, kb_val i, const char *file, int line);
+/* One lane: an arrival that announces `bytes` (i32) for this phase. */
+void   kb_mbar_expect_at(kb *k, kb_ptr bars, kb_val i, kb_val bytes, const char *file, int line);
+/* Any lanes: until the phase of this parity (i32, 0 or 1) is complete; sees what its arrivals released and what landed. */
+void   kb_mbar_wait_at(kb *k, kb_ptr bars, kb_val i, kb_val parity, const char *file, int line);
+#define kb_mbar_ready(k)            kb_mbar_ready_at((k), __FILE__, __LINE__)
+#define kb_mbar_arrive(k, b, i)     kb_mbar_arrive_at((k), (b), (i), __FILE__, __LINE__)
+#define kb_mbar_expect(k, b, i, n)  kb_mbar_expect_at((k), (b), (i), (n), __FILE__, __LINE__)
+#define kb_mbar_wait(k, b, i, p)    kb_mbar_wait_at((k), (b), (i), (p), __FILE__, __LINE__)
+/* One lane starts the copy of `bytes` (i32) from global memory to shared memory of the block; it reports to bars[i]. */
+void   kb_bulk_load(kb *k, kb_ptr to, kb_ptr from, kb_val bytes, kb_ptr bars, kb_val i);
+/* The other way.  What the copy reads was written by threads that then called kb_proxy_fence(), before a barrier.  The copies since
+ * the last commit are a group; kb_bulk_wait: until at most `pending` groups of this thread are left that are not done (`read`:
+ * that still read shared memory).  A thread ends only after its copies have read. */
+void   kb_bulk_store(kb *k, kb_ptr to, kb_ptr from, kb_val bytes);
+void   kb_bulk_commit(kb *k);
+void   kb_bulk_wait_at(kb *k, int pending, bool read, const char *file, int line);
+void   kb_proxy_fence_at(kb *k, const char *file, int line);
+#define kb_bulk_wait(k, pending, read) kb_bulk_wait_at((k), (pending), (read), __FILE__, __LINE__)
+#define kb_proxy_fence(k)              kb_proxy_fence_at((k), __FILE__, __LINE__)
+/* sm_80: every thread copies its own 16 bytes to[j … ) = from[i … ), in groups like those above; done means visible to this thread. */
+bool   kb_has_copy(const kb *k);
+void   kb_copy16(kb *k, kb_ptr to, kb_val j, kb_ptr from, kb_val i);
+void   kb_copy_commit(kb *k);
+void   kb_copy_wait_at(kb *k, int pending, const char *file, int line);
+#define kb_copy_wait(k, pending) kb_copy_wait_at((k), (pending), __FILE__, __LINE__)
+
 /* ---- control flow -------------------------------------------------------------------------------------------------------- */
 enum kb_arm { KB_THEN, KB_ELSE, KB_DONE };
 typedef struct kb_scope { enum kb_arm arm; int depth; } kb_scope;
@@ -235,6 +276,13 @@ void     kb_break_if(kb *k, kb_val cond);
          kb_s_.arm != KB_DONE; kb_if_next((k), &kb_s_))                 \
         if (kb_s_.arm == KB_THEN)
 #define kb_else else if (kb_s_.arm == KB_ELSE)
+/* The first `warps` warps of the block are a team: inside, kb_threads() is theirs and kb_barrier() waits for them alone, at the
+ * hardware's barrier `id` (1 … 15, one per team).  So helpers for a block serve a team.  The other warps take the kb_else. */
+kb_scope kb_team_begin(kb *k, int warps, int id, const char *file, int line);
+#define kb_team(k, warps, id)                                                       \
+    for (kb_scope kb_s_ = kb_team_begin((k), (warps), (id), __FILE__, __LINE__); \
+         kb_s_.arm != KB_DONE; kb_if_next((k), &kb_s_))                             \
+        if (kb_s_.arm == KB_THEN)
 #define kb_loop(k)                                                \
     for (kb_scope kb_s_ = kb_loop_begin((k), __FILE__, __LINE__); \
          kb_s_.arm != KB_DONE; kb_loop_end((k), &kb_s_))

@@ -27,10 +27,20 @@ bool kb_reaches(const kb *k, unsigned place)
     return false;
 }
 
-void kb_require(kb *k, kb_uni need, const char *what)
+const struct kb_flow *kb_team_of(const kb *k)
+{
+    for (int i = k->depth - 1; i >= 0; i--)
+        if (k->flow[i].team)
+            return &k->flow[i];
+    return NULL;
+}
+
+/* Scopes up to number `team` need only keep warps together. */
+static void require(kb *k, kb_uni least, const char *what, int team)
 {
     for (int i = 0; i < k->depth; i++) {
         struct kb_flow *f = &k->flow[i];
+        const kb_uni need = i <= team ? kb_uni_max(least, KB_UNI_WARP) : least;
         if (f->uni > need)
             kb_misuse(k, "%s inside the divergent scope opened at %s:%d", what, kb_base_name(f->file), f->line);
         if (need < f->need) {
@@ -38,6 +48,14 @@ void kb_require(kb *k, kb_uni need, const char *what)
             f->need_what = what;
         }
     }
+}
+
+void kb_require(kb *k, kb_uni need, const char *what) { require(k, need, what, -1); }
+
+void kb_require_team(kb *k, kb_uni need, const char *what)
+{
+    const struct kb_flow *team = kb_team_of(k);
+    require(k, need, what, team ? (int)(team - k->flow) : -1);
 }
 
 static struct kb_flow *push(kb *k, kb_uni uni, const char *file, int line)
@@ -85,9 +103,23 @@ kb_scope kb_if_begin(kb *k, kb_val cond, const char *file, int line)
     return (kb_scope){ KB_THEN, k->depth };
 }
 
+kb_scope kb_team_begin(kb *k, int warps, int id, const char *file, int line)
+{
+    enum { BARRIERS = 16 };
+    if (warps < 1 || warps * KB_WARP > k->threads || id < 1 || id >= BARRIERS || kb_team_of(k))
+        kb_misuse(k, "%s:%d: a team of %d warps of %d threads, barrier %d", kb_base_name(file), line, warps, k->threads, id);
+    const bool all = warps * KB_WARP >= k->threads;
+    kb_scope s = kb_if_begin(k, all ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, kb_warp(k), warps), file, line);
+    struct kb_flow *f = &k->flow[k->depth - 1];
+    f->team = id;
+    f->team_threads = warps * KB_WARP;
+    return s;
+}
+
 void kb_if_next(kb *k, kb_scope *s)
 {
     struct kb_flow *f = top(k, s->depth);
+    f->team = 0;
     if (f->after) {
         LLVMBuildBr(k->b, f->after);
         LLVMPositionBuilderAtEnd(k->b, s->arm == KB_THEN ? f->next : f->after);

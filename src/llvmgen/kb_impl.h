@@ -17,6 +17,7 @@ struct kb_flow {
     kb_uni uni;              /* how different the threads inside may be */
     kb_uni need;             /* the least difference that an operation inside tolerates, and which */
     const char *need_what;
+    int team, team_threads;  /* number of the team's barrier (0: no team), and its size */
     unsigned place;          /* number of the current arm, unique in the builder */
     const char *file;
     int line;
@@ -79,6 +80,10 @@ LLVMBuilderRef kb_enter_entry(kb *k);
 void kb_leave_entry(kb *k, LLVMBuilderRef saved);
 /* Threads of this uniformity must be together here, in all open scopes. */
 void kb_require(kb *k, kb_uni need, const char *what);
+/* The same where a team may stand for the block. */
+void kb_require_team(kb *k, kb_uni need, const char *what);
+/* The innermost open team, or NULL. */
+const struct kb_flow *kb_team_of(const kb *k);
 /* Numbers an ordering point; true when it is the one to leave out. */
 bool kb_omit(kb *k, const char *what, const char *file, int line);
 const char *kb_base_name(const char *path);

@@ -41,6 +41,7 @@ struct kb_target {
     LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                   /* i1 -> i1, ballot i32 */
     LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);        /* i32; NULL: none */
     void (*barrier)(kb *k);
+    void (*team_barrier)(kb *k, int id, int threads);
     void (*warp_sync)(kb *k);
     void (*fence)(kb *k, enum kb_order o, enum kb_scope_of s);
     LLVMValueRef (*load)(kb *k, const struct kb_access *a);
@@ -55,6 +56,19 @@ struct kb_target {
     void (*cluster_wait)(kb *k);
     void (*dependency_wait)(kb *k);
     void (*dependency_launch)(kb *k);
+    /* Asynchronous copies.  Pointers as everywhere; counts, parities and bytes are i32; names for reports. */
+    void (*mbar_init)(kb *k, LLVMValueRef bar, int arrivals, const char *name);
+    void (*mbar_ready)(kb *k);
+    void (*mbar_arrive)(kb *k, LLVMValueRef bar, LLVMValueRef bytes /* to expect; NULL: none */, const char *name);
+    void (*mbar_wait)(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
+    void (*bulk_load)(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, LLVMValueRef bar, const char *name);
+    void (*bulk_store)(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, const char *name);
+    void (*bulk_commit)(kb *k);
+    void (*bulk_wait)(kb *k, int pending, bool read);
+    void (*proxy_fence)(kb *k);
+    void (*copy16)(kb *k, LLVMValueRef to, LLVMValueRef from, const char *name);
+    void (*copy_commit)(kb *k);
+    void (*copy_wait)(kb *k, int pending);
 };
 extern const struct kb_target kb_target_nvptx, kb_target_host;
 

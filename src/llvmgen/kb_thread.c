@@ -73,9 +73,14 @@ kb_val kb_warp(kb *k)
 
 void kb_barrier_at(kb *k, const char *file, int line)
 {
-    kb_require(k, KB_UNI_BLOCK, "barrier");
+    const struct kb_flow *team = kb_team_of(k);
+    kb_require_team(k, KB_UNI_BLOCK, "barrier");
     kb_ready(k);
-    if (!kb_omit(k, "barrier", file, line))
+    if (kb_omit(k, "barrier", file, line))
+        return;
+    if (team)
+        k->target->team_barrier(k, team->team, team->team_threads);
+    else
         k->target->barrier(k);
 }
 

@@ -21,6 +21,16 @@ static void (*emitter(const struct strategy *row))(struct gen *g)
     return emit[row - strategy_row(0)];
 }
 
+/* Shared memory is static as far as that goes; what is more the launches of the kernel ask for. */
+static void place_shared(struct prog_case *code, int kernel, int bytes)
+{
+    const bool dynamic = bytes > KB_SHARED_STATIC;
+    code->kernel[kernel].shared_static = dynamic ? 0 : bytes;
+    for (int s = 0; dynamic && s < code->nsteps; s++)
+        if (code->step[s].kind == STEP_LAUNCH && code->step[s].kernel == kernel)
+            code->step[s].shared = f_const(bytes);
+}
+
 /* All kernels of a case into the builder's module. */
 static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *code)
 {
@@ -35,7 +45,7 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
         free(g);
         if (!ok)
             return false;
-        code->kernel[i].shared_static = kb_shared_bytes(k);
+        place_shared(code, i, kb_shared_bytes(k));
     }
     return true;
 }
@@ -196,7 +206,8 @@ static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, 
     LLVMContextRef cx = llvm_context(&h->kase[c].errors);
     LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->kase[c].code.name, cx);
     const struct kb_options ko = { .sm = plan->device.sm, .ptx = plan->device.ptx, .contract = contract, .assertions = true,
-                                   .omit_point = o->omit_point > before ? o->omit_point - before : 0 };
+                                   .omit_point = o->omit_point > before ? o->omit_point - before : 0,
+                                   .shared_max = plan->device.shared_per_block };
     kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;
     bool ok = k && emit_case(k, plan, c, &h->program->kase[c]) && keep_points(&h->kase[c], k);
     if (k && !ok)

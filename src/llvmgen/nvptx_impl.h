@@ -16,6 +16,20 @@ void nv_store(kb *k, const struct kb_access *a, LLVMValueRef x);
 LLVMValueRef nv_rmw(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed, bool is_float);
 LLVMValueRef nv_cas(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
 
+/* nvptx_async.c */
+void nv_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name);
+void nv_mbar_ready(kb *k);
+void nv_mbar_arrive(kb *k, LLVMValueRef bar, LLVMValueRef bytes, const char *name);
+void nv_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
+void nv_bulk_load(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, LLVMValueRef bar, const char *name);
+void nv_bulk_store(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, const char *name);
+void nv_bulk_commit(kb *k);
+void nv_bulk_wait(kb *k, int pending, bool read);
+void nv_proxy_fence(kb *k);
+void nv_copy16(kb *k, LLVMValueRef to, LLVMValueRef from, const char *name);
+void nv_copy_commit(kb *k);
+void nv_copy_wait(kb *k, int pending);
+
 /* nvptx_math.c: calls to libdevice's names, bound by mathlib.c when the module is complete. */
 LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_nvptx.c - the kernel builder's hooks for NVIDIA GPUs: threads, warps, synchronisation.
  *
- * NVVM intrinsics where LLVM has them; memory is in nvptx_memory.c, math in nvptx_math.c.
+ * NVVM intrinsics where LLVM has them; memory is in nvptx_memory.c, asynchronous copies in nvptx_async.c, math in nvptx_math.c.
  */
 #include "nvptx_impl.h"
 
@@ -10,7 +10,7 @@
 
 #include "caps.h"
 
-enum { PTX_KERNEL = 71 /* LLVM's number of the calling convention */, STATIC_SHARED_MAX = 48 * 1024, ALL_LANES = -1 };
+enum { PTX_KERNEL = 71 /* LLVM's number of the calling convention */, ALL_LANES = -1, SHARED_ALIGN = 128 };
 
 static LLVMTypeRef void_ty(kb *k) { return LLVMVoidTypeInContext(kb_context(k)); }
 static LLVMTypeRef i32_ty(kb *k) { return kb_llvm_ty(k, TY_I32); }
@@ -36,7 +36,8 @@ static void nv_kernel(kb *k, int threads, int cluster, int min_blocks)
         attribute(k, "nvvm.cluster_dim", cluster, ",1,1");
 }
 
-/* The size is not known before the kernel ends: a declaration stands for the array until then. */
+/* The size is not known before the kernel ends: a declaration stands for the array until then.  What is more than a kernel may
+ * have without asking is dynamic, and stays one. */
 static void shared_name(kb *k, char *name, size_t size)
 {
     size_t length;
@@ -55,14 +56,15 @@ static void nv_shared_done(kb *k, int bytes)
 {
     char name[128];
     shared_name(k, name, sizeof name);
-    if (bytes > STATIC_SHARED_MAX)
-        kb_misuse(k, "%d bytes of shared memory, more than the %d that can be static", bytes, STATIC_SHARED_MAX);
     LLVMValueRef declared = LLVMGetNamedGlobal(kb_module(k), name);
+    LLVMSetAlignment(declared, SHARED_ALIGN);
+    if (bytes > KB_SHARED_STATIC)
+        return; /* stays external: .extern .shared, whose size the launch gives */
     LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(kb_context(k)), (uint64_t)bytes);
     LLVMValueRef g = LLVMAddGlobalInAddressSpace(kb_module(k), type, "", KB_SHARED);
     LLVMSetInitializer(g, LLVMGetPoison(type));
     LLVMSetLinkage(g, LLVMInternalLinkage);
-    LLVMSetAlignment(g, 128);
+    LLVMSetAlignment(g, SHARED_ALIGN);
     LLVMReplaceAllUsesWith(declared, g);
     LLVMDeleteGlobal(declared);
     LLVMSetValueName2(g, name, strlen(name));
@@ -131,6 +133,12 @@ static void nv_barrier(kb *k)
     kb_call(k, "llvm.nvvm.barrier.cta.sync.aligned.all", void_ty(k), 1, &id, true);
 }
 
+static void nv_team_barrier(kb *k, int id, int threads)
+{
+    LLVMValueRef args[] = { i32(k, id), i32(k, threads) };
+    kb_call(k, "llvm.nvvm.barrier.cta.sync.aligned.count", void_ty(k), 2, args, true);
+}
+
 static void nv_warp_sync(kb *k)
 {
     LLVMValueRef all = i32(k, ALL_LANES);
@@ -186,6 +194,7 @@ const struct kb_target kb_target_nvptx = {
     .vote = nv_vote,
     .redux = nv_redux,
     .barrier = nv_barrier,
+    .team_barrier = nv_team_barrier,
     .warp_sync = nv_warp_sync,
     .fence = nv_fence,
     .load = nv_load,
@@ -200,4 +209,16 @@ const struct kb_target kb_target_nvptx = {
     .cluster_wait = nv_cluster_wait,
     .dependency_wait = nv_dependency_wait,
     .dependency_launch = nv_dependency_launch,
+    .mbar_init = nv_mbar_init,
+    .mbar_ready = nv_mbar_ready,
+    .mbar_arrive = nv_mbar_arrive,
+    .mbar_wait = nv_mbar_wait,
+    .bulk_load = nv_bulk_load,
+    .bulk_store = nv_bulk_store,
+    .bulk_commit = nv_bulk_commit,
+    .bulk_wait = nv_bulk_wait,
+    .proxy_fence = nv_proxy_fence,
+    .copy16 = nv_copy16,
+    .copy_commit = nv_copy_commit,
+    .copy_wait = nv_copy_wait,
 };
