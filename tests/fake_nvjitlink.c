@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_nvjitlink.c - in place of NVIDIA's JIT linker in the tests: "assembles" to the option that it was given, refuses sm_75. */
+/* fake_nvjitlink.c - in place of NVIDIA's JIT linker in the tests: "assembles" to the option that it was given, refuses
+ * sm_75. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fiber_check.c - what the switch between stacks must preserve: integer and floating-point registers that survive calls, and where each
- * stack goes on.  A program without libraries, so that it also runs under an emulator of another processor (fiber.sh).
+/* fiber_check.c - what the switch between stacks must preserve: integer and floating-point registers that survive
+ * calls, and where each stack goes on.  A program without libraries, so that it also runs under an emulator of another
+ * processor (fiber.sh).
  *
- * Several fibers compute a sequence each whose state does not fit the caller-saved registers, and switch after every step; any
- * register that one loses shows in its result.
+ * Several fibers compute a sequence each whose state does not fit the caller-saved registers, and switch after every
+ * step; any register that one loses shows in its result.
  */
 #include "simt/fiber.h"
 
@@ -18,7 +19,8 @@ static uint64_t integers[FIBERS];
 static double reals[FIBERS];
 static int done;
 
-/* The same sequence with or without a switch in each step.  Named variables, so that the compiler keeps them in registers. */
+/* The same sequence with or without a switch in each step.  Named variables, so that the compiler keeps them in
+ * registers. */
 static inline __attribute__((always_inline)) void sequence(int seed, int yield, uint64_t *integer, double *real)
 {
     uint64_t a = (uint64_t)seed + 1, b = a * 3, c = a * 5, d = a * 7, e = a * 11, f = a * 13, g = a * 17, h = a * 19;

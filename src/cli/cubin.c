@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cubin.c - machine code by NVIDIA's assembler: ptxas of an installed CUDA toolkit, as a child process; else by nvJitLink.
+/* cubin.c - machine code by NVIDIA's assembler: ptxas of an installed CUDA toolkit, as a child process; else by
+ * nvJitLink.
  *
  * ptxas reads and writes files, so both texts pass through a directory that only this process sees.
  */
@@ -27,7 +28,8 @@ static bool find_ptxas(char *path)
     const char *at = getenv("PATH"), *home = getenv("CUDA_HOME"), *other = getenv("CUDA_PATH");
     const char *chosen = getenv("PTXGEN_PTXAS");
     if (chosen && *chosen) {
-        return strcmp(chosen, "off") != 0 && snprintf(path, PATH_ROOM, "%s", chosen) < PATH_ROOM && access(path, X_OK) == 0;
+        return strcmp(chosen, "off") != 0 && snprintf(path, PATH_ROOM, "%s", chosen) < PATH_ROOM &&
+               access(path, X_OK) == 0;
     }
     for (; at && *at; at += at[strcspn(at, ":")] ? strcspn(at, ":") + 1 : strcspn(at, ":")) {
         if (runnable(path, at, strcspn(at, ":"), "")) {
@@ -120,6 +122,7 @@ int cubin_assemble(const char *ptx, char **out, size_t *length)
     if (nvjitlink_assemble(ptx, arch, out, length, &status)) {
         return status;
     }
-    return fail(EXIT_DEVICE, "--emit=cubin needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME, or "
-                             "the library nvJitLink; the driver makes machine code of the PTX as well");
+    return fail(EXIT_DEVICE,
+                "--emit=cubin needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME, or "
+                "the library nvJitLink; the driver makes machine code of the PTX as well");
 }

@@ -65,7 +65,8 @@ static int complain(const struct nvjitlink_library *lib, nvjitlink link, const c
     char *log = NULL;
     if (lib->GetErrorLogSize(link, &length) == NVJITLINK_SUCCESS && length > 0 && (log = calloc(length + 1, 1)))
         lib->GetErrorLog(link, log);
-    int status = fail(EXIT_WRONG, "nvJitLink could not %s (error %d)%s%s", what, result, log && *log ? ": " : "", log ? log : "");
+    int status = fail(EXIT_WRONG, "nvJitLink could not %s (error %d)%s%s", what, result, log && *log ? ": " : "",
+                      log ? log : "");
     free(log);
     return status;
 }
@@ -96,7 +97,8 @@ bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *l
     int result = lib.Create(&link, 1, option);
     if (result != NVJITLINK_SUCCESS) {
         *status = fail(EXIT_WRONG, "nvJitLink cannot make machine code for %s (error %d)", arch, result);
-    } else if ((result = lib.AddData(link, NVJITLINK_INPUT_PTX, ptx, strlen(ptx) + 1, "program.ptx")) != NVJITLINK_SUCCESS) {
+    } else if ((result = lib.AddData(link, NVJITLINK_INPUT_PTX, ptx, strlen(ptx) + 1, "program.ptx")) !=
+               NVJITLINK_SUCCESS) {
         *status = complain(&lib, link, "read the PTX", result);
     } else if ((result = lib.Complete(link)) != NVJITLINK_SUCCESS) {
         *status = complain(&lib, link, "assemble the PTX", result);

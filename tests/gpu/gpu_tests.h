@@ -60,7 +60,13 @@ struct target {
     bool same_bits; /* promised by its determinism */
 };
 /* All checks of one target at one size. */
-bool run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
+enum outcome {
+    OUTCOME_FAILED, /* `why` says how */
+    OUTCOME_PASSED,
+    OUTCOME_REFUSED,     /* by the reference and, as it must, by the launch */
+    OUTCOME_OUT_OF_RANGE /* a strategy that was asked for by name is for other sizes, and said so */
+};
+enum outcome run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
 /* Around what waits for the whole context: allocating, freeing, unloading. */
 void begin_context_work(void);
 void end_context_work(void);
@@ -73,8 +79,11 @@ void run_specs(struct suite *t, int threads);
 
 /* From any thread.  A failure takes the session's first message along; all clear the session's messages. */
 void note_failure(struct suite *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void note_success(struct suite *t);
+/* `strategy` must outlive the program; a failed outcome is noted by note_failure(). */
+void note_outcome(struct suite *t, const char *strategy, enum outcome outcome);
 void note_skip(struct suite *t, const char *path);
+/* It is a failure if this one never passes. */
+void expect_strategy(const char *strategy);
 /* The number of failures. */
 int show_summary(FILE *to);
 

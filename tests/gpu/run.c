@@ -217,7 +217,8 @@ static bool overlap(struct suite *t, const struct target *target, const struct m
     return ok;
 }
 
-/* The driver ends a capture in one thread when another waits for the context, as unloading and freeing do: captures are alone. */
+/* The driver ends a capture in one thread when another waits for the context, as unloading and freeing do: captures are
+ * alone. */
 static pthread_rwlock_t capturing = PTHREAD_RWLOCK_INITIALIZER;
 void begin_context_work(void) { pthread_rwlock_rdlock(&capturing); }
 void end_context_work(void) { pthread_rwlock_unlock(&capturing); }
@@ -293,19 +294,19 @@ static bool out_of_range(struct suite *t, const struct target *target, const str
     return refused;
 }
 
-bool run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length)
+enum outcome run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length)
 {
     static const int shifts[] = { 0, 1, 3, 5 };
     int nshifts = t->full ? 4 : 2;
 
     if (x->refused)
-        return run_refused(t, target, x, why, length);
+        return run_refused(t, target, x, why, length) ? OUTCOME_REFUSED : OUTCOME_FAILED;
     if (out_of_range(t, target, x))
-        return true;
+        return OUTCOME_OUT_OF_RANGE;
     for (int i = 0; i < nshifts; i++)
         if (!run_shifted(t, target, x, shifts[i], why, length)) {
             snprintf(why + strlen(why), length - strlen(why), " (pointers %d elements off)", shifts[i]);
-            return false;
+            return OUTCOME_FAILED;
         }
-    return true;
+    return OUTCOME_PASSED;
 }

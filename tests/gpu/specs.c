@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TARGETS_MAX = 48, SPECS_MAX = 512 };
+enum { TARGETS_MAX = 64, SPECS_MAX = 512 };
 
 /* The default, and every strategy by name. */
 static const char *const strategies[] = {
@@ -105,6 +105,7 @@ static const int64_t full_sizes[] = { 0,     1,     2,      3,      7,      15, 
                                       32769, 65537, 123457, 131075, 262147, 1000003, (1 << 20) + 7 };
 static const int64_t sanitize_sizes[] = { 0, 1, 33, 257, 4097, 40003 };
 static const int64_t side_sizes[] = { 1, 7, 33, 256, 1001 };
+static const int64_t pair_sizes[] = { 1, 3, 7, 33, 100, 256, 1001, 4096, 70001 }; /* of two dimensions */
 
 static void sizes_text(const struct sample *x, char *text, size_t length)
 {
@@ -125,8 +126,9 @@ static void run_size(struct suite *t, const char *path, const ptxgen_problem *pr
     for (int i = 0; i < ntargets; i++) {
         char why[400] = "";
 
-        if (ok && run_target(t, &targets[i], &x, why, sizeof why))
-            note_success(t);
+        enum outcome outcome = ok ? run_target(t, &targets[i], &x, why, sizeof why) : OUTCOME_FAILED;
+        if (outcome != OUTCOME_FAILED)
+            note_outcome(t, targets[i].name, outcome);
         else
             note_failure(t, "%s %s%s: %s", path, targets[i].name, sizes, ok ? why : "no reference");
     }
@@ -139,8 +141,9 @@ static void run_sizes(struct suite *t, const char *path, const ptxgen_problem *p
 {
     const int64_t *list = t->sanitize ? sanitize_sizes : t->full ? full_sizes : quick_sizes;
     size_t n = t->sanitize ? sizeof sanitize_sizes : t->full ? sizeof full_sizes : sizeof quick_sizes;
-    const size_t sides = sizeof side_sizes / sizeof *side_sizes;
     int nsizes = ptxgen_problem_size_count(problem), combinations = 1;
+    const int64_t *side = nsizes == 2 ? pair_sizes : side_sizes;
+    const size_t sides = nsizes == 2 ? sizeof pair_sizes / sizeof *pair_sizes : sizeof side_sizes / sizeof *side_sizes;
 
     n /= sizeof *list;
     if (nsizes <= 1) {
@@ -155,7 +158,7 @@ static void run_sizes(struct suite *t, const char *path, const ptxgen_problem *p
         int64_t size[SIZES_MAX] = { 0 }, points = 1;
 
         for (int k = 0, rest = i; k < nsizes && k < SIZES_MAX; k++, rest /= (int)sides) {
-            size[k] = side_sizes[rest % (int)sides];
+            size[k] = side[rest % (int)sides];
             points *= size[k];
         }
         if (points <= (t->gpu && !t->sanitize ? 1100000 : 10000))
@@ -253,6 +256,8 @@ void run_specs(struct suite *t, int threads)
     pthread_t thread[THREADS_MAX];
     int started = 0;
 
+    for (size_t i = 1; i < sizeof strategies / sizeof *strategies && t->gpu && !t->sanitize && !t->filter; i++)
+        expect_strategy(strategies[i]);
     while (started < threads - 1 && pthread_create(&thread[started], NULL, worker, t) == 0)
         started++;
     worker(t);
