@@ -13,7 +13,27 @@
 #include "lookback.h"
 #include "scan_tile.h"
 
-/* The combination of all tiles before this one, in thread 0. */
+/* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives. */
+static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val filled)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    const kb_val in_warp = kb_sub(k, filled, kb_mul(k, kb_warp(k), KB_WARP));
+    x = warp_reduce(g, x, KB_WARP, g->padded ? filled_all() : filled_first(in_warp));
+    if (warps == 1)
+        return kb_shfl_idx(k, x, zero);
+    const kb_arr park = state_shared(g, KB_WARP, "tile_totals");
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_store(k, park, kb_warp(k), x);
+    }
+    kb_barrier(k);
+    const kb_tup parked = kb_load(k, park, kb_min(k, kb_lane(k), warps - 1));
+    const kb_val warps_filled = kb_shr(k, kb_add(k, filled, KB_WARP - 1), 5);
+    return kb_shfl_idx(k, warp_reduce(g, parked, KB_WARP, filled_first(warps_filled)), zero);
+}
+
+/* The combination of all tiles before this one, in all threads.  The whole block arrives. */
 static kb_tup collect(struct gen *g, struct ticket t)
 {
     kb *k = g->k;
@@ -26,9 +46,8 @@ static kb_tup collect(struct gen *g, struct ticket t)
     kb_for(k, i, from, to, 1) {
         state_accumulate(g, acc, have, tile_await(g, t, i));
     }
-    const kb_val filled = kb_div(k, kb_add(k, t.tile, kb_sub(k, each, 1)), each);
-    const struct filled f = g->padded ? filled_all() : filled_first(kb_name(filled, "filled"));
-    return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "tile_totals"));
+    LET(filled, kb_div(k, kb_add(k, t.tile, kb_sub(k, each, 1)), each));
+    return combine_threads(g, kb_get(k, acc), filled);
 }
 
 void emit_scan_allpre(struct gen *g)
@@ -50,7 +69,7 @@ void emit_scan_allpre(struct gen *g)
         kb_if(k, kb_and(k, first, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)))) {
             ticket_next_epoch(g, ticket);
         }
-        tile_finish(g, &t, tile_share(g, &t, first, kb_get(k, prefix)));
+        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) });
     }
     kb_else { tile_none(g); }
 }

@@ -14,8 +14,7 @@ static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * g
 static void finish(struct gen *g, struct held *h, kb_tup last)
 {
     kb *k = g->k;
-    const kb_val left = kb_sub(k, kb_sub(k, h->segment->length, h->base), kb_cast(k, h->own, TY_I64));
-    kb_if(k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
+    kb_if(k, held_has_last(h)) {
         segment_finish(g, h->segment, last, kb_imm(k, TY_BOOL, 0));
     }
 }
@@ -32,17 +31,17 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
     kb *k = g->k;
     struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base, .stage = m->stage };
     const int tile = kb_threads(k) * h->n;
-    h->own = kb_mul(k, kb_tid(k), h->n);
+    held_arrange(h);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
     h->full = kb_assume_uniform(kb_eq(k, h->valid, tile), KB_UNI_BLOCK); /* as the length is */
     h->staged = gen_tunable(g, TN_STAGED);
     h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
     held_load(h);
-    struct run total;
-    const struct run in_tile = block_scan(g, held_total(h), &m->park, &total);
+    struct run total, in_tile[SCAN_HELD_MAX];
+    held_block_total(h, &m->park, in_tile, &total);
     const struct run before = run_get(g, carry);
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
-    held_scan(h, run_join(g, before, in_tile));
+    held_scan(h, before, in_tile);
     held_store(h);
     if (scan_has_totals(g->p))
         finish(g, h, held_last(h));
@@ -71,7 +70,7 @@ void emit_segscan_block(struct gen *g)
     kb *k = g->k;
     scan_wait_for_predecessor(g);
     struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
-    if (gen_tunable(g, TN_STAGED))
+    if (gen_tunable(g, TN_STAGED) && !gen_tunable(g, TN_STRIPED))
         m.stage = stage_new(g, per_thread(g));
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct scan_segment s;
@@ -96,7 +95,7 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
         h->fresh = kb_eq(k, base, 0);
         held_load(h);
-        held_scan(h, run_get(g, carry));
+        held_scan(h, run_get(g, carry), NULL);
         held_store(h);
         kb_set(k, last, held_last(h));
         run_set(g, carry, run_of(g, kb_get(k, last), kb_imm(k, TY_BOOL, 0)));

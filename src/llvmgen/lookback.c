@@ -3,7 +3,7 @@
  * own.
  *
  *     publish the tile's total;  if nothing before it matters, that is the prefix already
- *     window of 32 tiles before this one, one per lane, until one of them has published a prefix:
+ *     window of 32 or 128 tiles before this one, some per lane, until one of them has published a prefix:
  *         wait until all from the nearest prefix on have published
  *         combine them in order, older ones on the left
  *     publish prefix * total as the prefix of the tiles that follow
@@ -57,14 +57,9 @@ struct ticket ticket_draw(struct gen *g, kb_val tiles)
 struct ticket ticket_of_block(struct gen *g)
 {
     kb *k = g->k;
-    const kb_ptr counter = gen_buffer(g, "ticket", TY_U64), slot = kb_shared_v(k, TY_U64, 1, "ticket_slot");
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        kb_store(k, slot, zero, kb_load_relaxed(k, counter, zero));
-    }
-    struct ticket t = ticket_read(g, slot);
-    t.tile = kb_block(k);
-    return t;
+    const kb_val word = kb_shfl_idx(k, kb_load_relaxed(k, gen_buffer(g, "ticket", TY_U64), zero), zero);
+    return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
 }
 
 void ticket_next_epoch(struct gen *g, struct ticket t)
@@ -183,19 +178,55 @@ static struct seen look(struct gen *g, struct ticket t, kb_val tile)
 /* ---- the search
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* The nearest prefix in the window (lane number, 32: none) once all tiles before it have published; their states in *x.
- */
+/* Consecutive tiles that a lane looks at: one where states are large, since all of them are in flight at once. */
+static int tiles_per_lane(const struct gen *g)
+{
+    static const int n[] = { 1, 4, 2 };
+    const int words = scan_state_words(g->p, NULL);
+    return words <= 2 ? n[words] : 1;
+}
+
+/* What one lane sees of its tiles. */
+struct glance {
+    kb_val found;   /* bool: one of them has published a prefix, and all later ones have published */
+    kb_val missing; /* bool: one that is not there stands before any prefix */
+};
+
+/* Combine the lane's tiles, `tile` the latest of them, back to the nearest prefix. */
+static struct glance glance_at(struct gen *g, struct ticket t, kb_val tile, kb_tvar x)
+{
+    kb *k = g->k;
+    const int n = tiles_per_lane(g);
+    struct seen s[4];
+    struct glance r = { kb_imm(k, TY_BOOL, 0), kb_imm(k, TY_BOOL, 0) };
+    for (int i = 0; i < n; i++)
+        s[i] = look(g, t, kb_max(k, kb_sub(k, tile, i), 0));
+    for (int i = 0; i < n; i++) {
+        const kb_val open = kb_and(k, kb_ge(k, kb_sub(k, tile, i), 0), kb_not(k, kb_or(k, r.found, r.missing)));
+        if (i == 0) {
+            kb_set(k, x, s[i].x);
+        } else {
+            kb_if(k, kb_and(k, open, s[i].there)) {
+                kb_set(k, x, state_combine(g, s[i].x, kb_get(k, x)));
+            }
+        }
+        r.missing = kb_or(k, r.missing, kb_and(k, open, kb_not(k, s[i].there)));
+        r.found = kb_or(k, r.found, kb_and(k, open, kb_and(k, s[i].there, kb_eq(k, s[i].tag, PREFIX))));
+    }
+    return r;
+}
+
+/* The nearest lane of the window with a prefix (KB_WARP: none) once all tiles after it have published; what the lanes see in
+ * *x. */
 static kb_val wait_for_window(struct gen *g, struct ticket t, kb_val tile, kb_tvar x)
 {
     kb *k = g->k;
     kb_var nearest = kb_var_new(k, kb_imm(k, TY_I32, KB_WARP), "nearest");
     nearest.uni = KB_UNI_WARP;
-    const kb_val exists = kb_ge(k, tile, 0);
     kb_loop(k) {
-        const struct seen s = look(g, t, kb_max(k, tile, 0));
-        const kb_val prefixes = kb_ballot(k, kb_and(k, exists, kb_and(k, s.there, kb_eq(k, s.tag, PREFIX))));
-        const kb_val missing = kb_ballot(k, kb_and(k, exists, kb_not(k, s.there)));
-        kb_set(k, x, s.x);
+        const struct glance s = glance_at(g, t, tile, x);
+        const kb_val prefixes = kb_ballot(k, s.found);
+        const kb_val missing = kb_ballot(k, s.missing);
         kb_set(k, nearest, kb_cast(k, kb_ctz(k, prefixes), TY_I32));
         /* What is older than the nearest prefix does not matter. */
         const kb_val matters = kb_sub(k, kb_and(k, prefixes, kb_neg(k, prefixes)), 1);
@@ -229,13 +260,13 @@ static kb_tup search(struct gen *g, struct ticket t)
     struct run_var prefix = run_var_new(g, run_none(g));
     kb_loop(k) {
         kb_tvar x = kb_var_new(k, state_zero(g), "seen");
-        const kb_val tile = kb_sub(k, kb_sub(k, t.tile, kb_get(k, back)), kb_lane(k));
+        const kb_val tile = kb_sub(k, kb_sub(k, t.tile, kb_get(k, back)), kb_mul(k, kb_lane(k), tiles_per_lane(g)));
         LET(nearest, wait_for_window(g, t, tile, x));
         const kb_tup window = window_reduce(g, kb_get(k, x), kb_min(k, nearest, KB_WARP - 1));
         const struct run older = run_of(g, window, kb_imm(k, TY_BOOL, 0));
         run_set(g, prefix, run_join(g, older, run_get(g, prefix)));
         kb_break_if(k, kb_lt(k, nearest, KB_WARP));
-        kb_set(k, back, kb_add(k, kb_get(k, back), KB_WARP));
+        kb_set(k, back, kb_add(k, kb_get(k, back), KB_WARP * tiles_per_lane(g)));
     }
     return kb_shfl_idx(k, kb_get(k, prefix.x), kb_imm(k, TY_I32, 0));
 }

@@ -52,24 +52,26 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number);
 /* Write the totals of the segment; `state` is the combination of its elements, valid unless `empty`. */
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty);
 
-/* n consecutive positions of a thread, from base + own on.  The caller sets the fields up to `rows`. */
+/* n positions of a thread: consecutive ones from base + own on, or striped, so that every vector of the thread is a
+ * stretch by itself and a warp's vectors lie side by side.  The caller sets the fields up to `rows`. */
 struct held {
     struct gen *g;
     struct scan_segment *segment;
     int n;
+    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0 */
     kb_val base;  /* i64 position where the tile begins */
     kb_val own;   /* i32, relative to base */
     kb_val valid; /* i32: positions from base on that are inside, at least 1 */
     kb_val fresh; /* bool: base + own is where the scan begins */
-    bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage` */
+    bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
+                     striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */
     kb_val next;     /* i32, relative to base + own: where the next one begins, at least 0 … */
     kb_val period;   /* i32: … and the distance between beginnings, at most the tile and one more */
 
-    kb_val at[SCAN_HELD_MAX]; /* i32, relative to base: own + i, or the last one inside */
-    kb_val full;              /* bool: the whole tile is inside */
+    kb_val full; /* bool: the whole tile is inside */
     struct direct direct[SCAN_HELD_MAX];
     kb_val head[SCAN_HELD_MAX];  /* bool: a segment begins here by flags or rows */
     kb_val tail[SCAN_HELD_MAX];  /* bool, with rows: a segment ends here */
@@ -79,16 +81,24 @@ struct held {
 };
 /* Load what the positions contribute. */
 void held_load(struct held *h);
-/* The combination of the positions. */
-struct run held_total(struct held *h);
-/* Scan the positions, `before` having been combined before them. */
-void held_scan(struct held *h, struct run before);
+/* Of a block's tile, set `own` and `stretch`. */
+void held_arrange(struct held *h);
+/* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the tile's
+ * total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
+struct park;
+void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total);
+/* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */
+void held_scan(struct held *h, struct run outside, const struct run *inside);
 /* Write the results of the positions that are inside. */
 void held_store(struct held *h);
-/* The point at position base + at[i]. */
+/* Is position i inside the segment? */
+kb_val held_inside(const struct held *h, int i);
+/* The point at position i, or at the last one inside. */
 void held_point(const struct held *h, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
 kb_tup held_last(const struct held *h);
+/* Does the thread hold the last position of the segment? */
+kb_val held_has_last(const struct held *h);
 
 /* ---- the transpose (scan_stage.c)
  * ---------------------------------------------------------------------------------------------- */
@@ -118,7 +128,11 @@ struct park park_new(struct gen *g, int count, bool cuts, const char *name);
 void park_store(struct gen *g, const struct park *p, kb_val i, struct run r);
 struct run park_load(struct gen *g, const struct park *p, kb_val i);
 struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total);
+/* The same from what each warp has, the same in all its lanes: what comes before the warp. */
+struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total);
 /* Inclusive over the lanes of a warp; all arrive. */
 struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
+/* What comes before the lane in the warp, and the warp's total, the same in all lanes; all arrive. */
+struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total);
 
 #endif

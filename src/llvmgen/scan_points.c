@@ -92,20 +92,33 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
 /* ---- positions
  * ------------------------------------------------------------------------------------------------------------------ */
 
+/* Distance of position i from own. */
+static int distance(const struct held *h, int i)
+{
+    return h->stretch ? i / h->stretch * KB_WARP * h->stretch + i % h->stretch : i;
+}
+
+/* One comparison with a constant per position, so that nothing but the difference stays in a register. */
+kb_val held_inside(const struct held *h, int i)
+{
+    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), distance(h, i));
+}
+
 void held_point(const struct held *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
+    const kb_val at = kb_min(k, kb_add(k, h->own, distance(h, i)), kb_sub(k, h->valid, 1));
     const struct scan_segment *s = h->segment;
     if (scan_trailing(g->p)) {
         const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
         if (g->p->reverse)
-            point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, h->at[i]), 0);
+            point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, at), 0);
         else
-            point_init(pt, g, kb_add(k, s->first, h->base), h->at[i], 0);
+            point_init(pt, g, kb_add(k, s->first, h->base), at, 0);
         return;
     }
-    kb_val position = kb_add(k, h->base, kb_cast(k, h->at[i], TY_I64));
+    kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
     if (g->p->reverse)
         position = kb_sub(k, kb_sub(k, s->length, 1), position);
     kb_val index[SPACE_MAX];
@@ -204,7 +217,6 @@ void held_load(struct held *h)
     kb *k = g->k;
     const bool heads = h->rows || g->p->flags >= 0;
     for (int i = 0; i < h->n; i++) {
-        h->at[i] = kb_min(k, kb_add(k, h->own, i), kb_sub(k, h->valid, 1));
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     }
     if (h->staged)
@@ -228,19 +240,56 @@ void held_load(struct held *h)
 /* ---- scanning and storing
  * -------------------------------------------------------------------------------------------------------- */
 
-struct run held_total(struct held *h)
+static struct run stretch_total(struct held *h, int first, int n)
 {
-    struct run r = run_of(h->g, h->x[0], h->head[0]);
-    for (int i = 1; i < h->n; i++)
+    struct run r = run_of(h->g, h->x[first], h->head[first]);
+    for (int i = first + 1; i < first + n; i++)
         r = run_join(h->g, r, run_of(h->g, h->x[i], h->head[i]));
     return r;
 }
 
-void held_scan(struct held *h, struct run before)
+void held_arrange(struct held *h)
+{
+    kb *k = h->g->k;
+    h->own = kb_mul(k, kb_tid(k), h->n);
+    if (!gen_tunable(h->g, TN_STRIPED))
+        return;
+    h->stretch = gen_tunable(h->g, TN_VECTOR);
+    h->own = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * h->n), kb_mul(k, kb_lane(k), h->stretch));
+}
+
+/* Of a warp with striped positions, the same in all lanes. */
+static struct run warp_total(struct held *h, struct run *in_warp)
+{
+    struct run before = run_none(h->g);
+    for (int s = 0; s < h->n / h->stretch; s++) {
+        struct run total;
+        in_warp[s] = run_join(h->g, before, warp_scan_exclusive(h->g, stretch_total(h, s * h->stretch, h->stretch), false, &total));
+        before = run_join(h->g, before, total);
+    }
+    return before;
+}
+
+void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total)
+{
+    struct gen *g = h->g;
+    if (!h->stretch) {
+        in_tile[0] = block_scan(g, stretch_total(h, 0, h->n), park, total);
+        return;
+    }
+    const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), park, total);
+    for (int s = 0; s < h->n / h->stretch; s++)
+        in_tile[s] = run_join(g, before_warp, in_tile[s]);
+}
+
+void held_scan(struct held *h, struct run outside, const struct run *inside)
 {
     struct gen *g = h->g;
     kb *k = g->k;
+    struct run before = outside;
     for (int i = 0; i < h->n; i++) {
+        if (inside && (i == 0 || (h->stretch && i % h->stretch == 0)))
+            before = run_join(g, outside, inside[h->stretch ? i / h->stretch : 0]);
         const struct run upto = run_join(g, before, run_of(g, h->x[i], h->head[i]));
         h->upto[i] = h->state[i] = upto.x;
         if (g->p->exclusive) {
@@ -269,7 +318,7 @@ static void store_direct(struct held *h, int output)
     kb_else
     {
         for (int i = 0; i < h->n; i++)
-            kb_if(k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+            kb_if(k, held_inside(h, i)) {
                 held_point(h, &pt, i);
                 kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
             }
@@ -288,7 +337,7 @@ void held_store(struct held *h)
             continue;
         }
         for (int i = 0; i < h->n; i++)
-            kb_if(k, kb_lt(k, kb_add(k, h->own, i), h->valid)) {
+            kb_if(k, held_inside(h, i)) {
                 struct point pt;
                 held_point(h, &pt, i);
                 pt.direct = &h->direct[i];
@@ -301,9 +350,25 @@ void held_store(struct held *h)
 kb_tup held_last(const struct held *h)
 {
     kb *k = h->g->k;
-    const kb_val last = kb_sub(k, kb_sub(k, h->valid, 1), h->own);
     kb_tup x = h->upto[0];
     for (int i = 1; i < h->n; i++)
-        x = kb_select(k, kb_ge(k, last, i), h->upto[i], x);
+        x = kb_select(k, held_inside(h, i), h->upto[i], x);
     return x;
+}
+
+kb_val held_has_last(const struct held *h)
+{
+    kb *k = h->g->k;
+    const kb_val left = kb_sub(k, h->segment->length, h->base);
+    if (!h->stretch) {
+        const kb_val beyond = kb_sub(k, left, kb_cast(k, h->own, TY_I64));
+        return kb_and(k, kb_gt(k, beyond, 0), kb_le(k, beyond, h->n));
+    }
+    const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
+    kb_val found = kb_imm(k, TY_BOOL, 0);
+    for (int i = 0; i < h->n; i += h->stretch) {
+        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), distance(h, i));
+        found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));
+    }
+    return kb_and(k, found, kb_eq(k, left, kb_cast(k, h->valid, TY_I64)));
 }

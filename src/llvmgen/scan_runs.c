@@ -145,20 +145,32 @@ static int power_of_two_above(int n)
     return p;
 }
 
+struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total)
+{
+    const struct run upto = warp_scan(g, own, KB_WARP, cuts);
+    *total = from_lane(g, upto, kb_imm(g->k, TY_I32, KB_WARP - 1), cuts);
+    return shift_up(g, upto, cuts);
+}
+
 struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total)
+{
+    struct run in_warp, of_warp;
+    in_warp = warp_scan_exclusive(g, own, park->cuts, &of_warp);
+    return run_join(g, block_scan_warps(g, of_warp, park, total), in_warp);
+}
+
+struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
-    const struct run upto = warp_scan(g, own, KB_WARP, park->cuts);
-    const struct run in_warp = shift_up(g, upto, park->cuts);
     if (warps == 1) {
-        *total = from_lane(g, upto, kb_imm(k, TY_I32, KB_WARP - 1), park->cuts);
-        return in_warp;
+        *total = own;
+        return run_none(g);
     }
-    kb_if(k, kb_eq(k, lane, KB_WARP - 1)) {
-        park_store(g, park, warp, upto);
+    kb_if(k, kb_eq(k, lane, 0)) {
+        park_store(g, park, warp, own);
     }
     kb_barrier(k);
     /* Lanes behind the last warp repeat it. */
@@ -168,5 +180,5 @@ struct run block_scan(struct gen *g, struct run own, const struct park *park, st
     struct run before = from_lane(g, warps_upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
     before.some = kb_gt(k, warp, 0);
     before.cut = kb_and(k, before.some, before.cut);
-    return run_join(g, before, in_warp);
+    return before;
 }

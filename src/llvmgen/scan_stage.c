@@ -167,12 +167,15 @@ static void claim(struct held *h)
     h->stage_used = true;
 }
 
+/* Vectors in memory are what the lane holds. */
+static bool same_arrangement(const struct held *h, int vector) { return h->stretch == vector || vector == h->n; }
+
 /* From vectors of the window to the lane's own values. */
 static void transpose_in(struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
 {
     kb *k = h->g->k;
-    if (vector == h->n) { /* both arrangements are the same */
-        memcpy(own, x, sizeof *x * (size_t)vector);
+    if (same_arrangement(h, vector)) {
+        memcpy(own, x, sizeof *x * (size_t)h->n);
         return;
     }
     claim(h);
@@ -222,7 +225,7 @@ void stage_store(struct held *h, int output, const kb_val *x)
     const struct prog_array *a = &g->p->output[output].array;
     const enum ty type = a->field[0].type;
     const int vector = gen_tunable(g, TN_VECTOR);
-    const bool same = vector == h->n; /* both arrangements */
+    const bool same = same_arrangement(h, vector);
     if (!same) {
         claim(h);
         put_blocked(h, type, x);
@@ -231,7 +234,7 @@ void stage_store(struct held *h, int output, const kb_val *x)
     for (int j = 0; j < h->n / vector; j++) {
         kb_val v[GEN_VECTOR_MAX];
         if (same)
-            memcpy(v, x, sizeof *x * (size_t)vector);
+            memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
         else
             kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
         turn(h, vector, v);

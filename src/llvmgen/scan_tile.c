@@ -54,14 +54,13 @@ static void store_totals(struct gen *g, struct held *h)
 {
     kb *k = g->k;
     if (!rows(g)) {
-        const kb_val left = kb_sub(k, kb_sub(k, h->segment->length, h->base), kb_cast(k, h->own, TY_I64));
-        kb_if(k, kb_and(k, kb_gt(k, left, 0), kb_le(k, left, h->n))) {
+        kb_if(k, held_has_last(h)) {
             segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
         }
         return;
     }
     for (int i = 0; i < h->n; i++)
-        kb_if(k, kb_and(k, h->tail[i], kb_lt(k, kb_add(k, h->own, i), h->valid))) {
+        kb_if(k, kb_and(k, h->tail[i], held_inside(h, i))) {
             struct point pt;
             held_point(h, &pt, i);
             pt.state = &h->upto[i];
@@ -79,11 +78,11 @@ void tile_load(struct gen *g, struct tile *t, kb_val number)
     *h = (struct held){ .g = g, .segment = &t->all, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
     t->number = number;
     t->park = park_new(g, KB_WARP, tile_cuts(g), "warp_totals");
-    if (h->staged)
+    if (h->staged && !gen_tunable(g, TN_STRIPED))
         h->stage = stage_new(g, h->n);
     open_all(g, &t->all);
     h->base = kb_name(kb_mul(k, kb_cast(k, number, TY_I64), tile), "base");
-    h->own = kb_mul(k, kb_tid(k), h->n);
+    held_arrange(h);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->all.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
     h->fresh = kb_and(k, kb_eq(k, number, 0), kb_eq(k, kb_tid(k), 0));
@@ -93,7 +92,7 @@ void tile_load(struct gen *g, struct tile *t, kb_val number)
     kb_section(k, "load");
     held_load(h);
     kb_section(k, "upsweep");
-    t->in_tile = block_scan(g, held_total(h), &t->park, &t->total);
+    held_block_total(h, &t->park, t->in_tile, &t->total);
 }
 
 void tile_finish(struct gen *g, struct tile *t, struct run before)
@@ -102,7 +101,7 @@ void tile_finish(struct gen *g, struct tile *t, struct run before)
     struct held *h = &t->held;
     kb_section(k, "downsweep");
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
-    held_scan(h, run_join(g, before, t->in_tile));
+    held_scan(h, before, t->in_tile);
     held_store(h);
     if (scan_has_totals(g->p))
         store_totals(g, h);

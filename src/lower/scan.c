@@ -174,14 +174,35 @@ static int held_words(const struct problem *p)
     return words;
 }
 
+/* Their addresses take registers. */
+static bool reads_neighbours(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours;
+    return any;
+}
+
+/* Shared memory of the transpose: striped vectors need none. */
+static int transpose_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * held(c) * widest(p);
+}
+
+/* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
+static bool may_stripe(const struct problem *p)
+{
+    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && !scan_keeps(p) && p->flags < 0 && p->offsets < 0;
+}
+
 /* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const int registers = scan_keeps(p) || p->flags >= 0 ? 48 : 64, words = held_words(p);
-    while (
-        !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-        (held(c) > HELD_MAX || held(c) * words > registers || c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX))
+    const bool more = scan_keeps(p) || p->flags >= 0 || reads_neighbours(p);
+    const int registers = more ? 48 : 64, words = held_words(p);
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           (held(c) > HELD_MAX || held(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
@@ -190,9 +211,7 @@ static void choose_items(const struct problem *p, struct plan_case *c)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    bool heavy = held_words(p) >= (sm < 90 ? 5 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4);
-    for (int i = 0; i < p->ninputs; i++)
-        heavy |= p->input[i].neighbours;
+    const bool heavy = held_words(p) >= (sm < 90 ? 5 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -216,11 +235,15 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable[TN_MIN_BLOCKS] = choose_blocks(p, c, pl->plan->device.sm);
         c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
     }
-    choose_items(p, c);
     if (!c->overridden[TN_STAGED]) {
         c->tunable[TN_STAGED] = staged && widest(p) > 0;
         c->tunable_from[TN_STAGED] = "on for arrays of scalars along the last dimensions";
     }
+    if (!c->overridden[TN_STRIPED]) {
+        c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p) && scan_state_words(p, NULL) <= 2;
+        c->tunable_from[TN_STRIPED] = "on for whole arrays and states of up to 8 bytes";
+    }
+    choose_items(p, c);
 }
 
 /* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
@@ -265,8 +288,10 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
     struct plan_case *u = add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     choose(pl, u, staged);
-    if (!u->overridden[TN_VECTOR])
+    if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
+    if (u->tunable[TN_STRIPED] && held(u) >= 32 && !u->overridden[TN_MIN_BLOCKS])
+        u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
 }
 
 bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged)
@@ -352,7 +377,9 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))
         return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
-    if (c->tunable[TN_STAGED] && c->tunable[TN_THREADS] * held(c) * widest(p) > STAGE_MAX)
+    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_STAGED] || !may_stripe(p)))
+        return contradiction(pl, c, "striped vectors are for staged tiles of whole arrays without neighbours");
+    if (c->tunable[TN_STAGED] && transpose_bytes(p, c) > STAGE_MAX)
         return contradiction(pl, c, "the transpose takes more than 40960 bytes");
     return true;
 }
