@@ -6,6 +6,7 @@
  *     report.c     table, JSON in google-benchmark's form, CSV
  *     options.c    the command line
  *     gpubench.c   one problem at one size from data to verified times
+ *     stencils.c, stencil_run.c   the same two for stencils
  *
  * It uses ptxgen's public API only, and the peers through peers.h.
  */
@@ -18,7 +19,7 @@
 #include "../peers/peers.h"
 #include "ptxgen/launch.h"
 
-enum { INPUTS_MAX = 2, OUTPUTS_MAX = 3, SAMPLES_MAX = 101 };
+enum { INPUTS_MAX = 3, OUTPUTS_MAX = 3, SAMPLES_MAX = 101 };
 
 /* ---- options --------------------------------------------------------------------------------- */
 enum { LIST_MAX = 64, SETTINGS_MAX = 8 };
@@ -31,8 +32,12 @@ struct options {
     const char *specs, *peers, *json, *csv, *commit;
     const char *problem[LIST_MAX];
     int64_t size[LIST_MAX], segment[LIST_MAX];
+    struct extent {
+        int rank;
+        int64_t at[3]; /* slowest first */
+    } extent[LIST_MAX];
     struct ours ours[LIST_MAX];
-    int nproblems, nsizes, nsegments, nours, samples, device;
+    int nproblems, nsizes, nsegments, nextents, nours, samples, device;
     bool graph, quick;
 };
 bool parse_options(int argc, char **argv, struct options *o);
@@ -84,11 +89,12 @@ struct arena_gpu {
     ptxgen_event begin, end;
     int ninputs, noutputs;
     void *input[INPUTS_MAX], *output[OUTPUTS_MAX];
-    size_t input_stride, output_stride[OUTPUTS_MAX]; /* from slice to slice, slot to slot */
+    size_t input_stride[INPUTS_MAX], output_stride[OUTPUTS_MAX]; /* from slice to slice, slot to slot */
     int64_t slices, slots;
     int64_t next; /* launches so far: slice next % slices, slot next % slots */
     struct peer_size size;
-    int64_t psize[2]; /* the spec's sizes */
+    int64_t psize[3]; /* the spec's sizes */
+    const ptxgen_value *param; /* the spec's params; NULL: their defaults */
 };
 struct timing {
     double median, p10, p90; /* seconds per launch */
@@ -122,5 +128,29 @@ void report_add(struct report *r, const struct result *row);
 void report_tables(const struct report *r, FILE *to);
 void report_csv(const struct report *r, FILE *to);
 void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
+
+/* ---- the run (gpubench.c) ---------------------------------------------------------------------- */
+enum { IMPLS_MAX = 32 };
+struct bench {
+    struct options o;
+    struct arena_gpu a;
+    const struct peer *peer;
+    int npeers;
+    struct report report;
+    void *host[INPUTS_MAX];
+    enum scalar pool_type;
+    int pools;          /* how many inputs are there */
+    size_t input_bytes; /* of each */
+    bool failed;
+};
+void say_diagnostics(struct bench *b, const char *what);
+/* Free the pool of inputs on both sides. */
+void drop_inputs(struct bench *b);
+bool asked_for(const struct options *o, const char *name);
+/* Compile spec NAME with these settings and load it; false is not a failure of the benchmark. problem: or NULL. */
+bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem, ptxgen_program **program,
+               ptxgen_loaded **loaded);
+/* Append the peers of a problem to n implementations; their number then. */
+int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n);
 
 #endif

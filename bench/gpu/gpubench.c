@@ -2,7 +2,7 @@
 /* gpubench.c - ptxgen's programs and their peers, on the same data in the same run.
  *
  *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]... [--size N]... [--segment N]... [--samples N]
- *              [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--device K] [--commit TEXT]
+ *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--device K] [--commit TEXT]
  *              [--json FILE] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
@@ -10,31 +10,20 @@
  * read of as many bytes, or the best copy where the output is as large as the input.  --ours adds a plan of ptxgen with
  * those tunables under that label. Exit status: 0, 1 when a result was wrong or something failed, 2 usage, 3 no device.
  */
-#include "bench.h"
+#include "stencil_bench.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { IMPLS_MAX = 32, SLOTS = 64, VERIFIED_SLICES = 4 };
+enum { SLOTS = 64, VERIFIED_SLICES = 4 };
 static const size_t pool_bytes = (size_t)1 << 30;
 static const int64_t graph_size_max = (int64_t)1 << 22;
 
-struct bench {
-    struct options o;
-    struct arena_gpu a;
-    const struct peer *peer;
-    int npeers;
-    struct report report;
-    void *host[INPUTS_MAX];
-    enum scalar pool_type;
-    int pools;          /* how many inputs are there */
-    size_t input_bytes; /* of each */
-    bool failed;
-};
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-static void free_inputs(struct bench *b)
+void drop_inputs(struct bench *b)
 {
     for (int i = 0; i < INPUTS_MAX; i++) {
         free(b->host[i]);
@@ -60,7 +49,7 @@ static bool make_inputs(struct bench *b, const struct problem *p, size_t bytes)
 
     if (b->pools >= p->ninputs && b->pool_type == p->type && b->input_bytes >= bytes)
         return true;
-    free_inputs(b);
+    drop_inputs(b);
     b->pool_type = p->type;
     b->input_bytes = bytes > pool_bytes ? bytes : pool_bytes;
     for (; b->pools < p->ninputs && ok; b->pools++) {
@@ -83,9 +72,10 @@ static bool make_pools(struct bench *b, const struct problem *p, const struct pe
     size_t bytes = (size_t)size->n * (size_t)scalar_bytes(p->type);
     bool ok;
 
-    a->input_stride = (bytes + 255) / 256 * 256;
-    ok = make_inputs(b, p, a->input_stride);
-    a->slices = (int64_t)(b->input_bytes / a->input_stride);
+    for (int i = 0; i < INPUTS_MAX; i++)
+        a->input_stride[i] = (bytes + 255) / 256 * 256;
+    ok = make_inputs(b, p, a->input_stride[0]);
+    a->slices = (int64_t)(b->input_bytes / a->input_stride[0]);
     a->slots = p->per_element || p->segmented ? 1 : SLOTS;
     a->ninputs = p->ninputs;
     a->noutputs = p->noutputs;
@@ -112,7 +102,7 @@ static bool check_slot(struct bench *b, const struct problem *p, struct referenc
     bool ok = true;
 
     for (int i = 0; i < p->ninputs; i++)
-        in[i] = (char *)b->host[i] + k * (int64_t)a->input_stride;
+        in[i] = (char *)b->host[i] + k * (int64_t)a->input_stride[i];
     for (int o = 0; o < p->noutputs && ok; o++) {
         out[o] = malloc(a->output_stride[o]);
         ok = out[o] &&
@@ -155,7 +145,7 @@ static bool verify(struct bench *b, const struct problem *p, struct impl *impl, 
 }
 
 /* ---- implementations ------------------------------------------------------------------------- */
-static void say_diagnostics(struct bench *b, const char *what)
+void say_diagnostics(struct bench *b, const char *what)
 {
     char *text = ptxgen_diagnostics_text(b->a.s, 0);
 
@@ -164,34 +154,38 @@ static void say_diagnostics(struct bench *b, const char *what)
     ptxgen_diagnostics_clear(b->a.s);
 }
 
-/* Compile the problem's spec with these settings and load it; false is not a failure of the benchmark. */
-static bool load_ours(struct bench *b, const struct problem *p, const struct ours *ours, ptxgen_program **program,
-                      ptxgen_loaded **loaded)
+bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem, ptxgen_program **program,
+               ptxgen_loaded **loaded)
 {
     ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
     char path[512], arch[16];
-    ptxgen_problem *problem;
+    ptxgen_problem *p = NULL;
     ptxgen_plan *plan;
 
-    snprintf(path, sizeof path, "%s/%s.yaml", b->o.specs, p->name);
+    snprintf(path, sizeof path, "%s/%s.yaml", b->o.specs, name);
+    if (access(path, R_OK) != 0) /* one of the examples */
+        snprintf(path, sizeof path, "%s/../../specs/%s.yaml", b->o.specs, name);
     snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(b->a.gpu)->sm);
     options.arch = arch;
     options.setting_count = ours->nsettings;
     options.setting = ours->setting;
     *program = NULL;
     *loaded = NULL;
-    if (ptxgen_problem_from_file(b->a.s, path, &problem) == PTXGEN_OK &&
-        ptxgen_plan_create(b->a.s, problem, &options, &plan) == PTXGEN_OK &&
+    if (ptxgen_problem_from_file(b->a.s, path, &p) == PTXGEN_OK &&
+        ptxgen_plan_create(b->a.s, p, &options, &plan) == PTXGEN_OK &&
         ptxgen_compile(b->a.s, plan, NULL, program) == PTXGEN_OK &&
-        ptxgen_load(b->a.s, b->a.gpu, *program, loaded) == PTXGEN_OK)
+        ptxgen_load(b->a.s, b->a.gpu, *program, loaded) == PTXGEN_OK) {
+        if (problem)
+            *problem = p;
         return true;
+    }
     say_diagnostics(b, path);
     ptxgen_program_destroy(*program);
     *program = NULL;
     return false;
 }
 
-static int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n)
+int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n)
 {
     for (int i = 0; i < b->npeers && n < IMPLS_MAX; i++)
         if (strcmp(b->peer[i].problem, problem) == 0) {
@@ -352,11 +346,11 @@ static void run_problem(struct bench *b, const struct problem *p)
     if (p->segmented)
         nsegments = b->o.nsegments ? b->o.nsegments : (int)(sizeof own_segments / sizeof *own_segments);
     for (int i = 0; i < b->o.nours; i++)
-        any |= load_ours(b, p, &b->o.ours[i], &program[i], &loaded[i]);
+        any |= load_ours(b, p->name, &b->o.ours[i], NULL, &program[i], &loaded[i]);
     for (int i = 0; i < nsizes && (any || b->o.nproblems); i++)
         for (int k = 0; k < nsegments; k++) {
             int64_t length = p->segmented ? segment[k] : 0;
-            struct peer_size at = { length ? size[i] / length * length : size[i], length };
+            struct peer_size at = { .n = length ? size[i] / length * length : size[i], .segment = length };
 
             if (at.n > 0)
                 run_size(b, p, &at, loaded);
@@ -368,7 +362,7 @@ static void run_problem(struct bench *b, const struct problem *p)
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
-static bool asked_for(const struct options *o, const char *name)
+bool asked_for(const struct options *o, const char *name)
 {
     for (int i = 0; i < o->nproblems; i++)
         if (strcmp(o->problem[i], name) == 0)
@@ -421,8 +415,8 @@ int main(int argc, char **argv)
 
     if (!parse_options(argc, argv, &b.o)) {
         fprintf(stderr,
-                "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--samples N]\n"
-                "  [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--device K] [--commit TEXT] [--json FILE] "
+                "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
+                "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--device K] [--commit TEXT] [--json FILE] "
                 "[--csv FILE]\n");
         return 2;
     }
@@ -436,8 +430,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < nproblems; i++)
         if (asked_for(&b.o, problems[i].name))
             run_problem(&b, &problems[i]);
+    run_stencils(&b);
     write_reports(&b);
-    free_inputs(&b);
+    drop_inputs(&b);
     ptxgen_event_destroy(b.a.gpu, b.a.begin);
     ptxgen_event_destroy(b.a.gpu, b.a.end);
     ptxgen_stream_destroy(b.a.gpu, b.a.stream);

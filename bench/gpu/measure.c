@@ -29,7 +29,7 @@ static void next_pointers(struct arena_gpu *a, const void **in, void **out)
     int64_t slice = a->next % a->slices, slot = a->next % a->slots;
 
     for (int i = 0; i < a->ninputs; i++)
-        in[i] = (char *)a->input[i] + slice * (int64_t)a->input_stride;
+        in[i] = (char *)a->input[i] + slice * (int64_t)a->input_stride[i];
     for (int o = 0; o < a->noutputs; o++)
         out[o] = (char *)a->output[o] + slot * (int64_t)a->output_stride[o];
     a->next++;
@@ -39,7 +39,7 @@ bool impl_launch(struct arena_gpu *a, struct impl *impl)
 {
     const void *in[INPUTS_MAX] = { NULL };
     void *out[OUTPUTS_MAX] = { NULL };
-    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out };
+    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out, .param = a->param };
 
     next_pointers(a, in, out);
     if (impl->loaded)
@@ -51,7 +51,7 @@ bool impl_prepare(struct arena_gpu *a, struct impl *impl)
 {
     const void *in[INPUTS_MAX] = { NULL };
     void *out[OUTPUTS_MAX] = { NULL };
-    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out };
+    ptxgen_arguments args = { .size = a->psize, .input = in, .output = out, .param = a->param };
 
     next_pointers(a, in, out);
     if (impl->loaded)

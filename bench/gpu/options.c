@@ -13,6 +13,19 @@ static int64_t parse_size(const char *text)
     return *end == '^' ? (int64_t)1 << atoi(end + 1) : x;
 }
 
+/* "511x1023x1023": slowest first. */
+static bool parse_extent(const char *text, struct extent *e)
+{
+    char *end;
+
+    for (e->rank = 0; e->rank < 3; text = end + 1) {
+        e->at[e->rank++] = strtoll(text, &end, 10);
+        if (*end != 'x')
+            return *end == 0 && e->rank > 1;
+    }
+    return false;
+}
+
 /* "LABEL:name=value,name=value", cut up in place. */
 static bool parse_ours(char *text, struct ours *out)
 {
@@ -55,6 +68,8 @@ static bool take_option(struct options *o, const char *name, char *value)
         o->size[o->nsizes++] = parse_size(value);
     else if (strcmp(name, "--segment") == 0 && o->nsegments < LIST_MAX)
         o->segment[o->nsegments++] = parse_size(value);
+    else if (strcmp(name, "--extent") == 0 && o->nextents < LIST_MAX)
+        return parse_extent(value, &o->extent[o->nextents++]);
     else if (strcmp(name, "--samples") == 0)
         o->samples = atoi(value) < SAMPLES_MAX ? atoi(value) : SAMPLES_MAX;
     else if (strcmp(name, "--device") == 0)

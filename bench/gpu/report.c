@@ -25,7 +25,7 @@ void report_add(struct report *r, const struct result *row)
 static bool same_run(const struct result *a, const struct result *b)
 {
     return strcmp(a->problem, b->problem) == 0 && strcmp(a->mode, b->mode) == 0 && a->size.n == b->size.n &&
-           a->size.segment == b->size.segment;
+           a->size.segment == b->size.segment && memcmp(a->size.extent, b->size.extent, sizeof a->size.extent) == 0;
 }
 
 /* The time of "ptxgen" in the same run, 0: none. */
@@ -39,8 +39,16 @@ static double own_time(const struct report *r, const struct result *row)
 
 static void size_text(const struct peer_size *size, char *text, size_t length)
 {
+    const int64_t *e = size->extent;
     int exponent = 0;
 
+    if (e[2]) {
+        if (e[0] > 1)
+            snprintf(text, length, "%lldx%lldx%lld", (long long)e[0], (long long)e[1], (long long)e[2]);
+        else
+            snprintf(text, length, "%lldx%lld", (long long)e[1], (long long)e[2]);
+        return;
+    }
     while ((int64_t)1 << exponent < size->n)
         exponent++;
     if ((int64_t)1 << exponent == size->n)
@@ -57,7 +65,7 @@ static void table_row(const struct report *r, const struct result *row, FILE *to
     char size[48];
 
     size_text(&row->size, size, sizeof size);
-    fprintf(to, "%-10s %-6s %-10s %-22s", row->problem, row->mode, size, row->impl);
+    fprintf(to, "%-10s %-6s %-13s %-22s", row->problem, row->mode, size, row->impl);
     if (row->time.samples == 0) {
         fprintf(to, " failed %s\n", row->why);
         return;
@@ -85,7 +93,7 @@ void report_tables(const struct report *r, FILE *to)
 
     for (int i = 0; i < r->count; i++) {
         if (strcmp(problem, r->row[i].problem) != 0)
-            fprintf(to, "\n%-10s %-6s %-10s %-22s %10s %9s %9s %8s %6s %6s %8s\n", "problem", "mode", "n",
+            fprintf(to, "\n%-10s %-6s %-13s %-22s %10s %9s %9s %8s %6s %6s %8s\n", "problem", "mode", "n",
                     "implementation", "us", "p10", "p90", "GB/s", "%limit", "ratio", "host us");
         problem = r->row[i].problem;
         table_row(r, &r->row[i], to);
@@ -95,14 +103,18 @@ void report_tables(const struct report *r, FILE *to)
 /* ---- CSV, JSON ------------------------------------------------------------------------------- */
 void report_csv(const struct report *r, FILE *to)
 {
-    fputs("problem,mode,n,segment,implementation,us,p10,p90,host_us,bytes,limit_us,verified\n", to);
+    fputs("problem,mode,n,segment,implementation,us,p10,p90,host_us,bytes,limit_us,verified,extent\n", to);
     for (int i = 0; i < r->count; i++) {
         const struct result *x = &r->row[i];
 
+        char shape[48] = "";
+
+        if (x->size.extent[2])
+            size_text(&x->size, shape, sizeof shape);
         if (x->time.samples)
-            fprintf(to, "%s,%s,%lld,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.0f,%.4f,%d\n", x->problem, x->mode,
+            fprintf(to, "%s,%s,%lld,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.0f,%.4f,%d,%s\n", x->problem, x->mode,
                     (long long)x->size.n, (long long)x->size.segment, x->impl, x->time.median * 1e6, x->time.p10 * 1e6,
-                    x->time.p90 * 1e6, x->time.host * 1e6, x->bytes, x->limit * 1e6, x->verified);
+                    x->time.p90 * 1e6, x->time.host * 1e6, x->bytes, x->limit * 1e6, x->verified, shape);
     }
 }
 
@@ -123,7 +135,14 @@ static void json_context(const ptxgen_gpu_info *gpu, const char *commit, FILE *t
 
 static void json_row(const struct result *x, const char *separator, FILE *to)
 {
-    fprintf(to, "%s\n    {\"name\": \"%s/%s/%lld", separator, x->problem, x->mode, (long long)x->size.n);
+    char shape[48];
+
+    size_text(&x->size, shape, sizeof shape);
+    fprintf(to, "%s\n    {\"name\": \"%s/%s/", separator, x->problem, x->mode);
+    if (x->size.extent[2])
+        fprintf(to, "%s", shape);
+    else
+        fprintf(to, "%lld", (long long)x->size.n);
     if (x->size.segment)
         fprintf(to, "/%lld", (long long)x->size.segment);
     fprintf(

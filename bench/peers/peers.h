@@ -16,9 +16,12 @@ extern "C" {
 
 struct CUstream_st;
 
-/* Sizes of one run: n elements; segments of `segment` elements for the segmented problems. */
+/* Sizes of one run: n elements; segments of `segment` elements for the segmented problems; for stencils the extents along z, y and x
+ * (1 where there is no such dimension) and the numbers that the stencil has. */
 struct peer_size {
     int64_t n, segment;
+    int64_t extent[3];
+    const double *param;
 };
 
 /* Like CUB: with temp NULL only *temp_bytes is written.  Returns a cudaError_t. */
