@@ -30,8 +30,7 @@ struct text {
     char byte[TEXT_MAX];
 };
 
-/* ---- a generator that is the same everywhere (splitmix64)
- * ------------------------------------------------------------- */
+/* ---- a generator that is the same everywhere (splitmix64) ----------------------------------------- */
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -41,8 +40,7 @@ static uint64_t random_next(uint64_t *state)
 }
 static size_t below(uint64_t *state, size_t n) { return n ? (size_t)(random_next(state) % n) : 0; }
 
-/* ---- edits
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- edits ---------------------------------------------------------------------------------------- */
 /* Replaces bytes [at, at + old) by `count` bytes; left out when the text would become too long. */
 static void edit_bytes(struct text *t, size_t at, size_t old, const char *with, size_t count)
 {
@@ -199,8 +197,7 @@ static struct text mutant(const struct text *spec, int specs, uint64_t number)
     return t;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ---------------------------------------------------------------------------------------- */
 static bool read_text(const char *path, struct text *t)
 {
     FILE *f = fopen(path, "rb");
@@ -265,8 +262,7 @@ static int clear_products(off_t *largest)
     return n;
 }
 
-/* ---- one run
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- one run -------------------------------------------------------------------------------------- */
 static int run_ptxgen(const char *ptxgen)
 {
     pid_t child = fork();

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a program
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- a program ------------------------------------------------------------------------------------ */
 
 static const struct prog_field plain_float = { "", TY_F32, 0 };
 static const struct prog_field complex_fields[] = { { "re", TY_F32, 0 }, { "int", TY_F32, 4 } };
@@ -429,8 +428,7 @@ Test(program, manifest_follows_its_schema)
     unlink(path);
 }
 
-/* ---- the generated header
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the generated header ------------------------------------------------------------------------- */
 
 static const char *cuda_include(void)
 {

@@ -19,8 +19,7 @@
 
 enum { TAB_CELLS = 8, WINDOW_CELLS = 140, WINDOW_BEFORE = 50 };
 
-/* ---- places
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- places --------------------------------------------------------------------------------------- */
 
 /* One step over a character or a byte that is none. */
 static size_t character_bytes(const char *text, size_t length)
@@ -56,8 +55,7 @@ void diags_position(const struct diags *d, uint32_t at, int *line, int *column)
 
 static bool has_place(const struct diag_source *s, struct span at) { return at.begin != SPAN_NONE && s->text != NULL; }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------------- */
 
 struct style {
     const char *severity[3], *place, *caret, *off;
@@ -191,8 +189,7 @@ void diags_render_text(const struct diags *d, struct str *out, bool colour)
         str_printf(out, "%d more warnings are not shown\n", d->warnings - d->limit);
 }
 
-/* ---- JSON
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------------- */
 
 static void place_json(struct json *j, const struct diag_source *s, struct span at)
 {

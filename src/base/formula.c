@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* ---- arithmetic that saturates
- * --------------------------------------------------------------------------------------- */
+/* ---- arithmetic that saturates -------------------------------------------------------------------- */
 
 static int64_t saturated(bool negative) { return negative ? INT64_MIN : INT64_MAX; }
 
@@ -70,8 +69,7 @@ static int64_t binary(enum formula_op op, int64_t a, int64_t b)
     }
 }
 
-/* ---- evaluation
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- evaluation ----------------------------------------------------------------------------------- */
 
 /* Do the extents of two pointers overlap? An empty extent overlaps nothing. */
 static bool overlap(const struct formula_env *env, int64_t p, int64_t q)
@@ -121,8 +119,7 @@ int64_t formula_eval(const struct formula *f, const struct formula_env *env)
     return stack[0];
 }
 
-/* ---- building
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------------- */
 
 int formula_depth(const struct formula *f)
 {

@@ -63,8 +63,7 @@ static bool reserved(const char *name)
     return strcmp(name, "true") == 0 || strcmp(name, "size") == 0;
 }
 
-/* ---- printing
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------------- */
 
 static void print_name(enum formula_op op, int64_t number, const struct formula_names *names, struct str *out)
 {
@@ -171,8 +170,7 @@ void formula_json(const struct formula *f, const struct formula_names *names, st
     json_end(j);
 }
 
-/* ---- parsing
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- parsing -------------------------------------------------------------------------------------- */
 
 struct parser {
     const char *text;

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------------- */
 
 /* Sizes, inputs, outputs, params: the arguments of the launch function in order. */
 static const char *argument(const struct program *p, int i)

@@ -8,8 +8,7 @@
 #include "header_impl.h"
 #include "program_workspace.h"
 
-/* ---- formulas
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- formulas ------------------------------------------------------------------------------------- */
 
 static int subtree_begin(const struct formula *f, int last)
 {
@@ -115,8 +114,7 @@ static void comment(const struct header *h, int c, const struct formula *f)
     program_names_finish(&names);
 }
 
-/* ---- names and numbers
- * --------------------------------------------------------------------------------------------------- */
+/* ---- names and numbers ---------------------------------------------------------------------------- */
 
 int header_kernel_number(const struct program *p, int c, int kernel)
 {
@@ -138,8 +136,7 @@ const char *header_c_type(enum ty t)
     return types[t];
 }
 
-/* ---- workspace
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- workspace ------------------------------------------------------------------------------------ */
 
 static void place_buffer(const struct header *h, int c, int b)
 {

@@ -19,8 +19,7 @@
 
 enum { LITERAL_MAX = 2000 }; /* characters of PTX per string literal; escapes at most double them */
 
-/* ---- declarations
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- declarations --------------------------------------------------------------------------------- */
 
 static void introduction(const struct header *h)
 {
@@ -95,8 +94,7 @@ static void handle_type(const struct header *h)
                h->name, h->name);
 }
 
-/* ---- text as C literals
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- text as C literals --------------------------------------------------------------------------- */
 
 static void literal_character(struct str *out, char c)
 {
@@ -138,8 +136,7 @@ static void module_text(const struct header *h, int m)
     str_add(h->out, "\",\n    NULL\n};\n\n");
 }
 
-/* ---- load and unload
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- load and unload ------------------------------------------------------------------------------ */
 
 static void load_checks(const struct header *h)
 {
@@ -235,8 +232,7 @@ static void load_function(const struct header *h)
                h->name);
 }
 
-/* ---- values, choice, workspace, launch
- * -------------------------------------------------------------------------------------------- */
+/* ---- values, choice, workspace, launch ------------------------------------------------------------ */
 
 /* Bytes of an array as a C expression, saturating; negative when an extent is. */
 static void extent(const struct header *h, const struct prog_array *a, int pointer)

@@ -62,8 +62,7 @@ static void formula(const struct writer *w, const char *key, const struct formul
     str_finish(&infix);
 }
 
-/* ---- the interface: arrays, params, checks
- * ------------------------------------------------------------------------------- */
+/* ---- the interface: arrays, params, checks -------------------------------------------------------- */
 
 static void dimension(struct json *j, const struct program *p, const struct prog_dim *d)
 {
@@ -148,8 +147,7 @@ static void checks(struct json *j, const struct program *p)
     program_names_finish(&w.names);
 }
 
-/* ---- cases
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ---------------------------------------------------------------------------------------- */
 
 /* What an argument refers to, by name. */
 static const char *referent(const struct writer *w, const struct prog_arg *a)
@@ -262,8 +260,7 @@ static void kase(struct json *j, const struct program *p, int c)
     program_names_finish(&w.names);
 }
 
-/* ---- the whole
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------------ */
 
 static void target(struct json *j, const struct program *p)
 {

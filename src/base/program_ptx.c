@@ -37,8 +37,7 @@ static bool name_begin(char c)
 static bool name_char(char c) { return (name_begin(c) && c != '.') || (c >= '0' && c <= '9'); }
 static bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/* ---- tokens
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens --------------------------------------------------------------------------------------- */
 
 /* Behind the token at s: a comment, a string, a run of blanks, a name (directives with their dot), a number, or one
  * character. */
@@ -116,8 +115,7 @@ static const char *statement_end(const char *s, struct item *item)
     return s;
 }
 
-/* ---- items
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- items ---------------------------------------------------------------------------------------- */
 
 static void add_item(struct items *all, struct item item)
 {
@@ -218,8 +216,7 @@ static void print_item(const struct items *all, const struct item *item, struct 
     }
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the file ------------------------------------------------------------------------------------- */
 
 /* The word behind a directive of the header, or "" */
 static size_t header_word(const char *text, const char *directive, const char **word)

@@ -41,8 +41,7 @@ struct finding *yaml_found(struct yaml_reader *r, enum diag_code code, struct sp
     return f;
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- events --------------------------------------------------------------------------------------- */
 
 static uint32_t offset_of(const struct attempt *a, size_t character)
 {
@@ -95,8 +94,7 @@ static void limit(struct attempt *a, struct span at, const char *what)
     a->failed = true;
 }
 
-/* ---- scalars
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- scalars -------------------------------------------------------------------------------------- */
 
 static const struct repair *repair_at(const struct yaml_reader *r, uint32_t begin)
 {
@@ -162,8 +160,7 @@ static void read_scalar(struct attempt *a, struct ynode *n, struct span at)
     }
 }
 
-/* ---- collections
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- collections ---------------------------------------------------------------------------------- */
 
 static struct ynode *read_node(struct attempt *a, int depth);
 
@@ -280,8 +277,7 @@ static struct ynode *read_node(struct attempt *a, int depth)
     return n;
 }
 
-/* ---- documents
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------------ */
 
 static bool unsupported_directives(const struct attempt *a)
 {
@@ -348,8 +344,7 @@ static void forget_attempt(struct yaml_reader *r)
     r->last_is_value = false;
 }
 
-/* ---- the whole tree
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole tree ------------------------------------------------------------------------------- */
 
 static int by_key(const void *x, const void *y)
 {
@@ -461,8 +456,7 @@ struct ynode *yaml_parse(struct diags *d, const char *text, size_t length)
     return root;
 }
 
-/* ---- looking into the tree
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- looking into the tree ------------------------------------------------------------------------ */
 
 const struct ynode *ynode_get(const struct ynode *mapping, const char *key)
 {

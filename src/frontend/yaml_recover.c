@@ -20,8 +20,7 @@ static bool word(char c)
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* ---- repairs
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- repairs -------------------------------------------------------------------------------------- */
 
 /* Where a value that begins at `begin` was meant to end: in flow style before the comma or bracket that closes it, else
  * at the end of the line or its comment. */
@@ -84,8 +83,7 @@ static const char *quoted_hint(struct yaml_reader *r, struct span at)
     return arena_printf(r->d->arena, "quote the value: \"%.*s\"", n, r->source + at.begin);
 }
 
-/* ---- a value that begins with a character of YAML's own
- * -------------------------------------------------------------------- */
+/* ---- a value that begins with a character of YAML's own ------------------------------------------- */
 
 struct sigil {
     char first;
@@ -166,8 +164,7 @@ static bool repair_sigil(struct yaml_reader *r, uint32_t begin)
     return f != NULL && quote(r, kept(f)->at);
 }
 
-/* ---- flow style
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- flow style ----------------------------------------------------------------------------------- */
 
 static bool repair_flow_value(struct yaml_reader *r, uint32_t begin)
 {
@@ -188,8 +185,7 @@ bool yaml_explain_cut(struct yaml_reader *r, struct span at)
     return open > 0 && repair_flow_value(r, at.begin);
 }
 
-/* ---- lines
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---------------------------------------------------------------------------------------- */
 
 /* "key:value" at the beginning of the line of `at`: the offset of the colon, or 0. */
 static uint32_t colon_without_blank(const struct yaml_reader *r, uint32_t at)
@@ -298,8 +294,7 @@ static bool unexpected_rest(struct yaml_reader *r, const struct yaml_failure *f)
     return false;
 }
 
-/* ---- all failures
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- all failures --------------------------------------------------------------------------------- */
 
 static bool says(const char *text, const char *part) { return strstr(text, part) != NULL; }
 

@@ -24,8 +24,7 @@ uint32_t yaml_line_begin(const struct yaml_reader *r, uint32_t at)
     return at;
 }
 
-/* ---- encoding
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- encoding ------------------------------------------------------------------------------------- */
 
 /* The characters that YAML calls printable, and line ends. */
 static bool allowed(uint32_t c)
@@ -73,8 +72,7 @@ const uint32_t *yaml_character_offsets(struct yaml_reader *r, uint32_t begin)
     return offset;
 }
 
-/* ---- tabs and comments
- * --------------------------------------------------------------------------------------------------- */
+/* ---- tabs and comments ---------------------------------------------------------------------------- */
 
 void yaml_check_tabs(struct yaml_reader *r, const unsigned char *opaque)
 {
@@ -155,8 +153,7 @@ void yaml_warn_comment(struct diags *d, const struct ynode *scalar)
                   "if it is a comment, put two blanks before the '#'");
 }
 
-/* ---- offsets of decoded bytes
- * ------------------------------------------------------------------------------------------------ */
+/* ---- offsets of decoded bytes --------------------------------------------------------------------- */
 
 /* Walks source and decoded text side by side. */
 struct walk {
