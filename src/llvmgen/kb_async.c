@@ -8,12 +8,12 @@
 
 #include "caps.h"
 
-bool kb_has_bulk(const kb *k) { return k->target->mbar_init && cap_has(CAP_BULK_COPY, k->options.sm, k->options.ptx); }
-bool kb_has_copy(const kb *k) { return k->target->copy16 && cap_has(CAP_COPY_ASYNC, k->options.sm, k->options.ptx); }
+bool kb_has_bulk(const kb *k) { return cap_has(CAP_BULK_COPY, k->options.sm, k->options.ptx); }
+bool kb_has_copy(const kb *k) { return cap_has(CAP_COPY_ASYNC, k->options.sm, k->options.ptx); }
 
 static bool able(kb *k, enum cap c)
 {
-    const bool has = cap_has(c, k->options.sm, k->options.ptx) && k->target->mbar_init;
+    const bool has = cap_has(c, k->options.sm, k->options.ptx);
     kb_ready(k);
     if (!has)
         kb_misuse(k, "sm_%d with PTX %d.%d has no %s", k->options.sm, k->options.ptx / 10, k->options.ptx % 10, cap_text(c));
@@ -90,14 +90,16 @@ void kb_mbar_wait_at(kb *k, kb_ptr bars, kb_val i, kb_val parity, const char *fi
 
 void kb_bulk_load(kb *k, kb_ptr to, kb_ptr from, kb_val bytes, kb_ptr bars, kb_val i)
 {
+    const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
     if (mbarrier(k, bars) && in_space(k, to, KB_SHARED) && in_space(k, from, KB_GLOBAL) && is_i32(k, bytes, "number of bytes"))
-        k->target->bulk_load(k, to.ir, from.ir, bytes.ir, kb_advance(k, bars, i).ir, to.name);
+        k->target->bulk_load(k, &c, bytes.ir, kb_advance(k, bars, i).ir);
 }
 
 void kb_bulk_store(kb *k, kb_ptr to, kb_ptr from, kb_val bytes)
 {
+    const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
     if (able(k, CAP_BULK_COPY) && in_space(k, from, KB_SHARED) && in_space(k, to, KB_GLOBAL) && is_i32(k, bytes, "number of bytes"))
-        k->target->bulk_store(k, to.ir, from.ir, bytes.ir, to.name);
+        k->target->bulk_store(k, &c, bytes.ir);
 }
 
 void kb_bulk_commit(kb *k)
@@ -122,8 +124,10 @@ void kb_proxy_fence_at(kb *k, const char *file, int line)
 
 void kb_copy16(kb *k, kb_ptr to, kb_val j, kb_ptr from, kb_val i)
 {
-    if (able(k, CAP_COPY_ASYNC) && in_space(k, to, KB_SHARED) && in_space(k, from, KB_GLOBAL))
-        k->target->copy16(k, kb_advance(k, to, j).ir, kb_advance(k, from, i).ir, to.name);
+    if (!able(k, CAP_COPY_ASYNC) || !in_space(k, to, KB_SHARED) || !in_space(k, from, KB_GLOBAL))
+        return;
+    const struct kb_copy c = { kb_advance(k, to, j).ir, kb_advance(k, from, i).ir, to.name, from.name };
+    k->target->copy16(k, &c);
 }
 
 void kb_copy_commit(kb *k)

@@ -28,6 +28,12 @@ struct kb_access {
     const char *name;
 };
 
+/* Where a copy goes and comes from. */
+struct kb_copy {
+    LLVMValueRef to, from;
+    const char *to_name, *from_name;
+};
+
 struct kb_target {
     const char *name;
     /* A kernel begins (after its function exists, builder in the entry block): calling convention, attributes. */
@@ -61,12 +67,12 @@ struct kb_target {
     void (*mbar_ready)(kb *k);
     void (*mbar_arrive)(kb *k, LLVMValueRef bar, LLVMValueRef bytes /* to expect; NULL: none */, const char *name);
     void (*mbar_wait)(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
-    void (*bulk_load)(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, LLVMValueRef bar, const char *name);
-    void (*bulk_store)(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, const char *name);
+    void (*bulk_load)(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar);
+    void (*bulk_store)(kb *k, const struct kb_copy *c, LLVMValueRef bytes);
     void (*bulk_commit)(kb *k);
     void (*bulk_wait)(kb *k, int pending, bool read);
     void (*proxy_fence)(kb *k);
-    void (*copy16)(kb *k, LLVMValueRef to, LLVMValueRef from, const char *name);
+    void (*copy16)(kb *k, const struct kb_copy *c);
     void (*copy_commit)(kb *k);
     void (*copy_wait)(kb *k, int pending);
 };

@@ -76,17 +76,15 @@ void nv_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name
 
 /* ---- bulk copies ------------------------------------------------------------------------------------------------- */
 
-void nv_bulk_load(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, LLVMValueRef bar, const char *name)
+void nv_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar)
 {
-    (void)name;
     statement(k, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];", 4,
-              (LLVMValueRef[]){ to, from, bytes, bar });
+              (LLVMValueRef[]){ c->to, c->from, bytes, bar });
 }
 
-void nv_bulk_store(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, const char *name)
+void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
 {
-    (void)name;
-    statement(k, "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", 3, (LLVMValueRef[]){ to, from, bytes });
+    statement(k, "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", 3, (LLVMValueRef[]){ c->to, c->from, bytes });
 }
 
 void nv_bulk_commit(kb *k) { statement(k, "cp.async.bulk.commit_group;", 0, NULL); }
@@ -100,10 +98,9 @@ void nv_proxy_fence(kb *k) { statement(k, "fence.proxy.async.shared::cta;", 0, N
 
 /* ---- copies of 16 bytes ------------------------------------------------------------------------------------------ */
 
-void nv_copy16(kb *k, LLVMValueRef to, LLVMValueRef from, const char *name)
+void nv_copy16(kb *k, const struct kb_copy *c)
 {
-    (void)name;
-    statement(k, "cp.async.cg.shared.global [$0], [$1], 16;", 2, (LLVMValueRef[]){ to, from });
+    statement(k, "cp.async.cg.shared.global [$0], [$1], 16;", 2, (LLVMValueRef[]){ c->to, c->from });
 }
 
 void nv_copy_commit(kb *k) { statement(k, "cp.async.commit_group;", 0, NULL); }

@@ -21,12 +21,12 @@ void nv_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name);
 void nv_mbar_ready(kb *k);
 void nv_mbar_arrive(kb *k, LLVMValueRef bar, LLVMValueRef bytes, const char *name);
 void nv_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
-void nv_bulk_load(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, LLVMValueRef bar, const char *name);
-void nv_bulk_store(kb *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes, const char *name);
+void nv_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar);
+void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes);
 void nv_bulk_commit(kb *k);
 void nv_bulk_wait(kb *k, int pending, bool read);
 void nv_proxy_fence(kb *k);
-void nv_copy16(kb *k, LLVMValueRef to, LLVMValueRef from, const char *name);
+void nv_copy16(kb *k, const struct kb_copy *c);
 void nv_copy_commit(kb *k);
 void nv_copy_wait(kb *k, int pending);
 

@@ -131,6 +131,12 @@ static void at_site(kb *k, const char *function)
     kb_call(k, function, type_void(k), 1, (LLVMValueRef[]){ site(k) }, true);
 }
 
+static void host_team_barrier(kb *k, int id, int threads)
+{
+    LLVMValueRef args[] = { site(k), i32(k, (uint32_t)id), i32(k, (uint32_t)threads) };
+    kb_call(k, "simt_team_barrier", type_void(k), 3, args, true);
+}
+
 static void host_barrier(kb *k) { at_site(k, "simt_barrier"); }
 static void host_warp_sync(kb *k) { at_site(k, "simt_warp_sync"); }
 static void host_cluster_arrive(kb *k) { at_site(k, "simt_cluster_arrive"); }
@@ -257,6 +263,57 @@ static void host_fence(kb *k, enum kb_order o, enum kb_scope_of s)
     kb_call(k, "simt_fence", type_void(k), 2, (LLVMValueRef[]){ i32(k, order_of(o)), i32(k, scopes[s]) }, true);
 }
 
+/* ---- asynchronous copies --------------------------------------------------------------------- */
+static void runtime(kb *k, const char *function, int n, LLVMValueRef *args)
+{
+    kb_call(k, function, type_void(k), n, args, true);
+}
+
+static void host_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name)
+{
+    runtime(k, "simt_mbar_init", 3, (LLVMValueRef[]){ as_space(k, bar, 0), i32(k, (uint32_t)arrivals), text(k, name) });
+}
+static void host_mbar_ready(kb *k) { runtime(k, "simt_mbar_ready", 0, NULL); }
+
+static void host_mbar_arrive(kb *k, LLVMValueRef bar, LLVMValueRef bytes, const char *name)
+{
+    LLVMValueRef args[] = { as_space(k, bar, 0), bytes ? bytes : i32(k, 0), text(k, name) };
+    runtime(k, "simt_mbar_arrive", 3, args);
+}
+static void host_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name)
+{
+    runtime(k, "simt_mbar_wait", 3, (LLVMValueRef[]){ as_space(k, bar, 0), parity, text(k, name) });
+}
+
+static void host_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar)
+{
+    LLVMValueRef args[] = { as_space(k, c->to, 0),   as_space(k, c->from, 0), bytes, as_space(k, bar, 0),
+                            text(k, c->to_name), text(k, c->from_name) };
+    runtime(k, "simt_bulk_load", 6, args);
+}
+static void host_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
+{
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), bytes, text(k, c->to_name), text(k, c->from_name) };
+    runtime(k, "simt_bulk_store", 5, args);
+}
+static void host_bulk_commit(kb *k) { runtime(k, "simt_bulk_commit", 0, NULL); }
+static void host_bulk_wait(kb *k, int pending, bool read)
+{
+    runtime(k, "simt_bulk_wait", 2, (LLVMValueRef[]){ i32(k, (uint32_t)pending), i32(k, read) });
+}
+static void host_proxy_fence(kb *k) { runtime(k, "simt_proxy_fence", 0, NULL); }
+
+static void host_copy16(kb *k, const struct kb_copy *c)
+{
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), text(k, c->to_name), text(k, c->from_name) };
+    runtime(k, "simt_copy16", 4, args);
+}
+static void host_copy_commit(kb *k) { runtime(k, "simt_copy_commit", 0, NULL); }
+static void host_copy_wait(kb *k, int pending)
+{
+    runtime(k, "simt_copy_wait", 1, (LLVMValueRef[]){ i32(k, (uint32_t)pending) });
+}
+
 /* ---- math ------------------------------------------------------------------------------------ */
 /* What the code generator does itself; everything else is a function of host_math.c named like in C. */
 static const char *math_intrinsic(int fn)
@@ -304,6 +361,7 @@ const struct kb_target kb_target_host = {
     .vote = host_vote,
     .redux = host_redux,
     .barrier = host_barrier,
+    .team_barrier = host_team_barrier,
     .warp_sync = host_warp_sync,
     .fence = host_fence,
     .load = host_load,
@@ -318,4 +376,16 @@ const struct kb_target kb_target_host = {
     .cluster_wait = host_cluster_wait,
     .dependency_wait = host_dependency_wait,
     .dependency_launch = host_dependency_launch,
+    .mbar_init = host_mbar_init,
+    .mbar_ready = host_mbar_ready,
+    .mbar_arrive = host_mbar_arrive,
+    .mbar_wait = host_mbar_wait,
+    .bulk_load = host_bulk_load,
+    .bulk_store = host_bulk_store,
+    .bulk_commit = host_bulk_commit,
+    .bulk_wait = host_bulk_wait,
+    .proxy_fence = host_proxy_fence,
+    .copy16 = host_copy16,
+    .copy_commit = host_copy_commit,
+    .copy_wait = host_copy_wait,
 };

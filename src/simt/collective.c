@@ -36,6 +36,9 @@ static void check_arrival(struct exec *x, const struct warp *w, uint32_t op)
     if (w->at_barrier)
         finding(x, SIMT_DIVERGENCE, "arrives at a %s, but lanes %s of its warp wait at the barrier %s", op_name(op),
                 lanes_text(w->at_barrier, text, sizeof text), x->block->site);
+    if (w->at_team)
+        finding(x, SIMT_DIVERGENCE, "arrives at a %s, but lanes %s of its warp wait at the team's barrier %s", op_name(op),
+                lanes_text(w->at_team, text, sizeof text), x->block->team[w->team].site);
     if (w->arrived && w->op != op)
         finding(x, SIMT_DIVERGENCE, "arrives at a %s of width %u, but lanes %s of its warp wait at a %s of width %u",
                 op_name(op), (unsigned)(op >> 16), lanes_text(w->arrived, text, sizeof text), op_name(w->op),
@@ -90,6 +93,8 @@ static uint32_t collect(struct exec *x, uint32_t op, uint32_t word)
         x->report->collectives++;
         exec_progress(x);
         complete(w, phase);
+        if ((op & 0xff) == OP_SYNC && w->block->partly)
+            order_meet(x, w->block, UINT32_C(1) << (w - w->block->warp));
         const uint32_t others = ~(UINT32_C(1) << x->lane);
         w->phase++;
         w->arrived = 0;
@@ -155,6 +160,8 @@ static void barrier_completes(struct exec *x, struct block *b)
     exec_progress(x);
     b->arrived = 0;
     b->epoch++;
+    if (b->partly)
+        order_meet(x, b, UINT32_MAX);
     b->acquired = b->acquiring > b->acquired ? b->acquiring : b->acquired;
     for (int i = 0; i < b->grid->threads / WARP_LANES; i++) {
         const uint32_t lanes = b->warp[i].at_barrier;
@@ -198,6 +205,60 @@ void simt_barrier(const char *site)
     if (++b->arrived == b->live) {
         barrier_completes(x, b);
         x->leave = x->options.seed && exec_random(x, 2); /* or the last warp to come would always be the first to go */
+    }
+    exec_suspend(x);
+}
+
+/* ---- the barrier of a team ------------------------------------------------------------------- */
+/* All of the team are here.  Unlike at a barrier of the block, only what they did is ordered. */
+static void team_completes(struct exec *x, struct block *b, struct team_barrier *t)
+{
+    const uint32_t nwarps = t->threads / WARP_LANES;
+    x->report->collectives++;
+    exec_progress(x);
+    t->arrived = 0;
+    order_partly(x, b);
+    for (uint32_t i = 0; i < nwarps; i++) {
+        struct warp *w = &b->warp[i];
+        w->epoch++;
+        w->acquired = t->acquiring > w->acquired ? t->acquiring : w->acquired;
+    }
+    for (int i = 0; i < b->npending; i++)
+        b->pending[i].released |= b->pending[i].thread < t->threads;
+    order_meet(x, b, nwarps == WARPS_MAX ? UINT32_MAX : (UINT32_C(1) << nwarps) - 1);
+    for (uint32_t i = 0; i < nwarps; i++) {
+        b->warp[i].at_team = 0;
+        exec_ready(x, &b->warp[i], UINT32_MAX);
+    }
+}
+
+void simt_team_barrier(const char *site, uint32_t id, uint32_t threads)
+{
+    char text[128];
+    struct exec *x = simt_current;
+    struct block *b = x->block;
+    struct warp *w = x->warp;
+    struct team_barrier *t = &b->team[id];
+    site = site ? site : "";
+    if (simt_tid() >= threads)
+        finding(x, SIMT_DIVERGENCE, "arrives at the barrier %s of a team of %u threads", site, (unsigned)threads);
+    if (w->exited || w->arrived)
+        finding(x, SIMT_DIVERGENCE, "arrives at the team's barrier %s, but lanes %s of its warp %s", site,
+                lanes_text(w->exited ? w->exited : w->arrived, text, sizeof text), w->exited ? "have ended" : "wait in a warp operation");
+    if (t->arrived && (t->threads != threads || !same_site(t->site, site)))
+        finding(x, SIMT_DIVERGENCE, "arrives at the team's barrier %s, but %u threads wait at the barrier %s", site,
+                (unsigned)t->arrived, t->site);
+    if (!t->arrived)
+        t->acquiring = 0;
+    t->site = site;
+    t->threads = threads;
+    t->acquiring = x->thread->acquired > t->acquiring ? x->thread->acquired : t->acquiring;
+    t->acquiring = w->acquired > t->acquiring ? w->acquired : t->acquiring;
+    w->team = id;
+    w->at_team |= UINT32_C(1) << x->lane;
+    if (++t->arrived == threads) {
+        team_completes(x, b, t);
+        x->leave = x->options.seed && exec_random(x, 2);
     }
     exec_suspend(x);
 }

@@ -79,7 +79,11 @@ static bool pick(struct exec *x)
     if (!w || !w->ready || x->leave) {
         if (w && w->ready)
             enqueue(x, w);
-        x->warp = w = dequeue(x);
+        x->warp = NULL; /* whoever a copy wakes is queued, even the warp that was the current one */
+        w = dequeue(x);
+        while (!w && async_land(x))
+            w = dequeue(x);
+        x->warp = w;
         if (!w)
             return false;
     }
@@ -114,6 +118,7 @@ static void yield(struct exec *x, bool leave)
 
 void exec_interleave(struct exec *x)
 {
+    async_drift(x, 16);
     if (!is_random(x))
         yield(x, true);
     else if (exec_random(x, 2))
@@ -127,6 +132,7 @@ void exec_preempt(struct exec *x)
     x->accesses += fuel;
     if (x->accesses > ACCESS_LIMIT)
         finding(x, SIMT_DEADLOCK, "reads memory without end, and no thread makes progress");
+    async_drift(x, 4);
     yield(x, true);
 }
 
@@ -175,6 +181,7 @@ static void block_start(struct exec *x, struct cluster *c, struct grid *g, int r
     b->acquiring = 0;
     memset(b->shared, poison[exec_random(x, sizeof poison)], (size_t)g->shared_bytes);
     shared_block_starts(x, b);
+    async_block_starts(x, b);
     for (int t = 0; t < g->threads; t++) {
         b->thread[t].acquired = 0;
         b->thread[t].arrives = b->thread[t].waits = 0;
@@ -183,6 +190,7 @@ static void block_start(struct exec *x, struct cluster *c, struct grid *g, int r
         struct warp *w = &b->warp[i];
         w->block = b;
         w->exited = w->arrived = w->at_barrier = w->at_cluster = w->at_dependency = 0;
+        w->at_team = w->at_mbar = 0;
         w->phase = 0;
         w->epoch = 1;
         w->acquired = w->acquiring = 0;
@@ -252,6 +260,7 @@ static void block_ends(struct exec *x)
     struct block *b = x->block;
     struct cluster *c = b->cluster;
     weak_flush(x, b);
+    async_block_ends(x);
     if (++b->grid->finished == b->grid->nblocks)
         grid_ends(x, b->grid);
     if (c->live == 0)
@@ -272,6 +281,7 @@ static void thread_exits(struct exec *x)
     if (w->arrived)
         finding(x, SIMT_DIVERGENCE, "ends while lanes %s of its warp wait for it in a warp operation",
                 lanes_text(w->arrived, text, sizeof text));
+    async_thread_exits(x);
     w->exited |= UINT32_C(1) << x->lane;
     x->block->live--;
     x->block->cluster->live--;
@@ -314,6 +324,8 @@ static size_t carve_all(struct exec *x)
     x->clusters = carve(x, &used, sizeof *x->clusters * slots);
     x->free_slot = carve(x, &used, sizeof *x->free_slot * slots);
     x->shared = carve(x, &used, shared);
+    x->mbars = carve(x, &used, sizeof *x->mbars * slots * MBAR_MAX);
+    x->known = carve(x, &used, x->options.race ? sizeof *x->known * KNOWN_MAX * slots * (size_t)x->slot_threads : 0);
     x->shadows = carve(x, &used, x->options.race ? sizeof *x->shadows * shared : 0);
     x->initialised = carve(x, &used, x->options.uninit ? shared : 0);
     x->pendings = carve(x, &used, x->options.weak ? sizeof *x->pendings * slots * PENDING_MAX : 0);
@@ -341,6 +353,8 @@ static bool reserve(struct exec *x)
 
 void exec_free(struct exec *x)
 {
+    async_reset(x);
+    free(x->copy);
     free(x->memory);
     fiber_stacks_free(&x->stacks);
     *x = (struct exec){ 0 };
@@ -379,6 +393,7 @@ static void prepare_slots(struct exec *x)
             .shared = x->shared + (ptrdiff_t)s * x->slot_shared,
             .shadow = x->options.race ? x->shadows + (ptrdiff_t)s * x->slot_shared : NULL,
             .initialised = x->options.uninit ? x->initialised + (ptrdiff_t)s * x->slot_shared : NULL,
+            .mbar = x->mbars + (ptrdiff_t)s * MBAR_MAX,
             .pending = x->options.weak ? x->pendings + (ptrdiff_t)s * PENDING_MAX : NULL,
         };
         x->free_slot[s] = x->nslots - 1 - s;
@@ -387,6 +402,7 @@ static void prepare_slots(struct exec *x)
     for (int i = 0; i < x->nslots * x->slot_threads; i++) {
         fiber_start(&x->threads[i].fiber, &x->stacks, i, thread_main);
         x->threads[i].stack_limit = fiber_stack_limit(&x->stacks, i);
+        x->threads[i].known = x->options.race ? x->known + (ptrdiff_t)i * KNOWN_MAX : NULL;
     }
     x->nfree = x->nslots;
     x->queue_size = x->nslots * warps;
@@ -417,6 +433,7 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
         return false;
     }
     prepare_slots(x);
+    async_reset(x);
     x->warp = NULL;
     x->watched = NULL;
     x->leave = false;

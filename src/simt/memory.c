@@ -93,7 +93,7 @@ static const char *verb_of(enum access_kind kind)
     return kind == ACCESS_READ ? "reads" : kind == ACCESS_WRITE ? "writes" : "updates";
 }
 
-static void check_global(struct exec *x, char *at, uint32_t bytes, const char *name, enum access_kind kind)
+void global_access(struct exec *x, char *at, uint32_t bytes, const char *name, enum access_kind kind)
 {
     const struct block *b = x->block;
     const struct extent *e = extent_of(x, at, bytes, name);
@@ -125,7 +125,7 @@ static void check(struct exec *x, char *at, uint32_t bytes, uint32_t how, const 
     if ((how & SIMT_SPACE) != SIMT_GLOBAL)
         shared_access(x, at, bytes, how, name, kind);
     else
-        check_global(x, at, bytes, name, kind);
+        global_access(x, at, bytes, name, kind);
 }
 
 static enum simt_order order_of(uint32_t how) { return (enum simt_order)((how & SIMT_ORDER) >> SIMT_ORDER_SHIFT); }

@@ -4,8 +4,8 @@
  * Race detector: each byte remembers its last writer and a reader since, with how many barriers, warp syncs and
  * cluster phases that thread had passed.  An earlier access is ordered before the current one when the same thread made
  * it, or a synchronisation that both took part in lies between.  That does not depend on the schedule: a missing
- * barrier is found in nearly every run.  Synchronisation through flags in shared memory is not modelled: kernels here
- * use barriers.
+ * barrier is found in nearly every run.  Mbarriers and the barriers of teams order some threads and not others: what
+ * they tell a thread is in its `known` (async.c).  Synchronisation through flags in shared memory is not modelled.
  */
 #include "simt_impl.h"
 
@@ -29,15 +29,20 @@ static int thread_in_cluster(const struct exec *x)
 static bool ordered(const struct exec *x, const struct access *earlier, int thread)
 {
     const int threads = x->block->grid->threads;
+    const uint32_t *known = x->block->partly ? x->thread->known : NULL;
     if (earlier->block_epoch == 0 || earlier->thread == thread)
         return true; /* never accessed, or own */
     if (earlier->cluster_phase < x->thread->waits)
         return true;
+    if (earlier->thread >= ASYNC_THREAD)
+        return known && known[WARPS_MAX + earlier->thread - ASYNC_THREAD] > earlier->warp_epoch;
     if (earlier->thread / threads != x->block->rank)
         return false;
     if (earlier->block_epoch < x->block->epoch)
         return true;
-    return earlier->thread / WARP_LANES == thread / WARP_LANES && earlier->warp_epoch < x->warp->epoch;
+    if (earlier->thread / WARP_LANES == thread / WARP_LANES && earlier->warp_epoch < x->warp->epoch)
+        return true;
+    return known && known[earlier->thread % threads / WARP_LANES] > earlier->warp_epoch;
 }
 
 static void report_race(struct exec *x, const struct block *owner, size_t offset, const char *name, bool writes,
@@ -45,6 +50,9 @@ static void report_race(struct exec *x, const struct block *owner, size_t offset
 {
     const int threads = x->block->grid->threads;
     const int thread = earlier->thread % threads, rank = earlier->thread / threads;
+    if (earlier->thread >= ASYNC_THREAD)
+        finding(x, SIMT_RACE, "%s '%s' (shared byte %zu) without having waited at '%s' for the copy into it", writes ? "writes" : "reads",
+                name, offset, owner->mbar[earlier->thread - ASYNC_THREAD].name);
     finding(x, SIMT_RACE, "%s '%s' (shared byte %zu%s) that thread %d of block %d %s with no barrier in between",
             writes ? "writes" : "reads", name, offset, owner == x->block ? "" : " of another block", thread,
             x->block->cluster->block[rank]->number, wrote ? "wrote" : "read");
@@ -70,6 +78,7 @@ static void check_race(struct exec *x, struct block *owner, size_t offset, uint3
     const bool writes = kind != ACCESS_READ;
     const struct access now = { .thread = (uint16_t)thread,
                                 .strong = strong,
+                                .fences = x->thread->proxy_fences & 0x7fff,
                                 .block_epoch = x->block->epoch,
                                 .warp_epoch = x->warp->epoch,
                                 .cluster_phase = x->thread->arrives };
@@ -130,8 +139,57 @@ void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const
     if (owner->live == 0)
         finding(x, SIMT_RACE, "%s '%s' in the shared memory of block %d, which has ended", verb, name, owner->number);
     const size_t offset = (size_t)(at - owner->shared);
+    if (owner->ncopies)
+        async_access(x, owner, at, bytes, name, kind != ACCESS_READ);
     if (x->options.race)
         check_race(x, owner, offset, bytes, name, kind == ACCESS_RMW || (how & SIMT_ORDER), kind);
     if (x->options.uninit)
         check_initialised(x, owner, offset, bytes, name, kind);
+}
+
+/* ---- asynchronous copies --------------------------------------------------------------------- */
+static bool inside(const struct block *b, const char *at, uint32_t bytes)
+{
+    const size_t size = (size_t)b->grid->shared_bytes, offset = (size_t)(at - b->shared);
+    return offset <= size && bytes <= size - offset;
+}
+
+/* The copying hardware writes on behalf of the thread; afterwards the bytes are the copy's, until its mbarrier says otherwise. */
+void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, const char *name)
+{
+    struct block *b = x->block;
+    shared_access(x, at, bytes, SIMT_SHARED, name, ACCESS_WRITE);
+    const size_t offset = (size_t)(at - b->shared);
+    if (x->options.uninit && inside(b, at, bytes))
+        memset(b->initialised + offset, 0, bytes);
+    if (!x->options.race || mbar < 0 || !inside(b, at, bytes))
+        return;
+    for (size_t i = offset; i < offset + bytes; i++) {
+        b->shadow[i].write.thread = (uint16_t)(ASYNC_THREAD + mbar);
+        b->shadow[i].write.warp_epoch = b->mbar[mbar].phase;
+    }
+}
+
+void shared_copy_ends(struct exec *x, struct block *b, char *at, uint32_t bytes)
+{
+    if (x->options.uninit && inside(b, at, bytes))
+        memset(b->initialised + (at - b->shared), 1, bytes);
+}
+
+void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *name)
+{
+    const struct block *b = x->block;
+    shared_access(x, at, bytes, SIMT_SHARED, name, ACCESS_READ);
+    if (!x->options.race || !inside(b, at, bytes))
+        return;
+    const size_t offset = (size_t)(at - b->shared);
+    for (size_t i = offset; i < offset + bytes; i++) {
+        const struct access *w = &b->shadow[i].write;
+        const int thread = w->thread - b->rank * b->grid->threads;
+        if (w->block_epoch == 0 || w->thread >= ASYNC_THREAD || thread < 0 || thread >= b->grid->threads)
+            continue;
+        if (w->fences == (b->thread[thread].proxy_fences & 0x7fff))
+            finding(x, SIMT_RACE, "starts a copy from '%s' (shared byte %zu), which thread %d wrote without a proxy fence after it", name, i,
+                    thread);
+    }
 }

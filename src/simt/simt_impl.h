@@ -31,6 +31,11 @@ enum {
     VERSIONS = 4,      /* old values per word */
     EXTENT_HITS = 8,
     CHAIN_MAX = 4, /* dependent launches in flight together */
+    TEAM_BARRIERS = 16,
+    WARPS_MAX = 32,
+    MBAR_MAX = 128,                   /* mbarriers of a block */
+    KNOWN_MAX = WARPS_MAX + MBAR_MAX, /* see struct thread */
+    ASYNC_THREAD = 0xc000,            /* stands for the copies that report to mbarrier 0; 1 more: to mbarrier 1 … */
 };
 
 /* ---- memory that kernels may touch ----------------------------------------------------------- */
@@ -49,6 +54,13 @@ struct thread {
     const char *stack_limit;
     uint64_t acquired;       /* sees all writes up to this time */
     uint32_t arrives, waits; /* phases of the cluster barrier */
+    /* What mbarriers and barriers of teams have ordered before this thread: of warp w all with an epoch below known[w], of the copies
+     * that report to mbarrier m those of phases below known[WARPS_MAX + m].  With `race`, while the block is `partly` ordered. */
+    uint32_t *known;
+    struct mbar *at_mbar;           /* waits there … */
+    uint32_t parity;                /* … for this */
+    uint32_t bulk_group, copy_group; /* commits so far */
+    uint16_t proxy_fences;
 };
 
 struct warp {
@@ -58,6 +70,9 @@ struct warp {
     uint32_t arrived;    /* lanes at the collective */
     uint32_t at_barrier; /* lanes at the block's barrier */
     uint32_t at_cluster; /* lanes waiting for the cluster */
+    uint32_t at_team;    /* lanes at the team's barrier, */
+    uint32_t team;       /* which has this number */
+    uint32_t at_mbar;    /* lanes waiting at mbarriers */
     uint32_t at_dependency;
     bool queued;
     uint32_t op;    /* of the collective: kind, mode, width */
@@ -71,7 +86,8 @@ struct warp {
 /* Who touched a byte of shared memory, and when in terms of barriers. */
 struct access {
     uint16_t thread; /* in the cluster */
-    uint16_t strong; /* atomic or ordered: races only with what is not */
+    uint16_t strong : 1;  /* atomic or ordered: races only with what is not */
+    uint16_t fences : 15; /* proxy fences of the thread before */
     uint32_t block_epoch, warp_epoch, cluster_phase;
 };
 struct shadow {
@@ -86,6 +102,38 @@ struct pending {
     uint16_t thread;
     bool released; /* by a fence of its thread at block scope */
     uint32_t block_epoch, warp_epoch;
+};
+
+/* A barrier in shared memory: phases of `arrivals` arrivals and of as many bytes as were announced. */
+struct mbar {
+    char *at;
+    const char *name;
+    uint32_t arrivals, pending, phase; /* pending: arrivals to come; phase: how many are complete */
+    int64_t bytes;                     /* announced and not landed */
+    uint16_t thread;                   /* that initialised it, … */
+    bool ready;                        /* … and has said so to the copying hardware */
+    uint64_t acquired, acquiring;
+    uint32_t released[KNOWN_MAX], complete[KNOWN_MAX]; /* by arrivals so far; when the last phase was complete */
+};
+
+/* An asynchronous copy that is under way. */
+enum copy_kind { COPY_BULK_LOAD, COPY_BULK_STORE, COPY_16 };
+struct copy {
+    enum copy_kind kind;
+    bool read;     /* the source is in `data`, and may change */
+    uint16_t thread;
+    uint32_t group; /* of the thread's; not bulk loads */
+    struct block *block;
+    struct mbar *mbar; /* bulk loads */
+    const char *name;  /* of the shared array */
+    char *to, *from, *data;
+    uint32_t bytes;
+};
+
+struct team_barrier {
+    uint32_t arrived, threads;
+    const char *site;
+    uint64_t acquiring;
 };
 
 struct block {
@@ -109,6 +157,11 @@ struct block {
     struct pending *pending;
     int npending;
     uint64_t pending_filter; /* words that may be pending */
+    struct team_barrier team[TEAM_BARRIERS];
+    struct mbar *mbar; /* MBAR_MAX */
+    int nmbars;
+    int ncopies; /* under way */
+    bool partly; /* mbarriers or barriers of teams order some threads and not others */
 };
 
 struct cluster {
@@ -169,6 +222,8 @@ struct exec {
     struct shadow *shadows;
     uint8_t *initialised;
     struct pending *pendings;
+    uint32_t *known;
+    struct mbar *mbars;
     int *free_slot, nfree;
     /* scheduler: a ring of warps */
     struct warp **queue;
@@ -184,6 +239,8 @@ struct exec {
     struct extent *extent;
     int nextents;
     struct extent *hit[EXTENT_HITS];
+    struct copy *copy; /* under way, of all blocks */
+    int ncopies, cap_copies;
     uint64_t now;
     struct word_history *history;
     uint64_t *seen; /* per word of history and slot */
@@ -211,18 +268,41 @@ void exec_trigger(struct exec *x); /* the current block lets dependents start */
 /* Lanes of a warp as text: "0, 5-31". */
 const char *lanes_text(uint32_t lanes, char *text, size_t size);
 
+enum access_kind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_RMW = 3 };
+
 /* ---- memory.c -------------------------------------------------------------------------------- */
 /* The extent that holds the bytes, or NULL; remembered by the name of the access (NULL is a name, too). */
 struct extent *extent_of(struct exec *x, const char *at, uint32_t bytes, const char *name);
+
+/* Checks of an access to global memory. */
+void global_access(struct exec *x, char *at, uint32_t bytes, const char *name, enum access_kind kind);
+
+/* ---- async.c --------------------------------------------------------------------------------- */
+void async_block_starts(struct exec *x, struct block *b);
+void async_thread_exits(struct exec *x);
+void async_block_ends(struct exec *x);
+void async_reset(struct exec *x);                 /* forgets all copies */
+bool async_land(struct exec *x);                  /* some copy lands; false: none is under way */
+void async_drift(struct exec *x, uint32_t one_in); /* perhaps */
+/* A finding when the bytes take part in a copy that is under way. */
+void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name, bool writes);
+/* The block's threads begin to be ordered by more than barriers of the block and warp syncs. */
+void order_partly(struct exec *x, struct block *b);
+/* The lanes of these warps (bits) have met: each knows what any does, and all accesses so far. */
+void order_meet(struct exec *x, struct block *b, uint32_t warps);
 
 /* ---- collective.c, cluster.c ----------------------------------------------------------------- */
 void barrier_thread_exits(struct exec *x);
 void cluster_thread_exits(struct exec *x);
 
 /* ---- shared.c: race and initialisation of shared memory -------------------------------------- */
-enum access_kind { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_RMW = 3 };
 void shared_block_starts(struct exec *x, struct block *b);
 void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const char *name, enum access_kind kind);
+/* A copy of the current thread that reports to mbarrier m will write these bytes of its block, or has written them. */
+void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, const char *name);
+void shared_copy_ends(struct exec *x, struct block *b, char *at, uint32_t bytes);
+/* A copy of the current thread reads the bytes: who wrote them must have fenced. */
+void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *name);
 
 /* ---- weak.c: store buffers ------------------------------------------------------------------- */
 char *weak_load(struct exec *x, char *at, uint32_t bytes);

@@ -53,6 +53,7 @@ void simt_warp_sync(const char *site);
 
 /* Block and cluster. */
 void simt_barrier(const char *site);
+void simt_team_barrier(const char *site, uint32_t id, uint32_t threads); /* of the first threads of the block */
 void *simt_cluster_map(void *shared, uint32_t rank);
 void simt_cluster_arrive(const char *site);
 void simt_cluster_wait(const char *site);
@@ -60,6 +61,20 @@ void simt_cluster_wait(const char *site);
 /* Dependent launch. */
 void simt_dependency_wait(void);
 void simt_dependency_launch(void);
+
+/* Asynchronous copies and what they report to (async.c). Names: of the mbarrier; of where to and where from. */
+void simt_mbar_init(void *bar, uint32_t arrivals, const char *name);
+void simt_mbar_ready(void);
+void simt_mbar_arrive(void *bar, uint32_t bytes, const char *name);
+void simt_mbar_wait(void *bar, uint32_t parity, const char *name);
+void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char *to_name, const char *from_name);
+void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name);
+void simt_bulk_commit(void);
+void simt_bulk_wait(uint32_t pending, uint32_t read);
+void simt_proxy_fence(void);
+void simt_copy16(void *to, void *from, const char *to_name, const char *from_name);
+void simt_copy_commit(void);
+void simt_copy_wait(uint32_t pending);
 
 void simt_backoff(uint32_t nanoseconds);
 void simt_assert(uint32_t ok, const char *message);
