@@ -53,7 +53,15 @@ static void emit_teams(struct gen *g, int lanes)
 }
 
 void emit_segreduce_thread(struct gen *g) { emit_teams(g, 1); }
-void emit_segreduce_subwarp(struct gen *g) { emit_teams(g, gen_tunable(g, TN_LANES)); }
+
+void emit_segreduce_subwarp(struct gen *g)
+{
+    const int lanes = gen_tunable(g, TN_LANES);
+    if (lanes == 0)
+        emit_packed(g);
+    else
+        emit_teams(g, lanes);
+}
 
 /* ---- blocks --------------------------------------------------------------------------------------------------------------------- */
 

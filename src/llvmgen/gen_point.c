@@ -127,6 +127,7 @@ kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus)
 {
     memset(pt->index, 0, sizeof pt->index);
+    pt->segment = (kb_val){ .ir = NULL };
     pt->direct = NULL;
     pt->state = NULL;
     pt->g = g;
@@ -260,6 +261,8 @@ void point_store_element(struct point *pt, int output)
 /* Element number in an output with kept dimensions, or one per irregular segment. */
 static kb_val segment_element(struct point *pt, const struct output *o)
 {
+    if (pt->g->p->kind == KIND_REDUCE && pt->segment.ir && access_output_in_segments(pt->g->p, o))
+        return pt->segment;
     for (int d = 0; d < o->array.rank; d++)
         if (o->axis[d] < 0)
             return pt->segment;

@@ -59,4 +59,7 @@ kb_val stretch_filled(struct gen *g, const struct team *team, const struct stret
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
+/* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c) ---------------------------------------------------- */
+void emit_packed(struct gen *g);
+
 #endif

@@ -2,31 +2,43 @@
 /* seg_stretches.c - a team of lanes reduces stretches of consecutive positions, whatever their ends.
  *
  *     positions:   |  vector  |  vector  |  vector  |  vector  |
- *     stretch:             first ^^^^^^^^^^^^^^^^^^^^^^ last
+ *     stretch:          first ^^^^^^^^^^^^^^^^^^^^^^^^^^^ last
+ *                        head |  whole vectors      | tail
  *
- * A stretch is covered by whole vectors from the vector that holds its first position, so that stretches of any size are read with
- * vector loads without peeling; what is loaded beyond the ends is masked.  A round is lanes x items vectors:
+ * Whole vectors are loaded as such, a round of lanes x items at a time, and only the last round is masked, a vector at a time.  The
+ * few positions at both ends, fewer than a vector each, are loaded one by one.  A stretch of whole vectors has none.
  *
- *     for round:   load the vectors of all stretches, clamped into the array;   combine what is inside
+ *     for round:   load the vectors of all stretches;   combine
  *
- * Commutative: vector i of lane r is number i * lanes + r, and lanes keep running totals.  Ordered: a lane has consecutive vectors,
- * the team's tree runs over them in order, and lane 0 keeps the running total.  A last vector that the array does not fill is never
- * loaded: lane 0 takes those few positions one by one.  Neighbouring stretches read the vectors at their common end twice; the second
- * time it comes from a cache.
+ * Commutative: vector i of lane r is number i * lanes + r, lanes keep running totals, and the ends go to the first lanes; they are
+ * loaded ahead of the vectors, so that the team waits once.  Ordered: a lane has consecutive vectors, the team's tree runs over them
+ * in order, and lane 0 keeps the running total, which begins with the head and takes the tail in the end.
  */
 #include "seg_gen.h"
 
-struct round {
+/* A stretch, and how it lies on vectors. */
+struct run {
     struct gen *g;
     const struct team *team;
     struct stretch *stretch;
     int items, vector;
     bool ordered, aligned;
-    kb_val base, safe;             /* i64 positions: of the round, and of the loads, which stay inside the array */
-    kb_val lo, hi;                 /* i32, relative to base: what is inside the stretch */
-    kb_val own[SEG_HELD_MAX];      /* i32 per vector: where it begins, relative to base, … */
-    kb_val at[SEG_HELD_MAX];       /* … and where it is loaded from, relative to safe */
-    struct direct d[SEG_HELD_MAX]; /* per position */
+    kb_val first;                   /* i64 position: the first vector boundary */
+    kb_val vectors;                 /* i64 */
+    kb_val head, ends;              /* i32: positions ahead of it, and those outside of whole vectors */
+    struct point end;               /* where this lane has loaded … */
+    kb_var end_value[SEG_HELD_MAX]; /* … the direct inputs of a position at an end */
+    int nend;
+};
+
+/* What a lane has loaded in a round. */
+struct round {
+    kb_val base;                    /* i64 position */
+    kb_val at[SEG_HELD_MAX];        /* i32 per vector: where it was loaded, relative to base, … */
+    int plus[SEG_HELD_MAX];         /* … and a distance known when generating */
+    kb_val inside[SEG_HELD_MAX];    /* bool: it is part of the stretch */
+    bool masked;
+    struct direct d[SEG_HELD_MAX];  /* per position */
 };
 
 struct partial partial_new(struct gen *g, const char *name)
@@ -54,57 +66,124 @@ void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have)
     }
 }
 
-/* Positions from here on are not loaded as vectors. */
-static kb_val vectors_end(struct gen *g) { return gen_value(g, "vector_end"); }
-
-static kb_val stretch_start(struct gen *g, const struct stretch *s)
+static void run_open(struct run *r, struct gen *g, const struct team *team, struct stretch *s)
 {
-    return kb_and(g->k, s->first, -(int64_t)gen_tunable(g, TN_VECTOR));
+    kb *k = g->k;
+    const int vector = gen_tunable(g, TN_VECTOR);
+    *r = (struct run){ .g = g, .team = team, .stretch = s, .items = gen_tunable(g, TN_ITEMS), .vector = vector,
+                       .ordered = !state_commutative(g->p), .aligned = g->c->aligned };
+    const kb_val length = kb_max(k, kb_sub(k, s->last, s->first), 0);
+    const kb_val to_boundary = kb_and(k, kb_sub(k, kb_imm(k, TY_I64, 0), s->first), vector - 1);
+    const kb_val head = kb_min(k, to_boundary, length), rest = kb_sub(k, length, head);
+    r->first = kb_add(k, s->first, to_boundary);
+    r->vectors = kb_div(k, rest, vector);
+    r->head = kb_cast(k, head, TY_I32);
+    r->ends = kb_add(k, r->head, kb_cast(k, kb_and(k, rest, vector - 1), TY_I32));
 }
 
-static kb_val stretch_covered(struct gen *g, const struct stretch *s) { return kb_min(g->k, s->last, vectors_end(g)); }
+/* ---- ends ------------------------------------------------------------------------------------------------------------------------ */
 
-static void round_load(struct round *r, kb_val round)
+/* Position `number` of those outside of whole vectors: the head, then the tail. */
+static void end_point(struct run *r, struct point *pt, kb_val number)
+{
+    kb *k = r->g->k;
+    const struct stretch *s = r->stretch;
+    const kb_val tail = kb_add(k, kb_sub(k, s->last, kb_cast(k, r->ends, TY_I64)), kb_cast(k, number, TY_I64));
+    const kb_val head = kb_add(k, s->first, kb_cast(k, number, TY_I64));
+    seg_point(r->g, pt, s->seg, kb_select(k, kb_lt(k, number, r->head), head, tail), kb_imm(k, TY_I32, 0), 0);
+}
+
+static void take_point(struct run *r, struct point *pt, const struct direct *d)
+{
+    pt->direct = d;
+    points_store(pt, 1, false);
+    partial_take(r->g, &r->stretch->total, point_map(pt));
+}
+
+/* Positions lo, lo + step, … of the ends, below hi, one after the other. */
+static void take_ends(struct run *r, kb_val lo, kb_val hi, int step)
 {
     struct gen *g = r->g;
-    kb *k = g->k;
-    const int tile = r->team->lanes * r->items * r->vector;
-    const kb_val final = kb_sub(k, vectors_end(g), r->vector);
-    r->base = kb_add(k, stretch_start(g, r->stretch), round);
-    r->safe = kb_min(k, r->base, final);
-    r->lo = kb_cast(k, kb_max(k, kb_sub(k, r->stretch->first, r->base), 0), TY_I32);
-    const kb_val to = kb_min(k, kb_sub(k, stretch_covered(g, r->stretch), r->base), tile);
-    r->hi = kb_max(k, kb_cast(k, kb_max(k, to, 0), TY_I32), r->lo);
-    /* Lanes behind the end load its last vector once more. */
-    const kb_val room = kb_max(k, kb_and(k, kb_sub(k, r->hi, 1), -r->vector), 0);
-    for (int i = 0; i < r->items; i++) {
-        const kb_val number = r->ordered ? kb_add(k, kb_mul(k, r->team->rank, r->items), i) : kb_add(k, r->team->rank, i * r->team->lanes);
-        r->own[i] = kb_mul(k, number, r->vector);
-        r->at[i] = kb_min(k, r->own[i], room);
+    kb_for (g->k, number, lo, hi, step) {
         struct point pt;
-        seg_point(g, &pt, r->stretch->seg, r->safe, r->at[i], 0);
-        direct_load(g, pt.base, pt.offset, pt.plus, r->vector, r->aligned, &r->d[i * r->vector]);
+        struct direct d;
+        end_point(r, &pt, number);
+        direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &d);
+        take_point(r, &pt, &d);
     }
 }
 
-static void round_point(struct round *r, struct point *pt, int i, int j)
+/* Is a lane given one position at most? */
+static bool ends_spread(const struct run *r) { return r->team->lanes >= 2 * (r->vector - 1); }
+
+static enum ty direct_type(const struct gen *g, int slot)
 {
-    seg_point(r->g, pt, r->stretch->seg, r->safe, r->at[i], j);
-    pt->direct = &r->d[i * r->vector + j];
+    for (int i = 0; i < g->p->ninputs; i++) {
+        const struct prog_array *a = &g->p->input[i].array;
+        if (!access_input_direct(g->p, i))
+            continue;
+        if (slot < a->nfields)
+            return a->field[slot].type;
+        slot -= a->nfields;
+    }
+    return TY_BOOL;
 }
 
-/* The same for a position that may lie outside the segment: what the map reads by index is read inside. */
-static void masked_point(struct round *r, struct point *pt, int i, int j)
+static void ends_load(struct run *r)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    r->nend = 0;
+    for (int i = 0; i < g->p->ninputs; i++)
+        if (access_input_direct(g->p, i))
+            r->nend += g->p->input[i].array.nfields;
+    for (int f = 0; f < r->nend; f++)
+        r->end_value[f] = kb_var_new(k, kb_imm(k, direct_type(g, f), 0), "end");
+    end_point(r, &r->end, r->team->rank);
+    kb_if (k, kb_lt(k, r->team->rank, r->ends)) {
+        struct direct d;
+        direct_load(g, r->end.base, r->end.offset, r->end.plus, 1, false, &d);
+        for (int f = 0; f < r->nend; f++)
+            kb_set(k, r->end_value[f], d.v[f]);
+    }
+}
+
+static void ends_take(struct run *r)
 {
     kb *k = r->g->k;
-    const struct seg *s = r->stretch->seg;
-    struct point inside;
-    const kb_val position = kb_add(k, kb_add(k, r->safe, kb_cast(k, r->at[i], TY_I64)), j);
-    const kb_val clamped = kb_max(k, kb_min(k, position, kb_sub(k, s->last, 1)), s->first);
-    round_point(r, pt, i, j);
-    seg_point(r->g, &inside, s, clamped, kb_imm(k, TY_I32, 0), 0);
-    for (int d = 0; d < r->g->p->rank; d++)
-        pt->index[d] = inside.index[d];
+    kb_if (k, kb_lt(k, r->team->rank, r->ends)) {
+        struct direct d;
+        for (int f = 0; f < r->nend; f++)
+            d.v[f] = kb_get(k, r->end_value[f]);
+        take_point(r, &r->end, &d);
+    }
+}
+
+/* ---- rounds of whole vectors ----------------------------------------------------------------------------------------------------- */
+
+/* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a stretch that has
+ * none left, any vector. */
+static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int tile = r->team->lanes * r->items;
+    const kb_val own = r->ordered ? kb_mul(k, r->team->rank, r->items) : r->team->rank;
+    const kb_val left = kb_cast(k, kb_min(k, kb_sub(k, r->vectors, done), tile), TY_I32);
+    in->masked = masked;
+    in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
+    if (masked)
+        in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, "vector_end"), r->vector));
+    for (int i = 0; i < r->items; i++) {
+        const int further = r->ordered ? i : i * r->team->lanes;
+        const kb_val number = kb_add(k, own, further);
+        in->inside[i] = kb_lt(k, number, left);
+        in->at[i] = kb_mul(k, masked ? kb_max(k, kb_min(k, number, kb_sub(k, left, 1)), 0) : own, r->vector);
+        in->plus[i] = masked ? 0 : further * r->vector;
+        struct point pt;
+        seg_point(g, &pt, r->stretch->seg, in->base, in->at[i], in->plus[i]);
+        direct_load(g, pt.base, pt.offset, pt.plus, r->vector, r->aligned, &in->d[i * r->vector]);
+    }
 }
 
 static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
@@ -116,90 +195,87 @@ static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
     return state_combine(g, left, tree(g, pt, mid, hi));
 }
 
-/* All positions of the lane are inside. */
-static void round_full(struct round *r, struct partial *into)
+static kb_tup vector_total(const struct run *r, const struct round *in, int i)
+{
+    struct point pt[GEN_VECTOR_MAX];
+    for (int j = 0; j < r->vector; j++) {
+        seg_point(r->g, &pt[j], r->stretch->seg, in->base, in->at[i], in->plus[i] + j);
+        pt[j].direct = &in->d[i * r->vector + j];
+    }
+    points_store(pt, r->vector, r->aligned);
+    return tree(r->g, pt, 0, r->vector);
+}
+
+static void round_take(const struct run *r, const struct round *in, struct partial *into)
 {
     struct gen *g = r->g;
+    kb *k = g->k;
+    const bool select = g->padded && !access_writes_elements(g->p);
     kb_tup total = { .n = 0 };
     for (int i = 0; i < r->items; i++) {
-        struct point pt[GEN_VECTOR_MAX];
-        for (int j = 0; j < r->vector; j++)
-            round_point(r, &pt[j], i, j);
-        points_store(pt, r->vector, r->aligned);
-        const kb_tup x = tree(g, pt, 0, r->vector);
+        if (in->masked && !select) {
+            kb_if (k, in->inside[i]) {
+                partial_take(g, into, vector_total(r, in, i));
+            }
+            continue;
+        }
+        kb_tup x = vector_total(r, in, i);
+        if (in->masked)
+            x = kb_select(k, in->inside[i], x, state_pad_value(g));
         total = i == 0 ? x : state_combine(g, total, x);
     }
-    partial_take(g, into, total);
+    if (total.n)
+        partial_take(g, into, total);
 }
 
-static void take_masked(struct round *r, struct partial *into, int i, int j)
+/* In order: the lanes' shares of the round meet in lane 0, which joins them to what came before. */
+static void round_join(const struct run *r, struct partial *part, kb_val done)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct point pt;
-    const kb_val at = kb_add(k, r->own[i], j);
-    const kb_val inside = kb_and(k, kb_ge(k, at, r->lo), kb_lt(k, at, r->hi));
-    if (g->padded && !access_writes_elements(g->p)) {
-        masked_point(r, &pt, i, j);
-        partial_take(g, into, kb_select(k, inside, point_map(&pt), state_pad_value(g)));
-        return;
-    }
-    kb_if (k, inside) {
-        round_point(r, &pt, i, j);
-        points_store(&pt, 1, false);
-        partial_take(g, into, point_map(&pt));
-    }
-}
-
-static void round_masked(struct round *r, struct partial *into)
-{
-    for (int i = 0; i < r->items; i++)
-        for (int j = 0; j < r->vector; j++)
-            take_masked(r, into, i, j);
-}
-
-static void round_lanes(struct round *r, struct partial *into)
-{
-    kb *k = r->g->k;
-    const int tile = r->team->lanes * r->items * r->vector;
-    kb_if (k, kb_and(k, kb_eq(k, r->lo, 0), kb_eq(k, r->hi, tile))) {
-        round_full(r, into);
-    } kb_else {
-        round_masked(r, into);
-    }
-}
-
-/* In order: the lanes' shares meet in lane 0, which joins them to what came before. */
-static void round_ordered(struct round *r)
-{
-    struct gen *g = r->g;
-    kb *k = g->k;
-    const int share = r->items * r->vector;
-    struct partial part = partial_new(g, "part");
-    round_lanes(r, &part);
-    /* Lanes are filled from the first one on: `lo` is less than a vector. */
-    const kb_val filled = kb_div(k, kb_add(k, r->hi, share - 1), share);
+    const kb_val left = kb_cast(k, kb_min(k, kb_sub(k, r->vectors, done), r->team->lanes * r->items), TY_I32);
+    const kb_val filled = kb_div(k, kb_add(k, kb_max(k, left, 0), r->items - 1), r->items);
     const kb_val before = kb_sub(k, kb_lane(k), r->team->rank);
-    const kb_tup x = warp_reduce(g, kb_get(k, part.x), r->team->lanes, filled_first(kb_add(k, before, filled)));
-    kb_if (k, kb_gt(k, r->hi, r->lo)) {
+    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, filled));
+    const kb_tup x = warp_reduce(g, kb_get(k, part->x), r->team->lanes, f);
+    kb_if (k, kb_gt(k, left, 0)) {
         partial_take(g, &r->stretch->total, x);
     }
 }
 
-/* Positions behind the last whole vector of the array, fewer than a vector. */
-static void stretch_tail(struct gen *g, const struct team *team, struct stretch *s)
+static void round_all(struct run *r, int n, kb_val done, struct partial *part, bool masked)
 {
+    struct gen *g = r->g;
+    struct round in[SEG_AT_ONCE_MAX];
+    for (int u = 0; u < n; u++)
+        round_load(&r[u], &in[u], done, masked);
+    for (int u = 0; u < n; u++) {
+        seg_enter(g, r[u].stretch->seg);
+        round_take(&r[u], &in[u], &part[u]);
+    }
+}
+
+/* Rounds of all stretches side by side; all are masked where one of them has no full round left. */
+static void rounds(struct run *r, int n, kb_val longest)
+{
+    struct gen *g = r->g;
     kb *k = g->k;
-    const kb_val from = kb_max(k, s->first, vectors_end(g));
-    kb_if (k, kb_and(k, kb_lt(k, from, s->last), kb_eq(k, team->rank, 0))) {
-        kb_for (k, position, from, s->last, 1) {
-            struct point pt;
-            struct direct d;
-            seg_point(g, &pt, s->seg, position, kb_imm(k, TY_I32, 0), 0);
-            direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &d);
-            pt.direct = &d;
-            points_store(&pt, 1, false);
-            partial_take(g, &s->total, point_map(&pt));
+    const int tile = r->team->lanes * r->items;
+    kb_val fewest = r[0].vectors;
+    for (int u = 1; u < n; u++)
+        fewest = kb_min(k, fewest, r[u].vectors);
+    kb_for (k, done, kb_imm(k, TY_I64, 0), kb_div(k, longest, r->vector), tile) {
+        struct partial part[SEG_AT_ONCE_MAX];
+        for (int u = 0; u < n; u++)
+            part[u] = r->ordered ? partial_new(g, "part") : r[u].stretch->total;
+        kb_if (k, kb_le(k, kb_add(k, done, tile), fewest)) {
+            round_all(r, n, done, part, false);
+        } kb_else {
+            round_all(r, n, done, part, true);
+        }
+        for (int u = 0; u < n && r->ordered; u++) {
+            seg_enter(g, r[u].stretch->seg);
+            round_join(&r[u], &part[u], done);
         }
     }
 }
@@ -207,38 +283,39 @@ static void stretch_tail(struct gen *g, const struct team *team, struct stretch 
 void stretches_reduce(struct gen *g, const struct team *team, int n, struct stretch *stretch, kb_val longest)
 {
     kb *k = g->k;
-    const int items = gen_tunable(g, TN_ITEMS), vector = gen_tunable(g, TN_VECTOR);
-    struct round r[SEG_AT_ONCE_MAX];
+    struct run r[SEG_AT_ONCE_MAX];
+    const kb_val zero = kb_imm(k, TY_I32, 0);
     for (int u = 0; u < n; u++)
-        r[u] = (struct round){ .g = g, .team = team, .stretch = &stretch[u], .items = items, .vector = vector,
-                               .ordered = !state_commutative(g->p), .aligned = g->c->aligned };
-    const kb_val zero = kb_imm(k, TY_I64, 0);
-    /* Nothing to load: no elements, or not even one vector of them. */
-    const kb_val none = kb_or(k, kb_le(k, longest, 0), kb_le(k, vectors_end(g), 0));
-    const kb_val to = kb_select(k, none, zero, kb_add(k, longest, vector - 1));
-    kb_for (k, round, zero, to, (int64_t)team->lanes * items * vector) {
-        for (int u = 0; u < n; u++)
-            round_load(&r[u], round);
-        for (int u = 0; u < n; u++) {
-            seg_enter(g, stretch[u].seg);
-            if (r[u].ordered)
-                round_ordered(&r[u]);
-            else
-                round_lanes(&r[u], &stretch[u].total);
+        run_open(&r[u], g, team, &stretch[u]);
+    const bool ends = r->vector > 1, spread = ends && !r->ordered && ends_spread(r);
+    for (int u = 0; u < n && ends; u++) {
+        seg_enter(g, stretch[u].seg);
+        if (spread) {
+            ends_load(&r[u]);
+        } else if (r->ordered) {
+            kb_if (k, kb_eq(k, team->rank, 0)) {
+                take_ends(&r[u], zero, r[u].head, 1);
+            }
         }
     }
-    for (int u = 0; u < n && vector > 1; u++) {
+    rounds(r, n, longest);
+    for (int u = 0; u < n && ends; u++) {
         seg_enter(g, stretch[u].seg);
-        stretch_tail(g, team, &stretch[u]);
+        if (spread)
+            ends_take(&r[u]);
+        else
+            take_ends(&r[u], r->ordered ? kb_select(k, kb_eq(k, team->rank, 0), r[u].head, r[u].ends) : team->rank, r[u].ends,
+                      r->ordered ? 1 : team->lanes);
     }
 }
 
 kb_val stretch_filled(struct gen *g, const struct team *team, const struct stretch *s)
 {
     kb *k = g->k;
-    const int vector = gen_tunable(g, TN_VECTOR);
-    const kb_val vectors = kb_div(k, kb_add(k, kb_sub(k, stretch_covered(g, s), stretch_start(g, s)), vector - 1), vector);
-    return kb_cast(k, kb_max(k, kb_min(k, vectors, team->lanes), 1), TY_I32);
+    struct run r;
+    run_open(&r, g, team, (struct stretch *)s);
+    const kb_val filled = kb_max(k, r.vectors, kb_cast(k, r.ends, TY_I64));
+    return kb_cast(k, kb_max(k, kb_min(k, filled, team->lanes), 1), TY_I32);
 }
 
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)

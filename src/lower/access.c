@@ -35,6 +35,20 @@ bool access_output_direct(const struct problem *p, int output)
     return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis) && access_output_whole(p, output);
 }
 
+bool access_output_in_segments(const struct problem *p, const struct output *o)
+{
+    int kept = 0;
+    for (int d = 0; d < p->rank; d++) {
+        if (p->space[d].reduced)
+            continue;
+        const struct prog_dim *e = &p->space[d].extent;
+        if (kept >= o->array.rank || o->axis[kept] != d || o->array.dim[kept].size != e->size || o->array.dim[kept].add != e->add)
+            return false;
+        kept++;
+    }
+    return kept == o->array.rank;
+}
+
 bool access_writes_elements(const struct problem *p)
 {
     for (int o = 0; o < p->noutputs; o++)

@@ -14,6 +14,7 @@
 bool access_input_direct(const struct problem *p, int input);
 bool access_output_direct(const struct problem *p, int output); /* OUT_ELEMENT and in the order of the space */
 bool access_output_whole(const struct problem *p, int output);  /* per element, and no dimension is shorter than its axis (f32[n-1]) */
+bool access_output_in_segments(const struct problem *p, const struct output *o); /* element i is of segment i */
 bool access_writes_elements(const struct problem *p);           /* has an OUT_ELEMENT output */
 
 /* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct arrays. */

@@ -5,7 +5,7 @@
 
 #include "access.h"
 
-enum { PLAN_CASES_MAX = 16, PLAN_CHECKS_MAX = 16 };
+enum { PLAN_CASES_MAX = 24, PLAN_CHECKS_MAX = 16 };
 
 /* An empty plan with room for the above. */
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p);
@@ -19,6 +19,8 @@ const char *plan_pinned_name(const struct planner *pl, struct span *at);
 /* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
+/* What the user sets it to. */
+int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);
 /* Does the user set it? */
 bool plan_overrides(const struct planner *pl, enum tunable_id t);
 

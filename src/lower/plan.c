@@ -114,16 +114,20 @@ static const char *tuning_variant(const struct problem *p)
     return access_vector_width(p) >= 8 ? "narrow" : "";
 }
 
-bool plan_overrides(const struct planner *pl, enum tunable_id t)
+int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 {
     const struct problem *p = pl->plan->problem;
-    bool found = false;
+    int value = otherwise;
     for (int i = 0; i < p->ntunables; i++)
-        found |= !strcmp(p->tunable[i].name, tunable_names[t]);
+        if (!strcmp(p->tunable[i].name, tunable_names[t]))
+            value = atoi(p->tunable[i].value);
     for (int i = 0; pl->options && i < pl->options->nset; i++)
-        found |= !strcmp(pl->options->set[i].name, tunable_names[t]);
-    return found;
+        if (!strcmp(pl->options->set[i].name, tunable_names[t]))
+            value = atoi(pl->options->set[i].value);
+    return value;
 }
+
+bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }
 
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {

@@ -29,7 +29,7 @@
     X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                           \
     X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
     X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")            \
-    X(LANES, "lanes", 1, 32, "segments: lanes of a warp that share one; a power of two")               \
+    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")               \
     X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                         \
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two")
 

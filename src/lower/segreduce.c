@@ -4,8 +4,8 @@
  * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses by
  * their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
  *
+ *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 8 or 32 lanes per segment
  *   segreduce.thread       a lane per segment
- *   segreduce.subwarp      8 or 32 lanes per segment
  *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
  *   segreduce.column       where segments are no runs of elements (segreduce_column.c)
  *   segreduce.block        a block per segment
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { HELD_MAX = 64, LENGTH_MAX = 1 << 30 };
+enum { HELD_MAX = 64, WARP = 32, PACKED = -1 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 
@@ -75,22 +75,22 @@ bool segreduce_offsets_fits(const struct problem *p, const struct device *d, str
 
 /* ---- cases ------------------------------------------------------------------------------------------------------------------- */
 
-/* Shapes of teams, in order of preference: up to how many vectors a segment has. 0: any. */
+/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1, 2, 4, … 32. */
 static const struct shape {
     const char *strategy, *name;
-    int64_t up_to;
+    int64_t above, up_to;
     int threads, lanes, items, segments;
     const char *evidence;
 } shapes[] = {
-    { "segreduce.thread", "tiny", 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
-    { "segreduce.subwarp", "short", 8, 256, 8, 1, 4, "model: four segments of a vector per lane in flight" },
-    { "segreduce.subwarp", "medium", 32, 256, 8, 4, 2, "model: lanes of 128 bytes, eight vectors in flight per lane" },
-    { "segreduce.subwarp", "long", 128, 256, 32, 4, 2, "model: eight vectors in flight per lane" },
-    { "segreduce.subwarp", "longer", 512, 256, 32, 8, 1, "model: eight vectors in flight per lane" },
-    { "segreduce.multi_block", "split", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.block", "rows", 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
-    { "segreduce.block", "wide", 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.offsets", "offsets", 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
+    { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1, "model: eight vectors in flight per lane, all of them needed" },
+    { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2, "model: lanes of 128 bytes, eight vectors in flight per lane" },
+    { "segreduce.subwarp", "long", 4, 128, 256, 32, 4, 2, "model: eight vectors in flight per lane" },
+    { "segreduce.subwarp", "longer", 4, 512, 256, 32, 8, 1, "model: eight vectors in flight per lane" },
+    { "segreduce.thread", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
+    { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
+    { "segreduce.block", "rows", 0, 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
+    { "segreduce.block", "wide", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
+    { "segreduce.offsets", "offsets", 0, 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
 };
 
 struct formula segreduce_all(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
@@ -152,6 +152,14 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
         c->tunable[TN_ITEMS] /= 2;
 }
 
+/* Left alone, ptxas spills a few words of heavy elements and of kernels for offsets to fit one more block. */
+static void leave_registers(const struct problem *p, struct plan_case *c)
+{
+    const bool heavy = segreduce_state_words(p) > 2 || direct_fields(p) > 1 || p->offsets >= 0;
+    if (heavy && c->tunable[TN_THREADS] <= 256)
+        segreduce_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] ? c->tunable[TN_MIN_BLOCKS] : 2, "two blocks of heavy elements leave them the registers");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -171,21 +179,41 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
         segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
+    leave_registers(p, c);
     return c;
 }
 
-/* Does the shape take all lengths, or none, that are possible? */
+/* Has a segment 1, 2, 4, … or 32 vectors? */
+static struct formula packed_guard(const struct planner *pl, int vector, bool *never)
+{
+    const struct formula length = segments_length(pl->plan->problem);
+    const struct formula divides = f_eq(f_mod(f_const((int64_t)WARP * vector), length), f_const(0));
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector || lo > (int64_t)WARP * vector || (lo == hi && WARP * vector % lo);
+    if (lo == hi && !*never)
+        return (struct formula){ 0 };
+    return f_and(f_ge(length, f_const(vector)), divides);
+}
+
+/* The condition that the shape puts on the length; absent: it takes all that are possible. */
 static struct formula length_guard(const struct planner *pl, const struct shape *shape, bool *never)
 {
     const struct problem *p = pl->plan->problem;
-    const int64_t most = shape->up_to * access_vector_width(p);
+    const int vector = access_vector_width(p);
+    const int64_t least = shape->above * vector + 1, most = shape->up_to * vector;
+    struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
     if (!shape->up_to || p->offsets >= 0)
-        return (struct formula){ 0 };
+        return guard;
+    if (shape->up_to == PACKED)
+        return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), never);
     segments_length_range(pl, &lo, &hi);
-    *never = lo > most;
-    return hi <= most ? (struct formula){ 0 } : f_le(segments_length(p), f_const(most));
+    *never = lo > most || hi < least;
+    if (shape->above && lo < least && !segreduce_pinned(pl))
+        guard = f_ge(segments_length(p), f_const(least));
+    return hi <= most ? guard : segreduce_all(guard, f_le(segments_length(p), f_const(most)));
 }
 
 /* An aligned case, and behind it one for arrays that begin anywhere: for every case where the tree must stay, else for the last

@@ -72,7 +72,23 @@ static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
 }
 
 bool segreduce_thread_build(struct planner *pl, struct plan_case *c) { return build_teams(pl, c, 1); }
-bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c) { return build_teams(pl, c, c->tunable[TN_LANES]); }
+
+/* A warp takes as many vectors at a time as its lanes load. */
+static bool build_packed(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula vectors = f_mul(segments_count(p), f_div(segments_length(p), f_const(c->tunable[TN_VECTOR])));
+    if (!check_tunables(pl, c))
+        return false;
+    segreduce_kernel(pl, c, "");
+    plan_launch(pl, c, 0, bounded(c, f_cdiv(vectors, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS]))));
+    return true;
+}
+
+bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
+{
+    return c->tunable[TN_LANES] ? build_teams(pl, c, c->tunable[TN_LANES]) : build_packed(pl, c);
+}
 
 bool segreduce_block_build(struct planner *pl, struct plan_case *c)
 {
