@@ -41,6 +41,11 @@ struct ptxgen_host {
 /* From public options. */
 struct llvmgen_options;
 struct llvmgen_options api_compile_options(const ptxgen_compile_options *o);
+/* The target of a plan; false after a diagnostic.  And what planning is told, without variant and tuning. */
+struct device;
+bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device);
+struct plan_options;
+struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o);
 /* Why code generation failed, from the last message. */
 ptxgen_status api_codegen_failure(const ptxgen_session *s);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptxgen_plan.c - the public API: plans and programs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api_impl.h"
 #include "llvmgen/llvmgen.h"
-#include "lower/plan.h"
+#include "lower/variants.h"
 
 const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->program; }
 
@@ -16,7 +17,7 @@ static ptxgen_status plan_failure(const ptxgen_session *s)
     return last && (last->code == D_NO_STRATEGY || last->code == D_NOT_IMPLEMENTED) ? PTXGEN_UNSUPPORTED : PTXGEN_USAGE;
 }
 
-static const struct plan_options *plan_options_from(ptxgen_session *s, const ptxgen_plan_options *o)
+struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o)
 {
     struct plan_options *to = arena_new(&s->arena, struct plan_options, 1);
     struct tunable *set = arena_new(&s->arena, struct tunable, o->setting_count);
@@ -30,9 +31,18 @@ static const struct plan_options *plan_options_from(ptxgen_session *s, const ptx
 
 static const ptxgen_plan_options default_plan_options = PTXGEN_PLAN_OPTIONS_INIT;
 
-static bool find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device)
+/* The architecture that is asked for, or that of the known GPU that is named. */
+static const char *arch_of(ptxgen_session *s, const ptxgen_plan_options *o)
 {
-    const char *arch = o->arch ? o->arch : "sm_80";
+    struct gpu_model m;
+    if (o->arch)
+        return o->arch;
+    return o->gpu && gpu_model_find(o->gpu, 0, NULL, &m) ? arena_printf(&s->arena, "sm_%d", m.sm) : "sm_80";
+}
+
+bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device)
+{
+    const char *arch = arch_of(s, o);
     if (device_by_name(arch, o->ptx, device))
         return true;
     const char *const *names;
@@ -55,14 +65,36 @@ static ptxgen_status plan_handle(ptxgen_session *s, const struct plan *plan, ptx
     return PTXGEN_OK;
 }
 
+/* A variant stands in place of the spec's own pin, and before the settings. */
+static bool pin_variant(ptxgen_session *s, const char *id, const struct problem **p, struct plan_options *o)
+{
+    const struct tunable *pinned;
+    int n;
+    if (!variant_parse(s, id, &pinned, &n))
+        return false;
+    struct problem *bare = arena_new(&s->arena, struct problem, 1);
+    *bare = **p;
+    bare->strategy = NULL;
+    bare->ntunables = 0;
+    struct tunable *set = arena_new(&s->arena, struct tunable, n + o->nset + 1);
+    memcpy(set, pinned, sizeof *set * (size_t)n);
+    memcpy(set + n, o->set, sizeof *set * (size_t)o->nset);
+    o->set = set;
+    o->nset += n;
+    *p = bare;
+    return true;
+}
+
 ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options, ptxgen_plan **out)
 {
     const ptxgen_plan_options *o = options ? options : &default_plan_options;
     struct device device;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
-        if (find_device(s, o, &device))
-            status = plan_handle(s, plan_create(s, p->problem, &device, plan_options_from(s, o)), out);
+        const struct problem *problem = p->problem;
+        struct plan_options *with = api_plan_options(s, o);
+        if (api_find_device(s, o, &device) && (!o->variant || pin_variant(s, o->variant, &problem, with)))
+            status = plan_handle(s, plan_create(s, problem, &device, with), out);
     });
     return status;
 }
@@ -87,17 +119,22 @@ char *ptxgen_plan_text(const ptxgen_plan *plan)
     return str_take(&out);
 }
 
-char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size)
+char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options)
 {
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;
-    if (setjmp(oom)) {
+    if (setjmp(oom) || !plan_explain(s, plan->plan, options, &out)) {
         str_finish(&out);
         return NULL;
     }
-    plan_explain(s, plan->plan, size, &out);
     return str_take(&out);
+}
+
+char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size)
+{
+    const ptxgen_explain_options options = { .size = size };
+    return ptxgen_explain(s, plan, &options);
 }
 
 /* ---- programs --------------------------------------------------------------------------------------------------------------- */

@@ -50,9 +50,11 @@ run run dot.yaml --size n=100 --device cuda; exits 0; out_has '^dot = '
 PTXGEN_LIBCUDA=/no/such/library run dot.yaml --arch=native -o -; exits 3; err_has 'name an architecture'
 
 # Measuring: the recording driver's clock says 2.5 ms for everything.
-run bench dot.yaml --size n=1000; exits 0; out_has '^stream '; out_has '^graph '; out_has 'n = 1000, case'
-run bench dot.yaml --size n=1000 --json --samples 3; exits 0; json; out_has '"mode": "graph"'; out_has '"bytes": 8004'
-run bench dot.yaml --size n=1000 --no-graph; exits 0; out_lacks '^graph '
+run bench dot.yaml --size n=1000 --no-verify; exits 0; out_has '^stream '; out_has '^graph '; out_has 'n = 1000, case'
+run bench dot.yaml --size n=1000 --json --samples 3 --no-verify; exits 0; json; out_has '"mode": "graph"'; out_has '"bytes": 8004'
+run bench dot.yaml --size n=1000 --no-verify --no-graph; exits 0; out_lacks '^graph '
+run bench dot.yaml --size n=1000; exits 4; err_has "verification failed" # this driver computes nothing
+run explain dot.yaml --size n=1000 --json; exits 0; json; out_has '"resources_from": "driver"'; out_has '"registers": 32'; out_has '"measured_stream_us": [0-9]'
 run bench dot.yaml --size n=1000 --samples 0; exits 2
 run bench dot.yaml --size n=1000 --device cpu; exits 2
 run bench dot.yaml; exits 2; err_has 'n'

@@ -153,13 +153,15 @@ typedef struct ptxgen_setting {
     const char *name, *value;    /**< a tunable, or "strategy" */
 } ptxgen_setting;
 typedef struct ptxgen_plan_options {
-    const char *arch;            /**< "sm_90"; NULL: "sm_80" */
+    const char *arch;            /**< "sm_90"; NULL: that of the GPU below if it is a known one, else "sm_80" */
     int ptx;                     /**< 80 for PTX 8.0; 0: by policy */
     int setting_count;
     const ptxgen_setting *setting;
     const int64_t *size;         /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
+    const char *variant;         /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
+    const char *gpu;             /**< name of the device: "H200", "NVIDIA H200"; NULL: not known */
 } ptxgen_plan_options;
-#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL }
+#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL, NULL, NULL }
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for defaults; borrowed. */
 PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
                                             ptxgen_plan **out);
@@ -169,6 +171,63 @@ PTXGEN_API ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen
 PTXGEN_API char *ptxgen_plan_text(const ptxgen_plan *plan);
 /** What was chosen and why, and why not the others; sizes may be NULL. */
 PTXGEN_API char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size);
+
+/** What an assembler or a driver says about a compiled kernel. */
+typedef struct ptxgen_kernel_resources {
+    const char *kernel;          /**< its entry point */
+    int registers;               /**< of a thread; 0: unknown */
+    int shared, local;           /**< static shared memory of a block; memory of a thread for spills and arrays; bytes */
+} ptxgen_kernel_resources;
+/** What an explanation is given beyond the plan; all of it is borrowed and optional. */
+typedef struct ptxgen_explain_options {
+    const int64_t *size;         /**< per size, -1 unknown */
+    const ptxgen_value *param;   /**< per param; NULL: their defaults (1 where there is none) */
+    const char *gpu;             /**< a known GPU such as "H200"; NULL: the device below, or a usual one of the architecture */
+    const char *device;          /**< name that a driver reports, with the facts behind it; NULL: no device */
+    int sm, multiprocessors, memory_clock_khz, bus_bits;
+    uint64_t l2;
+    int resource_count;
+    const ptxgen_kernel_resources *resource;
+    const char *resource_source; /**< who says so: "ptxas", "driver" */
+    double stream_seconds, graph_seconds; /**< measured per launch at these sizes; 0: not measured */
+    int json;                    /**< JSON instead of text */
+} ptxgen_explain_options;
+/**
+ * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline), registers and
+ * occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.  NULL when memory is
+ * exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller.
+ */
+PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
+
+/* ---- variants --------------------------------------------------------------------------------------------------------- */
+/*
+ * A variant is a strategy with a value for each of its tunables.  Its id is the strategy's name, `@`, and NAME=VALUE for the
+ * tunables in their fixed order, separated by commas: reduce.block@threads=256,items=4.  Tunables that an id leaves out have
+ * their defaults, so ids stay valid when a strategy gets new tunables.  "default" is the plan that is chosen without pins.
+ */
+typedef struct ptxgen_variant {
+    const char *id;
+    const char *strategy;
+    int tunable_count;
+    const char *const *tunable;  /**< names */
+    const int *value;
+    const char *why_not;         /**< NULL: legal; else the reason: of the strategy (then without tunables) or of the tunables together */
+    double predicted_seconds;    /**< of the model, when all sizes are known and the GPU is; else 0 */
+} ptxgen_variant;
+typedef struct ptxgen_variant_options {
+    const ptxgen_plan_options *plan; /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names, a tunable to a
+                                          list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
+    const char *gpu;                 /**< of the prediction; NULL: a usual one of the architecture */
+    int illegal;                     /**< also those that do not fit */
+} ptxgen_variant_options;
+/**
+ * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant lives
+ * until the visit returns.  The session holds nothing of it afterwards.
+ */
+PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
+                                         int (*visit)(const ptxgen_variant *v, void *user), void *user);
+/** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
+PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
 
 /* ---- programs --------------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_compile_options {

@@ -145,7 +145,8 @@ static int find_sizes(struct job *j)
 
 enum { PARAMS_MAX = 256 }; /* far beyond what the language allows */
 
-static int find_params(struct job *j)
+/* all: every param needs a value; else what has none is left. */
+static int find_params(struct job *j, bool all)
 {
     const char *names[PARAMS_MAX];
     bool given[PARAMS_MAX] = { false };
@@ -156,7 +157,9 @@ static int find_params(struct job *j)
     for (int i = 0; i < j->nparams; i++) {
         ptxgen_problem_param(j->problem, i, &info[i]);
         names[i] = info[i].name;
-        j->param[i] = info[i].default_value;
+        if (all || info[i].has_default) {
+            j->param[i] = info[i].default_value;
+        }
     }
     for (int k = 0; k < j->options->param.n; k++) {
         const char *item = j->options->param.item[k];
@@ -171,7 +174,7 @@ static int find_params(struct job *j)
         given[i] = true;
     }
     for (int i = 0; i < j->nparams; i++) {
-        if (!given[i] && !info[i].has_default) {
+        if (all && !given[i] && !info[i].has_default) {
             return fail(EXIT_USAGE, "the param '%s' has no value: give --param %s=VALUE (%s)", names[i], names[i],
                         ptxgen_type_name(info[i].type));
         }
@@ -263,6 +266,9 @@ static int make_arrays(struct job *j)
 
 static bool reserve(struct job *j)
 {
+    if (j->size) {
+        return true;
+    }
     j->nsizes = ptxgen_problem_size_count(j->problem);
     j->ninputs = ptxgen_problem_input_count(j->problem);
     j->noutputs = ptxgen_problem_output_count(j->problem);
@@ -275,6 +281,17 @@ static bool reserve(struct job *j)
          **output = calloc((size_t)j->noutputs + 1, sizeof *output);
     j->args = (ptxgen_arguments){ j->size, (const void *const *)input, output, j->param };
     return j->size && j->input && j->output && j->param && input && output;
+}
+
+int job_params(struct job *j)
+{
+    if (!reserve(j)) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    for (int i = 0; i < j->nparams; i++) {
+        j->param[i].i = 1;
+    }
+    return find_params(j, false);
 }
 
 int job_prepare(struct job *j)
@@ -290,7 +307,7 @@ int job_prepare(struct job *j)
     }
     int status = assign("input", "input", &j->options->input, j->input, j->ninputs);
     status = status ? status : assign("output", "output", &j->options->output, j->output, j->noutputs);
-    status = status ? status : find_params(j);
+    status = status ? status : find_params(j, true);
     status = status ? status : find_sizes(j);
     status = status ? status : make_arrays(j);
     for (int i = 0; i < j->ninputs; i++) {

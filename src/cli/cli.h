@@ -13,7 +13,10 @@
  *   device.c     where a run happens
  *   copies.c     the arrays of a run on a GPU
  *   timing.c     measuring on a GPU
- *   cubin.c      machine code, by ptxas
+ *   parallel.c   work on all cores
+ *   space.c      the variants of a spec
+ *   measure.c    what is measured: programs on copies of a job's arrays
+ *   ptxas.c      machine code and registers, by ptxas
  *   verify.c     comparison with the reference
  *   report.c     printing of results
  *   cmd_*.c      one per command
@@ -48,9 +51,9 @@ struct options {
     const struct command *command;
     struct list operands; /* what is not an option */
     struct list emit, set, input, size, param, output;
-    const char *samples, *cache;
+    const char *samples, *cache, *gpu, *jobs;
     const char *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
-    bool verify, json, split, html, no_graph, help, version;
+    bool verify, json, split, html, no_graph, no_verify, compile, all, help, version;
 };
 
 struct command {
@@ -124,6 +127,8 @@ struct job {
 };
 
 int job_prepare(struct job *j); /* sizes, params, inputs filled, outputs zeroed */
+/* The params alone, as far as they are known: given, default, or 1. */
+int job_params(struct job *j);
 void job_finish(struct job *j);
 int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size);
 
@@ -163,11 +168,19 @@ char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,
               ptxgen_plan **out);
+/* --set as settings; their names are copied into `names`. */
+enum { SETTINGS_MAX = 64 };
+int plan_settings(const struct options *o, ptxgen_setting *setting, char *names, size_t capacity);
 void compile_options(const struct options *o, ptxgen_compile_options *out);
 /* Machine code of a PTX text; malloc. */
 int cubin_assemble(const char *ptx, char **out, size_t *length);
 /* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */
 bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *length, int *status);
+/* What ptxas says about the kernels of a PTX text: how many; 0 without it.  resources_finish() frees their names. */
+int ptxas_resources(const char *ptx, ptxgen_kernel_resources *out, int capacity);
+void resources_finish(ptxgen_kernel_resources *of, int count);
+/* Its machine code as text, where the toolkit can show it; NULL; free(). */
+char *sass_of(const char *ptx);
 /* What --arch says, with `native` looked up; NULL: the default. */
 int choose_arch(ptxgen_session *s, const struct options *o, const char **arch);
 /* K of "cuda:K". */
@@ -186,6 +199,8 @@ struct verdict {
     double bound;
 };
 void verify_output(const struct array *a, struct verdict *out);
+/* All outputs against the reference, with a message for each that differs; verdict: one per output, or NULL. */
+int verify_job(struct job *j, struct verdict *verdict);
 /* Is `got` within `bound` of `expected`? */
 bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound);
 
@@ -205,6 +220,7 @@ int cmd_schema(const struct options *o);
 int cmd_devices(const struct options *o);
 int cmd_bench(const struct options *o);
 int cmd_cache(const struct options *o);
+int cmd_variants(const struct options *o);
 int cmd_later(const struct options *o);
 
 #endif

@@ -5,38 +5,17 @@
 
 #include "copies.h"
 
-enum { MODES = 2, COPIES_MAX = 16384 };
+enum { MODES = 2 };
 static const char *const mode_name[MODES] = { "stream", "graph" };
 
 struct bench {
     struct job job;
     struct subject subject;
-    struct copies copies;
     double bytes; /* that a perfect implementation moves per launch */
     int modes;
+    bool verified;
     struct timing time[MODES];
 };
-
-/* So many copies that a launch finds none of its arrays in the L2 cache, within half of the device's memory. */
-static int64_t choose_copies(const struct job *j, const ptxgen_gpu_info *gpu)
-{
-    size_t one = copies_bytes(j);
-    uint64_t wanted = one ? 4 * gpu->l2 / one + 1 : 1, fit = one ? gpu->memory / 2 / one : 1;
-    wanted = wanted > fit ? fit : wanted;
-    return wanted < 1 ? 1 : wanted > COPIES_MAX ? COPIES_MAX : (int64_t)wanted;
-}
-
-static double count_bytes(const struct job *j)
-{
-    double bytes = 0;
-    for (int i = 0; i < j->ninputs; i++) {
-        bytes += (double)j->input[i].bytes;
-    }
-    for (int i = 0; i < j->noutputs; i++) {
-        bytes += (double)j->output[i].bytes;
-    }
-    return bytes;
-}
 
 /* ---- results ---- */
 static double rate(const struct bench *b, int mode) { return b->bytes / b->time[mode].median * 1e-9; }
@@ -54,7 +33,7 @@ static void show_text(const struct bench *b)
     printf("%s on %s, ", ptxgen_problem_name(j->problem), j->device);
     print_sizes(j);
     printf("%scase %s: %.3f MB per launch, %lld copies\n", j->nsizes ? ", " : "", j->kase, b->bytes * 1e-6,
-           (long long)b->copies.count);
+           (long long)b->subject.copies.count);
     printf("%-8s %11s %11s %11s %9s %9s %9s\n", "", "median us", "p10", "p90", "GB/s", "host us", "samples");
     for (int m = 0; m < b->modes; m++) {
         const struct timing *t = &b->time[m];
@@ -78,8 +57,8 @@ static void show_json(const struct bench *b)
         json_text(stdout, ptxgen_problem_size_name(j->problem, i));
         printf(": %lld", (long long)j->size[i]);
     }
-    printf("}, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [", b->bytes,
-           (long long)b->copies.count);
+    printf("}, \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [", b->verified ? "true" : "false", b->bytes,
+           (long long)b->subject.copies.count);
     for (int m = 0; m < b->modes; m++) {
         const struct timing *t = &b->time[m];
         printf("%s{\"mode\": \"%s\", \"median\": %.4f, \"p10\": %.4f, \"p90\": %.4f, \"host\": %.4f, "
@@ -91,50 +70,35 @@ static void show_json(const struct bench *b)
 }
 
 /* ---- measuring ---- */
-static ptxgen_status measure(struct bench *b)
+static ptxgen_status measure(struct bench *b, ptxgen_loaded *loaded)
 {
     struct subject *x = &b->subject;
-    ptxgen_session *s = b->job.session;
-    void **data = copies_at(&b->copies, &b->job, 0);
-    ptxgen_arguments args = { b->job.size, (const void *const *)data, data + b->job.ninputs, b->job.param };
-    const char *kase = ptxgen_launch_case(s, x->loaded, &args);
-    snprintf(b->job.kase, sizeof b->job.kase, "%s", kase ? kase : "");
-    ptxgen_status status = ptxgen_prepare(s, x->loaded, &args, x->stream);
+    ptxgen_status status = subject_load(x, loaded);
     status = status == PTXGEN_OK ? time_stream(x, &b->time[0]) : status;
     b->modes = 1;
     if (status == PTXGEN_OK && !b->job.options->no_graph) {
         status = time_graph(x, &b->time[1]);
         b->modes = 2;
     }
-    return status;
+    return status == PTXGEN_OK ? subject_results(x) : status;
 }
 
-/* Stream, events and copies around the measurement. */
 static int measure_with(struct bench *b, ptxgen_gpu *gpu, ptxgen_loaded *loaded)
 {
-    struct subject *x = &b->subject;
-    ptxgen_session *s = b->job.session;
-    x->job = &b->job;
-    x->gpu = gpu;
-    x->loaded = loaded;
-    x->copies = &b->copies;
-    b->bytes = count_bytes(&b->job);
-    ptxgen_status status = copies_create(&b->job, gpu, choose_copies(&b->job, ptxgen_gpu_describe(gpu)), &b->copies);
-    status = status == PTXGEN_OK ? ptxgen_stream_create(s, gpu, &x->stream) : status;
-    status = status == PTXGEN_OK ? ptxgen_event_create(s, gpu, &x->begin) : status;
-    status = status == PTXGEN_OK ? ptxgen_event_create(s, gpu, &x->end) : status;
-    status = status == PTXGEN_OK ? measure(b) : status;
-    if (status == PTXGEN_OK) {
+    b->bytes = job_bytes(&b->job);
+    ptxgen_status status = subject_open(&b->job, gpu, &b->subject);
+    status = status == PTXGEN_OK ? measure(b, loaded) : status;
+    int result = status == PTXGEN_OK ? EXIT_OK : fail_call(b->job.session, status, "measuring");
+    subject_unload(&b->subject);
+    subject_close(&b->subject);
+    if (result == EXIT_OK && !b->job.options->no_verify) {
+        result = verify_job(&b->job, NULL);
+        b->verified = result == EXIT_OK;
+    }
+    if (result == EXIT_OK || result == EXIT_DIFFERENT) {
         (b->job.options->json ? show_json : show_text)(b);
     }
-    ptxgen_event_destroy(gpu, x->end);
-    ptxgen_event_destroy(gpu, x->begin);
-    if (x->stream) {
-        ptxgen_stream_release(NULL, loaded, x->stream);
-        ptxgen_stream_destroy(gpu, x->stream);
-    }
-    copies_finish(&b->copies);
-    return status == PTXGEN_OK ? EXIT_OK : fail_call(s, status, "measuring");
+    return result;
 }
 
 static int bench_on(struct bench *b, int ordinal)

@@ -59,8 +59,8 @@ void compile_options(const struct options *o, ptxgen_compile_options *out)
 static int plan_from_file(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, ptxgen_plan **out)
 {
     size_t length;
-    if (o->arch || o->ptx || o->set.n) {
-        return fail(EXIT_USAGE, "--plan says everything: leave out --arch, --ptx and --set");
+    if (o->arch || o->ptx || o->set.n || o->variant) {
+        return fail(EXIT_USAGE, "--plan says everything: leave out --arch, --ptx, --set and --variant");
     }
     char *text = read_file(o->plan, &length);
     if (!text) {
@@ -71,8 +71,11 @@ static int plan_from_file(ptxgen_session *s, const struct options *o, const ptxg
     return status == PTXGEN_OK ? EXIT_OK : fail_call(s, status, o->plan);
 }
 
-static int plan_settings(const struct options *o, ptxgen_setting *setting, char *names, size_t capacity)
+int plan_settings(const struct options *o, ptxgen_setting *setting, char *names, size_t capacity)
 {
+    if (o->set.n > SETTINGS_MAX) {
+        return fail(EXIT_USAGE, "too many --set");
+    }
     for (int i = 0; i < o->set.n; i++) {
         int length;
         const char *value = setting_value(o->set.item[i], &length);
@@ -92,26 +95,22 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
               ptxgen_plan **out)
 {
     ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
-    ptxgen_setting setting[64];
+    ptxgen_setting setting[SETTINGS_MAX];
     char names[4096];
     int64_t ptx = 0;
-    if (o->variant) {
-        return fail(EXIT_USAGE, "--variant is not implemented yet");
-    }
     if (o->plan) {
         return plan_from_file(s, o, p, out);
     }
     if (o->ptx && (parse_count(o->ptx, &ptx) || ptx < 10 || ptx > 999)) {
         return fail(EXIT_USAGE, "--ptx=%s: expected a number like 80 for PTX 8.0", o->ptx);
     }
-    if (o->set.n > 64) {
-        return fail(EXIT_USAGE, "too many --set");
-    }
     int status = plan_settings(o, setting, names, sizeof names);
     status = status ? status : choose_arch(s, o, &options.arch);
     if (status != EXIT_OK) {
         return status;
     }
+    options.gpu = o->gpu;
+    options.variant = o->variant;
     options.ptx = (int)ptx;
     options.setting_count = o->set.n;
     options.setting = setting;

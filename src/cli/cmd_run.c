@@ -4,19 +4,6 @@
 
 #include "cli.h"
 
-static int verify(struct job *j, struct verdict *verdict)
-{
-    int status = verify_evaluate(j);
-    for (int i = 0; i < j->noutputs && status != EXIT_DEVICE && status != EXIT_WRONG; i++) {
-        verify_output(&j->output[i], &verdict[i]);
-        if (verdict[i].different) {
-            report_difference(j, &j->output[i], &verdict[i]);
-            status = EXIT_DIFFERENT;
-        }
-    }
-    return status;
-}
-
 static int run(struct job *j)
 {
     int status = load_problem(j->session, j->options, j->options->operands.item[0], &j->problem);
@@ -29,7 +16,7 @@ static int run(struct job *j)
     if (j->options->verify && !verdict) {
         return fail(EXIT_DEVICE, "out of memory");
     }
-    status = verdict ? verify(j, verdict) : EXIT_OK;
+    status = verdict ? verify_job(j, verdict) : EXIT_OK;
     if (status == EXIT_OK || status == EXIT_DIFFERENT) {
         (j->options->json ? report_json : report_text)(j, verdict);
         int written = report_files(j);

@@ -40,12 +40,23 @@ struct subject {
     struct job *job;
     ptxgen_gpu *gpu;
     ptxgen_loaded *loaded;
-    struct copies *copies;
+    struct copies copies;
     ptxgen_stream stream;
     ptxgen_event begin, end;
     int samples;
     int64_t next; /* launches so far */
 };
+/* ---- measure.c: between opening and closing, one program after the other can be loaded and timed ---- */
+ptxgen_status subject_open(struct job *j, ptxgen_gpu *gpu, struct subject *x); /* subject_close() also after failure */
+void subject_close(struct subject *x);
+/* Ready to launch; the job gets the name of the case. subject_unload() before the program is destroyed. */
+ptxgen_status subject_load(struct subject *x, ptxgen_loaded *loaded);
+void subject_unload(struct subject *x);
+/* One launch on the first copy, whose outputs were zeros, and its results into the job's arrays. */
+ptxgen_status subject_results(struct subject *x);
+/* What a perfect implementation moves per launch. */
+double job_bytes(const struct job *j);
+
 ptxgen_status time_stream(struct subject *x, struct timing *out);
 ptxgen_status time_graph(struct subject *x, struct timing *out);
 

@@ -14,12 +14,14 @@ enum {
     C_SCHEMA = 16,
     C_DEVICES = 32,
     C_BENCH = 64,
-    C_CACHE = 128
+    C_CACHE = 128,
+    C_VARIANTS = 256,
+    C_TUNE = 512,
+    C_ALL = 1023
 };
-enum { C_LATER = 256, C_ALL = 511 };
-enum { C_PLAN = C_COMPILE | C_EXPLAIN | C_RUN | C_BENCH | C_LATER };
+enum { C_PIN = C_COMPILE | C_EXPLAIN | C_RUN | C_BENCH, C_PLAN = C_PIN | C_VARIANTS | C_TUNE };
 
-/* In the order of the C_ bits; the last ones share C_LATER. */
+/* In the order of the C_ bits. */
 const struct command command_table[] = {
     { "compile", "SPEC.yaml", "generate PTX and its manifest (the default command)",
       "Writes NAME.ptx and NAME.json in the current directory, or what --emit asks for.", cmd_compile },
@@ -39,7 +41,10 @@ const struct command command_table[] = {
       cmd_bench },
     { "cache", "path|stats|clear", "the disk cache of compiled code",
       "Holds the code of programs that ran on a GPU. PTXGEN_CACHE names its directory, or is off.", cmd_cache },
-    { "variants", "SPEC.yaml", "list every variant (not implemented yet)", "", cmd_later },
+    { "variants", "SPEC.yaml", "list every variant with its id",
+      "A variant is a strategy with values of its tunables; --variant=ID pins one. --set restricts the list, also to\n"
+      "several values: --set strategy=reduce.block,reduce.gather --set threads=128,256.",
+      cmd_variants },
     { "tune", "SPEC.yaml", "search for the best tunables (not implemented yet)", "", cmd_later },
 };
 const int command_count = sizeof command_table / sizeof *command_table;
@@ -64,22 +69,29 @@ static const struct option option_table[] = {
       "target architecture, or native: the GPU's own (default: sm_80; on a GPU native)" },
     { "ptx", 0, O_TEXT, AT(ptx), C_PLAN, "NN", "PTX version, 80 for 8.0 (default: the lowest that is needed)" },
     { "set", 0, O_LIST, AT(set), C_PLAN, "TUNABLE=VALUE", "pin a tunable, or the strategy" },
-    { "plan", 0, O_TEXT, AT(plan), C_PLAN, "FILE", "use this plan (from --emit=plan) instead of choosing" },
-    { "variant", 0, O_TEXT, AT(variant), C_PLAN, "ID", "use this variant (not implemented yet)" },
-    { "math-library", 0, O_TEXT, AT(math_library), C_COMPILE | C_RUN | C_BENCH, "FILE",
+    { "plan", 0, O_TEXT, AT(plan), C_PIN, "FILE", "use this plan (from --emit=plan) instead of choosing" },
+    { "variant", 0, O_TEXT, AT(variant), C_PIN, "ID", "use this variant (from 'ptxgen variants') instead of choosing" },
+    { "compile", 0, O_FLAG, AT(compile), C_VARIANTS, NULL, "compile them all: times, failures, variants of the same code" },
+    { "all", 0, O_FLAG, AT(all), C_VARIANTS, NULL, "also combinations of tunables that are not legal, with the reason" },
+    { "jobs", 'j', O_TEXT, AT(jobs), C_VARIANTS | C_TUNE, "N", "threads that compile (default: as many as cores)" },
+    { "math-library", 0, O_TEXT, AT(math_library), C_PLAN, "FILE",
       "libdevice or libclc bitcode (default: searched)" },
     { "size", 0, O_LIST, AT(size), C_PLAN, "NAME=N",
       "a size: what is known when compiling, what is used when running" },
-    { "input", 0, O_LIST, AT(input), C_RUN | C_BENCH, "NAME=DATA", "elements of an input" },
-    { "param", 0, O_LIST, AT(param), C_RUN | C_BENCH, "NAME=VALUE", "value of a param" },
+    { "input", 0, O_LIST, AT(input), C_RUN | C_BENCH | C_EXPLAIN, "NAME=DATA", "elements of an input" },
+    { "param", 0, O_LIST, AT(param), C_RUN | C_BENCH | C_EXPLAIN, "NAME=VALUE", "value of a param" },
     { "output", 0, O_LIST, AT(output), C_RUN, "NAME=FILE", "write an output as .npy; - prints all of it" },
-    { "device", 0, O_TEXT, AT(device), C_RUN | C_BENCH, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "device", 0, O_TEXT, AT(device), C_RUN | C_BENCH | C_EXPLAIN, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "gpu", 0, O_TEXT, AT(gpu), C_EXPLAIN | C_VARIANTS, "NAME",
+      "a known GPU that times are predicted for, as in H200 (default: this machine's, or a usual one)" },
     { "samples", 0, O_TEXT, AT(samples), C_BENCH, "N", "measurements per row (default 31)" },
     { "no-graph", 0, O_FLAG, AT(no_graph), C_BENCH, NULL, "in a stream only" },
+    { "no-verify", 0, O_FLAG, AT(no_verify), C_BENCH, NULL, "do not compare with the sequential reference" },
     { "cache", 0, O_TEXT, AT(cache), C_RUN | C_BENCH | C_CACHE, "DIR|off", "the disk cache, instead of PTXGEN_CACHE" },
     { "verify", 0, O_FLAG, AT(verify), C_RUN, NULL,
       "compare with the sequential reference; exit status 4 on a difference" },
-    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES | C_BENCH | C_CACHE, NULL, "print results as JSON" },
+    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES | C_BENCH | C_CACHE | C_EXPLAIN | C_VARIANTS, NULL,
+      "print results as JSON" },
     { "simt", 0, O_TEXT, AT(simt), C_RUN, "MODES", "modes of the host executor: seed:N,race,weak,..." },
     { "unaligned", 0, O_TEXT, AT(unaligned), C_RUN | C_BENCH, "N",
       "place every array N elements past an aligned address (for tests)" },
@@ -93,8 +105,7 @@ enum { OPTION_COUNT = sizeof option_table / sizeof *option_table };
 
 static int command_bit(const struct command *c)
 {
-    int i = (int)(c - command_table);
-    return 1 << (i < 8 ? i : 8);
+    return 1 << (c - command_table);
 }
 
 const char *setting_value(const char *item, int *name_length)

@@ -21,7 +21,7 @@ static double now(void)
 
 static ptxgen_status launch(struct subject *x)
 {
-    void **data = copies_at(x->copies, x->job, x->next++);
+    void **data = copies_at(&x->copies, x->job, x->next++);
     ptxgen_arguments args = { x->job->size, (const void *const *)data, data + x->job->ninputs, x->job->param };
     return ptxgen_launch(x->job->session, x->loaded, &args, x->stream, NULL);
 }
@@ -100,7 +100,7 @@ ptxgen_status time_stream(struct subject *x, struct timing *out)
 ptxgen_status time_graph(struct subject *x, struct timing *out)
 {
     ptxgen_session *s = x->job->session;
-    int64_t copies = x->copies->count;
+    int64_t copies = x->copies.count;
     struct unit unit = { NULL, copies < GRAPH_LAUNCHES       ? GRAPH_LAUNCHES
                                : copies < GRAPH_LAUNCHES_MAX ? (int)copies
                                                              : GRAPH_LAUNCHES_MAX };

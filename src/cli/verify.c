@@ -83,3 +83,18 @@ void verify_output(const struct array *a, struct verdict *out)
         }
     }
 }
+
+int verify_job(struct job *j, struct verdict *verdict)
+{
+    struct verdict one;
+    int status = verify_evaluate(j);
+    for (int i = 0; i < j->noutputs && status != EXIT_DEVICE && status != EXIT_WRONG; i++) {
+        struct verdict *v = verdict ? &verdict[i] : &one;
+        verify_output(&j->output[i], v);
+        if (v->different) {
+            report_difference(j, &j->output[i], v);
+            status = EXIT_DIFFERENT;
+        }
+    }
+    return status;
+}

@@ -4,6 +4,7 @@
 #define PTXGEN_DEVICE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A target architecture: one row of device.c per sm number. */
 struct device {
@@ -20,5 +21,28 @@ struct device {
 /* The row for "sm_90", "90", "sm_90a"; false when unknown. ptx 0: by policy; else checked against the minimum. */
 bool device_by_name(const char *arch, int ptx, struct device *out);
 int  device_names(const char *const **names);
+
+/* What a known GPU can do at best, for rooflines.  Rates are what programs reach, not what data sheets promise. */
+struct gpu_model {
+    char name[96];
+    int sm, sms;
+    int64_t l2;                /* bytes */
+    double read, write, copy;  /* bytes per second; copy counts both directions */
+    double launch, graph_node; /* seconds of an empty kernel, back to back in a stream and in a graph */
+    double flops;              /* of f32, fused operations counted twice, per second */
+    bool measured;             /* else from the data sheet, with the losses measured elsewhere */
+};
+/* What a driver tells about its device; zero where it does not. */
+struct gpu_facts {
+    const char *name;
+    int sm, sms;
+    int64_t l2;
+    int memory_clock_khz, bus_bits;
+};
+/* By the name that users or drivers give ("H200", "NVIDIA H200"; NULL: the first of its architecture), else from the facts
+ * (NULL: none); false when nothing is known. */
+bool gpu_model_find(const char *name, int sm, const struct gpu_facts *facts, struct gpu_model *out);
+enum { GPU_MODELS_MAX = 64 };
+int  gpu_model_names(const char **names); /* room for GPU_MODELS_MAX */
 
 #endif

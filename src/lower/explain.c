@@ -1,35 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - why a plan is as it is: strategies chosen and not, tunables and their origin, and the roofline. */
-#include "lower_impl.h"
+/* explain.c - why a plan is as it is, and what it costs: the facts, and their text. */
+#include "explain.h"
 #include "stencil.h"
 
 #include <string.h>
 
-static bool used(const struct plan *plan, const struct strategy *row)
+enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why)
 {
+    const struct plan *plan = x->plan;
     for (int c = 0; c < plan->ncases; c++)
-        if (plan->kase[c].strategy == row)
-            return true;
-    return false;
+        if (plan->kase[c].strategy == row) {
+            *why = "chosen";
+            return CHOICE_CHOSEN;
+        }
+    *why = "it fits, but the other cases take every size, or another one is pinned";
+    return row->fits(plan->problem, &plan->device, &x->s->arena, why) ? CHOICE_FITS : CHOICE_UNFIT;
 }
 
-static void explain_strategies(struct ptxgen_session *s, const struct plan *plan, struct str *out)
+const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k, struct occupancy *o)
+{
+    const ptxgen_kernel_resources *known = resources_find(&x->resources, k->name);
+    *o = occupancy_of(&x->plan->device, k->threads, known ? known->registers : 0, known ? known->shared : 0);
+    return known;
+}
+
+const char *explain_source(const struct explained *x)
+{
+    if (x->model.measured)
+        return "measured";
+    return x->options->device && !x->options->gpu ? "as its driver reports" : "by its data sheet";
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------------------- */
+
+static void text_strategies(const struct explained *x, struct str *out)
 {
     str_add(out, "strategies\n");
     for (int i = 0; i < strategy_count(); i++) {
         const struct strategy *row = strategy_row(i);
-        const char *why = "it fits, but the other cases take every size, or another one is pinned";
-        if (row->kind != plan->problem->kind)
+        const char *why;
+        if (row->kind != x->plan->problem->kind)
             continue;
-        if (used(plan, row))
-            why = "chosen";
-        else
-            row->fits(plan->problem, &plan->device, &s->arena, &why);
+        explain_choice(x, row, &why);
         str_printf(out, "  %-20s %s  (%s)\n", row->name, why, row->reference);
     }
 }
 
-static void explain_case(struct arena *a, const struct problem *p, const struct plan_case *c, const struct formula_names *names, struct str *out)
+/* The same evidence often stands behind several tunables: it is said once. */
+static void text_tunables(const struct plan_case *c, struct str *out)
+{
+    const char *last = NULL;
+    for (int t = 0; t < TN_COUNT; t++) {
+        if (!(c->strategy->tunables & 1u << t))
+            continue;
+        const char *from = c->tunable_from[t] ? c->tunable_from[t] : "default";
+        str_printf(out, "    %-14s %-6d %s\n", tunable_name(t), c->tunable[t], last && !strcmp(last, from) ? "as above" : from);
+        last = from;
+    }
+}
+
+static void text_kernel(const struct explained *x, const struct prog_kernel *k, struct str *out)
+{
+    struct occupancy o;
+    const ptxgen_kernel_resources *known = explain_kernel(x, k, &o);
+    str_printf(out, "    kernel         %s: %d threads, ", k->name, k->threads);
+    if (known && known->registers)
+        str_printf(out, "%d registers, %d bytes shared, %d local (%s)", known->registers, known->shared, known->local, x->options->resource_source);
+    else
+        str_add(out, "registers unknown (neither an assembler nor a GPU has seen it)");
+    str_printf(out, "; %s%d block%s per multiprocessor, %.0f%% of its warps, limited by %s\n", known && known->registers ? "" : "at most ", o.blocks,
+               o.blocks == 1 ? "" : "s", 100 * o.warps, o.limit);
+}
+
+static void text_case(const struct explained *x, const struct plan_case *c, const struct formula_names *names, struct str *out)
 {
     str_printf(out, "  %s: %s when ", c->code.name, c->code.strategy);
     if (c->code.guard.n)
@@ -37,20 +80,20 @@ static void explain_case(struct arena *a, const struct problem *p, const struct 
     else
         str_add(out, "no earlier case holds");
     str_addc(out, '\n');
-    for (int t = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t)
-            str_printf(out, "    %-14s %-6d %s\n", tunable_name(t), c->tunable[t], c->tunable_from[t] ? c->tunable_from[t] : "default");
+    text_tunables(c, out);
+    for (int i = 0; i < c->code.nkernels; i++)
+        text_kernel(x, &c->code.kernel[i], out);
     for (int i = 0; i < c->code.nsteps; i++)
         if (c->code.step[i].kind == STEP_LAUNCH) {
             str_add(out, "    grid           ");
             formula_print(&c->code.step[i].grid, names, out);
             str_addc(out, '\n');
         }
-    if (p->kind == KIND_STENCIL)
-        stencil_explain(a, p, c, out);
+    if (x->plan->problem->kind == KIND_STENCIL)
+        stencil_explain(&x->s->arena, x->plan->problem, c, out);
 }
 
-static void explain_operators(const struct problem *p, struct str *out)
+static void text_operators(const struct problem *p, struct str *out)
 {
     str_add(out, "operators\n");
     for (int r = 0; r < p->nreductions; r++) {
@@ -61,29 +104,103 @@ static void explain_operators(const struct problem *p, struct str *out)
     }
 }
 
-static void explain_bytes(const struct plan *plan, const int64_t *size, struct str *out)
+static void text_work(const struct explained *x, struct str *out)
 {
-    const struct problem *p = plan->problem;
-    for (int i = 0; i < p->nsizes; i++)
-        if (!size || size[i] < 0)
-            return;
-    int64_t read, written;
-    access_bytes(p, size, &read, &written);
-    str_add(out, "at");
-    for (int i = 0; i < p->nsizes; i++)
-        str_printf(out, " %s=%lld", p->size[i].name, (long long)size[i]);
-    str_printf(out, "\n  reads %lld bytes, writes %lld bytes\n", (long long)read, (long long)written);
+    const struct work *w = &x->work;
+    str_printf(out, "work\n  per element    %d floating-point operation%s, %d integer or logical, %d division%s or library call%s\n", w->flops,
+               w->flops == 1 ? "" : "s", w->integer, w->special, w->special == 1 ? "" : "s", w->special == 1 ? "" : "s");
+    if (!x->has_model) {
+        str_printf(out, "  no roofline: no GPU with %s is known\n", x->plan->device.arch);
+        return;
+    }
+    str_printf(out, "  target         %s (%s): reads %.0f GB/s, writes %.0f, copies %.0f; %.1f TFLOP/s f32; %.1f us per launch\n", x->model.name,
+               explain_source(x), x->model.read * 1e-9, x->model.write * 1e-9, x->model.copy * 1e-9, x->model.flops * 1e-12,
+               x->model.launch * 1e6);
 }
 
-void plan_explain(struct ptxgen_session *s, const struct plan *plan, const int64_t *size, struct str *out)
+static void text_measured(const struct explained *x, const char *how, double seconds, struct str *out)
 {
+    const double predicted = x->prediction.seconds;
+    if (seconds > 0)
+        str_printf(out, "  measured       %.2f us in a %s: %.2f of the prediction, %.2f of the roofline\n", seconds * 1e6, how, seconds / predicted,
+                   seconds / x->least.seconds);
+}
+
+static void text_at(const struct explained *x, struct str *out)
+{
+    const struct problem *p = x->plan->problem;
+    const struct roofline *l = &x->least;
+    const struct prediction *t = &x->prediction;
+    if (!x->at_size)
+        return;
+    str_add(out, "at");
+    for (int i = 0; i < p->nsizes; i++)
+        str_printf(out, " %s=%lld", p->size[i].name, (long long)x->options->size[i]);
+    str_printf(out, "\n  reads %lld bytes, writes %lld bytes", (long long)l->read, (long long)l->written);
+    if (l->points > 0)
+        str_printf(out, "; %.3g bytes and %.3g operations per element", (double)(l->read + l->written) / l->points,
+                   (double)(x->work.flops + x->work.integer + x->work.special));
+    str_printf(out, "\n  roofline       %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s\n", l->seconds * 1e6, l->memory * 1e6,
+               l->arithmetic * 1e6, x->model.launch * 1e6, p->iterated ? "; of one step" : "");
+    if (t->kase < 0) {
+        str_add(out, "  no case takes these sizes\n");
+        return;
+    }
+    str_printf(out, "  case           %s (%s): %d launch%s, %.3g pass%s over the arrays, %.0f%% of the loads in flight that memory wants\n",
+               x->plan->kase[t->kase].code.name, x->plan->kase[t->kase].code.strategy, t->launches, t->launches == 1 ? "" : "es", t->passes,
+               t->passes == 1 ? "" : "es", 100 * t->in_flight);
+    str_printf(out, "  predicted      %.2f us, %.2f of the roofline\n", t->seconds * 1e6, t->seconds / l->seconds);
+    text_measured(x, "stream", x->options->stream_seconds, out);
+    text_measured(x, "graph", x->options->graph_seconds, out);
+}
+
+void explain_text(const struct explained *x, struct str *out)
+{
+    const struct plan *plan = x->plan;
     str_printf(out, "%s on %s, PTX %d.%d\n", plan->problem->name, plan->device.arch, plan->device.ptx / 10, plan->device.ptx % 10);
-    explain_operators(plan->problem, out);
-    explain_strategies(s, plan, out);
+    text_operators(plan->problem, out);
+    text_strategies(x, out);
     str_add(out, "cases, the first whose condition holds is taken\n");
     for (int c = 0; c < plan->ncases; c++) {
-        const struct formula_names names = plan_names(&s->arena, plan, &plan->kase[c].code);
-        explain_case(&s->arena, plan->problem, &plan->kase[c], &names, out);
+        const struct formula_names names = plan_names(&x->s->arena, plan, &plan->kase[c].code);
+        text_case(x, &plan->kase[c], &names, out);
     }
-    explain_bytes(plan, size, out);
+    text_work(x, out);
+    text_at(x, out);
+}
+
+/* ---- gathering ----------------------------------------------------------------------------------------------------------------- */
+
+/* False: the user's name is no known GPU. */
+static bool find_model(struct explained *x)
+{
+    const ptxgen_explain_options *o = x->options;
+    const struct gpu_facts facts = { .name = o->device, .sm = o->sm, .sms = o->multiprocessors, .l2 = (int64_t)o->l2,
+                                     .memory_clock_khz = o->memory_clock_khz, .bus_bits = o->bus_bits };
+    x->has_model = gpu_model_find(o->gpu, x->plan->device.sm, o->device && !o->gpu ? &facts : NULL, &x->model);
+    if (o->gpu && !x->has_model) {
+        struct diag *m = diag_error(&x->s->diags, D_BAD_TARGET, span_none(), "unknown GPU '%s'", o->gpu);
+        const char *names[GPU_MODELS_MAX];
+        diag_suggest(&x->s->diags, m, o->gpu, names, gpu_model_names(names));
+        return false;
+    }
+    return true;
+}
+
+bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options, struct str *out)
+{
+    struct explained x = { .s = s, .plan = plan, .options = options, .resources = { options->resource_count, options->resource } };
+    if (!find_model(&x))
+        return false;
+    x.work = work_of(plan->problem, options->size, plan->device.sm);
+    x.at_size = x.has_model && options->size && sizes_known(plan->problem, options->size);
+    if (x.at_size) {
+        union value *param = arena_new(&s->arena, union value, plan->problem->nparams + 1);
+        for (int i = 0; options->param && i < plan->problem->nparams; i++)
+            param[i].u = options->param[i].u;
+        x.least = roofline_of(plan->problem, options->size, &x.model);
+        x.prediction = predict(plan, options->size, options->param ? param : NULL, &x.model, &x.resources);
+    }
+    (options->json ? explain_json : explain_text)(&x, out);
+    return true;
 }

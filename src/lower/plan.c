@@ -20,6 +20,12 @@ static const struct {
 
 const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
 
+void tunable_limits(enum tunable_id t, int *lo, int *hi)
+{
+    *lo = tunable_range[t].lo;
+    *hi = tunable_range[t].hi;
+}
+
 static const struct tuning tuning_rows[] = {
 #define TUNE(strategy, variant, sm, threads, items, blocks, cluster, grid, evidence)                                   \
     { strategy, variant, sm,                                                                                           \

@@ -41,6 +41,7 @@ enum tunable_id {
 };
 
 const char *tunable_name(enum tunable_id t);
+void tunable_limits(enum tunable_id t, int *lo, int *hi);
 
 struct strategy;
 struct plan_case {
@@ -99,7 +100,8 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
 /* The text form, and back. Reading checks the plan against the problem; NULL with diagnostics (their source is the plan's text). */
 void plan_print(const struct plan *plan, struct str *out);
 const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text, size_t length);
-/* Which strategy was chosen, why the others were not, tunables and where they come from, bytes moved. */
-void plan_explain(struct ptxgen_session *s, const struct plan *plan, const int64_t *size, struct str *out);
+/* Which strategy was chosen, why the others were not, tunables and where they come from, what it costs and takes; as text or JSON.
+ * False after a diagnostic when the options name an unknown GPU. */
+bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options, struct str *out);
 
 #endif

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli_explain.sh PTXGEN - explanations of all kinds, as text and JSON; variants listed, compiled and pinned.
+case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
+specs=$(cd "$(dirname "$0")/../specs" && pwd)
+NO_COLOR=1
+PTXGEN_LIBCUDA=/no/such/library
+export NO_COLOR PTXGEN_LIBCUDA
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT INT TERM
+cd "$work" || exit 1
+failures=0
+count=0
+
+# run ARGUMENTS...: leaves `status`, and the files out and err.
+run()
+{
+    "$ptxgen" "$@" > out 2> err < /dev/null
+    status=$?
+    command="ptxgen $*"
+    count=$((count + 1))
+}
+complain()
+{
+    failures=$((failures + 1))
+    echo "FAIL: $command: $1"
+    tail -5 out err | cut -c1-200
+}
+exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
+out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
+out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }
+err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+# json EXPRESSION: of the document d, in Python.
+json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(0 if ($1) else 1)" 2> /dev/null || complain "not so: $1"; }
+
+# ---- explain ----
+for spec in sum dot mss row_sum scan_sum segment_sum hotspot2d; do
+    run explain "$specs/$spec.yaml" --arch=sm_90 --size n=65536 --json
+    exits 0
+    json 'd["target"]["gpu"] == "H200" and any(s["status"] == "chosen" for s in d["strategies"]) and d["cases"][0]["kernels"]'
+    json 'all(s["why"] for s in d["strategies"] if s["status"] != "chosen")'
+done
+run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28
+exits 0; out_has 'reads 1073741824 bytes, writes 4 bytes; 4 bytes and 1 operations per element'
+out_has 'roofline  *23[34]\.[0-9]* us: memory 231'; out_has '(reduce.gather): 1 launch, 1 pass'; out_has 'reduce.last_block  *it fits'
+run explain "$specs/hotspot2d.yaml" --gpu=A100 --size m=1024 --size n=1024 --param steps=3 --json
+exits 0; json 'd["arch"] == "sm_80" and d["target"]["source"] == "by its data sheet" and d["at"]["passes"] >= 1'
+json 'd["work_per_element"]["floating_point"] > 8 and d["at"]["bytes_per_element"] == 12 and d["at"]["predicted_us"] >= d["at"]["roofline_us"]'
+run explain "$specs/sum.yaml" --size n=1000; exits 0; out_has 'on sm_80'; out_has 'A100 (by its data sheet)'
+run explain "$specs/sum.yaml"; exits 0; out_has 'per element'; out_lacks '^at'
+run explain "$specs/sum.yaml" --gpu=Voodoo2; exits 2; err_has "unknown GPU 'Voodoo2'"
+run explain "$specs/sum.yaml" --device cuda:0 --size n=1000; exits 3
+if [ -n "$(command -v ptxas)" ] || [ -x /usr/local/cuda/bin/ptxas ]; then
+    run explain "$specs/sum.yaml" --arch=sm_90 --json
+    json 'd["resources_from"] == "ptxas" and all(k["registers"] > 8 for c in d["cases"] for k in c["kernels"])'
+fi
+PATH=/usr/bin:/bin CUDA_HOME=/no run explain "$specs/sum.yaml" --emit=explain; exits 2
+
+# ---- variants ----
+run variants "$specs/sum.yaml" --arch=sm_90 --json
+exits 0; json 'd["legal"] > 500 and len({v["id"] for v in d["variants"]}) == len(d["variants"])'
+json 'all(v["id"] == v["strategy"] + "@" + ",".join(f"{k}={x}" for k, x in v["tunables"].items()) for v in d["variants"] if not v["why_not"])'
+json 'any(v["strategy"] == "segreduce.offsets" and v["why_not"] for v in d["variants"])'
+run variants "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --set threads=1024 --set items=16 --all
+exits 0; out_has 'vector=8.* no: .*'
+run variants "$specs/row_sum.yaml" --arch=sm_90 --set strategy=segreduce.thread --set items=1,2 --set threads=64,128 --compile --json
+exits 0; json 'd["failed"] == 0 and all(v["compile_ms"] > 0 and v["ptx_bytes"] > 500 for v in d["variants"] if not v["why_not"])'
+run variants "$specs/sum.yaml" --size n=2^20 --gpu=H200; exits 0; out_has 'us predicted'; out_has '^[0-9]* variants$'
+run variants "$specs/sum.yaml" --set thread=4; exits 2; err_has "did you mean 'threads'"
+run variants "$specs/sum.yaml" --variant=default; exits 2
+run variants; exits 2
+
+# ---- pinning ----
+id=reduce.gather@threads=128,items=2,vector=2
+run "$specs/sum.yaml" --arch=sm_90 --variant=$id --emit=plan -o -
+exits 0; out_has 'tunables: {threads: 128, items: 2, vector: 2,'; out_has 'strategy: reduce.gather'; out_lacks 'strategy: reduce.block'
+run run "$specs/sum.yaml" --variant=$id --size n=1000 --input x=random:7 --device cpu --verify; exits 0; out_has verified
+run explain "$specs/sum.yaml" --variant=$id; exits 0; out_has 'reduce.gather  *chosen'
+run run "$specs/sum.yaml" --variant=default --size n=100 --device cpu; exits 0
+run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
+run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"
+run "$specs/sum.yaml" --variant=reduce.gather@threads -o -; exits 2; err_has 'is no variant'
+
+echo "$count commands, $failures failures"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_variants.c - the space of variants as data, ids that pin, and the model behind explanations. */
+#include "lower/cost.h"
+#include "lower/variants.h"
+#include "spec_fixture.h"
+
+#include <ptxgen/ptxgen.h>
+#include <stdio.h>
+
+#define SUM "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
+#define AFFINE                                                                                                            \
+    "kind: scan\ninputs: {x: 'i32[n]'}\noperator: {state: i32, combine: a * b + b}\noutputs: {y: 'i32[n]'}\n"
+#define STENCIL                                                                                                        \
+    "kind: stencil\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: 'f32[m, n]', value: 'x[0, 1] + x[0, -1]'}}\n"
+
+static struct device device_of(const char *arch)
+{
+    struct device d;
+    cr_assert(device_by_name(arch, 0, &d));
+    return d;
+}
+
+/* ---- the space ---- */
+
+struct seen {
+    struct ptxgen_session *s;
+    const struct problem *p;
+    const struct device *d;
+    int legal, illegal, strategies, pinned;
+    char last[512], strategy[64];
+};
+
+/* Every strategy's 37th legal id, pinned, gives a plan whose own id is the same. */
+static void check_pin(struct seen *seen, const ptxgen_variant *v)
+{
+    const struct tunable *set;
+    int n;
+    struct str again = { 0 };
+    cr_assert(variant_parse(seen->s, v->id, &set, &n));
+    const struct plan_options o = { .nset = n, .set = set };
+    const struct plan *plan = plan_create(seen->s, seen->p, seen->d, &o);
+    cr_assert_not_null(plan, "%s is legal but cannot be pinned", v->id);
+    variant_print(plan, &again);
+    cr_expect_str_eq(again.text, v->id);
+    for (int i = 0; i < v->tunable_count; i++)
+        for (int t = 0; t < TN_COUNT; t++)
+            if (!strcmp(tunable_name((enum tunable_id)t), v->tunable[i]))
+                cr_expect_eq(plan->kase[0].tunable[t], v->value[i], "%s: %s", v->id, v->tunable[i]);
+    str_finish(&again);
+    seen->pinned++;
+}
+
+static int look(const ptxgen_variant *v, void *user)
+{
+    struct seen *seen = user;
+    cr_expect_neq(strcmp(seen->last, v->id), 0, "%s comes twice", v->id);
+    snprintf(seen->last, sizeof seen->last, "%s", v->id);
+    if (strcmp(seen->strategy, v->strategy) != 0)
+        seen->strategies++;
+    snprintf(seen->strategy, sizeof seen->strategy, "%s", v->strategy);
+    if (v->why_not) {
+        seen->illegal++;
+        cr_expect_gt(strlen(v->why_not), 5);
+    } else if (seen->legal++ % 37 == 0) {
+        check_pin(seen, v);
+    }
+    return 0;
+}
+
+static void check_space(const char *text, int least)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    cr_assert_not_null(f.p, "%s", spec_text(&f));
+    const struct device d = device_of("sm_90");
+    const struct plan_options none = { 0 };
+    struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
+    cr_assert(variants_each(&f.s, f.p, &d, &none, NULL, true, look, &seen));
+    int rows = 0;
+    for (int i = 0; i < strategy_count(); i++)
+        rows += strategy_row(i)->kind == f.p->kind;
+    cr_expect_eq(seen.strategies, rows, "every strategy of the kind appears, legal or not");
+    cr_expect_gt(seen.legal, least);
+    cr_expect_gt(seen.illegal, 0);
+    cr_expect_gt(seen.pinned, least / 37);
+    spec_end(&f);
+}
+
+Test(variants, reductions) { check_space(SUM, 500); }
+Test(variants, scans) { check_space(AFFINE, 200); }
+Test(variants, stencils) { check_space(STENCIL, 200); }
+
+static int legal_only(const ptxgen_variant *v, void *user)
+{
+    cr_expect_null(v->why_not);
+    return ++*(int *)user == 10;
+}
+
+Test(variants, lists_restrict_and_visits_stop)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct device d = device_of("sm_90");
+    const struct tunable set[] = { { "strategy", "reduce.block,reduce.gather", span_none() }, { "threads", "96,128", span_none() },
+                                   { "items", "2", span_none() }, { "vector", "4", span_none() } };
+    const struct plan_options o = { .nset = 4, .set = set };
+    struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
+    cr_assert(variants_each(&f.s, f.p, &d, &o, NULL, true, look, &seen));
+    cr_expect_eq(seen.strategies, 2);
+    const struct tunable wrong = { "thread", "96", span_none() }, words = { "threads", "many", span_none() };
+    int n = 0;
+    cr_assert(variants_each(&f.s, f.p, &d, &(struct plan_options){ 0 }, NULL, false, legal_only, &n));
+    cr_expect_eq(n, 10);
+    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &wrong }, NULL, true, look, &seen));
+    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &words }, NULL, true, look, &seen));
+    spec_end(&f);
+}
+
+Test(variants, a_tunable_without_a_row_has_powers_of_two)
+{
+    int value[CANDIDATES_MAX];
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const int n = tunable_candidates(TN_ROWS, f.p, 3, value); /* 1 … 1024 */
+    cr_expect_eq(n, 12);
+    for (int i = 1; i < n; i++)
+        cr_expect_lt(value[i - 1], value[i]);
+    cr_expect_eq(value[2], 3);
+    cr_expect_eq(tunable_candidates(TN_STREAM, f.p, 1, value), 2);
+    cr_expect_eq(tunable_candidates(TN_MAX_GRID, f.p, 0, value), 1, "kept as it is");
+    cr_expect_eq(tunable_candidates(TN_POINTS_Z, f.p, 1, value), 1, "there is no third dimension");
+    spec_end(&f);
+}
+
+/* ---- ids ---- */
+
+Test(variants, ids_are_checked)
+{
+    static const char *const wrong[] = { "", "@threads=32", "reduce.block@threads", "reduce.block@threads,items=4", "reduce.block@=4" };
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct tunable *set;
+    const struct device d = device_of("sm_90");
+    int n;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const bool parsed = variant_parse(&f.s, wrong[i], &set, &n);
+        cr_expect(!parsed || !plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = n, .set = set }), "'%s'", wrong[i]);
+    }
+    cr_expect(variant_parse(&f.s, "default", &set, &n) && n == 0);
+    cr_expect(variant_parse(&f.s, "reduce.block", &set, &n) && n == 1);
+    spec_end(&f);
+}
+
+Test(variants, a_variant_replaces_the_pin_of_the_spec)
+{
+    static const char text[] = SUM "strategy: {name: reduce.gather, blocks_per_sm: 3}\n";
+    ptxgen_session *s;
+    ptxgen_problem *p;
+    ptxgen_plan *plan;
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_assert_eq(ptxgen_problem_from_string(s, text, strlen(text), "t", &p), PTXGEN_OK);
+    o.variant = "reduce.block@threads=64,items=2";
+    cr_assert_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_OK);
+    char *id = ptxgen_plan_variant(plan);
+    cr_expect(strstr(id, "reduce.block@threads=64,items=2,") == id, "%s", id);
+    ptxgen_free(id);
+    o.variant = "reduce.last_block@cluster=2";
+    cr_expect_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_USAGE);
+    ptxgen_session_destroy(s);
+}
+
+/* ---- the model ---- */
+
+static struct work work_in(const char *text)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    cr_assert_not_null(f.p, "%s", spec_text(&f));
+    const struct work w = work_of(f.p, NULL, 90);
+    spec_end(&f);
+    return w;
+}
+
+static void check_work(const char *text, int flops, int integer, int special)
+{
+    const struct work w = work_in(text);
+    cr_expect_eq(w.flops, flops, "%s: %d floating-point operations", text, w.flops);
+    cr_expect_eq(w.integer, integer, "%s: %d integer operations", text, w.integer);
+    cr_expect_eq(w.special, special, "%s: %d special operations", text, w.special);
+}
+
+Test(cost, operations_are_counted)
+{
+    check_work(SUM, 1, 0, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: add\noutputs: {dot: f32}\n", 2, 0, 0);
+    check_work("kind: reduce\ninputs: {x: 'i32[n]'}\nmap: max(x, 3)\noperator: add\noutputs: {s: i32}\n", 0, 2, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nlet: {t: exp(x) / 2.0}\nmap: t * t + t\noperator: add\noutputs: {s: f32}\n", 3, 0, 2);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: 'fma(x, x, 1.0)'\noperator: max\noutputs: {s: f32}\n", 3, 0, 0);
+    check_work(STENCIL, 1, 0, 0);
+    check_work(AFFINE, 0, 2, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: {type: f32, value: sqrt(r)}, y: {type: 'f32[n]', value: x * 2.0}}\n", 2,
+               0, 0);
+}
+
+Test(cost, wide_operations_cost_more)
+{
+    const double narrow = work_in("kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n").slots;
+    const double wide = work_in("kind: reduce\ninputs: {x: 'f64[n]'}\noperator: add\noutputs: {s: f64}\n").slots;
+    cr_expect_eq(wide, 2 * narrow, "sm_90 adds f64 at half the rate");
+}
+
+Test(cost, roofline_of_a_read_and_of_a_copy)
+{
+    struct gpu_model m;
+    const int64_t n = 1 << 28;
+    cr_assert(gpu_model_find("NVIDIA H200", 90, NULL, &m) && m.measured);
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    struct roofline r = roofline_of(f.p, &n, &m);
+    cr_expect_eq(r.read, 4 * n);
+    cr_expect_eq(r.written, 4);
+    cr_expect(r.seconds > 231e-6 && r.seconds < 236e-6, "%g", r.seconds);
+    spec_end(&f);
+    SPEC_BEGIN(g);
+    spec_build(&g, "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n");
+    r = roofline_of(g.p, &n, &m);
+    cr_expect(r.seconds > 504e-6 && r.seconds < 510e-6, "%g", r.seconds);
+    spec_end(&g);
+}
+
+Test(cost, gpus_are_found_by_name_and_facts)
+{
+    struct gpu_model m;
+    cr_expect(gpu_model_find("NVIDIA L40S", 0, NULL, &m) && m.sms == 142);
+    cr_expect(gpu_model_find("NVIDIA L4", 0, NULL, &m) && m.sms == 58);
+    cr_expect(gpu_model_find("h100 pcie", 0, NULL, &m) && m.sms == 114);
+    cr_expect_not(gpu_model_find("H2000", 90, NULL, &m));
+    cr_expect(gpu_model_find(NULL, 80, NULL, &m) && !m.measured && !strcmp(m.name, "A100"));
+    const struct gpu_facts facts = { "NVIDIA Future", 90, 66, 1 << 20, 1000000, 1024 };
+    cr_expect(gpu_model_find(NULL, 90, &facts, &m) && m.sms == 66 && m.read > 0.9 * 256e9 && m.read < 256e9, "%g", m.read);
+    const struct gpu_facts silent = { "NVIDIA Future", 90, 66, 1 << 20, 0, 0 };
+    cr_expect_not(gpu_model_find(NULL, 90, &silent, &m));
+}
+
+Test(cost, occupancy_names_what_runs_out)
+{
+    const struct device d = device_of("sm_90"), small = device_of("sm_75");
+    struct occupancy o = occupancy_of(&d, 256, 64, 0);
+    cr_expect(o.blocks == 4 && !strcmp(o.limit, "registers") && o.warps == 0.5);
+    o = occupancy_of(&d, 1024, 0, 0);
+    cr_expect(o.blocks == 2 && !strcmp(o.limit, "threads") && o.warps == 1);
+    o = occupancy_of(&d, 128, 32, 100 * 1024);
+    cr_expect(o.blocks == 2 && !strcmp(o.limit, "shared memory"));
+    o = occupancy_of(&d, 32, 16, 0);
+    cr_expect(o.blocks == 32 && !strcmp(o.limit, "blocks"));
+    o = occupancy_of(&small, 1024, 33, 0);
+    cr_expect(o.blocks == 1);
+}
+
+Test(cost, predictions_follow_launches_and_passes)
+{
+    struct gpu_model m;
+    const int64_t n = 1 << 26;
+    cr_assert(gpu_model_find("H200", 90, NULL, &m));
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n");
+    const struct device d = device_of("sm_90");
+    const struct tunable one = { "strategy", "scan.lookback", span_none() }, three = { "strategy", "scan.three_pass", span_none() };
+    const struct plan *a = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &one });
+    const struct plan *b = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &three });
+    cr_assert(a && b);
+    const struct prediction single = predict(a, &n, NULL, &m, NULL), several = predict(b, &n, NULL, &m, NULL);
+    cr_expect(single.launches == 1 && single.passes == 1);
+    cr_expect(several.launches == 3 && several.passes == 2, "%d launches, %g passes", several.launches, several.passes);
+    cr_expect_gt(several.seconds, 1.5 * single.seconds);
+    const struct roofline least = roofline_of(f.p, &n, &m);
+    cr_expect_geq(single.seconds, least.seconds);
+    spec_end(&f);
+}
