@@ -141,7 +141,7 @@ int data_fill(struct array *a, const char *data, int64_t offsets_end);
 bool data_is_file(const char *data);
 uint64_t data_key(uint64_t seed, const char *name);
 uint64_t data_bits(uint64_t key, uint64_t counter);
-ptxgen_value data_random(ptxgen_type t, uint64_t bits);
+ptxgen_value data_random(ptxgen_type t, uint64_t w);
 
 /* ---- .npy ---- */
 enum { NPY_RANK_MAX = 8, NPY_FIELD_MAX = 16 };

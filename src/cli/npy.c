@@ -292,13 +292,14 @@ static char *print_dictionary(const ptxgen_array_info *a, const int64_t *size, s
 
 char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length)
 {
+    static const unsigned char magic[] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 }; /* version 1.0 */
     size_t n;
     char *dict = print_dictionary(a, size, &n);
     size_t total = (10 + n + 1 + 63) / 64 * 64; /* the elements begin at a multiple of 64 */
     char *header = dict ? malloc(total) : NULL;
     if (header) {
         memset(header, ' ', total);
-        memcpy(header, "\x93NUMPY\x01\x00", 8);
+        memcpy(header, magic, sizeof magic);
         header[8] = (char)((total - 10) & 255);
         header[9] = (char)((total - 10) >> 8);
         memcpy(header + 10, dict, n);

@@ -112,7 +112,7 @@ static inline struct filled filled_first(kb_val count) { return (struct filled){
 /* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  Every lane of the warp arrives. */
 kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
 /* The total of the warps, in thread 0; x is each warp's total in its lane 0. `park`: state_shared of 32.  The whole block arrives. */
-kb_tup warps_combine(struct gen *g, kb_tup x, struct filled warps, kb_arr park);
+kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park);
 /* The total of the filled threads, in thread 0, in order of the threads. The whole block arrives. */
 kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
 
@@ -128,7 +128,7 @@ kb_tup reduce_partials(struct gen *g, kb_val filled);
 kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks);
 /* The ticket alone: what thread 0 has written, or seen written behind a barrier, is there for the block that draws the last one. */
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
-kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val filled);
+kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val blocks);
 
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
