@@ -199,8 +199,8 @@ static bool may_stripe(const struct problem *p)
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const bool more = scan_keeps(p) || p->flags >= 0 || reads_neighbours(p);
-    const int registers = more ? 48 : 64, words = held_words(p);
+    const bool more = scan_keeps(p) || p->flags >= 0;
+    const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (held(c) > HELD_MAX || held(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
