@@ -199,7 +199,7 @@ static bool may_stripe(const struct problem *p)
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const bool more = scan_keeps(p) || p->flags >= 0;
+    const bool more = scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && held_words(p) > 2);
     const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (held(c) > HELD_MAX || held(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
@@ -211,7 +211,7 @@ static void choose_items(const struct problem *p, struct plan_case *c)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    const bool heavy = held_words(p) >= (sm < 90 ? 5 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+    const bool heavy = held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -323,7 +323,11 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
     struct formula small = { 0 };
     if (spread(pl))
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
+    const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
+    for (int i = from; i < pl->plan->ncases; i++) /* there is one block */
+        if (!pl->plan->kase[i].overridden[TN_MIN_BLOCKS])
+            pl->plan->kase[i].tunable[TN_MIN_BLOCKS] = 1;
 }
 
 /* Columns with enough neighbours to fill the device. */

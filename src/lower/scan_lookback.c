@@ -96,8 +96,20 @@ static int64_t tile_of(const struct plan_case *c)
     return (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
 }
 
-/* The cases of a variant take what fits the device at once. */
-static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name)
+/* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
+static const struct {
+    const char *variant, *name;
+    int quarters;
+    bool unaligned; /* takes pointers off the vectors' alignment too */
+} sizes[] = {
+    { "short", "short", 1, false },
+    { "medium", "medium", 4, false },
+    { "upper", "upper", 4 * RESIDENT, true },
+    { "", "long", 4 * RESIDENT, false },
+};
+
+/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor. */
+static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int quarters)
 {
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
@@ -105,7 +117,8 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
         struct plan_case *c = &pl->plan->kase[i];
         const struct formula tiles = f_cdiv(access_count(pl->plan->problem), f_const(tile_of(c)));
         const int resident = c->tunable[TN_MIN_BLOCKS] < RESIDENT ? c->tunable[TN_MIN_BLOCKS] : RESIDENT;
-        const struct formula fit = f_le(tiles, f_mul(f_sms(), f_const(resident > 1 ? resident : 1)));
+        const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
+        const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
         c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
     }
 }
@@ -115,9 +128,16 @@ void scan_allpre_plan(struct planner *pl, const struct strategy *row)
 {
     struct span at;
     scan_check_empty(pl);
-    if (!plan_pinned_name(pl, &at))
-        plan_resident(pl, row, "short", "short");
-    plan_resident(pl, row, "", "medium");
+    if (plan_pinned_name(pl, &at)) {
+        plan_resident(pl, row, "", "long", 4 * RESIDENT);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int from = pl->plan->ncases;
+        plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
+        if (!sizes[i].unaligned && pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1;
+    }
 }
 
 /* Fields in order, each at a multiple of its size, at most of 4 bytes. */
