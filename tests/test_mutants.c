@@ -47,6 +47,12 @@ static const struct subject {
     { "scan_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
       "sm_80", { { "strategy", "segscan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
+    { "whole_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90", { { "strategy", "segscan.staged", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 40, 63 } },
+    { "warp_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90", { { "strategy", "segscan.subwarp", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 90, 31 } },
     { "lookback", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
       "sm_90", { { "strategy", "scan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
     { "allpre", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
@@ -286,6 +292,8 @@ Test(mutants, ordered) { test_named("ordered"); }
 Test(mutants, staged) { test_named("staged"); }
 Test(mutants, scan_block) { test_named("scan_block"); }
 Test(mutants, scan_rows) { test_named("scan_rows"); }
+Test(mutants, whole_rows) { test_named("whole_rows"); }
+Test(mutants, warp_rows) { test_named("warp_rows"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, three_pass) { test_named("three_pass"); }

@@ -65,7 +65,7 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
     }
 }
 
-void emit_segscan_block(struct gen *g)
+void emit_scan_block(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
@@ -78,8 +78,6 @@ void emit_segscan_block(struct gen *g)
         block_segment(g, &s, &m);
     }
 }
-
-void emit_scan_block(struct gen *g) { emit_segscan_block(g); }
 
 /* ---- a thread per segment
  * ---------------------------------------------------------------------------------------------------- */

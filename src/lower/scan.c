@@ -2,7 +2,6 @@
 /* scan.c - facts about scans, and planning of the strategies without communication between blocks.
  *
  *   scan.block      one block takes the whole array tile by tile, the carry in registers (also with flags)
- *   segscan.block   one block per segment does the same; segments come from kept axes or from offsets
  *   segscan.column  one thread per segment: neighbouring threads read neighbouring elements where the last axis is kept
  *
  * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
@@ -16,7 +15,7 @@
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, LONG_SEGMENT = 1 << 14 };
+enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12 };
 
 /* ---- facts
  * ----------------------------------------------------------------------------------------------------------------- */
@@ -115,16 +114,6 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
     return scan_few_fields(p, a, why);
 }
 
-bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (!scan_keeps(p) && p->offsets < 0) {
-        *why = "it scans segments; this problem has a single one";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
-}
-
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     return segscan_block_fits(p, d, a, why);
@@ -161,8 +150,7 @@ static int widest(const struct problem *p)
 
 static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
-/* Words of 4 bytes that a thread holds per position: inputs and states. */
-static int held_words(const struct problem *p)
+int scan_held_words(const struct problem *p)
 {
     enum ty type[32];
     int words = 0;
@@ -199,8 +187,8 @@ static bool may_stripe(const struct problem *p)
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const bool more = scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && held_words(p) > 2);
-    const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = held_words(p);
+    const bool more = scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
+    const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = scan_held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (held(c) > HELD_MAX || held(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
@@ -211,7 +199,7 @@ static void choose_items(const struct problem *p, struct plan_case *c)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    const bool heavy = held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+    const bool heavy = scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -257,8 +245,7 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
     return true;
 }
 
-/* A case with the tunables of a variant. */
-static struct plan_case *add_variant(struct planner *pl, const struct strategy *row, const char *variant,
+struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
                                      const char *name, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
@@ -275,7 +262,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
                     struct formula guard, bool staged)
 {
     const struct problem *p = pl->plan->problem;
-    struct plan_case *c = add_variant(pl, row, variant, name, guard);
+    struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     if (!staged && !c->overridden[TN_VECTOR])
         c->tunable[TN_VECTOR] = 1;
     choose(pl, c, staged);
@@ -286,7 +273,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
         return;
     c->aligned = true;
     c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
-    struct plan_case *u = add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    struct plan_case *u = scan_add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
@@ -304,8 +291,7 @@ bool scan_pinned(struct planner *pl, const struct strategy *row, const char *nam
     return true;
 }
 
-/* Does a strategy that spreads long scans over the device take what is left? */
-static bool spread(struct planner *pl)
+bool scan_spreads(struct planner *pl)
 {
     const char *why;
     const struct problem *p = pl->plan->problem;
@@ -321,7 +307,7 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
         return;
     scan_check_empty(pl);
     struct formula small = { 0 };
-    if (spread(pl))
+    if (scan_spreads(pl))
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
@@ -339,23 +325,6 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
     scan_check_empty(pl);
     if (!scan_trailing(p))
         scan_add_cases(pl, row, "", "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
-}
-
-/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do.
- */
-void segscan_block_plan(struct planner *pl, const struct strategy *row)
-{
-    const struct problem *p = pl->plan->problem;
-    const bool staged = scan_trailing(p);
-    if (scan_pinned(pl, row, "segments", staged))
-        return;
-    struct formula guard = { 0 };
-    if (spread(pl)) {
-        const struct formula length = scan_length(p);
-        const struct formula fitting = f_and(f_le(f_const(512), length), f_le(length, f_const(LONG_SEGMENT)));
-        guard = f_and(f_le(f_mul(f_sms(), f_const(4)), scan_segments(p)), fitting);
-    }
-    scan_add_cases(pl, row, "", "rows", guard, staged);
 }
 
 /* ---- kernels
@@ -415,12 +384,6 @@ static bool build(struct planner *pl, struct plan_case *c, struct formula blocks
 }
 
 bool scan_block_build(struct planner *pl, struct plan_case *c) { return build(pl, c, f_const(1)); }
-
-/* A block takes segments in turns once there are more than blocks to start at once. */
-bool segscan_block_build(struct planner *pl, struct plan_case *c)
-{
-    return build(pl, c, f_min(scan_segments(pl->plan->problem), f_const(1 << 20)));
-}
 
 bool segscan_column_build(struct planner *pl, struct plan_case *c)
 {

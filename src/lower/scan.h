@@ -30,6 +30,14 @@ struct planner;
 struct strategy;
 /* The total of no elements needs a value: a check of the launch. */
 void scan_check_empty(struct planner *pl);
+struct plan_case;
+/* Words of 4 bytes that a thread holds per position: inputs and states. */
+int scan_held_words(const struct problem *p);
+/* Does a strategy that spreads long scans over the device take what is left? */
+bool scan_spreads(struct planner *pl);
+/* A case with the tunables of a variant. */
+struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                                   struct formula guard);
 /* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
 void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                     struct formula guard, bool staged);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segscan_rows.c - planning of scans of segments by teams that wait for nobody.
+ *
+ *   segscan.subwarp   a warp takes as many whole rows as fit its tile
+ *   segscan.staged    a block does
+ *   segscan.warp      a warp takes a segment of any length, tile by tile
+ *   segscan.block     a block does; segments that are no runs of elements too, one element at a time
+ *
+ * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector does; so a tile
+ * loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks how rows are aligned,
+ * only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by element, and results are the same.
+ */
+#include "lower_impl.h"
+#include "scan.h"
+
+/* A row of several in a tile is found by a reciprocal of 32 bits. */
+enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, LONG_SEGMENT = 1 << 14 };
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
+
+static bool has_segments(const struct problem *p, struct arena *a, const char **why)
+{
+    if (!scan_keeps(p) && p->offsets < 0) {
+        *why = "it scans segments; this problem has a single one";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+/* How many rows fit a tile, and whether one does, are formulas of the launch. */
+static bool short_formulas(const struct problem *p, const char **why)
+{
+    int arrays = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        arrays += access_input_direct(p, i);
+    for (int o = 0; o < p->noutputs; o++)
+        arrays += access_output_direct(p, o);
+    *why = "its sizes and arrays make the formulas of the launch too long";
+    return scan_length(p).n <= 7 && scan_segments(p).n <= 7 && arrays <= 4;
+}
+
+static bool has_rows(const struct problem *p, struct arena *a, const char **why)
+{
+    if (!scan_keeps(p) || !scan_trailing(p)) {
+        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        return false;
+    }
+    if (scan_operator_reads(p)) {
+        *why = "the operator reads inputs that differ between segments, and tiles hold several of them";
+        return false;
+    }
+    return short_formulas(p, why) && scan_few_fields(p, a, why);
+}
+
+bool segscan_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_warp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_trailing(p)) {
+        *why = "it scans runs of elements; here they lie apart";
+        return false;
+    }
+    return has_segments(p, a, why);
+}
+
+bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_segments(p, a, why);
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+
+static bool pinned(const struct planner *pl)
+{
+    struct span at;
+    return plan_pinned_name(pl, &at) != NULL;
+}
+
+static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
+
+/* Elements of a tile of a block, or of one of its warps. */
+static int64_t tile(const struct plan_case *c, bool block) { return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32); }
+
+static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t])
+        return;
+    c->tunable[t] = value;
+    c->tunable_from[t] = from;
+}
+
+/* A case whose threads hold what fits their registers. */
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                                  struct formula guard)
+{
+    const int words = scan_held_words(pl->plan->problem);
+    struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
+    set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > HELD_MAX || held(c) * words > HELD_WORDS))
+        c->tunable[TN_ITEMS] /= 2;
+    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > HELD_WORDS)
+        c->tunable[TN_VECTOR] /= 2;
+    return c;
+}
+
+static struct formula both(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
+
+/* Elements of a row, and those that its tile may lose because the row begins within a vector. */
+static struct formula row_room(const struct problem *p, int vector)
+{
+    const struct formula length = scan_length(p);
+    if (vector == 1)
+        return length;
+    return f_add(length, f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1)));
+}
+
+/* Rows that fit the tiles of the case. */
+static struct formula fitting(const struct problem *p, const struct plan_case *c, bool block)
+{
+    return f_and(f_ge(scan_length(p), f_const(1)), f_le(row_room(p, c->tunable[TN_VECTOR]), f_const(tile(c, block))));
+}
+
+/* A case for arrays that begin where a vector does, and one for others; `whole`: for rows that fit a tile. */
+static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
+                      bool whole, bool block)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula aligned = { 0 };
+    struct plan_case *c = add_case(pl, row, variant, name, guard);
+    if (whole)
+        guard = both(fitting(p, c, block), guard);
+    c->code.guard = guard;
+    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+        return;
+    c->aligned = true;
+    c->code.guard = both(guard, aligned);
+    add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+}
+
+void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
+{
+    scan_check_empty(pl);
+    add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
+}
+
+void segscan_staged_plan(struct planner *pl, const struct strategy *row)
+{
+    if (pinned(pl))
+        scan_check_empty(pl);
+    add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
+}
+
+/* Only when asked for. */
+void segscan_warp_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!pinned(pl))
+        return;
+    scan_check_empty(pl);
+    add_cases(pl, row, "", "warps", (struct formula){ 0 }, false, false);
+}
+
+/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do.
+ */
+void segscan_block_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!scan_trailing(p)) {
+        if (!scan_pinned(pl, row, "segments", false))
+            scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
+        return;
+    }
+    if (pinned(pl))
+        scan_check_empty(pl);
+    struct formula guard = { 0 };
+    if (!pinned(pl) && scan_spreads(pl))
+        guard = f_and(f_le(f_mul(f_sms(), f_const(4)), scan_segments(p)), f_le(scan_length(p), f_const(LONG_SEGMENT)));
+    add_cases(pl, row, "", "rows", guard, false, true);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
+               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+static bool check(struct planner *pl, const struct plan_case *c)
+{
+    const int vector = c->tunable[TN_VECTOR];
+    if (c->tunable[TN_THREADS] % 32)
+        return contradiction(pl, c, "threads must be a multiple of 32");
+    if (held(c) > HELD_MAX)
+        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)))
+        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    return true;
+}
+
+static struct prog_kernel *kernel(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    plan_value_arg(k, "count", TY_I64, access_count(pl->plan->problem));
+    return k;
+}
+
+/* Rows per tile: where there are many of them, a multiple of a vector, so that tiles begin with one, or backwards all at the same distance
+ * from one. */
+static struct formula rows_per_tile(const struct problem *p, int64_t size, int vector)
+{
+    const struct formula length = scan_length(p), tile = f_const(size);
+    if (vector == 1)
+        return f_div(tile, length);
+    const struct formula lost = f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1));
+    const struct formula rows = f_div(f_sub(tile, lost), length);
+    return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
+}
+
+static bool build_whole(struct planner *pl, struct plan_case *c, bool block)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = kernel(pl, c);
+    const int64_t size = tile(c, block);
+    const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), f_const(1));
+    plan_value_arg(k, "rows", TY_I64, rows);
+    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
+    const struct formula teams = f_cdiv(scan_segments(p), rows);
+    plan_launch(pl, c, 0, f_max(f_cdiv(teams, f_const(block ? 1 : c->tunable[TN_THREADS] / 32)), f_const(1)));
+    if (size > TILE_MAX)
+        return contradiction(pl, c, "a tile has at most 16384 elements");
+    return check(pl, c);
+}
+
+bool segscan_subwarp_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, false); }
+bool segscan_staged_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, true); }
+
+/* Teams take segments in turns once there are more than blocks to start at once. */
+static bool build_long(struct planner *pl, struct plan_case *c, bool block)
+{
+    const struct problem *p = pl->plan->problem;
+    kernel(pl, c);
+    const struct formula blocks = f_cdiv(scan_segments(p), f_const(block ? 1 : c->tunable[TN_THREADS] / 32));
+    plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
+    return scan_trailing(p) ? check(pl, c) : scan_check_tunables(pl, c);
+}
+
+bool segscan_warp_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, false); }
+bool segscan_block_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, true); }
