@@ -249,16 +249,20 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
     int64_t segment = p->segmented ? size->segment : size->n;
     bool totals = p->segmented && !p->per_element;
     double sum = 0, magnitude = 0;
+    int64_t left = 0, ended = 0; /* of the segment, and segments so far */
 
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
-        int64_t at = totals ? i / segment : i;
+        int64_t at = totals ? ended : i;
 
-        if (p->segmented && i % segment == 0)
+        if (left == 0) {
             sum = magnitude = 0;
+            left = segment;
+        }
         sum += x;
         magnitude += fabs(x);
-        if (totals && (i + 1) % segment != 0)
+        ended += --left == 0;
+        if (totals && left > 0)
             continue;
         got = scalar_load(p->out[0], out, at);
         tolerance = magnitude * sum_unit(p->type);

@@ -174,7 +174,7 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct park *pa
     }
     kb_barrier(k);
     /* Lanes behind the last warp repeat it. */
-    const struct run parked = park_load(g, park, kb_add(k, slot, kb_min(k, lane, warps - 1)));
+    const struct run parked = park_load(g, park, kb_min(k, lane, warps - 1));
     const struct run warps_upto = warp_scan(g, parked, power_of_two_above(warps), park->cuts);
     *total = from_lane(g, warps_upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
     struct run before = from_lane(g, warps_upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
