@@ -25,7 +25,7 @@
 /* One program: its spec, pinned strategy, size; enough blocks and tiles that every part of the kernel runs. */
 static const struct subject {
     const char *name, *spec, *arch;
-    struct tunable set[4];
+    struct tunable set[5];
     int64_t size[2];
 } subjects[] = {
     { "block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
@@ -42,6 +42,11 @@ static const struct subject {
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
       "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
                  { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
+    { "rings",
+      "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
+      "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
+      "sm_90", { { "strategy", "reduce.ordered", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
+                 { "blocks_per_sm", "9", { 0, 0 } }, { "bulk", "2", { 0, 0 } } }, { 27011 } },
     { "scan_block", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
       "sm_90", { { "strategy", "scan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 1501 } },
     { "scan_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
@@ -172,7 +177,7 @@ static void open_subject(struct subject_run *r, const struct subject *sub)
     cr_assert(device_by_name(sub->arch, 0, &d));
     const struct problem *p = problem_build(&r->s, sub->name, sub->spec, strlen(sub->spec), sub->name);
     int nset = 0;
-    while (nset < 4 && sub->set[nset].name)
+    while (nset < 5 && sub->set[nset].name)
         nset++;
     const struct plan_options o = { .nset = nset, .set = sub->set, .size = sub->size }; /* fewer cases */
     r->plan = p ? plan_create(&r->s, p, &d, &o) : NULL;
@@ -289,6 +294,7 @@ Test(mutants, last_block) { test_named("last_block"); }
 Test(mutants, gather) { test_named("gather"); }
 Test(mutants, cluster) { test_named("cluster"); }
 Test(mutants, ordered) { test_named("ordered"); }
+Test(mutants, rings) { test_named("rings"); }
 Test(mutants, staged) { test_named("staged"); }
 Test(mutants, scan_block) { test_named("scan_block"); }
 Test(mutants, scan_rows) { test_named("scan_rows"); }

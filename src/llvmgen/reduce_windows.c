@@ -11,15 +11,21 @@
  * After Futhark's SegRed for non-commutative operators, with windows of a warp instead of a block, so that no window needs a
  * block barrier.  Consecutive elements per lane come either straight from memory (vectors, `staged` 0), or through a
  * warp-private transpose in shared memory: coalesced loads in, consecutive vectors out.  An odd number of 16-byte vectors per lane
- * makes both sides of the transpose free of bank conflicts without padding.
+ * makes both sides of the transpose free of bank conflicts without padding.  Or (`bulk` stages, sm_90) through a ring of the
+ * warp's own in shared memory, which bulk copies fill several windows ahead.
  */
+#include "bulk_ring.h"
 #include "gen.h"
 
 struct windows {
     struct gen *g;
     int items, vector, per_lane;
     kb_val lead, count;         /* i32, i64 */
-    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer */
+    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer, or the window's place in the ring */
+    int bulk;                   /* stages of the ring; 0: none */
+    struct bulk_ring ring;
+    struct ring_place here;     /* where the window is, and where the next copies go */
+    kb_val to;                  /* windows before this one are full; u32 */
 };
 
 /* Calls f for every direct input with its first slot in struct direct. */
@@ -64,11 +70,91 @@ static void get_vector(struct windows *w, int input, int slot, int q, struct dir
         d[j].v[slot] = x[j];
 }
 
-/* The lane's consecutive elements of a full window that begins at element base. */
-static void load_blocked(struct windows *w, kb_val base, struct direct *d)
+/* ---- the ring ------------------------------------------------------------------------------------------------------------- */
+
+static int window_bytes(const struct windows *w, int input)
+{
+    return KB_WARP * w->per_lane * w->g->p->input[input].array.stride;
+}
+
+static int stage_bytes(const struct windows *w)
+{
+    int bytes = 0;
+    for (int i = 0; i < w->g->p->ninputs; i++)
+        bytes += access_input_direct(w->g->p, i) ? window_bytes(w, i) : 0;
+    return bytes;
+}
+
+static kb_val window_base(struct windows *w, kb_val i)
+{
+    kb *k = w->g->k;
+    return kb_sub(k, kb_mul(k, kb_cast(k, i, TY_I64), KB_WARP * w->per_lane), kb_cast(k, w->lead, TY_I64));
+}
+
+/* Lane 0 of a warp, together with the other lanes: start the copies of window i into the stage at the place, if the warp has
+ * that window and it is full. */
+static void fill(struct windows *w, kb_val i, struct ring_place at)
 {
     struct gen *g = w->g;
     kb *k = g->k;
+    kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, i, w->to))) {
+        ring_announce(&w->ring, at, kb_imm(k, TY_I32, stage_bytes(w)));
+        for (int input = 0, byte = 0; input < g->p->ninputs; input++)
+            if (access_input_direct(g->p, input)) {
+                const kb_ptr from = kb_advance(k, gen_input(g, input), window_base(w, i));
+                ring_copy(&w->ring, at, byte, from, kb_imm(k, TY_I32, window_bytes(w, input)));
+                byte += window_bytes(w, input);
+            }
+    }
+}
+
+/* The ring, with the first full windows of [from, to) under way. */
+static void start_ring(struct windows *w, kb_val from, kb_val to)
+{
+    kb *k = w->g->k;
+    const int size = KB_WARP * w->per_lane;
+    w->ring = bulk_ring_warp(k, w->bulk, stage_bytes(w));
+    w->here = ring_start(&w->ring);
+    LET(places, kb_add(k, kb_cast(k, w->lead, TY_I64), w->count));
+    w->to = kb_min(k, to, kb_cast(k, kb_div(k, places, size), TY_U32));
+    const kb_val partial_first = kb_and(k, kb_eq(k, from, 0), kb_gt(k, w->lead, 0));
+    LET(first, kb_add(k, from, kb_cast(k, partial_first, TY_U32)));
+    const struct ring_place ahead = ring_start(&w->ring);
+    for (int s = 0; s < w->bulk; s++) {
+        fill(w, kb_add(k, first, s), ahead);
+        ring_advance(&w->ring, ahead);
+    }
+}
+
+/* The lane's elements of full window i out of the ring, and the copy of the window that comes into this stage next. */
+static void load_ring(struct windows *w, kb_val i, struct direct *d)
+{
+    struct gen *g = w->g;
+    kb *k = g->k;
+    ring_await(&w->ring, w->here);
+    for (int input = 0, byte = 0; input < g->p->ninputs; input++)
+        if (access_input_direct(g->p, input)) {
+            w->stage[input] = ring_stage(&w->ring, w->here, byte, g->p->input[input].array.field[0].type);
+            byte += window_bytes(w, input);
+        }
+    for (int q = 0; q < w->items; q++)
+        each_direct(w, get_vector, q, &d[q * w->vector]);
+    ring_release(&w->ring, w->here);
+    fill(w, kb_add(k, i, w->bulk), w->here);
+    ring_advance(&w->ring, w->here);
+}
+
+/* ---- windows -------------------------------------------------------------------------------------------------------------- */
+
+/* The lane's consecutive elements of full window i, which begins at element base. */
+static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct *d)
+{
+    struct gen *g = w->g;
+    kb *k = g->k;
+    if (w->bulk) {
+        load_ring(w, i, d);
+        return;
+    }
     if (!gen_tunable(g, TN_STAGED)) {
         const kb_val own = kb_mul(k, kb_lane(k), w->per_lane);
         for (int q = 0; q < w->items; q++)
@@ -96,16 +182,16 @@ static kb_tup fold(struct gen *g, struct point *pt, int n)
     return x;
 }
 
-static kb_tup full_window(struct windows *w, kb_val base)
+static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
 {
     struct gen *g = w->g;
     const kb_val own = kb_mul(g->k, kb_lane(g->k), w->per_lane);
     struct direct d[64];
     struct point pt[64];
-    load_blocked(w, base, d);
-    for (int i = 0; i < w->per_lane; i++) {
-        point_init(&pt[i], g, base, own, i);
-        pt[i].direct = &d[i];
+    load_blocked(w, i, base, d);
+    for (int j = 0; j < w->per_lane; j++) {
+        point_init(&pt[j], g, base, own, j);
+        pt[j].direct = &d[j];
     }
     for (int q = 0; q < w->items; q++)
         points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_STAGED));
@@ -166,7 +252,7 @@ static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks,
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps)
 {
     kb *k = g->k;
-    struct windows w = { .g = g, .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR) };
+    struct windows w = { .g = g, .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR), .bulk = gen_tunable(g, TN_BULK) };
     w.per_lane = w.items * w.vector;
     w.lead = gen_value(g, "lead");
     w.count = gen_value(g, "count");
@@ -181,12 +267,14 @@ kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled 
     LET(windows, kb_cast(k, kb_div(k, kb_add(k, places, size - 1), size), TY_U32));
     kb_val from, to;
     my_range(g, windows, block, blocks, &from, &to, warps);
+    if (w.bulk)
+        start_ring(&w, from, to);
     kb_for (k, i, from, to, 1) {
-        LET(base, kb_sub(k, kb_mul(k, kb_cast(k, i, TY_I64), size), lead));
+        LET(base, window_base(&w, i));
         LET(full, kb_and(k, kb_ge(k, base, 0), kb_le(k, kb_add(k, base, size), w.count)));
         kb_tvar total = kb_var_new(k, state_zero(g), "total");
         kb_if (k, full) {
-            kb_set(k, total, full_window(&w, base));
+            kb_set(k, total, full_window(&w, i, base));
         } kb_else {
             kb_set(k, total, partial_window(&w, base));
         }

@@ -21,6 +21,7 @@
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
     X(STRIPED, "striped", 0, 1, "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other") \
+    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none")  \
     X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                     \
     X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                \
     X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")    \

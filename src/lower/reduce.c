@@ -9,6 +9,7 @@
  *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
  *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others, which come in
  *                      words that say themselves whether they are of this launch; chosen for what is not small
+ *   reduce.ordered     the same for operators that do not commute; inputs may come through rings of bulk copies (sm_90)
  *   reduce.last_block  a grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the
  *                      counter wraps to zero by itself, so there is no initialisation launch)
  *
@@ -62,6 +63,18 @@ bool reduce_last_block_fits(const struct problem *p, const struct device *d, str
     return whole_array(p, a, why);
 }
 
+bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!whole_array(p, a, why))
+        return false;
+    if (state_commutative(p)) {
+        *why = "the operator commutes, so that its elements need no order";
+        return false;
+    }
+    return true;
+}
+
 bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     if (!whole_array(p, a, why))
@@ -71,7 +84,7 @@ bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct
         return false;
     }
     if (!state_commutative(p)) {
-        *why = "the operator is not commutative; reduce.last_block keeps the order";
+        *why = "the operator is not commutative; reduce.ordered keeps the order";
         return false;
     }
     if (state_determinism(p) == DET_DEVICE) {
@@ -106,12 +119,50 @@ static int staging_bytes(const struct problem *p, const struct plan_case *c)
     return bytes;
 }
 
+/* What a stage of a warp's ring holds: a window of every direct input. */
+static int window_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return staging_bytes(p, c) / (c->tunable[TN_THREADS] / 32);
+}
+
+static int ring_bytes(const struct problem *p, const struct plan_case *c)
+{
+    const int bulk = c->tunable[TN_BULK];
+    return bulk * (staging_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) + 2048; /* and barriers; totals of warps and blocks */
+}
+
 static bool has_structures(const struct problem *p)
 {
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i) && *p->input[i].array.field[0].name)
             return true;
     return false;
+}
+
+/* Bulk copies move 16 bytes and multiples, so every window of every direct input begins at such a boundary. */
+static bool bulk_aligned(const struct problem *p, const struct plan_case *c)
+{
+    bool any = false, ok = c->aligned && !has_structures(p);
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i)) {
+            ok &= c->tunable[TN_VECTOR] * p->input[i].array.stride % 16 == 0;
+            any = true;
+        }
+    return any && ok;
+}
+
+/* Rings of bulk copies where the architecture has them and a block's fit. */
+static void choose_bulk(struct planner *pl, struct plan_case *c)
+{
+    enum { STAGES = 3 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || !bulk_aligned(p, c))
+        return;
+    c->tunable[TN_BULK] = STAGES;
+    c->tunable_from[TN_BULK] = "where the architecture has bulk copies";
+    while (c->tunable[TN_BULK] && ring_bytes(p, c) > d->shared_per_block)
+        c->tunable[TN_BULK]--;
 }
 
 /* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit: an odd
@@ -122,7 +173,7 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
     if (state_commutative(p))
         return;
     if (!c->overridden[TN_STAGED])
-        c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1;
+        c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_BULK];
     while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && staging_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
 }
@@ -149,6 +200,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     choose_pdl(pl, c);
     choose_stream(c);
     choose_items(c);
+    choose_bulk(pl, c);
     choose_staged(pl, c);
     struct formula aligned = { 0 };
     const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
@@ -167,7 +219,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
         u->tunable[TN_VECTOR] = 1;
     }
     if (!state_commutative(p))
-        u->tunable[TN_STAGED] = 0;
+        u->tunable[TN_STAGED] = u->tunable[TN_BULK] = 0;
 }
 
 static void check_identity(struct planner *pl)
@@ -216,7 +268,7 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
 }
 
 /* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket takes than the
- * shorter end gives back, and stay with reduce.last_block. */
+ * shorter end gives back, and have reduce.ordered. */
 static void plan_large(struct planner *pl, const struct strategy *row, bool chosen)
 {
     if (pinned(pl, row, "grid") || !chosen)
@@ -230,10 +282,8 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
     plan_large(pl, row, state_commutative(pl->plan->problem));
 }
 
-void reduce_last_block_plan(struct planner *pl, const struct strategy *row)
-{
-    plan_large(pl, row, !state_commutative(pl->plan->problem));
-}
+void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { plan_large(pl, row, true); }
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { plan_large(pl, row, true); }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
@@ -242,6 +292,25 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
                c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
+}
+
+static bool check_bulk(struct planner *pl, const struct plan_case *c)
+{
+    enum { BARRIERS = 128 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    if (d->sm < 90)
+        return contradiction(pl, c, "bulk copies need sm_90");
+    if (c->tunable[TN_STAGED])
+        return contradiction(pl, c, "inputs come through bulk copies or through the transpose, not both");
+    if (!bulk_aligned(p, c))
+        return contradiction(pl, c, "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
+    if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
+        return contradiction(pl, c, "a block has at most 128 stages");
+    if (ring_bytes(p, c) > d->shared_per_block)
+        return contradiction(pl, c, arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
+                                                 ring_bytes(p, c), d->arch, d->shared_per_block));
+    return true;
 }
 
 /* Tunables that go together: whole warps, a tile that fits registers, a transpose that fits static shared memory. */
@@ -254,6 +323,8 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         return contradiction(pl, c, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (c->tunable[TN_BULK])
+        return check_bulk(pl, c);
     if (!c->tunable[TN_STAGED])
         return true;
     if (state_commutative(p) || has_structures(p))
@@ -342,6 +413,8 @@ bool reduce_gather_build(struct planner *pl, struct plan_case *c)
     plan_launch(pl, c, 0, blocks);
     return check_tunables(pl, c);
 }
+
+bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return reduce_last_block_build(pl, c); }
 
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bulk_ring.c - stages, the mbarriers that say who may use them, and places that go around. */
+#include "bulk_ring.h"
+
+enum { MBARRIER_BYTES = 8, ALIGN = 16 };
+
+int bulk_ring_bytes(int stages, int bytes, int rings) { return rings * stages * (bytes + 2 * MBARRIER_BYTES) + 2 * ALIGN; }
+
+/* One thread: the barriers of one ring. */
+static void init_barriers(const struct bulk_ring *r, int consumers)
+{
+    kb *k = r->k;
+    for (int s = 0; s < r->stages; s++) {
+        const kb_val i = kb_add(k, r->first, s);
+        kb_mbar_init(k, r->full, i, 1);
+        if (r->shared)
+            kb_mbar_init(k, r->empty, i, consumers);
+    }
+    kb_mbar_ready(k);
+}
+
+struct bulk_ring bulk_ring_block(kb *k, int stages, int bytes, int consumers)
+{
+    struct bulk_ring r = { .k = k, .stages = stages, .bytes = bytes, .shared = true, .first = kb_imm(k, TY_I32, 0) };
+    r.memory = kb_shared_v(k, TY_U8, stages * bytes, "stage");
+    r.full = kb_mbarriers(k, stages, "full");
+    r.empty = kb_mbarriers(k, stages, "empty");
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        init_barriers(&r, consumers);
+    }
+    kb_barrier(k);
+    return r;
+}
+
+struct bulk_ring bulk_ring_warp(kb *k, int stages, int bytes)
+{
+    const int warps = kb_threads(k) / KB_WARP;
+    struct bulk_ring r = { .k = k, .stages = stages, .bytes = bytes, .first = kb_mul(k, kb_warp(k), stages) };
+    r.memory = kb_shared_v(k, TY_U8, warps * stages * bytes, "stage");
+    r.full = kb_mbarriers(k, warps * stages, "full");
+    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+        init_barriers(&r, 0);
+    }
+    kb_warp_sync(k);
+    return r;
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+struct ring_place ring_start(const struct bulk_ring *r)
+{
+    const kb_val zero = kb_imm(r->k, TY_I32, 0);
+    return (struct ring_place){ kb_var_new(r->k, zero, "stage"), kb_var_new(r->k, zero, "parity") };
+}
+
+void ring_advance(const struct bulk_ring *r, struct ring_place at)
+{
+    kb *k = r->k;
+    const kb_val next = kb_add(k, kb_get(k, at.stage), 1), parity = kb_get(k, at.parity);
+    if (r->stages == 1) {
+        kb_set(k, at.parity, kb_xor(k, parity, 1));
+        return;
+    }
+    LET(around, kb_eq(k, next, r->stages));
+    kb_set(k, at.stage, kb_select(k, around, kb_imm(k, TY_I32, 0), next));
+    kb_set(k, at.parity, kb_xor(k, parity, kb_cast(k, around, TY_I32)));
+}
+
+static kb_val number(const struct bulk_ring *r, struct ring_place at) { return kb_add(r->k, r->first, kb_get(r->k, at.stage)); }
+
+kb_ptr ring_stage(const struct bulk_ring *r, struct ring_place at, int byte, enum ty ty)
+{
+    kb *k = r->k;
+    kb_ptr p = kb_advance(k, r->memory, kb_add(k, kb_mul(k, number(r, at), r->bytes), byte));
+    p.ty = ty;
+    return p;
+}
+
+/* ---- producer ---------------------------------------------------------------------------------------------------- */
+
+void ring_acquire(const struct bulk_ring *r, struct ring_place at)
+{
+    if (r->shared) /* in the first round nobody has to release anything: the parity of a phase before the first */
+        kb_mbar_wait(r->k, r->empty, number(r, at), kb_xor(r->k, kb_get(r->k, at.parity), 1));
+}
+
+void ring_announce(const struct bulk_ring *r, struct ring_place at, kb_val bytes)
+{
+    kb_mbar_expect(r->k, r->full, number(r, at), bytes);
+}
+
+void ring_copy(const struct bulk_ring *r, struct ring_place at, int to, kb_ptr from, kb_val bytes)
+{
+    kb_bulk_load(r->k, ring_stage(r, at, to, TY_U8), from, bytes, r->full, number(r, at));
+}
+
+/* ---- consumers --------------------------------------------------------------------------------------------------- */
+
+void ring_await(const struct bulk_ring *r, struct ring_place at)
+{
+    kb_mbar_wait(r->k, r->full, number(r, at), kb_get(r->k, at.parity));
+}
+
+void ring_release(const struct bulk_ring *r, struct ring_place at)
+{
+    if (r->shared)
+        kb_mbar_arrive(r->k, r->empty, number(r, at));
+    else
+        kb_warp_sync(r->k); /* all lanes have read */
+}
