@@ -22,7 +22,9 @@ _ptxgen()
     --emit) words=(ptx cubin ll plan problem manifest header explain) ;;
     --device) words=(auto cpu cuda) ;;
     cache) words=(path stats clear) ;;
-    --cache) words=(off) ;;
+    --cache | --tuning) words=(off) ;;
+    --reference) words=(oracle default) ;;
+    --export) words=(t1 t4) ;;
     --diagnostics) words=(text json) ;;
     --color) words=(auto always never) ;;
     --arch) words=(native sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 sm_121) ;;

@@ -46,6 +46,9 @@ struct device;
 bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device);
 struct plan_options;
 struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o);
+/* The entries of the tuning file that the options name; false after a diagnostic. */
+struct problem;
+bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d, struct plan_options *to);
 /* Why code generation failed, from the last message. */
 ptxgen_status api_codegen_failure(const ptxgen_session *s);
 

@@ -212,6 +212,7 @@ ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxg
     return status;
 }
 
+int ptxgen_problem_determinism(const ptxgen_problem *p) { return (int)p->problem->determinism; }
 const char *ptxgen_problem_name(const ptxgen_problem *p) { return p->problem->name; }
 
 _Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64, "public types are the rows of types.h");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "api_impl.h"
 #include "cache/cache.h"
@@ -69,7 +70,14 @@ static ptxgen_status plan_for(ptxgen_session *s, const ptxgen_gpu *gpu, const pt
         if (o.ptx == 0)
             o.ptx = older_ptx(info, o.arch);
     }
-    return ptxgen_plan_create(s, problem, &o, out);
+    if (o.gpu == NULL)
+        o.gpu = info->name;
+    char *path = o.tuning == NULL ? ptxgen_tuning_path() : NULL;
+    if (path && access(path, R_OK) == 0)
+        o.tuning = path;
+    const ptxgen_status status = ptxgen_plan_create(s, problem, &o, out);
+    free(path);
+    return status;
 }
 
 /* ---- the key ---------------------------------------------------------------------------------- */

@@ -93,7 +93,8 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
     WITH_MEMORY(s, {
         const struct problem *problem = p->problem;
         struct plan_options *with = api_plan_options(s, o);
-        if (api_find_device(s, o, &device) && (!o->variant || pin_variant(s, o->variant, &problem, with)))
+        if (api_find_device(s, o, &device) && (!o->variant || pin_variant(s, o->variant, &problem, with)) &&
+            api_apply_tuning(s, o, problem, &device, with))
             status = plan_handle(s, plan_create(s, problem, &device, with), out);
     });
     return status;

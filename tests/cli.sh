@@ -94,7 +94,7 @@ run run dot.yaml --size n=4 --device=quantum; exits 2
 run run scale.yaml --size n=4; exits 2; err_has "param 'k'"
 run run scale.yaml --size n=4 --param k=1.5; exits 2
 run run scale.yaml --size n=4 --param k=3000000000; exits 2; err_has 'range'
-run tune dot.yaml; exits 2; err_has 'not implemented yet'; out_empty
+run tune dot.yaml; exits 2; out_empty
 absent dot.ptx
 
 # Wrong specs: located, all of them, and no file.

@@ -24,7 +24,8 @@ complain()
 {
     failures=$((failures + 1))
     echo "FAIL: $command: $1"
-    tail -5 out err | cut -c1-200
+    tail -n 3 out | cut -c1-200
+    tail -n 3 err | cut -c1-200
 }
 exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
 out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }

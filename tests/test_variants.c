@@ -26,7 +26,8 @@ struct seen {
     struct ptxgen_session *s;
     const struct problem *p;
     const struct device *d;
-    int legal, illegal, strategies, pinned;
+    int legal, illegal, strategies, pinned, strategies_legal;
+    bool strategy_legal;
     char last[512], strategy[64];
 };
 
@@ -55,9 +56,13 @@ static int look(const ptxgen_variant *v, void *user)
     struct seen *seen = user;
     cr_expect_neq(strcmp(seen->last, v->id), 0, "%s comes twice", v->id);
     snprintf(seen->last, sizeof seen->last, "%s", v->id);
-    if (strcmp(seen->strategy, v->strategy) != 0)
+    if (strcmp(seen->strategy, v->strategy) != 0) {
         seen->strategies++;
+        seen->strategy_legal = false;
+    }
     snprintf(seen->strategy, sizeof seen->strategy, "%s", v->strategy);
+    seen->strategies_legal += !v->why_not && !seen->strategy_legal;
+    seen->strategy_legal |= !v->why_not;
     if (v->why_not) {
         seen->illegal++;
         cr_expect_gt(strlen(v->why_not), 5);
@@ -76,9 +81,14 @@ static void check_space(const char *text, int least)
     const struct plan_options none = { 0 };
     struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
     cr_assert(variants_each(&f.s, f.p, &d, &none, NULL, true, look, &seen));
-    int rows = 0;
-    for (int i = 0; i < strategy_count(); i++)
-        rows += strategy_row(i)->kind == f.p->kind;
+    int rows = 0, fitting = 0;
+    for (int i = 0; i < strategy_count(); i++) {
+        const char *why;
+        const bool kind = strategy_row(i)->kind == f.p->kind;
+        rows += kind;
+        fitting += kind && strategy_row(i)->fits(f.p, &d, &f.s.arena, &why);
+    }
+    cr_expect_eq(seen.strategies_legal, fitting, "%d of %d strategies that fit have a legal variant", seen.strategies_legal, fitting);
     cr_expect_eq(seen.strategies, rows, "every strategy of the kind appears, legal or not");
     cr_expect_gt(seen.legal, least);
     cr_expect_gt(seen.illegal, 0);

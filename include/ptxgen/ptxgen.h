@@ -99,6 +99,8 @@ PTXGEN_API ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char 
 PTXGEN_API ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
                                                     ptxgen_problem **out);
 PTXGEN_API const char *ptxgen_problem_name(const ptxgen_problem *p);
+/** Which repetitions give the same bits: 0 any, 1 run, 2 device. */
+PTXGEN_API int ptxgen_problem_determinism(const ptxgen_problem *p);
 
 typedef enum ptxgen_type {
     PTXGEN_BOOL, PTXGEN_I8, PTXGEN_I16, PTXGEN_I32, PTXGEN_I64, PTXGEN_U8, PTXGEN_U16, PTXGEN_U32, PTXGEN_U64,
@@ -159,9 +161,11 @@ typedef struct ptxgen_plan_options {
     const ptxgen_setting *setting;
     const int64_t *size;         /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
     const char *variant;         /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
-    const char *gpu;             /**< name of the device: "H200", "NVIDIA H200"; NULL: not known */
+    const char *gpu;             /**< name of the device: "H200", "NVIDIA H200". NULL: not known, then entries of a tuning file count
+                                      that are for any device of the architecture */
+    const char *tuning;          /**< path of a tuning file, below; NULL or "off": none. ptxgen_jit() takes the default path for NULL */
 } ptxgen_plan_options;
-#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL, NULL, NULL }
+#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL, NULL, NULL, NULL }
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for defaults; borrowed. */
 PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
                                             ptxgen_plan **out);
@@ -228,6 +232,29 @@ PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem
                                          int (*visit)(const ptxgen_variant *v, void *user), void *user);
 /** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
 PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
+
+/* ---- tuning ------------------------------------------------------------------------------------------------------------- */
+/*
+ * A tuning file (docs/tuning.md) says which variant was the fastest for a problem, a device and sizes.  A plan made with
+ * one gets a case for each entry that counts, for sizes within a factor of 1.41 of the entry's, before the usual cases.
+ * Pinned strategies and settings win over it.
+ */
+typedef struct ptxgen_tuning_entry {
+    const char *gpu, *arch, *variant;
+    const int64_t *size;
+    double seconds, default_seconds; /**< measured */
+    int variants;                    /**< how many were measured */
+} ptxgen_tuning_entry;
+/** 16 hexadecimal digits that stand for what is computed: no names of problems, no pins. Owned by the caller. */
+PTXGEN_API char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p);
+/** The text of a tuning file with the entry, in place of one for the same problem, device and sizes.  text: NULL for a new file.
+ * Owned by the caller; NULL after a diagnostic when the text is no tuning file. */
+PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text, const ptxgen_tuning_entry *entry);
+/** Where tuning files are by default: PTXGEN_TUNING (a path, or "off"), else $XDG_DATA_HOME/ptxgen/tuning.yaml, else
+ * $HOME/.local/share/ptxgen/tuning.yaml.  NULL: nowhere.  Owned by the caller. */
+PTXGEN_API char *ptxgen_tuning_path(void);
+/** A row for src/lower/tuning.def that makes a plan's tunables the default. Owned by the caller. */
+PTXGEN_API char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence);
 
 /* ---- programs --------------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_compile_options {

@@ -51,7 +51,7 @@ struct options {
     const struct command *command;
     struct list operands; /* what is not an option */
     struct list emit, set, input, size, param, output;
-    const char *samples, *cache, *gpu, *jobs;
+    const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *budget, *seed, *emit_def, *export;
     const char *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
     bool verify, json, split, html, no_graph, no_verify, compile, all, help, version;
 };
@@ -183,6 +183,8 @@ void resources_finish(ptxgen_kernel_resources *of, int count);
 char *sass_of(const char *ptx);
 /* What --arch says, with `native` looked up; NULL: the default. */
 int choose_arch(ptxgen_session *s, const struct options *o, const char **arch);
+/* The tuning file at the usual place, for runs on a GPU, if it is there and no other is named; malloc. */
+char *usual_tuning(const struct options *o);
 /* K of "cuda:K". */
 int device_ordinal(const char *device, int *ordinal);
 
@@ -221,6 +223,6 @@ int cmd_devices(const struct options *o);
 int cmd_bench(const struct options *o);
 int cmd_cache(const struct options *o);
 int cmd_variants(const struct options *o);
-int cmd_later(const struct options *o);
+int cmd_tune(const struct options *o);
 
 #endif

@@ -111,6 +111,7 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
     }
     options.gpu = o->gpu;
     options.variant = o->variant;
+    options.tuning = o->tuning;
     options.ptx = (int)ptx;
     options.setting_count = o->set.n;
     options.setting = setting;

@@ -175,8 +175,12 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (x->gpu && !native.arch && !native.plan) {
         native.arch = ptxgen_gpu_arch(ptxgen_gpu_describe(x->gpu));
     }
+    char *tuning = x->gpu ? usual_tuning(&native) : NULL;
+    native.tuning = tuning ? tuning : native.tuning;
+    native.gpu = x->gpu && !native.gpu ? x->options.device : native.gpu;
     /* The plan covers every size; the explanation is of these. */
     status = status ? status : make_plan(s, &native, x->job.problem, NULL, &x->plan);
+    free(tuning);
     if (status != EXIT_OK) {
         return status;
     }

@@ -20,8 +20,3 @@ int cmd_schema(const struct options *o)
     ptxgen_free(text);
     return status;
 }
-
-int cmd_later(const struct options *o)
-{
-    return fail(EXIT_USAGE, "'ptxgen %s' is not implemented yet", o->command->name);
-}

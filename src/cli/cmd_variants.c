@@ -135,7 +135,7 @@ static int list(struct listing *l)
     if (l->o->compile) {
         const struct compiling how = { .options = l->o, .path = l->o->operands.item[0], .arch = l->arch };
         double begin = now();
-        space_compile(&l->space, 0, l->space.n, &how);
+        space_compile(&l->space, NULL, l->space.n, &how);
         l->wall = now() - begin;
         space_duplicates(&l->space);
     }

@@ -57,6 +57,8 @@ ptxgen_status subject_results(struct subject *x);
 /* What a perfect implementation moves per launch. */
 double job_bytes(const struct job *j);
 
+/* Two launches, enough to tell the slow from the rest. */
+ptxgen_status time_probe(struct subject *x, double *seconds);
 ptxgen_status time_stream(struct subject *x, struct timing *out);
 ptxgen_status time_graph(struct subject *x, struct timing *out);
 

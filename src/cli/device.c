@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - where a run happens: the host executor, or a GPU through the launcher. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -73,11 +74,16 @@ int device_load(struct job *j, ptxgen_gpu *gpu, ptxgen_program **program, ptxgen
     if (!native.arch && !native.plan) {
         native.arch = ptxgen_gpu_arch(ptxgen_gpu_describe(gpu));
     }
+    native.gpu = ptxgen_gpu_describe(gpu)->name;
+    char *path = usual_tuning(&native);
+    native.tuning = path ? path : native.tuning;
     compile_options(j->options, &options);
     int status = make_plan(j->session, &native, j->problem, NULL, &plan);
+    free(path);
     if (status != EXIT_OK) {
         return status;
     }
+    show_diagnostics(j->session); /* what is left out of a tuning file */
     ptxgen_status made = ptxgen_compile_cached(j->session, j->problem, plan, &options, NULL, program);
     made = made == PTXGEN_OK ? ptxgen_load(j->session, gpu, *program, loaded) : made;
     return made == PTXGEN_OK ? EXIT_OK : fail_call(j->session, made, "compiling for the GPU");

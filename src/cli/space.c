@@ -79,6 +79,20 @@ int space_gather(ptxgen_session *s, const struct options *o, const ptxgen_proble
     return made == PTXGEN_OK ? EXIT_OK : fail_call(s, made, "listing variants");
 }
 
+int space_add_default(struct space *sp)
+{
+    static const char *const name[] = { NULL };
+    static const int value[] = { 0 };
+    const ptxgen_variant v = { .id = "default", .strategy = "default", .tunable = name, .value = value };
+    if (gather(&v, sp)) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    struct variant_item last = sp->item[sp->n - 1];
+    memmove(sp->item + 1, sp->item, sizeof *sp->item * (size_t)(sp->n - 1));
+    sp->item[0] = last;
+    return EXIT_OK;
+}
+
 static void finish_item(struct variant_item *v)
 {
     for (int i = 0; v->name && i < v->ntunables; i++) {
@@ -113,7 +127,7 @@ static uint64_t hash(uint64_t h, const char *text)
 
 struct batch {
     struct space *space;
-    int first;
+    const int *index;
     const struct compiling *how;
 };
 
@@ -137,7 +151,7 @@ static void figures(struct compiled *c)
 static void compile_one(int i, void *user)
 {
     struct batch *b = user;
-    struct variant_item *v = &b->space->item[b->first + i];
+    struct variant_item *v = &b->space->item[b->index ? b->index[i] : i];
     struct compiled *c = &v->compiled;
     ptxgen_session *s;
     ptxgen_problem *p;
@@ -168,14 +182,14 @@ static void compile_one(int i, void *user)
     ptxgen_session_destroy(s);
 }
 
-void space_compile(struct space *sp, int first, int last, const struct compiling *how)
+void space_compile(struct space *sp, const int *index, int n, const struct compiling *how)
 {
-    struct batch b = { sp, first, how };
+    struct batch b = { sp, index, how };
     int64_t threads = 0;
     if (how->options->jobs && parse_count(how->options->jobs, &threads)) {
         threads = 0;
     }
-    parallel_for(last - first, (int)threads, compile_one, &b);
+    parallel_for(n, (int)threads, compile_one, &b);
 }
 
 struct by_code {

@@ -36,14 +36,17 @@ int space_gather(ptxgen_session *s, const struct options *o, const ptxgen_proble
                  enum space_part part, struct space *out);
 void space_finish(struct space *sp);
 
-/* Compiles the legal ones among item[first … last); keep: their programs stay, else only the figures do.  Sizes are not given to the
- * planner: a variant takes all. */
+/* What is chosen without pins, as item 0 with the id "default". */
+int space_add_default(struct space *sp);
+
+/* Compiles n items (index NULL: the first n) that are legal; keep: their programs stay, else only the figures do.  Sizes are not
+ * given to the planner: a variant takes all. */
 struct compiling {
     const struct options *options;
     const char *path, *arch; /* of the spec; architecture */
     bool keep;
 };
-void space_compile(struct space *sp, int first, int last, const struct compiling *how);
+void space_compile(struct space *sp, const int *index, int n, const struct compiling *how);
 /* Fills same_as of all that are compiled. */
 void space_duplicates(struct space *sp);
 

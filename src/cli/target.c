@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target.c - which device and architecture the options mean. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "ptxgen/launch.h"
@@ -39,4 +41,14 @@ int choose_arch(ptxgen_session *s, const struct options *o, const char **arch)
 {
     *arch = o->arch;
     return o->arch && !strcmp(o->arch, "native") ? native_arch(s, o, arch) : EXIT_OK;
+}
+
+char *usual_tuning(const struct options *o)
+{
+    char *path = o->tuning || o->plan ? NULL : ptxgen_tuning_path();
+    if (path && access(path, R_OK) == 0) {
+        return path;
+    }
+    free(path);
+    return NULL;
 }

@@ -91,6 +91,15 @@ static ptxgen_status time_unit(struct subject *x, const struct unit *unit, struc
     return status;
 }
 
+ptxgen_status time_probe(struct subject *x, double *seconds)
+{
+    const struct unit unit = { NULL, 1 };
+    double host;
+    ptxgen_status status = sample(x, &unit, 2, seconds, &host);
+    *seconds /= 2;
+    return status;
+}
+
 ptxgen_status time_stream(struct subject *x, struct timing *out)
 {
     const struct unit unit = { NULL, 1 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "parallel.h"
 
 int verify_evaluate(struct job *j)
 {
@@ -54,11 +55,11 @@ static double share(ptxgen_type t, ptxgen_value got, ptxgen_value expected, doub
     return bound > 0 && isfinite(difference) ? fabs(difference) / bound : 0;
 }
 
-void verify_output(const struct array *a, struct verdict *out)
+static void verify_range(const struct array *a, int64_t from, int64_t to, struct verdict *out)
 {
     int fields = a->info.field_count;
     *out = (struct verdict){ .first = -1 };
-    for (int64_t i = 0; i < a->elements; i++) {
+    for (int64_t i = from; i < to; i++) {
         for (int f = 0; f < fields; f++) {
             size_t at = (size_t)i * a->info.element_size + a->info.field_offset[f];
             ptxgen_type t = a->info.field_type[f];
@@ -82,6 +83,50 @@ void verify_output(const struct array *a, struct verdict *out)
             }
         }
     }
+}
+
+/* Large arrays are compared in parts, on all cores. */
+enum { PART = 1 << 16, PARTS_MAX = 1024 };
+struct parts {
+    const struct array *array;
+    int64_t part;
+    struct verdict verdict[PARTS_MAX];
+};
+
+static void verify_part(int i, void *user)
+{
+    struct parts *p = user;
+    int64_t from = i * p->part, to = from + p->part < p->array->elements ? from + p->part : p->array->elements;
+    verify_range(p->array, from, to, &p->verdict[i]);
+}
+
+/* What comes behind the elements of `out`. */
+static void add_verdict(struct verdict *out, const struct verdict *v)
+{
+    struct verdict sum = out->different ? *out : *v;
+    sum.compared = out->compared + v->compared;
+    sum.different = out->different + v->different;
+    sum.unknown = out->unknown + v->unknown;
+    sum.worst = fmax(out->worst, v->worst);
+    *out = sum;
+}
+
+void verify_output(const struct array *a, struct verdict *out)
+{
+    struct parts *p = a->elements > 2 * PART ? malloc(sizeof *p) : NULL;
+    if (!p) {
+        verify_range(a, 0, a->elements, out);
+        return;
+    }
+    p->array = a;
+    p->part = a->elements / PARTS_MAX + 1 > PART ? a->elements / PARTS_MAX + 1 : PART;
+    int n = (int)((a->elements + p->part - 1) / p->part);
+    parallel_for(n, 0, verify_part, p);
+    *out = p->verdict[0];
+    for (int i = 1; i < n; i++) {
+        add_verdict(out, &p->verdict[i]);
+    }
+    free(p);
 }
 
 int verify_job(struct job *j, struct verdict *verdict)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - pieces that every strategy's planning is made of: cases, kernels, arguments, buffers, steps, tunables. */
 #include "lower_impl.h"
+#include "tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,18 @@ const struct tuning *tuning_lookup(const char *strategy, const char *variant, in
             best = t;
     }
     return best;
+}
+
+/* In the columns of TUNE above. */
+void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
+{
+    const struct plan_case *c = &plan->kase[0];
+    str_printf(out, "TUNE( \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, \"", c->strategy->name, tuning_variant(plan->problem), plan->device.sm,
+               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_BLOCKS_PER_SM], c->tunable[TN_CLUSTER], c->tunable[TN_MAX_GRID]);
+    for (; *evidence; evidence++)
+        if (*evidence != '"' && *evidence != '\\' && *evidence != '\n')
+            str_addc(out, *evidence);
+    str_add(out, "\" )\n");
 }
 
 static int tunable_by_name(const char *name)
@@ -105,8 +118,7 @@ static void apply(struct plan_case *c, const struct tunable *set, const char *fr
     c->tunable_from[t] = from;
 }
 
-/* Which rows of tuning.def a problem looks at: its operator decides how many registers an element costs. */
-static const char *tuning_variant(const struct problem *p)
+const char *tuning_variant(const struct problem *p)
 {
     enum ty type[32];
     int bytes = 0;

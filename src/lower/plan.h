@@ -63,11 +63,20 @@ struct plan {
     struct prog_check *check;
 };
 
+/* A variant that is taken where all sizes are near these: an entry of a tuning file. */
+struct tuned {
+    int nset;
+    const struct tunable *set; /* strategy first */
+    const int64_t *size;
+};
+
 struct plan_options {
     const char *strategy;     /* pinned; NULL: the problem's pin, else chosen */
     int nset;
     const struct tunable *set; /* --set NAME=VALUE: names of TUNABLES, or "strategy" */
     const int64_t *size;      /* known sizes (-1: unknown) or NULL: fewer cases */
+    int ntuned;
+    const struct tuned *tuned; /* before the usual cases, unless something is pinned */
 };
 
 /* What planning functions share. */

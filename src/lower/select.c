@@ -5,6 +5,7 @@
  * together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
  */
 #include "lower_impl.h"
+#include "tuning.h"
 
 #include <string.h>
 
@@ -74,6 +75,84 @@ static bool plan_pinned(struct planner *pl, const char *name, struct span at)
 static bool complete(const struct plan *plan)
 {
     return plan->ncases > 0 && plan->kase[plan->ncases - 1].code.guard.n == 0;
+}
+
+/* ---- tuned cases ---- */
+
+/* lo <= size <= hi for every size of the entry, and what the case asks for besides. */
+static struct formula near(const struct planner *pl, const struct tuned *t, struct formula guard)
+{
+    for (int i = pl->plan->problem->nsizes - 1; i >= 0; i--) {
+        int64_t lo, hi;
+        const bool known = pl->options->size && pl->options->size[i] >= 0; /* then the entry has been chosen for it */
+        tuning_range(t->size[i], &lo, &hi);
+        const struct formula within = f_and(f_le(f_const(lo), f_size(i)), f_le(f_size(i), f_const(hi)));
+        if (!known)
+            guard = guard.n ? f_and(within, guard) : within;
+    }
+    return guard;
+}
+
+/* Every strategy plans its checks again. */
+static void drop_repeated_checks(struct plan *plan, int before)
+{
+    int n = before;
+    for (int i = before; i < plan->nchecks; i++) {
+        bool known = false;
+        for (int k = 0; k < n; k++)
+            known |= !strcmp(plan->check[k].message, plan->check[i].message);
+        if (!known)
+            plan->check[n++] = plan->check[i];
+    }
+    plan->nchecks = n;
+}
+
+/* A condition on many sizes and alignments may outgrow a formula: then the entry is left out. */
+static bool guards_fit(const struct planner *pl, const struct tuned *t, int first)
+{
+    for (int c = first; c < pl->plan->ncases; c++)
+        if (near(pl, t, pl->plan->kase[c].code.guard).n < 0)
+            return false;
+    return true;
+}
+
+/* The cases of a variant, as if it were pinned, for sizes near those that it was tuned at. */
+static bool plan_tuned(struct planner *pl, int number)
+{
+    const struct tuned *t = &pl->options->tuned[number];
+    struct plan *plan = pl->plan;
+    const struct plan_options pinned = { .nset = t->nset, .set = t->set, .size = pl->options->size };
+    struct planner inner = { .s = pl->s, .plan = plan, .options = &pinned };
+    const struct strategy *row = strategy_by_name(t->set[0].value);
+    const int first = plan->ncases, checks = plan->nchecks;
+    row->plan(&inner, row);
+    drop_repeated_checks(plan, checks);
+    if (!guards_fit(pl, t, first)) {
+        memset(&plan->kase[first], 0, sizeof *plan->kase * (size_t)(plan->ncases - first));
+        plan->ncases = first;
+    }
+    for (int c = first; c < plan->ncases; c++) {
+        struct plan_case *k = &plan->kase[c];
+        k->code.name = arena_printf(&pl->s->arena, "tuned%d_%s", number, k->code.name);
+        k->code.guard = near(pl, t, k->code.guard);
+        for (int i = 0; i < TN_COUNT; i++)
+            k->tunable_from[i] = "tuning file";
+        if (!row->build(&inner, k))
+            return false;
+    }
+    return true;
+}
+
+/* Room for the cases that take the other sizes. */
+enum { USUAL_CASES = 10 };
+
+static bool plan_all_tuned(struct planner *pl)
+{
+    const struct plan_options *o = pl->options;
+    for (int i = 0; o && i < o->ntuned && !complete(pl->plan) && pl->plan->ncases < PLAN_CASES_MAX - USUAL_CASES; i++)
+        if (!plan_tuned(pl, i))
+            return false;
+    return true;
 }
 
 static bool plan_chosen(struct planner *pl)
@@ -156,6 +235,9 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     struct planner pl = { .s = s, .plan = plan, .options = o };
     struct span at;
     const char *name = plan_pinned_name(&pl, &at);
+    if (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl))
+        return NULL;
+    const int built = plan->ncases;
     if (name ? !plan_pinned(&pl, name, at) : !plan_chosen(&pl)) {
         if (!name)
             report_none(&pl);
@@ -163,7 +245,8 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     }
     if (!settings_used(&pl))
         return NULL;
-    for (int c = 0; c < plan->ncases; c++)
+    drop_repeated_checks(plan, 0);
+    for (int c = built; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
     return formulas_fit(&pl) ? plan : NULL;

@@ -67,6 +67,14 @@ int tunable_candidates(enum tunable_id t, const struct problem *p, int usual, in
 
 /* ---- ids ----------------------------------------------------------------------------------------------------------------------- */
 
+/* A tunable may be left alone by a value below its range (max_grid 0: no bound), which cannot be set. */
+static bool settable(enum tunable_id t, int value)
+{
+    int lo, hi;
+    tunable_limits(t, &lo, &hi);
+    return value >= lo;
+}
+
 void variant_print(const struct plan *plan, struct str *out)
 {
     const struct plan_case *c = &plan->kase[0];
@@ -77,7 +85,7 @@ void variant_print(const struct plan *plan, struct str *out)
         }
     str_add(out, c->strategy->name);
     for (int t = 0, n = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t)
+        if (c->strategy->tunables & 1u << t && settable((enum tunable_id)t, c->tunable[t]))
             str_printf(out, "%c%s=%d", n++ ? ',' : '@', tunable_name(t), c->tunable[t]);
 }
 
@@ -237,12 +245,14 @@ static bool find_axes(struct walk *w, const int *usual)
     for (int t = 0; t < TN_COUNT; t++) {
         if (!(w->row->tunables & 1u << t))
             continue;
-        struct axis_of *axis = &w->axis[w->naxes++];
+        struct axis_of *axis = &w->axis[w->naxes];
         *axis = (struct axis_of){ .tunable = (enum tunable_id)t };
-        axis->n = tunable_candidates(axis->tunable, w->p, usual[t], axis->value);
+        if (settable(axis->tunable, usual[t]))
+            axis->n = tunable_candidates(axis->tunable, w->p, usual[t], axis->value);
         for (int i = 0; i < w->o->nset; i++)
             if (!strcmp(w->o->set[i].name, tunable_name(axis->tunable)) && !parse_list(w->s, &w->o->set[i], axis))
                 return false;
+        w->naxes += axis->n > 0;
     }
     return true;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tuning.h - tuning files: which variant was the fastest for a problem, a device and sizes; and what planning makes of them. */
+#ifndef PTXGEN_TUNING_H
+#define PTXGEN_TUNING_H
+
+#include "plan.h"
+
+/* One entry of a tuning file, as written. */
+struct tuning_entry {
+    const char *problem; /* key: 16 hexadecimal digits */
+    const char *name, *gpu, *arch, *variant;
+    int nsizes;
+    const char *const *size_name;
+    const int64_t *size;
+    double us, default_us;
+    int variants;
+};
+struct tuning_file {
+    int n;
+    struct tuning_entry *entry;
+};
+
+/* False after a diagnostic; `file` is its name in messages. Everything lives in the session. */
+bool tuning_read(struct ptxgen_session *s, const char *file, const char *text, size_t length, struct tuning_file *out);
+void tuning_print(const struct tuning_file *f, struct str *out);
+/* Replaces the entry of the same problem, device and sizes, or comes behind the others. */
+void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tuning_entry *e);
+
+/* What is computed, without names of problems and pins: FNV-1a of the canonical text, as hexadecimal digits. */
+const char *tuning_key(struct ptxgen_session *s, const struct problem *p);
+
+/* The entries that count for a problem on a device (gpu NULL: any of the architecture), as options of planning. Those whose variants
+ * do not fit any more are left out with a warning. */
+void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p, const struct device *d, const char *gpu,
+                   struct plan_options *o);
+
+/* The sizes that an entry for `size` counts for: within a factor of the square root of 2. */
+void tuning_range(int64_t size, int64_t *lo, int64_t *hi);
+
+/* Which rows of tuning.def a problem looks at: its operator decides how many registers an element costs. */
+const char *tuning_variant(const struct problem *p);
+/* A row that makes the tunables of a plan's first case the default. */
+void tuning_row(const struct plan *plan, const char *evidence, struct str *out);
+
+#endif

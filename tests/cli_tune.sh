@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli_tune.sh PTXGEN - tuning on the host executor, and on the driver that only records: search, checks, journal, files, exports.
+case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
+NO_COLOR=1
+PTXGEN_CACHE=off
+PTXGEN_TUNING=off
+PTXGEN_LIBCUDA=/no/such/library
+export NO_COLOR PTXGEN_CACHE PTXGEN_TUNING PTXGEN_LIBCUDA
+fake=$(dirname "$ptxgen")/tests/libfake_cuda.so
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT INT TERM
+cd "$work" || exit 1
+failures=0
+count=0
+
+# run ARGUMENTS...: leaves `status`, and the files out and err.
+run()
+{
+    "$ptxgen" "$@" > out 2> err < /dev/null
+    status=$?
+    command="ptxgen $*"
+    count=$((count + 1))
+}
+complain()
+{
+    failures=$((failures + 1))
+    echo "FAIL: $command: $1"
+    tail -n 3 out | cut -c1-200
+    tail -n 3 err | cut -c1-200
+}
+exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
+out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
+err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+file_has() { grep -q -e "$2" "$1" || complain "$1 lacks: $2"; }
+# json FILE EXPRESSION: of the document d, in Python.
+json() { python3 -c "import json, sys; d = json.load(open('$1')); sys.exit(0 if ($2) else 1)" 2> /dev/null || complain "not so: $2"; }
+
+cat > sum.yaml << 'EOF'
+kind: reduce
+inputs: {x: 'f32[n]'}
+operator: add
+outputs: {sum: f32}
+EOF
+sed 's/^outputs/determinism: run\noutputs/' sum.yaml > steady.yaml
+# Not commutative, whatever it says: what keeps the order is right, what does not is found.
+cat > liar.yaml << 'EOF'
+kind: reduce
+inputs: {x: 'i32[n]'}
+operator: {state: i32, identity: -1, combine: 'if b == -1 then a else b', commutative: true}
+outputs: {last: i32}
+EOF
+some="--set strategy=reduce.block,reduce.gather --set threads=64,128 --set items=1,2"
+
+# ---- a search, its files, and going on ----
+run tune sum.yaml --size n=3000 --device cpu --limit 6 --tuning=here/t.yaml $some --export=t4 --emit-def rows.def
+exits 0; out_has '6 of [0-9]* variants tried'; out_has '1.000x  default'; out_has 'written to here/t.yaml'
+file_has here/t.yaml 'sizes: {n: 3000}'; file_has here/t.yaml 'gpu: "host executor"'; file_has here/t.yaml 'variants: 6'
+file_has rows.def '^TUNE( "reduce\.'; file_has rows.def 'host executor sum n=3000: '
+json sum.t4.json 'd["schema_version"] == "1.0.0" and len(d["results"]) == 6 and all(r["invalidity"] == "correct" and r["times"]["runtimes"] for r in d["results"])'
+run tune sum.yaml --size n=3000 --device cpu --limit 9 --tuning=here/t.yaml $some --json
+exits 0; json out 'd["tried"] == 9 and len(d["results"]) == 9 and d["best"] in [r["id"] for r in d["results"]]'
+json out 'all(r["us"] > 0 for r in d["results"]) and d["results"][0]["id"] == "default"'
+[ "$(grep -c 'problem:' here/t.yaml)" -eq 1 ] || complain 'the entry was not replaced'
+run tune sum.yaml --size n=4000 --device cpu --limit 9 --tuning=here/t.yaml $some; exits 2; err_has 'journal of another tuning'
+run tune sum.yaml --size n=200 --device cpu --limit 3 --tuning=here/t.yaml $some --journal=other.journal --export=t1; exits 0
+[ "$(grep -c 'problem:' here/t.yaml)" -eq 2 ] || complain 'the second entry is missing'
+json sum.t1.json '[p["Name"] for p in d["ConfigurationSpace"]["TuningParameters"]][:3] == ["strategy", "threads", "items"] and d["Budget"][0]["BudgetValue"] == 3'
+
+# A run that was cut off: a line that is not complete, and a variant that was never finished.
+victim=$(grep '^reduce.gather' sum.journal | tail -1 | cut -f1)
+printf '%s\tstarted\t0\t0\t\n%s' "$victim" reduce.gather@thre >> sum.journal
+run tune sum.yaml --size n=3000 --device cpu --limit 10 --tuning=off $some --json
+exits 0; json out "[r['outcome'] for r in d['results'] if r['id'] == '$victim'] == ['started'] and d['tried'] == 10"
+
+# ---- what a tuning file does ----
+sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/t.yaml
+run run sum.yaml --size n=3000 --device cpu --tuning=here/t.yaml --verify --json; exits 0; json out 'd["case"] == "tuned0_block" and d["outputs"]["sum"]["verified"]'
+run run sum.yaml --size n=1000 --device cpu --tuning=here/t.yaml --json; exits 0; json out 'd["case"] == "small"'
+run run sum.yaml --size n=3000 --device cpu --json; exits 0; json out 'd["case"] == "small"'
+run explain sum.yaml --size n=3000 --tuning=here/t.yaml; exits 0; out_has 'tuned0_block: reduce.block when 2122 <= n'; out_has 'threads  *64  *tuning file'
+run sum.yaml --tuning=here/t.yaml --emit=plan -o -; exits 0; out_has tuned0_block
+run sum.yaml --tuning=nowhere.yaml --emit=plan -o -; [ "$status" -ne 0 ] || complain 'a missing file is accepted'; err_has nowhere.yaml
+
+# ---- results are checked ----
+run tune steady.yaml --size n=3000 --device cpu --limit 12 --tuning=off $some --json
+exits 0; json out 'any(r["outcome"] == "bits" for r in d["results"])'
+json out 'next(r for r in d["results"] if r["id"] == d["best"])["outcome"] == "ok"'
+run tune liar.yaml --size n=200 --input x=iota --device cpu --limit 40 --tuning=off --set strategy=reduce.block --set threads=64 --set items=1,2 --json
+exits 0; json out 'any(r["outcome"] == "wrong" and "differ" in r["why"] for r in d["results"])'
+json out 'next(r for r in d["results"] if r["id"] == d["best"])["outcome"] == "ok"'
+run tune liar.yaml --size n=30000 --input x=iota --device cpu --limit 3 --tuning=off --journal=liar2.journal; exits 4; err_has 'the default does not work'
+
+# ---- usage ----
+run tune sum.yaml; exits 2
+run tune; exits 2
+run tune sum.yaml --size n=30 --device cpu --reference=mine; exits 2
+run tune sum.yaml --size n=30 --device cpu --export=t2; exits 2
+run tune sum.yaml --size n=30 --device cpu --limit x; exits 2
+run tune sum.yaml --size n=30; exits 3; err_has 'no CUDA driver'
+
+# ---- beside a GPU, on a driver that computes nothing: every launch takes the same time ----
+if [ -f "$fake" ]; then
+    PTXGEN_LIBCUDA=$fake
+    run tune sum.yaml --size n=5000 --limit 8 --reference=default --tuning=gpu.yaml --journal=gpu.journal --json
+    exits 0; json out 'd["tried"] == 8 and all(r["outcome"] in ("ok", "slow", "same") for r in d["results"])'
+    file_has gpu.yaml 'arch: sm_90'
+    run tune sum.yaml --size n=5000 --limit 8 --tuning=gpu.yaml --journal=gpu2.journal; exits 4; err_has 'the default does not work'
+    sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' gpu.yaml
+    PTXGEN_TUNING=$work/gpu.yaml
+    run bench sum.yaml --size n=5000 --no-verify; exits 0; out_has 'case tuned0_block'
+    run explain sum.yaml --size n=5000; exits 0; out_has 'case  *tuned0_block'
+    run bench sum.yaml --size n=5000 --no-verify --tuning=off; exits 0; out_has 'case small'
+    run bench sum.yaml --size n=5000 --no-verify --set threads=128; exits 0; out_has 'case small'
+    echo 'entries: 1' > gpu.yaml
+    run bench sum.yaml --size n=5000 --no-verify; [ "$status" -ne 0 ] || complain 'a broken file is accepted'; err_has gpu.yaml
+fi
+
+# ---- progress on a terminal ----
+PTXGEN_LIBCUDA=/no/such/library
+PTXGEN_TUNING=off
+python3 - "$ptxgen" > out 2>&1 << 'EOF' || complain 'no progress on a terminal'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "tune", "sum.yaml", "--size", "n=300", "--device", "cpu", "--limit", "3", "--journal", "tty.journal"])
+seen = b""
+try:
+    while part := os.read(fd, 4096):
+        seen += part
+except OSError:
+    pass
+sys.exit(0 if b"] 2 of 3, default" in seen and b" left" in seen else 1)
+EOF
+
+echo "$count commands, $failures failures"
+[ "$failures" -eq 0 ]
