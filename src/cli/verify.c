@@ -55,11 +55,35 @@ static double share(ptxgen_type t, ptxgen_value got, ptxgen_value expected, doub
     return bound > 0 && isfinite(difference) ? fabs(difference) / bound : 0;
 }
 
+/* The first elements of plain f32 that are within finite bounds: how many; most of the time of a large comparison goes here. */
+static int64_t within_f32(const struct array *a, int64_t from, int64_t to, double *worst)
+{
+    const float *got = (const float *)(const void *)a->data, *expected = (const float *)(const void *)a->expected;
+    double largest = *worst;
+    int64_t i = from;
+    for (; i < to; i++) {
+        double difference = fabs((double)got[i] - (double)expected[i]), bound = a->bound[i];
+        if (!(difference <= bound) || isinf(bound)) {
+            break;
+        }
+        largest = difference > largest * bound ? difference / bound : largest;
+    }
+    *worst = largest;
+    return i - from;
+}
+
 static void verify_range(const struct array *a, int64_t from, int64_t to, struct verdict *out)
 {
     int fields = a->info.field_count;
+    bool plain = fields == 1 && a->info.field_type[0] == PTXGEN_F32 && a->info.element_size == sizeof(float);
     *out = (struct verdict){ .first = -1 };
     for (int64_t i = from; i < to; i++) {
+        int64_t fine = plain ? within_f32(a, i, to, &out->worst) : 0;
+        out->compared += fine;
+        i += fine;
+        if (i == to) {
+            break;
+        }
         for (int f = 0; f < fields; f++) {
             size_t at = (size_t)i * a->info.element_size + a->info.field_offset[f];
             ptxgen_type t = a->info.field_type[f];
