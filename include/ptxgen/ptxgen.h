@@ -194,7 +194,7 @@ typedef struct ptxgen_explain_options {
     const ptxgen_kernel_resources *resource;
     const char *resource_source; /**< who says so: "ptxas", "driver" */
     double stream_seconds, graph_seconds; /**< measured per launch at these sizes; 0: not measured */
-    int json;                    /**< JSON instead of text */
+    enum { PTXGEN_FORM_TEXT, PTXGEN_FORM_JSON, PTXGEN_FORM_HTML } form; /**< HTML: sections with tables, to be put into a page */
 } ptxgen_explain_options;
 /**
  * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline), registers and

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "copies.h"
+#include "explain_page.h"
 
 /* The number of "PTXG-1203", or -1. */
 static int code_number(const char *text)
@@ -166,7 +167,7 @@ static int explain_problem(struct explanation *x, int64_t *size)
     ptxgen_compile_options options;
     x->options.size = size;
     x->options.gpu = native.gpu;
-    x->options.json = native.json;
+    x->options.form = native.json ? PTXGEN_FORM_JSON : PTXGEN_FORM_TEXT;
     x->options.resource = x->resource;
     int status = parse_sizes(x->job.options, x->job.problem, size);
     status = status ? status : job_params(&x->job);
@@ -190,6 +191,10 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return fail_call(s, made, "compiling");
     }
     status = x->gpu ? ask_gpu(x) : ask_ptxas(x);
+    if (status == EXIT_OK && native.html) {
+        const struct explaining page = { &native, native.operands.item[0], native.arch, s, x->job.problem, x->plan, x->program, &x->options };
+        return explain_page(&page, native.html);
+    }
     return status ? status : print_explanation(x);
 }
 
@@ -218,9 +223,6 @@ int cmd_explain(const struct options *o)
 {
     if (o->operands.n != 1) {
         return fail(EXIT_USAGE, "explain one spec, or one message like PTXG-3001");
-    }
-    if (o->html) {
-        return fail(EXIT_USAGE, "--html is not implemented yet");
     }
     int code = code_number(o->operands.item[0]);
     if (code >= 0) {

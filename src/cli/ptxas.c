@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptxas.c - NVIDIA's tools, where a CUDA toolkit is installed: ptxas makes machine code and counts registers, cuobjdump
- * shows it.  They are child processes that read and write files, so texts pass through a directory that only this
+ * or nvdisasm show it.  They are child processes that read and write files, so texts pass through a directory that only this
  * process sees.  Without ptxas, nvJitLink makes the machine code.
  */
 #include <errno.h>
@@ -157,13 +157,14 @@ int cubin_assemble(const char *ptx, char **out, size_t *length)
 
 char *sass_of(const char *ptx)
 {
-    char ptxas[PATH_ROOM], cuobjdump[PATH_ROOM], show[] = "-sass";
+    char ptxas[PATH_ROOM], tool[PATH_ROOM], show[] = "-sass", plain[] = "-c";
     struct assembly a = { .directory = "" };
     char *text = NULL;
     size_t length;
-    if (find_ptxas(ptxas) && find_tool("cuobjdump", cuobjdump) && assembly_begin(&a, ptx) == EXIT_OK &&
+    bool cuobjdump = find_tool("cuobjdump", tool);
+    if ((cuobjdump || find_tool("nvdisasm", tool)) && find_ptxas(ptxas) && assembly_begin(&a, ptx) == EXIT_OK &&
         assemble(&a, ptxas, true) == 0) {
-        char *const argv[] = { cuobjdump, show, a.result, NULL };
+        char *const argv[] = { tool, cuobjdump ? show : plain, a.result, NULL };
         text = run_tool(argv, a.log) == 0 ? read_file(a.log, &length) : NULL;
     }
     assembly_end(&a);

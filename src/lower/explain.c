@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - why a plan is as it is, and what it costs: the facts, and their text. */
+/* explain.c - why a plan is as it is, and what it costs: the facts, and their text.  The other forms have files of their own. */
 #include "explain.h"
 #include "stencil.h"
 
@@ -201,6 +201,6 @@ bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxge
         x.least = roofline_of(plan->problem, options->size, &x.model);
         x.prediction = predict(plan, options->size, options->param ? param : NULL, &x.model, &x.resources);
     }
-    (options->json ? explain_json : explain_text)(&x, out);
+    (options->form == PTXGEN_FORM_JSON ? explain_json : options->form == PTXGEN_FORM_HTML ? explain_html : explain_text)(&x, out);
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.h - the facts of an explanation, gathered once for both of its forms. */
+/* explain.h - the facts of an explanation, gathered once for all of its forms. */
 #ifndef PTXGEN_EXPLAIN_H
 #define PTXGEN_EXPLAIN_H
 
@@ -29,5 +29,6 @@ const char *explain_source(const struct explained *x);
 
 void explain_text(const struct explained *x, struct str *out);
 void explain_json(const struct explained *x, struct str *out);
+void explain_html(const struct explained *x, struct str *out);
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html.h - the page of `ptxgen explain --html`. */
+#ifndef PTXGEN_CLI_HTML_H
+#define PTXGEN_CLI_HTML_H
+
+#include "cli.h"
+
+/* What the page shows; texts that are NULL are left out. */
+struct page {
+    const char *name, *arch, *version;
+    const char *sections;            /* of the explanation, HTML */
+    const char *spec, *plan, *ir, *ptx, *sass;
+    const char *plot;                /* HTML */
+};
+void page_write(FILE *to, const struct page *p);
+
+/* A point of the scatter plot. */
+struct plot_point {
+    const char *id, *strategy;
+    double us;
+    bool standing; /* the default: a line across the plot */
+};
+/* Inline SVG: a column per strategy, time on a logarithmic axis.  what: where the times come from. */
+void plot_write(FILE *to, const struct plot_point *point, int n, const char *what);
+
+void html_escape(FILE *to, const char *text, size_t length);
+
+#endif
