@@ -38,7 +38,7 @@ struct options {
     } extent[LIST_MAX];
     struct ours ours[LIST_MAX];
     int nproblems, nsizes, nsegments, nextents, nours, samples, device;
-    bool graph, quick;
+    bool graph, quick, alone /* limits, but no competitors */;
 };
 bool parse_options(int argc, char **argv, struct options *o);
 
@@ -51,15 +51,19 @@ double scalar_load(enum scalar t, const void *p, int64_t i);
 struct expected {
     double value[OUTPUTS_MAX], tolerance[OUTPUTS_MAX];
 };
+/* Where the segments of a segmented problem lie (segments.c). */
+enum layout { ROWS, COLUMNS, OFFSETS_EQUAL, OFFSETS_POWER, OFFSETS_HUGE };
 struct problem {
-    const char *name; /* also the spec's: specs/NAME.yaml */
+    const char *name; /* of the row */
     enum scalar type; /* of every input */
     int ninputs, noutputs;
     enum scalar out[OUTPUTS_MAX];
     bool per_element; /* the output has an element per input element */
-    bool segmented;   /* rows of equal length; the output has an element per row, unless it has one per element */
-    /* Per-element and segmented problems have none: they are compared by check_array. */
+    bool segmented;   /* the output has an element per segment, unless it has one per element */
+    /* Of the whole input, or of a run of it that is a segment.  Per-element problems have none: check_array compares them. */
     void (*reference)(const struct problem *p, const void *const *in, int64_t n, struct expected *out);
+    enum layout layout;
+    const char *spec; /* specs/NAME.yaml; NULL: the name */
 };
 extern const struct problem problems[];
 extern const int nproblems;
@@ -70,6 +74,14 @@ void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed);
 bool check_scalars(const struct problem *p, const struct expected *e, const void *const *out, char *why, size_t length);
 bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
                  char *why, size_t length);
+
+/* ---- segments -------------------------------------------------------------------------------- */
+int64_t segment_count(const struct peer_size *size);
+/* segment_count() + 1 offsets. */
+bool fill_offsets(enum layout layout, const struct peer_size *size, int64_t *offset);
+/* One result per segment, compared for all of them. `offset`: NULL where segments have one size. */
+bool check_segments(const struct problem *p, const void *const *in, const struct peer_size *size, const int64_t *offset,
+                    const void *const *out, char *why, size_t length);
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 struct impl {
@@ -89,6 +101,7 @@ struct arena_gpu {
     ptxgen_event begin, end;
     int ninputs, noutputs;
     void *input[INPUTS_MAX], *output[OUTPUTS_MAX];
+    void *offset; /* the input behind the others, the same for all slices; or NULL */
     size_t input_stride[INPUTS_MAX], output_stride[OUTPUTS_MAX]; /* from slice to slice, slot to slot */
     int64_t slices, slots;
     int64_t next; /* launches so far: slice next % slices, slot next % slots */
@@ -138,6 +151,7 @@ struct bench {
     int npeers;
     struct report report;
     void *host[INPUTS_MAX];
+    int64_t *offset; /* of the problem at hand, or NULL */
     enum scalar pool_type;
     int pools;          /* how many inputs are there */
     size_t input_bytes; /* of each */

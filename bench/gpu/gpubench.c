@@ -2,7 +2,7 @@
 /* gpubench.c - ptxgen's programs and their peers, on the same data in the same run.
  *
  *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]... [--size N]... [--segment N]... [--samples N]
- *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--device K] [--commit TEXT]
+ *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--no-peers] [--device K] [--commit TEXT]
  *              [--json FILE] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
@@ -65,6 +65,41 @@ static bool make_inputs(struct bench *b, const struct problem *p, size_t bytes)
     return ok;
 }
 
+static void free_offsets(struct bench *b)
+{
+    ptxgen_gpu_free(b->a.gpu, b->a.offset);
+    free(b->offset);
+    b->a.offset = NULL;
+    b->offset = NULL;
+}
+
+/* The offsets of irregular segments, on both sides. */
+static bool make_offsets(struct bench *b, const struct problem *p, const struct peer_size *size)
+{
+    struct arena_gpu *a = &b->a;
+    size_t bytes = p->segmented ? (size_t)(segment_count(size) + 1) * sizeof *b->offset : 0;
+
+    if (p->layout < OFFSETS_EQUAL)
+        return true;
+    b->offset = malloc(bytes);
+    return b->offset && fill_offsets(p->layout, size, b->offset) && ptxgen_gpu_alloc(a->s, a->gpu, bytes, &a->offset) == PTXGEN_OK &&
+           ptxgen_gpu_write(a->s, a->gpu, a->offset, b->offset, bytes) == PTXGEN_OK;
+}
+
+/* The sizes of the spec: rows and their length, or the other way round; elements and offsets; or elements alone. */
+static void set_sizes(const struct problem *p, const struct peer_size *size, int64_t *psize)
+{
+    int64_t segments = p->segmented ? segment_count(size) : 0;
+
+    if (!p->segmented || p->layout >= OFFSETS_EQUAL) {
+        psize[0] = size->n;
+        psize[1] = segments + 1;
+    } else {
+        psize[0] = p->layout == COLUMNS ? size->segment : segments;
+        psize[1] = p->layout == COLUMNS ? segments : size->segment;
+    }
+}
+
 /* Inputs in slices, outputs in slots. */
 static bool make_pools(struct bench *b, const struct problem *p, const struct peer_size *size)
 {
@@ -74,7 +109,7 @@ static bool make_pools(struct bench *b, const struct problem *p, const struct pe
 
     for (int i = 0; i < INPUTS_MAX; i++)
         a->input_stride[i] = (bytes + 255) / 256 * 256;
-    ok = make_inputs(b, p, a->input_stride[0]);
+    ok = make_inputs(b, p, a->input_stride[0]) && make_offsets(b, p, size);
     a->slices = (int64_t)(b->input_bytes / a->input_stride[0]);
     a->slots = p->per_element || p->segmented ? 1 : SLOTS;
     a->ninputs = p->ninputs;
@@ -109,7 +144,9 @@ static bool check_slot(struct bench *b, const struct problem *p, struct referenc
              ptxgen_gpu_read(a->s, a->gpu, out[o], (char *)a->output[o] + k % a->slots * (int64_t)a->output_stride[o],
                              a->output_stride[o]) == PTXGEN_OK;
     }
-    if (ok && p->reference) {
+    if (ok && p->segmented && !p->per_element) {
+        ok = check_segments(p, in, &a->size, b->offset, (const void *const *)out, why, length);
+    } else if (ok && p->reference) {
         if (!refs->known[k])
             p->reference(p, in, a->size.n, &refs->slice[k]);
         refs->known[k] = true;
@@ -243,6 +280,9 @@ static double memory_limit(struct bench *b, const struct problem *p, const struc
 
     if (p->per_element && p->ninputs == 1 && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
         return best_limit(b, p, size, "copy", graph);
+    /* Results of segments are bytes that go at the same speed. */
+    if (p->segmented && !p->per_element)
+        return read * problem_bytes(p, size) / ((double)size->n * scalar_bytes(p->type));
     return read * p->ninputs;
 }
 
@@ -278,17 +318,18 @@ static void run_size(struct bench *b, const struct problem *p, const struct peer
     int n = 0, kept = 0;
 
     b->a.size = *size;
-    b->a.psize[0] = p->segmented ? size->n / size->segment : size->n;
-    b->a.psize[1] = size->segment;
+    set_sizes(p, size, b->a.psize);
     for (int i = 0; i < b->o.nours; i++)
         if (loaded[i]) {
             impl[n] = (struct impl){ .loaded = loaded[i] };
             impl[n++].name = b->o.ours[i].label;
         }
-    n = add_peers(b, p->name, false, impl, n);
+    if (!b->o.alone)
+        n = add_peers(b, p->name, false, impl, n);
     if (!make_pools(b, p, size)) {
         say_diagnostics(b, "no memory for the data");
         free_outputs(b);
+        free_offsets(b);
         b->failed = true;
         return;
     }
@@ -308,6 +349,7 @@ static void run_size(struct bench *b, const struct problem *p, const struct peer
     for (int i = 0; i < kept; i++)
         ptxgen_gpu_free(b->a.gpu, impl[i].temp);
     free_outputs(b);
+    free_offsets(b);
 }
 
 /* The sizes of a problem: those asked for, or its own. */
@@ -346,7 +388,7 @@ static void run_problem(struct bench *b, const struct problem *p)
     if (p->segmented)
         nsegments = b->o.nsegments ? b->o.nsegments : (int)(sizeof own_segments / sizeof *own_segments);
     for (int i = 0; i < b->o.nours; i++)
-        any |= load_ours(b, p->name, &b->o.ours[i], NULL, &program[i], &loaded[i]);
+        any |= load_ours(b, p->spec ? p->spec : p->name, &b->o.ours[i], NULL, &program[i], &loaded[i]);
     for (int i = 0; i < nsizes && (any || b->o.nproblems); i++)
         for (int k = 0; k < nsegments; k++) {
             int64_t length = p->segmented ? segment[k] : 0;

@@ -30,6 +30,8 @@ static void next_pointers(struct arena_gpu *a, const void **in, void **out)
 
     for (int i = 0; i < a->ninputs; i++)
         in[i] = (char *)a->input[i] + slice * (int64_t)a->input_stride[i];
+    if (a->offset)
+        in[a->ninputs] = a->offset;
     for (int o = 0; o < a->noutputs; o++)
         out[o] = (char *)a->output[o] + slot * (int64_t)a->output_stride[o];
     a->next++;

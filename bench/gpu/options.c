@@ -90,6 +90,8 @@ bool parse_options(int argc, char **argv, struct options *o)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--no-graph") == 0)
             o->graph = false;
+        else if (strcmp(argv[i], "--no-peers") == 0)
+            o->alone = true;
         else if (strcmp(argv[i], "--quick") == 0)
             o->quick = true;
         else if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))

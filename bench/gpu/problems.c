@@ -204,29 +204,36 @@ static void reference_mss(const struct problem *p, const void *const *in, int64_
 }
 
 const struct problem problems[] = {
-    { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum },
-    { "dot", F32, 2, 1, { F32 }, false, false, reference_dot },
-    { "argmin", F32, 1, 2, { F32, I64 }, false, false, reference_argmin },
-    { "max", F32, 1, 1, { F32 }, false, false, reference_max },
-    { "minmaxsum", F32, 1, 3, { F32, F32, F32 }, false, false, reference_minmaxsum },
-    { "welford", F32, 1, 2, { F32, F32 }, false, false, reference_welford },
-    { "mss", I32, 1, 1, { I32 }, false, false, reference_mss },
-    { "sum_i8", I8, 1, 1, { I32 }, false, false, reference_sum },
-    { "sum_f16", F16, 1, 1, { F32 }, false, false, reference_sum },
-    { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum },
-    { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum },
-    { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL },
-    { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL },
-    { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL },
-    { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL },
-    { "segscan", F32, 1, 1, { F32 }, true, true, NULL },
-    { "segsum", F32, 1, 1, { F32 }, false, true, NULL },
+    { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL },
+    { "dot", F32, 2, 1, { F32 }, false, false, reference_dot, ROWS, NULL },
+    { "argmin", F32, 1, 2, { F32, I64 }, false, false, reference_argmin, ROWS, NULL },
+    { "max", F32, 1, 1, { F32 }, false, false, reference_max, ROWS, NULL },
+    { "minmaxsum", F32, 1, 3, { F32, F32, F32 }, false, false, reference_minmaxsum, ROWS, NULL },
+    { "welford", F32, 1, 2, { F32, F32 }, false, false, reference_welford, ROWS, NULL },
+    { "mss", I32, 1, 1, { I32 }, false, false, reference_mss, ROWS, NULL },
+    { "sum_i8", I8, 1, 1, { I32 }, false, false, reference_sum, ROWS, NULL },
+    { "sum_f16", F16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL },
+    { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL },
+    { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum, ROWS, NULL },
+    { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL },
+    { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL },
+    { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL },
+    { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL },
+    { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL },
+    { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL },
+    { "segmss", I32, 1, 1, { I32 }, false, true, reference_mss, ROWS, NULL },
+    { "segargmin", F32, 1, 2, { F32, I64 }, false, true, reference_argmin, ROWS, NULL },
+    { "segwelford", F32, 1, 2, { F32, F32 }, false, true, reference_welford, ROWS, NULL },
+    { "colsum", F32, 1, 1, { F32 }, false, true, reference_sum, COLUMNS, NULL },
+    { "offsets_equal", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_EQUAL, "offsets" },
+    { "offsets_power", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_POWER, "offsets" },
+    { "offsets_huge", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_HUGE, "offsets" },
 };
 const int nproblems = sizeof problems / sizeof *problems;
 
 int64_t output_elements(const struct problem *p, const struct peer_size *size)
 {
-    return p->per_element ? size->n : p->segmented ? size->n / size->segment : 1;
+    return p->per_element ? size->n : p->segmented ? segment_count(size) : 1;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -247,28 +254,19 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
                  char *why, size_t length)
 {
     int64_t segment = p->segmented ? size->segment : size->n;
-    bool totals = p->segmented && !p->per_element;
     double sum = 0, magnitude = 0;
-    int64_t left = 0, ended = 0; /* of the segment, and segments so far */
 
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
-        int64_t at = totals ? ended : i;
 
-        if (left == 0) {
+        if (p->segmented && i % segment == 0)
             sum = magnitude = 0;
-            left = segment;
-        }
         sum += x;
         magnitude += fabs(x);
-        ended += --left == 0;
-        if (totals && left > 0)
-            continue;
-        got = scalar_load(p->out[0], out, at);
+        got = scalar_load(p->out[0], out, i);
         tolerance = magnitude * sum_unit(p->type);
         if (!(fabs(got - sum) <= tolerance)) {
-            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g",
-                     (long long)at, got, sum, tolerance);
+            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g", (long long)i, got, sum, tolerance);
             return false;
         }
     }
