@@ -175,10 +175,10 @@ static const char *pinned(const struct shape *s)
 /* Few elements in all, whatever the rank; now and then none, or a long dimension. */
 static void random_sizes(struct harness *h, int64_t *size)
 {
-    static const int some[] = { 1, 2, 3, 4, 5, 7, 8, 16, 31, 33, 64, 100 }, many[] = { 255, 256, 1000, 2049, 4099 };
+    static const int some[] = { 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 31, 33, 48, 64, 100, 127 }, many[] = { 255, 256, 1000, 2049, 4099 };
     int64_t product = 1;
     for (int i = 0; i < ptxgen_problem_size_count(h->problem); i++) {
-        size[i] = product < 10 && chance(30) ? many[below(5)] : product < 100 ? some[below(12)] : 1 + below(4);
+        size[i] = product < 10 && chance(30) ? many[below(5)] : product < 100 ? some[below(18)] : 1 + below(4);
         product *= size[i];
     }
     if (chance(10))

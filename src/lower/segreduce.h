@@ -15,6 +15,7 @@ void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char
 /* Segments of no elements need a value. */
 void segreduce_check_empty(struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
+int64_t segreduce_tile_length(const struct planner *pl);          /* up to where segreduce.tile takes segments; 0: not at all */
 struct formula segreduce_sms(const struct problem *p);            /* multiprocessors that grids are sized for */
 int segreduce_state_words(const struct problem *p);               /* registers of one state */
 /* The problem's arguments, and what every kernel of segments is given. */
