@@ -143,7 +143,7 @@ void report_csv(const struct report *r, FILE *to);
 void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
 
 /* ---- the run (gpubench.c) ---------------------------------------------------------------------- */
-enum { IMPLS_MAX = 32 };
+enum { IMPLS_MAX = LIST_MAX + 16 }; /* ours and peers */
 struct bench {
     struct options o;
     struct arena_gpu a;
