@@ -5,6 +5,8 @@
  *     block      thread 0 writes the results
  *     cluster    each block writes its total into a slot of block 0's shared memory; block 0 reduces the slots
  *     grid       each block writes its total to memory and draws a ticket; who draws the last one reduces the partials
+ *     atomic     each block adds its total to accumulators and draws a ticket; who draws the last one takes what they have
+ *     kernels    each block writes its total to memory; a second kernel of one block reduces the partials
  *
  * The ticket counter wraps to zero by itself (atomic increment modulo the grid), so no launch has to clear it.  Ordering: a block's
  * partial is released before its ticket, and acquired after the last ticket; the ticket itself is relaxed.
@@ -17,7 +19,7 @@ kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
     kb_arr park = state_shared(g, KB_WARP, "warp_totals");
     if (state_commutative(g->p)) {
         const kb_tup x = tiles_reduce(g, block, blocks, &f);
-        return block_reduce(g, x, f, park);
+        return threads_combine(g, x, f, park);
     }
     const kb_tup x = windows_reduce(g, block, blocks, &f);
     return warps_combine(g, x, f, park);
@@ -130,6 +132,46 @@ kb_tup reduce_partials(struct gen *g, kb_val filled) { return reduce_partials_fr
 
 /* The order is in block_total() and in that of the partials. */
 void emit_reduce_ordered(struct gen *g) { emit_reduce_last_block(g); }
+
+/* Every block adds its total to the accumulators; the last one takes what they have. */
+void emit_reduce_atomic(struct gen *g)
+{
+    kb *k = g->k;
+    gen_wait_for_predecessor(g);
+    LET(blocks, kb_blocks(k));
+    const kb_tup total = block_total(g, kb_block(k), blocks);
+    const kb_ptr words = gen_buffer(g, "accumulator", TY_U64);
+    kb_section(k, "finish");
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        accumulate_atomic(g, words, total);
+    }
+    kb_if (k, draw_last(g, kb_imm(k, TY_I32, 0), blocks)) {
+        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            state_finish(g, take_accumulated(g, words), empty(g));
+        }
+    }
+}
+
+/* The first kernel leaves every block's total; the second, of one block, reduces them. */
+void emit_reduce_two_kernel(struct gen *g)
+{
+    kb *k = g->k;
+    const bool first = g->kernel == &g->c->code.kernel[0];
+    gen_wait_for_predecessor(g);
+    LET(blocks, gen_value(g, "blocks"));
+    if (first) {
+        const kb_tup total = block_total(g, kb_block(k), blocks);
+        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            kb_store(k, gen_partials(g), kb_block(k), total);
+        }
+        return;
+    }
+    const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
+    const kb_tup all = reduce_partials(g, filled);
+    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        state_finish(g, all, empty(g));
+    }
+}
 
 void emit_reduce_last_block(struct gen *g)
 {

@@ -58,25 +58,6 @@ static int state_words(const struct gen *g)
     return n;
 }
 
-/* The bits of a value as an unsigned integer of 32 or 64 bits, and back. */
-static kb_val to_bits(kb *k, kb_val x)
-{
-    static const enum ty same_width[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
-    if (x.ty == TY_BOOL)
-        return kb_cast(k, x, TY_U32);
-    const kb_val bits = kb_bitcast(k, x, same_width[ty_bytes(x.ty)]);
-    return ty_bytes(x.ty) < 4 ? kb_cast(k, bits, TY_U32) : bits;
-}
-
-static kb_val from_bits(kb *k, kb_val bits, enum ty ty)
-{
-    if (ty == TY_BOOL)
-        return kb_ne(k, bits, 0);
-    if (ty_bytes(ty) < 4)
-        bits = kb_cast(k, bits, ty_bytes(ty) == 1 ? TY_U8 : TY_U16);
-    return kb_bitcast(k, bits, ty);
-}
-
 /* One thread: the total of a block as tagged words. */
 static void publish(struct gen *g, kb_tup total, kb_val block, kb_val tag)
 {
@@ -85,7 +66,7 @@ static void publish(struct gen *g, kb_tup total, kb_val block, kb_val tag)
     const kb_val high = kb_shl(k, kb_cast(k, tag, TY_U64), 32);
     kb_val at = kb_mul(k, block, state_words(g));
     for (int f = 0; f < g->nfields; f++) {
-        const kb_val bits = kb_cast(k, to_bits(k, total.e[f]), TY_U64);
+        const kb_val bits = kb_cast(k, field_bits(k, total.e[f]), TY_U64);
         for (int w = 0; w < words_of(g->field[f]); w++) {
             const kb_val word = kb_and(k, kb_shr(k, bits, 32 * w), (int64_t)UINT32_MAX);
             kb_store_relaxed(k, words, at, kb_or(k, high, word));
@@ -119,7 +100,7 @@ static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
         kb_val bits = kb_cast(k, kb_get(k, word[w]), TY_U32);
         if (words_of(g->field[f]) == 2)
             bits = kb_or(k, kb_cast(k, bits, TY_U64), kb_shl(k, kb_get(k, word[w + 1]), 32));
-        x.e[f] = from_bits(k, bits, g->field[f]);
+        x.e[f] = field_from_bits(k, bits, g->field[f]);
     }
     return x;
 }

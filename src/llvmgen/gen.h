@@ -119,6 +119,20 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
 /* The total of those threads that have something, in order, in thread 0, and whether there is any. The whole block arrives. */
 kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
 
+/* The same as `combine` says: shuffles, a tree in shared memory, atomic operations there, redux.sync (threads_combine.c).  What is no
+ * shuffle needs a padded state, hence all threads filled. The whole block arrives. */
+kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+
+/* ---- states in words, updated atomically (atomic_state.c) ------------------------------------------------------------------- */
+/* A field's bits as an unsigned integer of 32 bits (narrower ones too) or 64, and back. */
+kb_val field_bits(kb *k, kb_val x);
+kb_val field_from_bits(kb *k, kb_val bits, enum ty ty);
+/* One u64 per reduction, all zero before the first update; any threads. */
+void   accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x);
+/* The total; one thread, ordered behind all updates.  take: and zero in its place. */
+kb_tup read_accumulated(struct gen *g, kb_ptr words);
+kb_tup take_accumulated(struct gen *g, kb_ptr words);
+
 /* ---- the last block to finish (emit_reduce.c) -------------------------------------------------------------------------------- */
 /* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);

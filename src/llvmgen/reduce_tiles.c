@@ -2,9 +2,11 @@
 /* reduce_tiles.c - the share of one thread in a commutative reduction.
  *
  *     elements:   | head |  vector  vector  vector  …  vector | tail |
- *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t
+ *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t, and is its vector u * threads + t, or
+ *                 (`over_threads` tiled) t * items + u
  *
  *     for tile = block; tile < full tiles; tile += blocks:    load all, combine each vector as a tree, the vectors in turn
+ *     (`over_blocks` tiled: the block's consecutive tiles, as many for each block)
  *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
  *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
@@ -20,7 +22,9 @@ struct share {
     bool aligned;
     kb_val tid;
     kb_val head, vectors, count; /* arguments: i32, i64, i64 */
-    kb_val offset;               /* of this thread's vector in a tile, in elements */
+    int stride;                  /* between a thread's vectors in a tile, in vectors */
+    kb_val place;                /* of its first one, in vectors … */
+    kb_val offset;               /* … and in elements */
     kb_tvar acc;
     kb_var have;                 /* only without padding */
 };
@@ -57,7 +61,7 @@ static void take(struct share *s, kb_tup x)
 static void full_tile(struct share *s, kb_val base)
 {
     struct gen *g = s->g;
-    const int row = s->threads * s->vector;
+    const int row = s->stride * s->vector;
     struct direct d[64];
     for (int u = 0; u < s->items; u++)
         direct_load(g, base, s->offset, (int64_t)u * row, s->vector, s->aligned, &d[u * s->vector]);
@@ -94,14 +98,14 @@ static void partial_tile(struct share *s, kb_val base, kb_val rest)
     struct direct d[64];
     kb_val at[64];
     for (int u = 0; u < s->items; u++) {
-        const kb_val place = kb_add(k, s->tid, u * s->threads);
+        const kb_val place = kb_add(k, s->place, u * s->stride);
         at[u] = kb_mul(k, kb_min(k, place, kb_sub(k, rest, 1)), s->vector);
         direct_load(s->g, base, at[u], 0, s->vector, s->aligned, &d[u * s->vector]);
     }
     for (int u = 0; u < s->items; u++) {
         struct point pt[GEN_VECTOR_MAX];
         vector_points(s, pt, &d[u * s->vector], base, at[u], 0);
-        take_if(s, kb_lt(k, kb_add(k, s->tid, u * s->threads), rest), pt, s->vector, s->aligned);
+        take_if(s, kb_lt(k, kb_add(k, s->place, u * s->stride), rest), pt, s->vector, s->aligned);
     }
 }
 
@@ -129,17 +133,48 @@ static void share_init(struct share *s, struct gen *g)
     s->head = gen_value(g, "head");
     s->vectors = gen_value(g, "vectors");
     s->count = gen_value(g, "count");
-    s->offset = kb_mul(k, s->tid, s->vector);
+    const bool tiled = gen_tunable(g, TN_OVER_THREADS);
+    s->stride = tiled ? 1 : s->threads;
+    s->place = tiled ? kb_mul(k, s->tid, s->items) : s->tid;
+    s->offset = kb_mul(k, s->place, s->vector);
     s->acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
     s->have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
+}
+
+/* How many threads have one of the first `rest` vectors of a tile. */
+static kb_val threads_of(const struct share *s, kb_val rest)
+{
+    kb *k = s->g->k;
+    const kb_val touched = s->stride == 1 ? kb_div(k, kb_add(k, rest, s->items - 1), s->items) : rest;
+    return kb_min(k, touched, s->threads);
+}
+
+/* The full tiles of a block: first, behind the last, step; and how many of the first blocks have any. i64 */
+struct tiles {
+    kb_val from, to, step, blocks;
+};
+
+static struct tiles tiles_of(struct gen *g, kb_val full, kb_val block, kb_val blocks)
+{
+    kb *k = g->k;
+    LET(all, kb_cast(k, blocks, TY_I64));
+    LET(me, kb_cast(k, block, TY_I64));
+    if (!gen_tunable(g, TN_OVER_BLOCKS))
+        return (struct tiles){ me, full, all, kb_min(k, full, all) };
+    LET(each, kb_max(k, kb_div(k, kb_add(k, full, kb_sub(k, all, 1)), all), 1));
+    LET(from, kb_min(k, kb_mul(k, me, each), full));
+    return (struct tiles){ from, kb_min(k, kb_add(k, from, each), full), kb_imm(k, TY_I64, 1),
+                           kb_div(k, kb_add(k, full, kb_sub(k, each, 1)), each) };
 }
 
 kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
 {
     kb *k = g->k;
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    LET(tiles, kb_div(k, kb_add(k, gen_value(g, "vectors"), tile - 1), tile));
-    LET(some, kb_min(k, tiles, kb_cast(k, blocks, TY_I64)));
+    const kb_val vectors = gen_value(g, "vectors");
+    const struct tiles t = tiles_of(g, kb_div(k, vectors, tile), kb_imm(k, TY_I32, 0), blocks);
+    LET(rest, kb_cast(k, kb_ne(k, kb_rem(k, vectors, tile), 0), TY_I64));
+    LET(some, kb_min(k, kb_add(k, t.blocks, rest), kb_cast(k, blocks, TY_I64)));
     return kb_cast(k, kb_max(k, some, 1), TY_I32); /* block 0 has the ends */
 }
 
@@ -152,13 +187,14 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     kb_section(k, "tiles");
     LET(full, kb_div(k, s.vectors, tile));
     LET(first, kb_cast(k, s.head, TY_I64));
-    kb_for (k, t, kb_cast(k, block, TY_I64), full, kb_cast(k, blocks, TY_I64)) {
+    const struct tiles mine = tiles_of(g, full, block, blocks);
+    kb_for (k, t, mine.from, mine.to, mine.step) {
         full_tile(&s, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
     }
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));
     LET(rest, kb_cast(k, kb_sub(k, s.vectors, whole), TY_I32));
-    LET(turn, kb_cast(k, kb_min(k, full, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
+    LET(turn, kb_cast(k, kb_min(k, mine.blocks, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
     kb_if (k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
         partial_tile(&s, kb_add(k, first, kb_mul(k, whole, s.vector)), rest);
     }
@@ -171,10 +207,10 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     *threads = filled_all();
     if (!g->padded) {
         const kb_val none = kb_imm(k, TY_I32, 0), all = kb_imm(k, TY_I32, s.threads);
-        LET(by_rest, kb_select(k, kb_eq(k, block, turn), kb_min(k, rest, all), none));
+        LET(by_rest, kb_select(k, kb_eq(k, block, turn), threads_of(&s, rest), none));
         LET(by_ends, kb_select(k, kb_eq(k, block, 0), extra, none));
         LET(some, kb_max(k, by_rest, by_ends));
-        *threads = filled_first(kb_select(k, kb_lt(k, kb_cast(k, block, TY_I64), full), all, some));
+        *threads = filled_first(kb_select(k, kb_lt(k, mine.from, mine.to), all, some));
     }
     return kb_get(k, s.acc);
 }

@@ -2,6 +2,8 @@
 /* access.c - see access.h. */
 #include "access.h"
 
+#include <string.h>
+
 static bool follows_space(const struct problem *p, int rank, const int *axis)
 {
     if (rank != p->rank)
@@ -219,3 +221,25 @@ bool state_exact(const struct problem *p) { return every(p, op_exact); }
 bool state_identity(const struct problem *p) { return every(p, op_identity); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
 enum determinism state_determinism(const struct problem *p) { return state_exact(p) ? DET_ANY : p->determinism; }
+
+/* Float minima and maxima have no instruction that treats NaN as the language does. */
+enum native op_native(const struct op *op)
+{
+    static const char *const name[] = { [NATIVE_ADD] = "add", [NATIVE_MIN] = "min", [NATIVE_MAX] = "max",
+                                        [NATIVE_AND] = "and", [NATIVE_OR] = "or",   [NATIVE_XOR] = "xor" };
+    const enum ty ty = op->field[0];
+    if (!op->builtin || op->nfields != 1 || ty_bytes(ty) < 4)
+        return NATIVE_NONE;
+    for (int i = NATIVE_ADD; i <= NATIVE_XOR; i++)
+        if (!strcmp(op->name, name[i]) && (i == NATIVE_ADD || !ty_is_float(ty)))
+            return (enum native)i;
+    return NATIVE_NONE;
+}
+
+int op_packed_bytes(const struct op *op)
+{
+    int bytes = 0;
+    for (int f = 0; f < op->nfields; f++)
+        bytes += ty_bytes(op->field[f]);
+    return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 0;
+}

@@ -39,4 +39,10 @@ bool state_identity(const struct problem *p); /* every operator has one */
 bool state_pad(const struct problem *p);      /* every operator has a padding element */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 
+/* The machine's own instruction for an operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers) of a warp. */
+enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIVE_OR, NATIVE_XOR };
+enum native op_native(const struct op *op);
+/* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
+int op_packed_bytes(const struct op *op);
+
 #endif

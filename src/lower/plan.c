@@ -21,6 +21,33 @@ static const struct {
 
 const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
 
+const char *tunable_value_name(enum tunable_id t, int value)
+{
+    static const char *const combine[] = { "shuffle", "tree", "shared_atomic_all", "shared_atomic_leaders", "redux", "tree_leaders" };
+    static const char *const distribution[] = { "strided", "tiled" };
+    if (t != TN_COMBINE && t != TN_OVER_BLOCKS && t != TN_OVER_THREADS)
+        return NULL;
+    if (value < tunable_range[t].lo || value > tunable_range[t].hi)
+        return NULL;
+    return t == TN_COMBINE ? combine[value] : distribution[value];
+}
+
+bool tunable_value(enum tunable_id t, const char *text, size_t length, long *value)
+{
+    char *end;
+    *value = strtol(text, &end, 10);
+    if (end != text && end == text + length)
+        return true;
+    for (int v = tunable_range[t].lo; v <= tunable_range[t].hi; v++) {
+        const char *name = tunable_value_name(t, v);
+        if (name && strlen(name) == length && !memcmp(text, name, length)) {
+            *value = v;
+            return true;
+        }
+    }
+    return false;
+}
+
 void tunable_limits(enum tunable_id t, int *lo, int *hi)
 {
     *lo = tunable_range[t].lo;
@@ -84,9 +111,8 @@ static bool setting_check(struct planner *pl, const struct strategy *row, const 
         diag_suggest(d, m, set->name, usable, n);
         return false;
     }
-    char *end;
-    const long v = strtol(set->value, &end, 10);
-    if (*end || end == set->value || v < tunable_range[t].lo || v > tunable_range[t].hi) {
+    long v;
+    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v) || v < tunable_range[t].lo || v > tunable_range[t].hi) {
         diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value, tunable_range[t].lo,
                    tunable_range[t].hi);
         return false;
@@ -113,7 +139,10 @@ static void apply(struct plan_case *c, const struct tunable *set, const char *fr
     const int t = tunable_by_name(set->name);
     if (t < 0 || !(c->strategy->tunables & 1u << t))
         return;
-    c->tunable[t] = atoi(set->value);
+    long v = 0;
+    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v))
+        return; /* plan_settings_check() says so */
+    c->tunable[t] = (int)v;
     c->overridden[t] = true;
     c->tunable_from[t] = from;
 }

@@ -21,6 +21,9 @@
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
     X(STRIPED, "striped", 0, 1, "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other") \
+    X(COMBINE, "combine", 0, 5, "how the threads of a block combine: shuffle, tree, shared_atomic_all, shared_atomic_leaders, redux, tree_leaders") \
+    X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled")                               \
+    X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled")                \
     X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none")  \
     X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                     \
     X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                \
@@ -29,7 +32,7 @@
     X(POINTS_Y, "points_y", 1, 32, "stencils: points of a thread along the second to last dimension")      \
     X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                           \
     X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
-    X(MAX_GRID, "max_grid", 1, 65536, "upper bound of the grid, sizes the partials buffer")            \
+    X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none")                                \
     X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")               \
     X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                         \
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two")
@@ -41,7 +44,14 @@ enum tunable_id {
     TN_COUNT
 };
 
+/* Values of TN_COMBINE. */
+enum { COMBINE_SHUFFLE, COMBINE_TREE, COMBINE_SHARED_ATOMIC_ALL, COMBINE_SHARED_ATOMIC_LEADERS, COMBINE_REDUX, COMBINE_TREE_LEADERS };
+
 const char *tunable_name(enum tunable_id t);
+/* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
+const char *tunable_value_name(enum tunable_id t, int value);
+/* The value that such a text of some length means; false when it is neither. */
+bool tunable_value(enum tunable_id t, const char *text, size_t length, long *value);
 void tunable_limits(enum tunable_id t, int *lo, int *hi);
 
 struct strategy;

@@ -20,13 +20,13 @@
  * depend on addresses: only head 0 is taken by the vector case, and a scalar case with the same tree takes the rest;
  * for `device` the grid does not depend on the device either.
  */
-#include "lower_impl.h"
+#include "reduce.h"
 
 #include <string.h>
 
 enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 17, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
 
-static bool whole_array(const struct problem *p, struct arena *a, const char **why)
+bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
 {
     for (int d = 0; d < p->rank; d++)
         if (!p->space[d].reduced) {
@@ -48,25 +48,25 @@ static bool whole_array(const struct problem *p, struct arena *a, const char **w
 bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return whole_array(p, a, why);
+    return reduce_whole_array(p, a, why);
 }
 
 bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return whole_array(p, a, why);
+    return reduce_whole_array(p, a, why);
 }
 
 bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return whole_array(p, a, why);
+    return reduce_whole_array(p, a, why);
 }
 
 bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (!whole_array(p, a, why))
+    if (!reduce_whole_array(p, a, why))
         return false;
     if (state_commutative(p)) {
         *why = "the operator commutes, so that its elements need no order";
@@ -77,7 +77,7 @@ bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct
 
 bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    if (!whole_array(p, a, why))
+    if (!reduce_whole_array(p, a, why))
         return false;
     if (d->sm < 90) {
         *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
@@ -154,7 +154,7 @@ static bool bulk_aligned(const struct problem *p, const struct plan_case *c)
 /* Rings of bulk copies where the architecture has them and a block's fit. */
 static void choose_bulk(struct planner *pl, struct plan_case *c)
 {
-    enum { STAGES = 3 };
+    enum { STAGES = 2 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || !bulk_aligned(p, c))
@@ -269,7 +269,7 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
 
 /* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket takes than the
  * shorter end gives back, and have reduce.ordered. */
-static void plan_large(struct planner *pl, const struct strategy *row, bool chosen)
+void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen)
 {
     if (pinned(pl, row, "grid") || !chosen)
         return;
@@ -279,15 +279,15 @@ static void plan_large(struct planner *pl, const struct strategy *row, bool chos
 
 void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 {
-    plan_large(pl, row, state_commutative(pl->plan->problem));
+    reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
 }
 
-void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { plan_large(pl, row, true); }
-void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { plan_large(pl, row, true); }
+void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
-static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
                c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
@@ -300,44 +300,46 @@ static bool check_bulk(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)
-        return contradiction(pl, c, "bulk copies need sm_90");
+        return reduce_contradiction(pl, c, "bulk copies need sm_90");
     if (c->tunable[TN_STAGED])
-        return contradiction(pl, c, "inputs come through bulk copies or through the transpose, not both");
+        return reduce_contradiction(pl, c, "inputs come through bulk copies or through the transpose, not both");
     if (!bulk_aligned(p, c))
-        return contradiction(pl, c, "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
+        return reduce_contradiction(pl, c, "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
     if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
-        return contradiction(pl, c, "a block has at most 128 stages");
+        return reduce_contradiction(pl, c, "a block has at most 128 stages");
     if (ring_bytes(p, c) > d->shared_per_block)
-        return contradiction(pl, c, arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
+        return reduce_contradiction(pl, c, arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
                                                  ring_bytes(p, c), d->arch, d->shared_per_block));
     return true;
 }
 
 /* Tunables that go together: whole warps, a tile that fits registers, a transpose that fits static shared memory. */
-static bool check_tunables(struct planner *pl, const struct plan_case *c)
+bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % 32)
-        return contradiction(pl, c, "threads must be a multiple of 32");
+        return reduce_contradiction(pl, c, "threads must be a multiple of 32");
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
-        return contradiction(pl, c, "a thread holds at most 64 elements");
+        return reduce_contradiction(pl, c, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
-        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+        return reduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (!reduce_check_space(pl, c))
+        return false;
     if (c->tunable[TN_BULK])
         return check_bulk(pl, c);
     if (!c->tunable[TN_STAGED])
         return true;
     if (state_commutative(p) || has_structures(p))
-        return contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
-    return staging_bytes(p, c) <= STAGING_MAX || contradiction(pl, c, "the transpose takes more than 40960 bytes");
+        return reduce_contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
+    return staging_bytes(p, c) <= STAGING_MAX || reduce_contradiction(pl, c, "the transpose takes more than 40960 bytes");
 }
 
 /* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */
-static struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c)
+struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = c->tunable[TN_VECTOR];
-    struct prog_kernel *k = plan_kernel(pl, c, "");
+    struct prog_kernel *k = plan_kernel(pl, c, suffix);
     plan_problem_args(pl, k);
     const struct formula count = access_count(p);
     const bool shifted = c->aligned && state_determinism(p) == DET_ANY;
@@ -356,25 +358,25 @@ static struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c
 
 bool reduce_block_build(struct planner *pl, struct plan_case *c)
 {
-    reduce_kernel(pl, c);
+    reduce_kernel(pl, c, "");
     plan_launch(pl, c, 0, f_const(1));
-    return check_tunables(pl, c);
+    return reduce_check_tunables(pl, c);
 }
 
 bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
 {
-    struct prog_kernel *k = reduce_kernel(pl, c);
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
     k->cluster = c->tunable[TN_CLUSTER];
     struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
     step->nonportable_cluster = k->cluster > 8;
-    return check_tunables(pl, c);
+    return reduce_check_tunables(pl, c);
 }
 
 /* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
  * holds at once, or a few times that where every block still has ROUNDS tiles, because blocks that start late even out what the
  * memory system does to the early ones.  Of those numbers the smallest that needs no more rounds, so that all finish together;
  * one where its loop is shorter than a ticket takes. */
-static struct formula grid(struct planner *pl, const struct plan_case *c)
+struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
 {
     enum { ROUNDS = 4, GATHERED = 4 };
     const struct problem *p = pl->plan->problem;
@@ -393,7 +395,7 @@ static struct formula grid(struct planner *pl, const struct plan_case *c)
     return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
 }
 
-static void buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, enum prog_region region,
+void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, enum prog_region region,
                        struct formula bytes)
 {
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
@@ -401,17 +403,17 @@ static void buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kern
 
 bool reduce_gather_build(struct planner *pl, struct plan_case *c)
 {
-    struct prog_kernel *k = reduce_kernel(pl, c);
-    const struct formula blocks = grid(pl, c);
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
+    const struct formula blocks = reduce_grid(pl, c);
     enum ty type[32];
     int words = 0;
     for (int f = 0, n = state_fields(pl->plan->problem, type); f < n; f++)
         words += ty_bytes(type[f]) > 4 ? 2 : 1;
-    buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
-    buffer_arg(pl, c, k, "epoch", REGION_CONTROL, f_const(4));
-    buffer_arg(pl, c, k, "words", REGION_CONTROL, f_mul(blocks, f_const(8 * words)));
+    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
+    reduce_buffer_arg(pl, c, k, "epoch", REGION_CONTROL, f_const(4));
+    reduce_buffer_arg(pl, c, k, "words", REGION_CONTROL, f_mul(blocks, f_const(8 * words)));
     plan_launch(pl, c, 0, blocks);
-    return check_tunables(pl, c);
+    return reduce_check_tunables(pl, c);
 }
 
 bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return reduce_last_block_build(pl, c); }
@@ -419,9 +421,9 @@ bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return redu
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    struct prog_kernel *k = reduce_kernel(pl, c);
-    const struct formula blocks = grid(pl, c);
-    buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
+    const struct formula blocks = reduce_grid(pl, c);
+    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
     enum ty type[32];
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++) {
@@ -430,5 +432,5 @@ bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
                                        .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
     }
     plan_launch(pl, c, 0, blocks);
-    return check_tunables(pl, c);
+    return reduce_check_tunables(pl, c);
 }

@@ -33,6 +33,10 @@ static const struct {
     { TN_MIN_BLOCKS, 1, FIXED, { 0 } },
     { TN_PDL, 1, FIXED, { 0 } },
     { TN_MAX_GRID, 1, FIXED, { 0 } },
+    { TN_COMBINE, 1, FIXED, { 0 } },
+    { TN_OVER_BLOCKS, 1, FIXED, { 0 } },
+    { TN_OVER_THREADS, 1, FIXED, { 0 } },
+    { TN_BULK, 1, 4, { 0, 2, 3, 4 } },
 };
 
 static int insert(int *value, int n, int x)
@@ -220,22 +224,22 @@ static bool turn(struct walk *w)
     return false;
 }
 
-/* "128,256" into values; false after a diagnostic. */
+/* "128,256" or "tree,shuffle" into values; false after a diagnostic. */
 static bool parse_list(struct ptxgen_session *s, const struct tunable *set, struct axis_of *axis)
 {
-    const char *at = set->value;
-    char *end;
     axis->n = 0;
-    do {
-        const long v = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || axis->n == CANDIDATES_MAX) {
-            diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "%s: '%s' is no list of numbers", set->name, set->value);
+    for (const char *at = set->value;; at++) {
+        const size_t length = strcspn(at, ",");
+        long v;
+        if (!tunable_value(axis->tunable, at, length, &v) || axis->n == CANDIDATES_MAX) {
+            diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "%s: '%s' is no list of values", set->name, set->value);
             return false;
         }
         axis->value[axis->n++] = (int)v;
-        at = end + 1;
-    } while (*end);
-    return true;
+        at += length;
+        if (!*at)
+            return true;
+    }
 }
 
 /* Candidates around the usual values: what the user lists, else the usual ones of the tunable. */
