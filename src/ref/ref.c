@@ -92,3 +92,19 @@ union value ref_const(const struct problem *p, const struct expr *e, const struc
     struct ref r = { .p = p, .args = args };
     return ref_eval(&r, e).v;
 }
+
+void ref_operate(const struct problem *p, const struct op *op, const struct run_args *args, const union value *a,
+                 const union value *b, union value *out)
+{
+    struct num op_let[LETS_MAX];
+    struct ref r = { .p = p, .args = args, .op_let = op_let };
+    struct tuple left, right, both;
+    for (int f = 0; f < op->nfields; f++) {
+        left.field[f] = (struct num){ a[f], 0 };
+        right.field[f] = (struct num){ b[f], 0 };
+    }
+    ref_combine(&r, op, &left, &right, &both);
+    for (int f = 0; f < op->nfields; f++) {
+        out[f] = both.field[f].v;
+    }
+}

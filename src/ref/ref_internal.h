@@ -59,14 +59,6 @@ struct ref {
     const struct tuple *neighbour;
 };
 
-/* ref_scalar.c: t is the type of the operands; ref_call's t is that of the value operands (select: of the arms).
- * Integer results are wrapped to t; comparisons, isnan and isinf give 0 or 1. */
-union value ref_unary(enum unary op, enum ty t, union value a);
-union value ref_binary(enum binary op, enum ty t, union value a, union value b);
-union value ref_call(enum fn op, enum ty t, const union value *arg);
-union value ref_cast(enum ty from, enum ty to, union value a);
-double ref_round(enum ty t, double x);
-
 /* ref_bound.c: e is EX_UNARY, EX_BINARY, EX_CALL or EX_CAST. */
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg);
 /* |a - b| for two outcomes of one type: 0 when both are the same special value. */
