@@ -5,7 +5,7 @@
 # they also look inside; users get one library that shows only ptxgen_*.
 file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 add_library(ptxgen_folders INTERFACE)
-target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_launch ptxgen_cache)
+target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_laws ptxgen_launch ptxgen_cache)
 if(NOT api)
   add_library(ptxgen_api INTERFACE)
   target_link_libraries(ptxgen_api INTERFACE ptxgen_folders)
@@ -16,7 +16,8 @@ target_link_libraries(ptxgen_api PUBLIC ptxgen_folders)
 # Which sources generate the code: part of the keys of the disk cache.
 set(source_id ${PROJECT_BINARY_DIR}/generated/source_id.h)
 file(GLOB generating CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.[ch] ${PROJECT_SOURCE_DIR}/src/frontend/*.[ch]
-  ${PROJECT_SOURCE_DIR}/src/lower/*.[ch] ${PROJECT_SOURCE_DIR}/src/llvmgen/*.[ch] ${PROJECT_SOURCE_DIR}/src/*/*.def)
+  ${PROJECT_SOURCE_DIR}/src/lower/*.[ch] ${PROJECT_SOURCE_DIR}/src/llvmgen/*.[ch] ${PROJECT_SOURCE_DIR}/src/ref/*.[ch]
+  ${PROJECT_SOURCE_DIR}/src/laws/*.[ch] ${PROJECT_SOURCE_DIR}/src/*/*.def)
 add_custom_command(OUTPUT ${source_id}
   COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${source_id} -P ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake
   DEPENDS ${generating} ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake VERBATIM)

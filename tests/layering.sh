@@ -57,8 +57,8 @@ for folder in $folders; do
     [ "$folder" = llvmgen ] || forbid "$folder" 'LLVM[A-Z].*' 'calls LLVM'
     [ "$folder" = launch ] || forbid "$folder" 'cu[A-Z].*' 'calls CUDA'
     [ "$folder" = frontend ] || forbid "$folder" 'yaml_(parser|event|token|document|emitter)_.*' 'calls libyaml'
-    # The executor's forked child ends by _exit(); nothing else may.
-    [ "$folder" = simt ] || forbid "$folder" '_exit' 'ends the process'
+    # The executor's and the prover's forked children end by _exit(); nothing else may.
+    [ "$folder" = simt ] || [ "$folder" = laws ] || forbid "$folder" '_exit' 'ends the process'
     forbid "$folder" 'exit|_Exit|quick_exit|abort' 'ends the process'
     forbid "$folder" '(__)?v?printf(_chk)?|puts|putchar|perror' 'prints'
     forbid "$folder" 'stdout|stderr' 'prints'

@@ -150,6 +150,53 @@ PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
 PTXGEN_API char *ptxgen_schema(void);
 
+/* ---- laws of operators -------------------------------------------------------------------------------------------------- */
+
+typedef enum ptxgen_law {
+    PTXGEN_ASSOCIATIVE,          /**< (ab)c = a(bc): what every schedule relies on */
+    PTXGEN_COMMUTATIVE,          /**< ab = ba: allows faster schedules where it is declared or evident */
+    PTXGEN_IDENTITY,             /**< ea = a = ae, for the identity e of the operator */
+    PTXGEN_IDEMPOTENT            /**< aa = a; nothing relies on it */
+} ptxgen_law;
+typedef enum ptxgen_verdict {
+    PTXGEN_PROVED,               /**< bit for bit, NaN and signs of zero included */
+    PTXGEN_PROVED_IDEAL,         /**< over the integers and reals: only overflow, rounding or special values make a difference */
+    PTXGEN_REFUTED,              /**< also over the integers and reals */
+    PTXGEN_UNDECIDED,            /**< neither proved nor refuted: what is declared is believed */
+    PTXGEN_NO_IDENTITY           /**< the operator has none */
+} ptxgen_verdict;
+/** One law of the operator of one reduction or scan. Texts belong to the session. */
+typedef struct ptxgen_law_info {
+    const char *reduction;       /**< name of the reduction or scan; r or s when there is one without a name */
+    const char *operator_name;   /**< of the built-in operator, or "user" */
+    ptxgen_law law;
+    const char *law_name;        /**< "associative", … */
+    ptxgen_verdict verdict;
+    const char *verdict_text;    /**< "proved over the integers", … */
+    int expected;                /**< declared, or relied upon without being declared */
+    const char *example;         /**< states for which both sides differ, and the sides; or NULL */
+    const char *cause;           /**< why bits differ where the law is not refuted: "overflow", "rounding", "NaN", …; or NULL */
+    const char *method;          /**< "trials", "all values", "proof"; "" where there is nothing to judge */
+    const char *identity;        /**< of PTXGEN_IDENTITY: one that was found where there is none or a wrong one; or NULL */
+} ptxgen_law_info;
+typedef struct ptxgen_laws_options {
+    const char *prover;          /**< path of libz3, "off" for trials alone, or NULL: found by the system's loader, where it is installed */
+    int time_limit_ms;           /**< of a processor, for one of the some ten questions to the prover that an operator takes; 0: 1000 */
+    const char *cache;           /**< as in ptxgen_jit_options: verdicts are kept there; NULL: what the environment says */
+} ptxgen_laws_options;
+#define PTXGEN_LAWS_OPTIONS_INIT { NULL, 0, NULL }
+typedef struct ptxgen_laws ptxgen_laws;
+/**
+ * Judge the operators of a problem. PTXGEN_INVALID: a law that is expected was refuted, and the diagnostics show for which states; *out is
+ * made then, too. Takes milliseconds for what trials decide and up to seconds for proofs. options: NULL for defaults; borrowed.
+ */
+PTXGEN_API ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
+                                           ptxgen_laws **out);
+PTXGEN_API int ptxgen_laws_count(const ptxgen_laws *laws);
+PTXGEN_API ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *out);
+/** The problem, with operators marked commutative (and exact) where that is proved bit for bit; *out may be p itself. */
+PTXGEN_API ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws, ptxgen_problem **out);
+
 /* ---- plans ------------------------------------------------------------------------------------------------------------ */
 typedef struct ptxgen_setting {
     const char *name, *value;    /**< a tunable, or "strategy" */

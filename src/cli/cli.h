@@ -52,8 +52,8 @@ struct options {
     struct list operands; /* what is not an option */
     struct list emit, set, input, size, param, output;
     const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *budget, *seed, *emit_def, *export, *html;
-    const char *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
-    bool verify, json, split, no_graph, no_verify, compile, all, help, version;
+    const char *prover, *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library, *unaligned;
+    bool verify, json, split, no_graph, no_verify, compile, all, laws, no_laws, help, version;
 };
 
 struct command {
@@ -165,6 +165,7 @@ const char *npy_matches(const struct npy *f, const ptxgen_array_info *a, char *b
 char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length);
 
 /* ---- compilation ---- */
+/* With --laws the operators are judged, and those that are proved commutative are marked. */
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,
               ptxgen_plan **out);
@@ -187,6 +188,8 @@ int choose_arch(ptxgen_session *s, const struct options *o, const char **arch);
 char *usual_tuning(const struct options *o);
 /* K of "cuda:K". */
 int device_ordinal(const char *device, int *ordinal);
+
+void laws_options(const struct options *o, ptxgen_laws_options *out);
 
 /* ---- running ---- */
 int device_run(struct job *j);

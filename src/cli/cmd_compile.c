@@ -41,13 +41,24 @@ static const char *const emit_suffix[EMIT_COUNT] = {
 
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out)
 {
-    (void)o;
+    ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
+    ptxgen_laws *laws;
     ptxgen_status status = ptxgen_problem_from_file(s, path, out);
+    laws_options(o, &options);
+    if (status == PTXGEN_OK && o->laws) {
+        status = ptxgen_laws_check(s, *out, &options, &laws);
+        status = status == PTXGEN_OK ? ptxgen_laws_apply(s, *out, laws, out) : status;
+    }
     if (status != PTXGEN_OK) {
         return fail_call(s, status, path);
     }
     show_diagnostics(s); /* warnings */
     return EXIT_OK;
+}
+
+void laws_options(const struct options *o, ptxgen_laws_options *out)
+{
+    out->prover = o->prover;
 }
 
 void compile_options(const struct options *o, ptxgen_compile_options *out)
