@@ -71,6 +71,9 @@ static const struct subject {
       "sm_90", { { "strategy", "scan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
     { "allpre", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
       "sm_90", { { "strategy", "scan.allpre", { 0, 0 } }, { "threads", "32", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 701 } },
+    { "lookahead", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
+      "sm_90", { { "strategy", "scan.lookahead", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "stages", "3", { 0, 0 } } },
+      { 2805 } },
     { "three_pass", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
       "sm_90", { { "strategy", "scan.three_pass", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
       { 4501 } },
@@ -332,6 +335,7 @@ Test(mutants, whole_rows) { test_named("whole_rows"); }
 Test(mutants, warp_rows) { test_named("warp_rows"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
+Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }

@@ -204,7 +204,7 @@ kb_val kb_all(kb *k, kb_val pred);
 kb_val kb_ballot(kb *k, kb_val pred); /* u32 */
 bool   kb_has_redux(const kb *k);     /* sm_80 */
 kb_val kb_redux(kb *k, enum kb_rmw op, kb_val x); /* 32-bit integers; ADD MIN MAX AND OR XOR; warp-uniform result */
-void   kb_backoff(kb *k, int nanoseconds);
+void   kb_backoff(kb *k, int nanoseconds); /* in a loop that waits for others; 0: without sleeping, which only says so */
 void   kb_assert(kb *k, kb_val cond, const char *message);
 
 /* ---- clusters and dependent launch (sm_90) ----------------------------------------------------------------------------- */

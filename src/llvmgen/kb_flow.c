@@ -232,7 +232,7 @@ void kb_set_v(kb *k, kb_var v, kb_val x)
         return;
     }
     if (v.uni < KB_DIVERGENT) {
-        kb_require(k, v.uni, "assignment to a uniform variable");
+        kb_require_team(k, v.uni, "assignment to a uniform variable");
         if (x.uni > v.uni)
             kb_misuse(k, "divergent value assigned to a uniform variable");
     }

@@ -298,6 +298,13 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
 
 void tile_publish(struct gen *g, struct ticket t, kb_tup total) { publish(g, t, total, tag_of(g, t, TOTAL)); }
 
+kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x)
+{
+    const struct seen s = look(g, t, tile);
+    *x = s.x;
+    return s.there;
+}
+
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
 {
     kb *k = g->k;

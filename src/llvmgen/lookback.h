@@ -27,5 +27,7 @@ void ticket_next_epoch(struct gen *g, struct ticket t);
 /* Publish a tile's total (one thread), and wait for that of an earlier tile. */
 void tile_publish(struct gen *g, struct ticket t, kb_tup total);
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
+/* Has the tile published its total (bool)?  Then *x is it. */
+kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x);
 
 #endif

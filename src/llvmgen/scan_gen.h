@@ -81,6 +81,8 @@ struct held {
 };
 /* Load what the positions contribute. */
 void held_load(struct held *h);
+/* The second half of it: from direct inputs and heads to contributions. */
+void held_contribute(struct held *h);
 /* Of a block's tile, set `own` and `stretch`. */
 void held_arrange(struct held *h);
 /* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the tile's
@@ -91,6 +93,8 @@ void held_block_total(struct held *h, const struct park *park, struct run *in_ti
 void held_scan(struct held *h, struct run outside, const struct run *inside);
 /* Write the results of the positions that are inside. */
 void held_store(struct held *h);
+/* The values of a scalar output at the positions. */
+void held_values(struct held *h, int output, kb_val *x);
 /* Is position i inside the segment? */
 kb_val held_inside(const struct held *h, int i);
 /* The point at position i, or at the last one inside. */

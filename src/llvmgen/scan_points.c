@@ -215,7 +215,6 @@ void held_load(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const bool heads = h->rows || g->p->flags >= 0;
     for (int i = 0; i < h->n; i++) {
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     }
@@ -225,6 +224,14 @@ void held_load(struct held *h)
         load_one_by_one(h);
     if (h->rows)
         row_heads(h);
+    held_contribute(h);
+}
+
+void held_contribute(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const bool heads = h->rows || g->p->flags >= 0;
     for (int i = 0; i < h->n; i++) {
         struct point pt;
         held_point(h, &pt, i);
@@ -300,18 +307,24 @@ void held_scan(struct held *h, struct run outside, const struct run *inside)
     }
 }
 
+void held_values(struct held *h, int output, kb_val *x)
+{
+    struct point pt;
+    for (int i = 0; i < h->n; i++) {
+        held_point(h, &pt, i);
+        pt.direct = &h->direct[i];
+        pt.state = &h->state[i];
+        x[i] = emit_expr(h->g->k, &pt.env, h->g->p->output[output].value[0]);
+    }
+}
+
 static void store_direct(struct held *h, int output)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     kb_val x[SCAN_HELD_MAX];
     struct point pt;
-    for (int i = 0; i < h->n; i++) {
-        held_point(h, &pt, i);
-        pt.direct = &h->direct[i];
-        pt.state = &h->state[i];
-        x[i] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
-    }
+    held_values(h, output, x);
     kb_if(k, h->full) {
         stage_store(h, output, x);
     }

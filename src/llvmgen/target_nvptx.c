@@ -148,7 +148,7 @@ static void nv_warp_sync(kb *k)
 static void nv_backoff(kb *k, int nanoseconds)
 {
     LLVMValueRef ns = i32(k, nanoseconds);
-    if (cap_has(CAP_BACKOFF, kb_sm(k), kb_ptx(k)))
+    if (nanoseconds > 0 && cap_has(CAP_BACKOFF, kb_sm(k), kb_ptx(k)))
         kb_call(k, "llvm.nvvm.nanosleep", void_ty(k), 1, &ns, false);
 }
 

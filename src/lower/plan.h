@@ -20,6 +20,7 @@
     X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                 \
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
+    X(STAGES, "stages", 3, 8, "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back") \
     X(STRIPED, "striped", 0, 1, "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other") \
     X(COMBINE, "combine", 0, 5, "how the threads of a block combine: shuffle, tree, shared_atomic_all, shared_atomic_leaders, redux, tree_leaders") \
     X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled")                               \

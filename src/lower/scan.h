@@ -19,6 +19,15 @@ bool scan_operator_reads(const struct problem *p);
 bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
 /* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
 int scan_state_words(const struct problem *p, int *offset);
+/* Words of 4 bytes that a thread holds per position: inputs and states. */
+int scan_held_words(const struct problem *p);
+/* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes the place of
+ * an input of its width where it can.  bytes: of the stage. */
+struct scan_layout {
+    int input[PROBLEM_ARGS_MAX], output[PROBLEM_ARGS_MAX];
+    int bytes;
+};
+void scan_layout(const struct problem *p, int tile, struct scan_layout *l);
 /* Products of the extents of the scanned and of the kept axes. */
 struct formula scan_length(const struct problem *p);
 struct formula scan_segments(const struct problem *p);
@@ -48,5 +57,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
 struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Its further arguments where tiles cut across segments: count, tiles. The number of tiles. */
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
+/* Ticket and states of tiles that depend on one another. */
+void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles);
 
 #endif

@@ -163,13 +163,17 @@ static void control_arg(struct planner *pl, struct plan_case *c, struct prog_ker
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
 }
 
+void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles)
+{
+    control_arg(pl, c, k, "ticket", f_const(8));
+    control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL))));
+}
+
 bool scan_lookback_build(struct planner *pl, struct plan_case *c)
 {
-    const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = scan_kernel(pl, c, "");
     const struct formula tiles = scan_tile_args(pl, c, k);
-    control_arg(pl, c, k, "ticket", f_const(8));
-    control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(p, NULL))));
+    scan_control_args(pl, c, k, tiles);
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return scan_check_tunables(pl, c);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_ring.h - tiles of a scan on their way through shared memory: bulk copies in, in place, bulk copies out. */
+#ifndef PTXGEN_SCAN_RING_H
+#define PTXGEN_SCAN_RING_H
+
+#include "lookback.h"
+#include "scan_tile.h"
+
+struct scan_ring {
+    struct gen *g;
+    struct scan_layout layout; /* of a stage */
+    int stages, tile;          /* tile: elements */
+    kb_ptr data;
+    kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
+    kb_arr prefix; /* per stage */
+    /* mbarriers per stage, one arrival each but for `scanned` */
+    kb_ptr empty;    /* nobody uses the stage any more */
+    kb_ptr numbered; /* its ticket is there */
+    kb_ptr full;     /* its tile is there */
+    kb_ptr prefixed; /* the prefix of its tile is there */
+    kb_ptr scanned;  /* every warp of the team has written its results */
+    struct scan_segment all;
+};
+/* Shared memory and mbarriers; one thread initialises them, and a barrier must follow.  All threads. */
+void scan_ring_new(struct gen *g, struct scan_ring *r);
+
+/* Where a warp or team (`uni`) is in its way around the ring; `parity` is that of the phase to wait for. */
+struct scan_ring_place {
+    kb_var stage, parity;
+};
+struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni);
+void scan_ring_advance(const struct scan_ring *r, struct scan_ring_place at);
+
+struct scan_ring_tile {
+    struct ticket ticket;
+    kb_val exists; /* bool: the ticket is not one too many */
+    kb_val stage;
+    kb_val base;  /* i64: its first position */
+    kb_val valid; /* i32: its positions */
+    kb_val start; /* i64: its first element in the order of memory */
+    kb_ptr data;  /* u8 */
+};
+struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage);
+
+/* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
+void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* One lane: announce the tile to `full` and start the copies of its inputs. */
+void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads that wrote
+ * them have called scan_ring_store and met. */
+void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
+
+/* The thread's positions of the tile: sets up *h (all but g) and its direct inputs. */
+void scan_ring_load(struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
+/* Write the outputs of h into the stage, for scan_ring_drain. */
+void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
+
+#endif

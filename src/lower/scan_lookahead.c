@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_lookahead.c - planning of scan.lookahead: blocks that stay, a ring of tiles in shared memory.
+ *
+ * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are left to
+ * look-back.  A reversed scan begins its tiles at the end of memory, so there the length counts as well.
+ */
+#include "lower_impl.h"
+#include "scan.h"
+
+enum {
+    UNIT = 16,
+    HELD_MAX = 64,
+    REGISTERS = 104 /* words of inputs and states that a thread holds in two passes over them */
+};
+
+void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
+{
+    bool taken[PROBLEM_ARGS_MAX] = { false };
+    l->bytes = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        l->input[i] = access_input_direct(p, i) ? l->bytes : -1;
+        l->bytes += access_input_direct(p, i) ? tile * p->input[i].array.stride : 0;
+    }
+    for (int o = 0; o < p->noutputs; o++) {
+        l->output[o] = -1;
+        if (p->output[o].role != OUT_ELEMENT)
+            continue;
+        const int stride = p->output[o].array.stride;
+        for (int i = 0; i < p->ninputs && l->output[o] < 0; i++)
+            if (l->input[i] >= 0 && !taken[i] && p->input[i].array.stride == stride) {
+                l->output[o] = l->input[i];
+                taken[i] = true;
+            }
+        if (l->output[o] < 0) {
+            l->output[o] = l->bytes;
+            l->bytes += tile * stride;
+        }
+    }
+}
+
+static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name && a->stride <= UNIT; }
+
+static bool plain_arrays(const struct problem *p)
+{
+    int inputs = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        if (p->input[i].role != ROLE_ELEMENT)
+            continue;
+        if (p->input[i].neighbours || (access_input_direct(p, i) && !scalar(&p->input[i].array)))
+            return false;
+        inputs += access_input_direct(p, i);
+    }
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT && (!access_output_direct(p, o) || !scalar(&p->output[o].array)))
+            return false;
+    return inputs > 0;
+}
+
+/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and prefixes, alignment. */
+static int reserved(const struct problem *p, int stages)
+{
+    enum { MBARRIERS = 5, PARKED = 64, ALIGNMENT = 16, ARRAYS = 8 };
+    const int fields = state_fields(p, NULL);
+    return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) + ALIGNMENT * (ARRAYS + 2 * fields);
+}
+
+/* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
+static int most_items(const struct problem *p, const struct device *d, int threads, int vector, int stages)
+{
+    struct scan_layout l;
+    scan_layout(p, threads * vector, &l);
+    const int room = (d->shared_per_block - reserved(p, stages)) / stages / l.bytes;
+    const int held = REGISTERS / scan_held_words(p) < HELD_MAX ? REGISTERS / scan_held_words(p) : HELD_MAX;
+    const int items = room < held / vector ? room : held / vector;
+    return items % 2 ? items : items > 0 ? items - 1 : 0;
+}
+
+enum { THREADS = 384, STAGES = 4 };
+
+bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (d->sm < 90) {
+        *why = "bulk copies begin with sm_90";
+        return false;
+    }
+    if (scan_keeps(p) || p->flags >= 0 || p->offsets >= 0) {
+        *why = "it scans whole arrays; this problem has many segments";
+        return false;
+    }
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "its tiles depend on the device's shared memory; determinism: device forbids that";
+        return false;
+    }
+    if (!plain_arrays(p)) {
+        *why = "bulk copies move arrays of scalars whose elements are used where they stand";
+        return false;
+    }
+    if (!scan_few_fields(p, a, why))
+        return false;
+    *why = "the ring has no room for a vector per thread";
+    return most_items(p, d, THREADS, access_vector_width(p), STAGES) > 0;
+}
+
+static bool units(const struct problem *p, struct formula *guard)
+{
+    int unit = 1;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
+            unit = UNIT / p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT && UNIT / p->output[o].array.stride > unit)
+            unit = UNIT / p->output[o].array.stride;
+    if (!access_aligned_guard(p, unit, true, guard))
+        return false;
+    if (p->reverse)
+        *guard = f_and(f_eq(f_mod(scan_length(p), f_const(unit)), f_const(0)), *guard);
+    return true;
+}
+
+void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula guard = { 0 };
+    scan_check_empty(pl);
+    units(p, &guard);
+    struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
+    if (!c->overridden[TN_STAGES])
+        c->tunable[TN_STAGES] = STAGES;
+    if (!c->overridden[TN_MIN_BLOCKS])
+        c->tunable[TN_MIN_BLOCKS] = 1;
+    if (!c->overridden[TN_PDL])
+        c->tunable[TN_PDL] = 1;
+    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+    if (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > most && most > 0) {
+        c->tunable[TN_ITEMS] = most;
+        c->tunable_from[TN_ITEMS] = "as many as registers and shared memory have room for";
+    }
+    c->aligned = true;
+}
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d stages of %d threads x %d items x %d elements: %s",
+               c->code.strategy, c->tunable[TN_STAGES], c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
+{
+    enum { SIDE_THREADS = 96, THREADS_MAX = 1024 };
+    const struct problem *p = pl->plan->problem;
+    const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
+    struct scan_layout l;
+    scan_layout(p, threads * held, &l);
+    if (threads % 32 || threads + SIDE_THREADS > THREADS_MAX)
+        return contradiction(pl, c, "threads must be a multiple of 32, and 96 more fit a block");
+    if (held > HELD_MAX)
+        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (threads * held % UNIT || c->tunable[TN_STAGES] * l.bytes + reserved(p, c->tunable[TN_STAGES]) > pl->plan->device.shared_per_block)
+        return contradiction(pl, c, "the ring does not fit shared memory");
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    k->threads = threads + SIDE_THREADS;
+    const struct formula tiles = scan_tile_args(pl, c, k);
+    scan_control_args(pl, c, k, tiles);
+    plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
+    return true;
+}
