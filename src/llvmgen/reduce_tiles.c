@@ -149,22 +149,38 @@ static kb_val threads_of(const struct share *s, kb_val rest)
     return kb_min(k, touched, s->threads);
 }
 
-/* The full tiles of a block: first, behind the last, step; and how many of the first blocks have any. i64 */
+/* The full tiles of a block: first, behind the last, step. i64 */
 struct tiles {
-    kb_val from, to, step, blocks;
+    kb_val from, to, step;
 };
+
+/* Tiles of a block when they are `over_blocks` tiled. */
+static kb_val tiles_each(kb *k, kb_val full, kb_val blocks)
+{
+    LET(all, kb_cast(k, blocks, TY_I64));
+    LET(each, kb_div(k, kb_add(k, full, kb_sub(k, all, 1)), all));
+    return kb_max(k, each, 1);
+}
+
+/* How many of the first blocks have full tiles; i64.  Made where it is used: it would be held in a register through the loop. */
+static kb_val blocks_with_tiles(struct gen *g, kb_val full, kb_val blocks)
+{
+    kb *k = g->k;
+    if (!gen_tunable(g, TN_OVER_BLOCKS))
+        return kb_min(k, full, kb_cast(k, blocks, TY_I64));
+    LET(each, tiles_each(k, full, blocks));
+    return kb_div(k, kb_add(k, full, kb_sub(k, each, 1)), each);
+}
 
 static struct tiles tiles_of(struct gen *g, kb_val full, kb_val block, kb_val blocks)
 {
     kb *k = g->k;
-    LET(all, kb_cast(k, blocks, TY_I64));
     LET(me, kb_cast(k, block, TY_I64));
     if (!gen_tunable(g, TN_OVER_BLOCKS))
-        return (struct tiles){ me, full, all, kb_min(k, full, all) };
-    LET(each, kb_max(k, kb_div(k, kb_add(k, full, kb_sub(k, all, 1)), all), 1));
+        return (struct tiles){ me, full, kb_cast(k, blocks, TY_I64) };
+    LET(each, tiles_each(k, full, blocks));
     LET(from, kb_min(k, kb_mul(k, me, each), full));
-    return (struct tiles){ from, kb_min(k, kb_add(k, from, each), full), kb_imm(k, TY_I64, 1),
-                           kb_div(k, kb_add(k, full, kb_sub(k, each, 1)), each) };
+    return (struct tiles){ from, kb_min(k, kb_add(k, from, each), full), kb_imm(k, TY_I64, 1) };
 }
 
 kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
@@ -172,9 +188,8 @@ kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
     kb *k = g->k;
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
     const kb_val vectors = gen_value(g, "vectors");
-    const struct tiles t = tiles_of(g, kb_div(k, vectors, tile), kb_imm(k, TY_I32, 0), blocks);
     LET(rest, kb_cast(k, kb_ne(k, kb_rem(k, vectors, tile), 0), TY_I64));
-    LET(some, kb_min(k, kb_add(k, t.blocks, rest), kb_cast(k, blocks, TY_I64)));
+    LET(some, kb_min(k, kb_add(k, blocks_with_tiles(g, kb_div(k, vectors, tile), blocks), rest), kb_cast(k, blocks, TY_I64)));
     return kb_cast(k, kb_max(k, some, 1), TY_I32); /* block 0 has the ends */
 }
 
@@ -194,7 +209,7 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));
     LET(rest, kb_cast(k, kb_sub(k, s.vectors, whole), TY_I32));
-    LET(turn, kb_cast(k, kb_min(k, mine.blocks, kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
+    LET(turn, kb_cast(k, kb_min(k, blocks_with_tiles(g, full, blocks), kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
     kb_if (k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
         partial_tile(&s, kb_add(k, first, kb_mul(k, whole, s.vector)), rest);
     }

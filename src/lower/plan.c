@@ -205,6 +205,16 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     return c;
 }
 
+void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant)
+{
+    const struct tuning *t = *variant ? tuning_lookup(c->strategy->name, variant, pl->plan->device.sm) : NULL;
+    for (int i = 0; t && i < TN_COUNT; i++)
+        if (t->value[i] && !c->overridden[i]) {
+            c->tunable[i] = t->value[i];
+            c->tunable_from[i] = t->evidence;
+        }
+}
+
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     struct arena *a = &pl->s->arena;

@@ -5,7 +5,7 @@
  * `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both ends, fewer than
  * 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block, for small arrays: half the time of a grid's
+ *   reduce.block       one block, for small arrays: half the time of a grid's; with more threads where there is more than a little
  *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
  *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others, which come in
  *                      words that say themselves whether they are of this launch; chosen for what is not small
@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-enum { BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 17, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
+enum { SHORT_LIMIT = 1 << 12, BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 17, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
 
 bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
 {
@@ -191,11 +191,13 @@ static struct formula all_of(const struct formula *a, const struct formula *b)
 }
 
 /* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it. */
-static void add_cases(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool fallback)
+static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
+                      bool fallback)
 {
     const struct problem *p = pl->plan->problem;
     const bool fixed_tree = state_determinism(p) != DET_ANY;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
+    plan_case_variant(pl, c, variant);
     c->aligned = c->tunable[TN_VECTOR] > 1;
     choose_pdl(pl, c);
     choose_stream(c);
@@ -242,7 +244,7 @@ static bool pinned(struct planner *pl, const struct strategy *row, const char *n
     if (!plan_pinned_name(pl, &at))
         return false;
     check_identity(pl);
-    add_cases(pl, row, name, (struct formula){ 0 }, true);
+    add_cases(pl, row, "", name, (struct formula){ 0 }, true);
     return true;
 }
 
@@ -252,8 +254,13 @@ void reduce_block_plan(struct planner *pl, const struct strategy *row)
     plan_count_range(pl, &lo, &hi);
     if (pinned(pl, row, "block") || lo > BLOCK_LIMIT)
         return;
-    const struct formula small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
-    add_cases(pl, row, "small", hi <= BLOCK_LIMIT ? (struct formula){ 0 } : small, false);
+    const struct formula n = access_count(pl->plan->problem), always = { 0 };
+    const bool two = state_commutative(pl->plan->problem) && hi > SHORT_LIMIT; /* with more threads above that */
+    const int first = two ? SHORT_LIMIT : BLOCK_LIMIT;
+    if (lo <= first)
+        add_cases(pl, row, "", "small", hi <= first ? always : f_le(n, f_const(first)), false);
+    if (two)
+        add_cases(pl, row, "long", "small_wide", hi <= BLOCK_LIMIT ? always : f_le(n, f_const(BLOCK_LIMIT)), false);
 }
 
 void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
@@ -264,7 +271,7 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
         return;
     const struct formula n = access_count(pl->plan->problem);
     const struct formula above = f_le(f_const(BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
-    add_cases(pl, row, "medium", f_and(above, below), false);
+    add_cases(pl, row, "", "medium", f_and(above, below), false);
 }
 
 /* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket takes than the
@@ -274,7 +281,7 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
     if (pinned(pl, row, "grid") || !chosen)
         return;
     check_identity(pl);
-    add_cases(pl, row, "large", (struct formula){ 0 }, true);
+    add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
 void reduce_gather_plan(struct planner *pl, const struct strategy *row)

@@ -249,12 +249,7 @@ struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *ro
                                      const char *name, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    const struct tuning *t = *variant ? tuning_lookup(row->name, variant, pl->plan->device.sm) : NULL;
-    for (int i = 0; t && i < TN_COUNT; i++)
-        if (t->value[i] && !c->overridden[i]) {
-            c->tunable[i] = t->value[i];
-            c->tunable_from[i] = t->evidence;
-        }
+    plan_case_variant(pl, c, variant);
     return c;
 }
 
