@@ -173,53 +173,6 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-/* ---- several steps per launch -------------------------------------------------------------------------------------------------- */
-
-static char *temporal_spec(uint64_t seed)
-{
-    static const char *const lasting[] = { "clamp", "{constant: 1}", "interior" };
-    struct str out = { 0 };
-    state = seed;
-    struct choice c = { .rank = 2, .type = below(NTYPES), .reach = 1 + below(2) };
-    const char *t = types[c.type];
-    str_printf(&out, "kind: stencil\ninputs: {u: \"%s[m, n]\"}\n", t);
-    str_printf(&out, "params: {steps: {type: i64, value: %d}}\n", below(21));
-    str_printf(&out, "boundary: {u: {m: %s, n: %s}}\n", lasting[below(3)], lasting[below(3)]);
-    str_printf(&out, "let: {a: \"u[%d, 0]", c.reach);
-    for (int i = 0; i < 5; i++) {
-        str_add(&out, " + ");
-        neighbour(&out, &c, "u", "");
-    }
-    str_printf(&out, "\"}\noutputs:\n  out: {type: \"%s[m, n]\", value: \"%s\"}\n", t,
-               c.type < 2 ? "a / 6 + 0.01 * u" : chance(50) ? "a" : "a - u");
-    str_add(&out, "iterate: {steps: steps, feedback: {u: out}}\n");
-    return str_take(&out);
-}
-
-static void run_temporal(uint64_t seed)
-{
-    static const int widths[] = { 100, 128, 129, 132, 200, 256, 257, 300, 500 }, heights[] = { 1, 2, 3, 5, 17, 40, 100 };
-    const char *set[] = { "strategy", "stencil.temporal", NULL, NULL };
-    char *spec = temporal_spec(seed);
-    struct harness h;
-    cr_assert(harness_open(&h, "random", spec, "sm_90", set), "seed %llu: %s\n%s", (unsigned long long)seed, h.text, spec);
-    for (int k = 0; k < 3; k++) {
-        const int64_t size[8] = { heights[below(7)], widths[below(9)] };
-        const int skew = chance(60) ? 0 : below(4);
-        harness_data_at(&h, size, seed + (uint64_t)k, skew, 0);
-        cr_assert(harness_check(&h, "seed:2,race,uninit"), "seed %llu, sizes %lld %lld, skew %d: %s\n%s", (unsigned long long)seed,
-                  (long long)size[0], (long long)size[1], skew, h.text, spec);
-    }
-    harness_close(&h);
-    free(spec);
-}
-
-Test(stencil, temporal)
-{
-    for (uint64_t seed = 1; seed <= 30; seed++)
-        run_temporal(seed);
-}
-
 /* ---- what feeds what ------------------------------------------------------------------------------------------------------------- */
 
 Test(stencil, sweeps)

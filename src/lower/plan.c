@@ -219,7 +219,7 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
 {
     struct arena *a = &pl->s->arena;
     if (!c->code.kernel)
-        c->code.kernel = arena_new(a, struct prog_kernel, 4);
+        c->code.kernel = arena_new(a, struct prog_kernel, PLAN_STEPS_MAX);
     struct prog_kernel *k = &c->code.kernel[c->code.nkernels++];
     k->name = arena_printf(a, "%s_%s%s%s", pl->plan->problem->name, c->code.name, *suffix ? "_" : "", suffix);
     k->threads = c->tunable[TN_THREADS];
@@ -260,7 +260,7 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)
 {
     if (!c->code.step)
-        c->code.step = arena_new(&pl->s->arena, struct prog_step, 4);
+        c->code.step = arena_new(&pl->s->arena, struct prog_step, PLAN_STEPS_MAX);
     struct prog_step *s = &c->code.step[c->code.nsteps++];
     s->kind = STEP_LAUNCH;
     s->kernel = kernel;

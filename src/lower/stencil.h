@@ -37,10 +37,6 @@ int stencil_threads(const struct plan_case *c, int rank, int axis);
 bool stencil_staged(const struct problem *p, int input);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
 void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out);
-/* Several steps per launch: columns of a lane, how far offsets reach, and how many columns a strip loses on either side. */
-enum { STENCIL_STRIP = 4 };
-int stencil_radius(const struct problem *p);
-int stencil_halo(const struct plan_case *c, const struct problem *p);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */
 bool stencil_linear(const struct problem *p);
 

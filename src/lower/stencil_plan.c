@@ -14,6 +14,7 @@
  */
 #include "lower_impl.h"
 #include "stencil_plan.h"
+#include "stencil_strip.h"
 
 enum { SMALL = 1 << 17, WINDOW_CELLS = 110 };
 
@@ -426,6 +427,5 @@ void stencil_explain(struct arena *a, const struct problem *p, const struct plan
     str_printf(out, "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n, n == 1 ? "" : "s",
                (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
     if (c->tunable[TN_STEPS] > 1)
-        str_printf(out, "    halo           %d of the %d columns of a strip, for %d steps\n", 2 * stencil_halo(c, p), 32 * STENCIL_STRIP,
-                   c->tunable[TN_STEPS]);
+        strip_explain(p, c, out);
 }

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_temporal.c - planning of several time steps per launch.
  *
- * Strips of 32 x 4 columns belong to warps; a warp streams down its strip and keeps the last rows of every step in registers.  A
- * strip loses its outer columns step by step, so strips overlap; they are shifted inward at the ends of a row, so that none leaves
- * the array.  What is left over of the steps is done one at a time.
+ * Strips of 32 x 4 columns belong to warps; a warp streams along the first axis and keeps the last planes of every step in registers.  In
+ * three dimensions a block's warps lie below each other.  What they compute loses its sides step by step, so strips and blocks overlap;
+ * they are shifted inward at the ends of the array, so that none leaves it unless the array wraps around.
  *
- * Fits one array in two dimensions that is fed back, at boundaries that stay true while steps go by at fixed places of a strip: clamp,
- * constant and interior.
+ * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one beside a reduction.
  */
 #include "stencil_plan.h"
+#include "stencil_strip.h"
 
-enum { LARGE = 1 << 22 };
+enum { LARGE = 1 << 20, LARGE_3D = 1 << 24, SIDE_MAX = 1 << 30 };
+
+bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    *why = strip_misfit(p, a);
+    return !*why;
+}
+
+/* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
 
 static void count_read(const struct expr *e, void *user)
 {
@@ -18,60 +27,81 @@ static void count_read(const struct expr *e, void *user)
         ++*(int *)user;
 }
 
-static int radius(const struct problem *p)
+/* Registers that a column of a plane takes, over all arrays that are fed back. */
+static int words(const struct problem *p)
 {
-    const struct reach r = stencil_space_reach(p);
-    int64_t most = 0;
-    for (int d = 0; d < p->rank; d++) {
-        most = -r.lo[d] > most ? -r.lo[d] : most;
-        most = r.hi[d] > most ? r.hi[d] : most;
-    }
-    return most > 8 ? 9 : (int)most;
+    int n = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        n += p->input[p->feedback[f].input].array.stride > 4 ? 2 : 1;
+    return n;
 }
 
-bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    const bool plain = p->ninputs == 1 && p->noutputs == 1 && p->nfeedback == 1 && p->nreductions == 0 && !p->dynamic;
-    *why = "there are no time steps";
-    if (!p->iterated)
-        return false;
-    *why = "it takes one array in two dimensions that is fed back, without structures";
-    if (p->rank != 2 || !plain || *p->input[0].array.field[0].name || !access_input_direct(p, 0) || !access_output_direct(p, 0))
-        return false;
-    for (int k = 0; k < 2; k++)
-        if (p->input[0].boundary[k].mode == BOUND_WRAP || p->input[0].boundary[k].mode == BOUND_REFLECT ||
-            p->input[0].boundary[k].mode == BOUND_MIRROR) {
-            *why = "what lies beyond the edge moves with the steps; it takes clamp, constant and interior";
-            return false;
-        }
-    *why = arena_printf(a, "offsets reach %d; the limits are 1 and 2", radius(p));
-    return radius(p) == 1 || radius(p) == 2;
-}
-
-/* Registers hold steps x (2 radius + 1) rows. */
+/* As many steps as registers hold, 2 reach planes each. */
 static int default_steps(const struct problem *p)
 {
     int reads = 0;
     stencil_each_read(p, count_read, &reads);
-    const int steps = radius(p) == 1 ? (reads > 6 ? 4 : 8) : reads > 10 ? 2 : 4;
-    return ty_bytes(p->input[0].array.field[0].type) > 4 && steps > 4 ? 4 : steps;
+    if (p->rank == 3)
+        return strip_reach(p) == 1 && words(p) == 1 ? 3 : 2;
+    const int steps = 8 / (strip_reach(p) * words(p));
+    return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
 }
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool aligned)
 {
-    static const char evidence[] = "hand-written kernels of this form on an H200: 3.4x single steps at 8192^2, five points";
+    static const char flat[] = "H200, 48 steps of five points at 8192^2, percent of a copy per step: 8 steps x 128 524, 4 342, 6 457, 10 427; 98 singly";
+    static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, 2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
+    const struct problem *p = pl->plan->problem;
+    const bool deep = p->rank == 3;
+    const char *const evidence = deep ? tall : flat;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
-    stencil_set(c, TN_STEPS, default_steps(pl->plan->problem), evidence);
-    stencil_set(c, TN_THREADS, 128, evidence);
-    stencil_set(c, TN_BLOCK_X, 32, "for single steps: a warp reads whole lines of a row");
-    stencil_set(c, TN_BLOCK_Y, 1, "unused in two dimensions");
-    stencil_set(c, TN_POINTS_X, aligned ? STENCIL_STRIP : 1, "for single steps");
-    stencil_set(c, TN_POINTS_Y, 4, "for single steps");
-    stencil_set(c, TN_POINTS_Z, 1, "unused in two dimensions");
-    c->tunable[TN_VECTOR] = 0;
+    stencil_set(c, TN_STEPS, default_steps(p), evidence);
+    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps */
+    const int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned ? 512 : 384;
+    stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
+    stencil_set_shape(c, (struct shape){ .threads = threads, .block_x = 32, .block_y = deep ? 2 : 4, .points_x = aligned ? STRIP_COLUMNS : 1,
+                                         .points_y = deep ? 1 : 4, .points_z = deep ? 4 : 1 }, evidence);
     return c;
+}
+
+/* ---- guards ------------------------------------------------------------------------------------------------------------------ */
+
+static struct formula extent(const struct problem *p, int axis)
+{
+    const struct prog_dim *e = &p->space[axis].extent;
+    return e->size < 0 ? f_const(e->add) : f_size(e->size);
+}
+
+/* Arrays begin at the boundary of an access. */
+static struct formula bases_aligned(const struct problem *p, struct formula guard)
+{
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        if ((input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs)) && !*a->field[0].name)
+            guard = f_and(guard, f_eq(f_mod(f_misalign(i), f_const(strip_vector(a) * a->stride)), f_const(0)));
+    }
+    return guard;
+}
+
+/* Large enough for a strip and a block of warps, and for what stands for planes beyond the edge. */
+static struct formula room(const struct problem *p, const struct plan_case *c)
+{
+    const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
+    struct formula guard = f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
+    if (s.height)
+        guard = f_and(guard, f_le(f_const(s.height), extent(p, 1)));
+    for (int d = 0; d < p->rank; d++)
+        guard = f_and(guard, f_le(extent(p, d), f_const(SIDE_MAX)));
+    return guard;
+}
+
+/* Where it pays: enough points, and as many steps as a launch takes. */
+static struct formula worthwhile(const struct problem *p)
+{
+    const struct formula large = f_le(f_const(p->rank == 3 ? LARGE_3D : LARGE), access_count(p));
+    return f_and(large, f_le(f_const(default_steps(p)), stencil_steps(p)));
 }
 
 void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
@@ -79,65 +109,104 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     struct span at;
     const bool pinned = plan_pinned_name(pl, &at) != NULL;
-    const int64_t wide = 32 * STENCIL_STRIP;
-    if (!pinned && p->steps_param < 0 && p->steps < default_steps(p))
+    if (!pinned && ((p->steps_param < 0 && p->steps < default_steps(p)) || p->rank == 3))
         return;
     stencil_checks(pl);
-    const struct prog_dim *x = &p->space[1].extent;
-    const struct formula columns = x->size < 0 ? f_const(x->add) : f_size(x->size);
-    struct formula guard = f_le(f_const(wide), columns);
-    if (!pinned) {
-        const struct formula large = f_le(f_const(LARGE), access_count(p)), several = f_le(f_const(default_steps(p)), stencil_steps(p));
-        guard = f_and(guard, f_and(large, several));
+    for (int aligned = 1; aligned >= 0; aligned--) {
+        struct plan_case *c = add_case(pl, row, aligned ? "strips" : "strips_shifted", (struct formula){ 0 }, aligned);
+        struct formula guard = bases_aligned(p, room(p, c));
+        if (!pinned)
+            guard = f_and(guard, worthwhile(p));
+        if (aligned)
+            guard = f_and(guard, f_eq(f_mod(extent(p, p->rank - 1), f_const(STRIP_COLUMNS)), f_const(0)));
+        c->code.guard = guard;
     }
-    add_case(pl, row, "strips", f_and(guard, stencil_rows_aligned(p, STENCIL_STRIP)), true);
-    add_case(pl, row, "strips_unaligned", guard, false);
     if (pinned) /* arrays narrower than a strip: single steps */
         add_case(pl, row, "narrow", (struct formula){ 0 }, false)->tunable[TN_STEPS] = 1;
 }
 
-int stencil_halo(const struct plan_case *c, const struct problem *p)
+/* ---- kernels ----------------------------------------------------------------------------------------------------------------- */
+
+/* Two dimensions: strips side by side, and how many rows a warp takes so that the device is filled once. */
+static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
 {
-    return (c->tunable[TN_STEPS] * radius(p) + STENCIL_STRIP - 1) / STENCIL_STRIP * STENCIL_STRIP;
+    const struct formula strips = f_cdiv(extent(p, 1), f_const(s->useful)), lines = extent(p, 0);
+    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), f_const(s->warps)));
+    const struct formula parts = f_max(f_div(resident, strips), f_const(1));
+    const struct formula rows = f_max(f_cdiv(lines, parts), f_const(2 * s->steps * s->reach));
+    plan_value_arg(k, "strips", TY_I32, strips);
+    plan_value_arg(k, "rows", TY_I32, rows);
+    return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), f_const(s->warps));
 }
 
-int stencil_radius(const struct problem *p) { return radius(p); }
+/* Three dimensions: the planes of all tiles are dealt out evenly to the blocks that the device holds. */
+static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
+{
+    const struct formula strips = f_cdiv(extent(p, 2), f_const(s->useful));
+    const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), f_const(s->useful_height)));
+    const struct formula planes = f_mul(tiles, extent(p, 0)), resident = f_max(f_mul(f_sms(), f_resident(kernel)), f_const(1));
+    const struct formula rows = f_max(f_cdiv(planes, resident), f_const(2 * s->steps * s->reach));
+    plan_value_arg(k, "strips", TY_I32, strips);
+    plan_value_arg(k, "tiles", TY_I64, tiles);
+    plan_value_arg(k, "rows", TY_I64, rows);
+    return f_cdiv(planes, rows);
+}
 
-/* Strips side by side, and how many rows a warp takes so that the device is filled once. */
-static void strip_kernel(struct planner *pl, struct plan_case *c, const int *buffer)
+/* Two halves of the lines that warps show each other. */
+static int64_t border_bytes(const struct problem *p, const struct strip_shape *s)
+{
+    int64_t bytes = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        if (s->height && strip_sees_lines(p, p->feedback[f].input))
+            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH * p->input[p->feedback[f].input].array.stride;
+    return bytes;
+}
+
+static bool too_much(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    const int warps = c->tunable[TN_THREADS] / 32, useful = 32 * STENCIL_STRIP - 2 * stencil_halo(c, p);
-    const struct prog_dim *x = &p->space[1].extent, *y = &p->space[0].extent;
-    const struct formula columns = x->size < 0 ? f_const(x->add) : f_size(x->size);
-    const struct formula lines = y->size < 0 ? f_const(y->add) : f_size(y->size);
-    const struct formula strips = f_cdiv(columns, f_const(useful));
-    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(0), f_const(warps)));
-    const struct formula parts = f_max(f_div(resident, strips), f_const(1));
-    const struct formula rows = f_max(f_cdiv(lines, parts), f_const(4 * c->tunable[TN_STEPS] * radius(p)));
-    struct prog_kernel *k = plan_kernel(pl, c, "many");
+    const char *what = NULL;
+    if (s->useful <= 0 || (s->height && s->useful_height <= 0))
+        what = "nothing is left of a strip or block after so many steps";
+    else if (s->lines > STRIP_LINES_MAX || (s->height && s->lines <= s->reach))
+        what = "a lane holds more lines than offsets reach, and at most 8";
+    else if (border_bytes(p, s) > pl->plan->device.shared_per_block)
+        what = "the lines between warps take more shared memory than a block has";
+    if (what)
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: %d steps, %d threads, items %d: %s", c->code.strategy, s->steps,
+                   c->tunable[TN_THREADS], c->tunable[TN_ITEMS], what);
+    return what != NULL;
+}
+
+static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buffer, int kernel, struct formula times)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct strip_shape s = strip_shape(c, p, strip_steps(c, kernel));
+    if (too_much(pl, c, &s))
+        return false;
+    struct prog_kernel *k = plan_kernel(pl, c, arena_printf(&pl->s->arena, "steps%d", s.steps));
     stencil_step_args(pl, k, buffer);
-    plan_value_arg(k, "strips", TY_I32, strips);
-    plan_value_arg(k, "rows", TY_I64, rows);
-    struct prog_step *step = plan_launch(pl, c, 0, f_cdiv(f_mul(strips, f_cdiv(lines, rows)), f_const(warps)));
-    step->repeat = f_div(stencil_steps(p), f_const(c->tunable[TN_STEPS]));
+    const struct formula grid = (s.height ? tile_grid : strip_grid)(k, p, &s, kernel);
+    plan_launch(pl, c, kernel, grid)->repeat = times;
+    return true;
 }
 
 bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int steps = c->tunable[TN_STEPS];
+    const struct formula one = f_const(1), all = stencil_steps(p);
+    struct formula left = stencil_finishes(p) ? f_max(f_sub(all, one), f_const(0)) : all;
     enum stencil_role role[STENCIL_ROLES];
     int buffer[PROG_ARG_MAX];
     const int n = stencil_roles(p, role);
-    if (32 * STENCIL_STRIP <= 2 * stencil_halo(c, p)) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: nothing is left of a strip after %d steps", c->code.strategy, steps);
-        return false;
-    }
     stencil_buffers(pl, c, buffer);
-    if (steps > 1)
-        strip_kernel(pl, c, buffer);
+    for (int i = 0; strip_steps(c, i); i++) {
+        const struct formula steps = f_const(strip_steps(c, i));
+        if (!strip_kernel(pl, c, buffer, i, f_div(left, steps)))
+            return false;
+        left = f_mod(left, steps);
+    }
     for (int i = 0; i < n; i++)
-        stencil_add_role(pl, c, role[i], buffer, steps > 1 ? f_mod(stencil_steps(p), f_const(steps)) : stencil_steps(p));
-    return stencil_check_tunables(pl, c, STENCIL_STRIP);
+        stencil_add_role(pl, c, role[i], buffer, role[i] == STENCIL_LAST ? f_le(one, all) : left);
+    return stencil_check_tunables(pl, c, STRIP_COLUMNS);
 }
