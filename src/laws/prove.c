@@ -45,6 +45,7 @@ struct question {
     struct terms t;
     struct symbols s;
     term a[STATE_FIELDS_MAX], b[STATE_FIELDS_MAX], c[STATE_FIELDS_MAX];
+    term equal[STATE_FIELDS_MAX]; /* the sides in each field */
     term fact[3 * 256 + 1];
     int nfacts;
 };
@@ -91,7 +92,7 @@ static term law_term(struct prover *q, struct question *ask, enum domain domain,
     }
     term all = term_true(&ask->t, true);
     for (int f = 0; f < op->nfields; f++)
-        all = term_and(&ask->t, all, term_equal(&ask->t, l[f], r[f]));
+        all = term_and(&ask->t, all, ask->equal[f] = term_equal(&ask->t, l[f], r[f]));
     return all;
 }
 
@@ -169,6 +170,19 @@ static bool confirm(struct prover *q, enum level level, enum law law, bool right
 
 /* ---- proofs ---- */
 
+/* The fields one by one: several simple questions where the one about all of them was too hard. */
+static bool each_field(struct prover *q, struct question *ask, bool clean)
+{
+    for (int f = 0; f < q->red->op->nfields; f++) {
+        if (term_is(ask->equal[f], "true"))
+            continue;
+        ask->fact[ask->nfacts] = term_not(&ask->t, ask->equal[f]);
+        if (z3_ask(q->z3, &ask->t, ask->fact, ask->nfacts + 1, clean, NULL, 0, NULL, NULL) != ANSWER_NO)
+            return false;
+    }
+    return true;
+}
+
 static enum proof ask_once(struct prover *q, enum level level, enum domain domain, bool clean, enum law law, bool right,
                            const struct state *identity, struct example *out)
 {
@@ -192,7 +206,10 @@ static enum proof ask_once(struct prover *q, enum level level, enum domain domai
         if (domain != DOMAIN_ELEMENTS && !q->free)
             return PROOF_UNKNOWN;
         return confirm(q, level, law, right, identity, w, out) ? PROOF_NO : PROOF_UNKNOWN;
-    default: return PROOF_UNKNOWN;
+    default:
+        ask->nfacts--;
+        return domain != DOMAIN_ELEMENTS && q->red->op->nfields > 1 && each_field(q, ask, clean) ? PROOF_YES
+                                                                                                 : PROOF_UNKNOWN;
     }
 }
 
