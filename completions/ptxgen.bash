@@ -3,7 +3,7 @@
 _ptxgen()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="compile check explain run schema devices variants bench tune cache"
+    local commands="compile check explain run schema devices variants bench tune cache reference"
     local command=compile word option words=()
     COMPREPLY=()
     if [[ ${COMP_WORDS[1]} != "$current" || COMP_CWORD -gt 1 ]]; then

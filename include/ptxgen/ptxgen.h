@@ -149,6 +149,8 @@ PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, pt
 PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
 PTXGEN_API char *ptxgen_schema(void);
+/** The reference, Markdown: keys, types, functions, operators, boundaries, strategies, tunables and messages. Owned by the caller. */
+PTXGEN_API char *ptxgen_reference(void);
 
 /* ---- laws of operators -------------------------------------------------------------------------------------------------- */
 

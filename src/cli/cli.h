@@ -222,6 +222,7 @@ int cmd_check(const struct options *o);
 int cmd_explain(const struct options *o);
 int cmd_run(const struct options *o);
 int cmd_schema(const struct options *o);
+int cmd_reference(const struct options *o);
 int cmd_devices(const struct options *o);
 int cmd_bench(const struct options *o);
 int cmd_cache(const struct options *o);

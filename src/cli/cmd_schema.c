@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_schema.c - the JSON Schema of the spec language, and the commands that are announced but not there. */
+/* cmd_schema.c - what the library says about itself: the JSON Schema of the spec language, and the reference. */
 #include <string.h>
 
 #include "cli.h"
 
-int cmd_schema(const struct options *o)
+/* Prints a text of the library and frees it. */
+static int print_text(const struct options *o, char *(*make)(void))
 {
     if (o->operands.n) {
         return fail(EXIT_USAGE, "unexpected '%s'", o->operands.item[0]);
     }
-    char *text = ptxgen_schema();
+    char *text = make();
     if (!text) {
         return fail(EXIT_DEVICE, "out of memory");
     }
@@ -20,3 +21,6 @@ int cmd_schema(const struct options *o)
     ptxgen_free(text);
     return status;
 }
+
+int cmd_schema(const struct options *o) { return print_text(o, ptxgen_schema); }
+int cmd_reference(const struct options *o) { return print_text(o, ptxgen_reference); }

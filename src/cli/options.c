@@ -17,7 +17,8 @@ enum {
     C_CACHE = 128,
     C_VARIANTS = 256,
     C_TUNE = 512,
-    C_ALL = 1023
+    C_REFERENCE = 1024,
+    C_ALL = 2047
 };
 enum { C_PIN = C_COMPILE | C_EXPLAIN | C_RUN | C_BENCH, C_PLAN = C_PIN | C_VARIANTS | C_TUNE };
 
@@ -51,6 +52,7 @@ const struct command command_table[] = {
       "Compiles variants, checks the results of each, measures them, drops the slow ones early, and writes the fastest\n"
       "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'; stops and goes on.",
       cmd_tune },
+    { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
 };
 const int command_count = sizeof command_table / sizeof *command_table;
 
