@@ -40,6 +40,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/completions/ptxgen.bash RENAME ptxgen
 # Editors take the language's JSON Schema from here; it is printed by the tables that the frontend reads.
 add_custom_command(OUTPUT spec.schema.json DEPENDS ptxgen VERBATIM
   COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:ptxgen> schema > spec.schema.json)
-add_custom_target(schema ALL DEPENDS spec.schema.json)
+# The reference of the tables, too.
+add_custom_command(OUTPUT reference.md DEPENDS ptxgen VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:ptxgen> reference > reference.md)
+add_custom_target(schema ALL DEPENDS spec.schema.json reference.md)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/spec.schema.json ${PROJECT_SOURCE_DIR}/docs/manifest.schema.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/ptxgen)

@@ -255,10 +255,13 @@ static void messages(struct str *out)
 char *ptxgen_reference(void)
 {
     struct str out = { 0 };
-    str_add(&out, "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Printed by `ptxgen reference` from its tables; a "
-                  "test compares this file. -->\n# Reference\n\n"
-                  "The tables that ptxgen itself is made of. [spec-language.md](spec-language.md) explains the "
-                  "language, [cli.md](cli.md) the commands.\n");
+    str_add(&out,
+            "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+            "<!-- Printed by `ptxgen reference` from its tables; a test compares docs/reference.md. -->\n"
+            "# Reference\n\n"
+            "The tables that ptxgen itself is made of. [spec-language.md](spec-language.md) explains the language, "
+            "[cli.md](cli.md) the commands.\n`ptxgen reference` prints all of them; `docs/reference.md` of the sources "
+            "has those of the language, to which it adds strategies,\ntunables and messages.\n");
     keys(&out);
     types(&out);
     functions(&out);
