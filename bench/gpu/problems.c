@@ -220,6 +220,7 @@ const struct problem problems[] = {
     { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL },
     { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL },
     { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL },
+    { "colscan", F32, 1, 1, { F32 }, true, true, NULL, COLUMNS, NULL },
     { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL },
     { "segmss", I32, 1, 1, { I32 }, false, true, reference_mss, ROWS, NULL },
     { "segargmin", F32, 1, 2, { F32, I64 }, false, true, reference_argmin, ROWS, NULL },
@@ -250,17 +251,44 @@ bool check_scalars(const struct problem *p, const struct expected *e, const void
     return true;
 }
 
+/* Running sums down the columns of a matrix. */
+static bool check_columns(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
+                          char *why, size_t length)
+{
+    int64_t columns = size->n / size->segment;
+    double *sum = calloc((size_t)columns, 2 * sizeof *sum), *magnitude = sum ? sum + columns : NULL;
+    bool ok = sum != NULL;
+
+    for (int64_t i = 0, column = 0; i < size->n && ok; i++) {
+        double x = scalar_load(p->type, in[0], i), got = scalar_load(p->out[0], out, i);
+
+        sum[column] += x;
+        magnitude[column] += fabs(x);
+        ok = fabs(got - sum[column]) <= magnitude[column] * sum_unit(p->type);
+        if (!ok)
+            snprintf(why, length, "element %lld is %.9g, expected %.9g", (long long)i, got, sum[column]);
+        column = column + 1 < columns ? column + 1 : 0;
+    }
+    free(sum);
+    return ok;
+}
+
 bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
                  char *why, size_t length)
 {
     int64_t segment = p->segmented ? size->segment : size->n;
+    int64_t left = 0; /* of the segment */
     double sum = 0, magnitude = 0;
 
+    if (p->layout == COLUMNS)
+        return check_columns(p, in, size, out, why, length);
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
 
-        if (p->segmented && i % segment == 0)
+        if (left-- == 0) {
             sum = magnitude = 0;
+            left = segment - 1;
+        }
         sum += x;
         magnitude += fabs(x);
         got = scalar_load(p->out[0], out, i);

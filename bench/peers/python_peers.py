@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python_peers.py [--json FILE] [--samples N] - PyTorch, CuPy and Triton on the benchmark's problems, where importable.
+"""python_peers.py [--json FILE] [--samples N] [--problem NAME] - PyTorch, CuPy and Triton on the benchmark's problems, where importable.
 
 The same sizes, random data, rotation of the input through 1 GiB, batches between events and medians as gpubench; the JSON has the
 same form, so that plot.py takes both.  Results are compared with a float64 evaluation before they are timed.
@@ -15,7 +15,14 @@ POOL_BYTES = 1 << 30
 BATCH_SECONDS = 400e-6
 
 
+# Rows, or columns, of this length.
+SEGMENTS = {"segscan": [33, 256, 1000, 1024, 4096, 1 << 14, 1 << 18, 1 << 22],
+            "colscan": [33, 256, 1000, 1024, 4096, 1 << 14, 1 << 18]}
+
+
 def sizes(problem):
+    if problem in SEGMENTS:
+        return [1 << 20, 1 << 26]
     return [1 << e for e in range(6, 31, 2)] if problem == "sum_f32" else [1 << 20, 1 << 24, 1 << 28]
 
 
@@ -32,6 +39,8 @@ def torch_implementations(torch):
         "sum_f16": {"torch": lambda x: x[0].sum(dtype=torch.float32)},
         "sum_bf16": {"torch": lambda x: x[0].sum(dtype=torch.float32)},
         "sum_f64": {"torch": lambda x: x[0].sum()},
+        "segscan": {"torch": lambda x: torch.cumsum(x[0], dim=-1)},
+        "colscan": {"torch": lambda x: torch.cumsum(x[0], dim=0)},
     }
     try:
         import cupy
@@ -41,6 +50,8 @@ def torch_implementations(torch):
         rows["sum_f32"]["cupy kernel"] = lambda x: kernel(cupy.asarray(x[0]))
         rows["dot"]["cupy"] = lambda x: cupy.dot(cupy.asarray(x[0]), cupy.asarray(x[1]))
         rows["argmin"]["cupy"] = lambda x: cupy.asarray(x[0]).argmin()
+        rows["segscan"]["cupy"] = lambda x: cupy.cumsum(cupy.asarray(x[0]), axis=-1)
+        rows["colscan"]["cupy"] = lambda x: cupy.cumsum(cupy.asarray(x[0]), axis=0)
     except ImportError:
         pass
     add_triton(torch, rows)
@@ -100,6 +111,10 @@ def check(torch, problem, function, inputs):
         expected, bound = product.sum().item(), 4e-7 * product.abs().sum().item()
     elif problem == "max":
         expected, bound = x.max().item(), 0.0
+    elif problem in SEGMENTS:
+        along = 0 if problem == "colscan" else 1
+        expected = torch.cumsum(x, dim=along)
+        return bool(((torch.as_tensor(got, device="cuda") - expected).abs() <= 4e-7 * x.abs().cumsum(dim=along)).all())
     else:
         return True
     return abs(float(got) - expected) <= bound
@@ -129,23 +144,36 @@ def measure(torch, function, slices, samples):
     return times[len(times) // 10], statistics.median(times), times[len(times) * 9 // 10], count
 
 
-def run_all(torch, samples):
+def run_size(torch, problem, implementations, n, segment, samples):
+    rows = []
+    used = n // segment * segment if segment else n
+    slices = make_pool(torch, problem, used)
+    if segment:
+        shape = (segment, -1) if problem == "colscan" else (-1, segment)
+        slices = [[x.view(shape) for x in inputs] for inputs in slices]
+    for name, function in implementations.items():
+        label = f"{problem} n={used}" + (f"/{segment}" if segment else "") + f" {name}"
+        if not check(torch, problem, function, slices[0]):
+            print(f"{label}: WRONG")
+            continue
+        low, median, high, count = measure(torch, function, slices, samples)
+        print(f"{label:40} {median * 1e6:10.2f} us")
+        rows.append({"name": f"{problem}/stream/{used}/{name}", "run_type": "aggregate", "aggregate_name": "median",
+                     "repetitions": samples, "iterations": count, "real_time": median * 1e6, "cpu_time": 0,
+                     "time_unit": "us", "p10": low * 1e6, "p90": high * 1e6, "problem": problem, "mode": "stream",
+                     "n": used, "segment": segment, "implementation": name, "is_limit": False, "verified": True})
+    return rows
+
+
+def run_all(torch, samples, only):
     rows = []
     for problem, implementations in torch_implementations(torch).items():
+        if only and problem != only:
+            continue
         for n in sizes(problem):
-            slices = make_pool(torch, problem, n)
-            for name, function in implementations.items():
-                if not check(torch, problem, function, slices[0]):
-                    print(f"{problem} n={n} {name}: WRONG")
-                    continue
-                low, median, high, count = measure(torch, function, slices, samples)
-                print(f"{problem:10} 2^{int(math.log2(n)):<3} {name:12} {median * 1e6:10.2f} us")
-                rows.append({"name": f"{problem}/stream/{n}/{name}", "run_type": "aggregate", "aggregate_name": "median",
-                             "repetitions": samples, "iterations": count, "real_time": median * 1e6, "cpu_time": 0,
-                             "time_unit": "us", "p10": low * 1e6, "p90": high * 1e6, "problem": problem, "mode": "stream",
-                             "n": n, "segment": 0, "implementation": name, "is_limit": False, "verified": True})
-            del slices
-            torch.cuda.empty_cache()
+            for segment in [s for s in SEGMENTS.get(problem, [0]) if s <= n]:
+                rows += run_size(torch, problem, implementations, n, segment, samples)
+                torch.cuda.empty_cache()
     return rows
 
 
@@ -159,7 +187,7 @@ def main(arguments):
         sys.exit("python_peers.py: PyTorch sees no GPU")
     context = {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "executable": "python_peers.py",
                "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-    rows = run_all(torch, int(options.get("--samples", "25")))
+    rows = run_all(torch, int(options.get("--samples", "25")), options.get("--problem"))
     if "--json" in options:
         with open(options["--json"], "w", encoding="utf-8") as file:
             json.dump({"context": context, "benchmarks": rows}, file, indent=1)
