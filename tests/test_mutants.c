@@ -77,9 +77,21 @@ static const struct subject {
     { "three_pass", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
       "sm_90", { { "strategy", "scan.three_pass", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
       { 4501 } },
+    { "stream_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_80", { { "strategy", "segscan.stream", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
+    { "cluster_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90", { { "strategy", "segscan.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE }, { 2, 1700 } },
+    { "turn_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
+      "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
+      "sm_90", { { "strategy", "segscan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
+    { "strips", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[n]', value: total.q}}\n",
+      "sm_90", { { "strategy", "segscan.column", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "2", { 0, 0 } } }, { 61, 37 } },
     { "flat_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
       "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
-      "sm_80", { { "strategy", "segscan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
+      "sm_80", { { "strategy", "segscan.flat", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
     { "flags", "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
       "sm_80", { { "strategy", "segscan.flags", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
@@ -343,6 +355,10 @@ Test(mutants, scan_block) { test_named("scan_block"); }
 Test(mutants, scan_rows) { test_named("scan_rows"); }
 Test(mutants, whole_rows) { test_named("whole_rows"); }
 Test(mutants, warp_rows) { test_named("warp_rows"); }
+Test(mutants, stream_rows) { test_named("stream_rows"); }
+Test(mutants, cluster_rows) { test_named("cluster_rows"); }
+Test(mutants, turn_rows) { test_named("turn_rows"); }
+Test(mutants, strips) { test_named("strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, lookahead) { test_named("lookahead"); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit_scan_block.c - scans without communication between blocks: a block, or a thread, takes a whole segment.
+/* emit_scan_block.c - scans without communication between blocks: a block takes a whole segment.
  *
  *     for segment in my segments:
  *         for tile of the segment:    load, combine each thread's positions, scan over the block,
@@ -76,40 +76,5 @@ void emit_scan_block(struct gen *g)
         struct scan_segment s;
         segment_open(g, &s, number);
         block_segment(g, &s, &m);
-    }
-}
-
-/* ---- a thread per segment
- * ---------------------------------------------------------------------------------------------------- */
-
-static void thread_segment(struct gen *g, struct scan_segment *s)
-{
-    kb *k = g->k;
-    const int n = per_thread(g);
-    struct run_var carry = run_var_new(g, run_none(g));
-    kb_tvar last = kb_var_new(k, state_zero(g), "last");
-    kb_for(k, base, kb_imm(k, TY_I64, 0), s->length, n) {
-        struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0) };
-        h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
-        h->fresh = kb_eq(k, base, 0);
-        held_load(h);
-        held_scan(h, run_get(g, carry), NULL);
-        held_store(h);
-        kb_set(k, last, held_last(h));
-        run_set(g, carry, run_of(g, kb_get(k, last), kb_imm(k, TY_BOOL, 0)));
-    }
-    segment_finish(g, s, kb_get(k, last), kb_eq(k, s->length, 0));
-}
-
-void emit_segscan_column(struct gen *g)
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    const int threads = kb_threads(k);
-    LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
-        struct scan_segment s;
-        segment_open(g, &s, number);
-        thread_segment(g, &s);
     }
 }

@@ -37,5 +37,5 @@ void emit_scan_lookback(struct gen *g)
     kb_else { tile_none(g); }
 }
 
-void emit_segscan_lookback(struct gen *g) { emit_scan_lookback(g); }
+void emit_segscan_flat(struct gen *g) { emit_scan_lookback(g); }
 void emit_segscan_flags(struct gen *g) { emit_scan_lookback(g); }

@@ -58,9 +58,9 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
     if (l->rows) {
         if (rank != 2)
             return;
-        const kb_val rank_in_tile = kb_sub(k, at, l->from), row = row_of(l, rank_in_tile);
+        const kb_val distance = kb_sub(k, at, l->rows->origin), row = row_of(l, distance);
         kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
-        position = kb_cast(k, kb_sub(k, rank_in_tile, kb_mul(k, row, l->rows->length)), TY_I64);
+        position = kb_cast(k, kb_sub(k, distance, kb_mul(k, row, l->rows->length)), TY_I64);
         if (g->p->reverse)
             number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
         pt->index[0] = number;
@@ -244,8 +244,8 @@ static void row_heads(struct lines *l, kb_val *first)
 {
     kb *k = l->g->k;
     const kb_val length = l->rows->length, size = kb_imm(k, TY_I32, line_size(l));
-    LET(beyond, kb_sub(k, l->own, l->from));
-    LET(before, kb_lt(k, beyond, 0)); /* the tile's first row begins within the vector */
+    LET(beyond, kb_sub(k, l->own, l->rows->origin));
+    LET(before, kb_lt(k, beyond, 0)); /* the first row begins within the vector */
     const kb_val distance = kb_select(k, before, kb_neg(k, beyond), beyond);
     LET(rest, kb_sub(k, distance, kb_mul(k, row_of(l, distance), length)));
     const kb_val wait = kb_select(k, kb_eq(k, rest, 0), rest, kb_sub(k, length, rest));
@@ -383,7 +383,7 @@ void lines_store_totals(struct lines *l)
     kb *k = g->k;
     for (int i = 0; i < l->n * l->v; i++)
         kb_if (k, kb_and(k, l->tail[i], inside(l, i))) {
-            const kb_val row = row_of(l, kb_sub(k, l->at[i], l->from));
+            const kb_val row = row_of(l, kb_sub(k, l->at[i], l->rows->origin));
             kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
             if (g->p->reverse)
                 number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);

@@ -17,7 +17,8 @@
 struct line_rows {
     kb_val length;     /* i32 */
     kb_val reciprocal; /* u64: 2^32 / length + 1 */
-    kb_val first;      /* i64: number of the first one, in the order of the scan */
+    kb_val first;      /* i64: number of the first one, in the order of the scan, … */
+    kb_val origin;     /* i32: … and the place where it begins; below 0 in tiles behind */
 };
 
 /* The caller sets the fields up to `rows`. */

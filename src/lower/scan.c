@@ -2,7 +2,6 @@
 /* scan.c - facts about scans, and planning of the strategies without communication between blocks.
  *
  *   scan.block      one block takes the whole array tile by tile, the carry in registers (also with flags)
- *   segscan.column  one thread per segment: neighbouring threads read neighbouring elements where the last axis is kept
  *
  * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
  * elements, and a thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so
@@ -112,11 +111,6 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
         return false;
     }
     return scan_few_fields(p, a, why);
-}
-
-bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    return segscan_block_fits(p, d, a, why);
 }
 
 /* ---- cases
@@ -311,17 +305,6 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
             pl->plan->kase[i].tunable[TN_MIN_BLOCKS] = 1;
 }
 
-/* Columns with enough neighbours to fill the device. */
-void segscan_column_plan(struct planner *pl, const struct strategy *row)
-{
-    const struct problem *p = pl->plan->problem;
-    if (scan_pinned(pl, row, "column", false))
-        return;
-    scan_check_empty(pl);
-    if (!scan_trailing(p))
-        scan_add_cases(pl, row, "", "column", f_le(f_mul(f_sms(), f_const(64)), scan_segments(p)), false);
-}
-
 /* ---- kernels
  * ------------------------------------------------------------------------------------------------------------- */
 
@@ -379,9 +362,3 @@ static bool build(struct planner *pl, struct plan_case *c, struct formula blocks
 }
 
 bool scan_block_build(struct planner *pl, struct plan_case *c) { return build(pl, c, f_const(1)); }
-
-bool segscan_column_build(struct planner *pl, struct plan_case *c)
-{
-    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(c->tunable[TN_THREADS]));
-    return build(pl, c, f_min(blocks, f_const(1 << 20)));
-}

@@ -3,7 +3,7 @@
  *
  *   scan.allpre        whole arrays of medium size: every block reads the totals of all tiles before its own
  *   scan.lookback      whole arrays, decoupled look-back
- *   segscan.lookback   segments of equal length, along the last dimensions: the tiles cut across them
+ *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
  *
  * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes
@@ -18,7 +18,7 @@
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { RESIDENT = 2 };
+enum { RESIDENT = 2, FEW_SEGMENTS = 8 };
 
 static bool fits(const struct problem *p, struct arena *a, const char **why)
 {
@@ -67,7 +67,7 @@ bool segscan_flags_fits(const struct problem *p, const struct device *d, struct 
     return fits(p, a, why);
 }
 
-bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool segscan_flat_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
     if (!scan_keeps(p) || !scan_trailing(p)) {
@@ -88,8 +88,17 @@ static void plan(struct planner *pl, const struct strategy *row, const char *nam
 }
 
 void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
+/* Fewer segments than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are fewer. */
+void segscan_flat_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula large = f_ge(access_count(p), f_const(1 << 24));
+    const struct formula few = f_and(f_le(scan_segments(p), f_const(FEW_SEGMENTS)), large);
+    if (!scan_pinned(pl, row, "flat", true))
+        scan_add_cases(pl, row, "", "flat", few, true);
+}
+
 void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
-void segscan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flat"); }
 
 static int64_t tile_of(const struct plan_case *c)
 {
@@ -179,5 +188,5 @@ bool scan_lookback_build(struct planner *pl, struct plan_case *c)
 }
 
 bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
-bool segscan_lookback_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
+bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
 bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }

@@ -3,22 +3,23 @@
  *
  *   segscan.subwarp   a warp takes as many whole rows as fit its tile
  *   segscan.staged    a block does
+ *   segscan.stream    a block takes several whole rows, tile by tile
  *   segscan.warp      a warp takes a segment of any length, tile by tile
+ *   segscan.cluster   a cluster of blocks does
  *   segscan.block     a block does; segments that are no runs of elements too, one element at a time
  *
  * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector does; so a tile
  * loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks how rows are aligned,
  * only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by element, and results are the same.
  */
-#include "lower_impl.h"
-#include "scan.h"
+#include "segscan.h"
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
-enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, LONG_SEGMENT = 1 << 14 };
+enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 
-static bool has_segments(const struct problem *p, struct arena *a, const char **why)
+bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why)
 {
     if (!scan_keeps(p) && p->offsets < 0) {
         *why = "it scans segments; this problem has a single one";
@@ -71,18 +72,37 @@ bool segscan_warp_fits(const struct problem *p, const struct device *d, struct a
         *why = "it scans runs of elements; here they lie apart";
         return false;
     }
-    return has_segments(p, a, why);
+    return segscan_has_segments(p, a, why);
+}
+
+bool segscan_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (d->sm < 90) {
+        *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
+        return false;
+    }
+    if (state_determinism(p) != DET_ANY) {
+        *why = "arrays that begin anywhere take another strategy; the problem asks for determinism";
+        return false;
+    }
+    return segscan_warp_fits(p, d, a, why);
 }
 
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return has_segments(p, a, why);
+    return segscan_has_segments(p, a, why);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------------------- */
 
-static bool pinned(const struct planner *pl)
+bool segscan_pinned(const struct planner *pl)
 {
     struct span at;
     return plan_pinned_name(pl, &at) != NULL;
@@ -132,9 +152,8 @@ static struct formula fitting(const struct problem *p, const struct plan_case *c
     return f_and(f_ge(scan_length(p), f_const(1)), f_le(row_room(p, c->tunable[TN_VECTOR]), f_const(tile(c, block))));
 }
 
-/* A case for arrays that begin where a vector does, and one for others; `whole`: for rows that fit a tile. */
-static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
-                      bool whole, bool block)
+void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                       struct formula guard, bool whole, bool block)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
@@ -149,30 +168,54 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
 }
 
+/* Only when asked for: segscan.staged is as fast on the same rows. */
 void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
+    if (!segscan_pinned(pl))
+        return;
     scan_check_empty(pl);
-    add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
+    segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
 }
 
+/* But for rows of which one fits and leaves much of the tile empty. */
 void segscan_staged_plan(struct planner *pl, const struct strategy *row)
 {
-    if (pinned(pl))
-        scan_check_empty(pl);
-    add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
+    const struct formula length = scan_length(pl->plan->problem);
+    scan_check_empty(pl);
+    struct formula guard = { 0 };
+    if (!segscan_pinned(pl))
+        guard = f_or(f_le(length, f_const(2048)), f_le(f_const(2900), length));
+    segscan_add_cases(pl, row, "", "staged", guard, true, true);
 }
 
 /* Only when asked for. */
 void segscan_warp_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!pinned(pl))
+    if (!segscan_pinned(pl))
         return;
     scan_check_empty(pl);
-    add_cases(pl, row, "", "warps", (struct formula){ 0 }, false, false);
+    segscan_add_cases(pl, row, "", "warps", (struct formula){ 0 }, false, false);
 }
 
-/* Rows that keep a block busy but not for long, once there are enough of them; whatever the other strategies cannot do.
- */
+/* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
+static struct formula enough(const struct problem *p, int blocks)
+{
+    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+    return f_le(f_mul(sms, f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
+}
+
+void segscan_stream_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    if (segscan_pinned(pl))
+        scan_check_empty(pl);
+    struct formula guard = f_and(f_ge(scan_length(p), f_const(1)), f_le(scan_length(p), f_const(STREAM_ROW)));
+    if (!segscan_pinned(pl))
+        guard = f_and(guard, enough(p, 1));
+    segscan_add_cases(pl, row, "", "stream", guard, false, true);
+}
+
+/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -181,12 +224,34 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
             scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
         return;
     }
-    if (pinned(pl))
+    if (segscan_pinned(pl))
         scan_check_empty(pl);
-    struct formula guard = { 0 };
-    if (!pinned(pl) && scan_spreads(pl))
-        guard = f_and(f_le(f_mul(f_sms(), f_const(4)), scan_segments(p)), f_le(scan_length(p), f_const(LONG_SEGMENT)));
-    add_cases(pl, row, "", "rows", guard, false, true);
+    const bool spread = !segscan_pinned(pl) && scan_spreads(pl);
+    segscan_add_cases(pl, row, "", "rows", spread ? enough(p, 1) : (struct formula){ 0 }, false, true);
+}
+
+/* The smallest cluster that keeps the multiprocessors busy; not for rows that would leave most of its threads without work. */
+void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
+{
+    static const struct {
+        int blocks;
+        const char *name;
+    } sizes[] = { { 2, "pairs" }, { 4, "fours" }, { 8, "eights" } };
+    const struct problem *p = pl->plan->problem;
+    if (segscan_pinned(pl)) {
+        scan_check_empty(pl);
+        segscan_add_cases(pl, row, "", "cluster", f_ge(scan_length(p), f_const(CLUSTER_ROW)), false, true);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int from = pl->plan->ncases;
+        const struct formula guard = f_and(f_ge(scan_length(p), f_const(CLUSTER_ROW)), enough(p, sizes[i].blocks));
+        segscan_add_cases(pl, row, "", sizes[i].name, guard, false, true);
+        if (pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1; /* arrays that begin anywhere are left to look-back */
+        if (!pl->plan->kase[from].overridden[TN_CLUSTER])
+            pl->plan->kase[from].tunable[TN_CLUSTER] = sizes[i].blocks;
+    }
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
@@ -198,7 +263,7 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
-static bool check(struct planner *pl, const struct plan_case *c)
+bool segscan_check(struct planner *pl, const struct plan_case *c)
 {
     const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
@@ -210,7 +275,7 @@ static bool check(struct planner *pl, const struct plan_case *c)
     return true;
 }
 
-static struct prog_kernel *kernel(struct planner *pl, struct plan_case *c)
+struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
     plan_value_arg(k, "count", TY_I64, access_count(pl->plan->problem));
@@ -229,33 +294,62 @@ static struct formula rows_per_tile(const struct problem *p, int64_t size, int v
     return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
 }
 
-static bool build_whole(struct planner *pl, struct plan_case *c, bool block)
+/* A kernel whose teams take so many rows each. */
+static struct formula build_rows(struct planner *pl, struct plan_case *c, struct formula rows)
 {
     const struct problem *p = pl->plan->problem;
-    struct prog_kernel *k = kernel(pl, c);
-    const int64_t size = tile(c, block);
-    const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), f_const(1));
+    struct prog_kernel *k = segscan_kernel(pl, c);
     plan_value_arg(k, "rows", TY_I64, rows);
     plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
-    const struct formula teams = f_cdiv(scan_segments(p), rows);
+    return f_cdiv(scan_segments(p), rows);
+}
+
+static bool build_whole(struct planner *pl, struct plan_case *c, bool block)
+{
+    const int64_t size = tile(c, block);
+    const struct formula rows = rows_per_tile(pl->plan->problem, size, c->tunable[TN_VECTOR]);
+    const struct formula teams = build_rows(pl, c, f_max(rows, f_const(1)));
     plan_launch(pl, c, 0, f_max(f_cdiv(teams, f_const(block ? 1 : c->tunable[TN_THREADS] / 32)), f_const(1)));
     if (size > TILE_MAX)
         return contradiction(pl, c, "a tile has at most 16384 elements");
-    return check(pl, c);
+    return segscan_check(pl, c);
 }
 
 bool segscan_subwarp_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, false); }
 bool segscan_staged_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, true); }
 
+/* Rows per block: some tiles, but no fewer blocks than some for every multiprocessor. */
+bool segscan_stream_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+    const struct formula share = f_div(scan_segments(p), f_mul(sms, f_const(WAVES)));
+    const struct formula rows = f_min(f_div(f_const(STREAM), scan_length(p)), share);
+    plan_launch(pl, c, 0, f_max(build_rows(pl, c, f_max(rows, f_const(1))), f_const(1)));
+    return segscan_check(pl, c);
+}
+
 /* Teams take segments in turns once there are more than blocks to start at once. */
 static bool build_long(struct planner *pl, struct plan_case *c, bool block)
 {
     const struct problem *p = pl->plan->problem;
-    kernel(pl, c);
+    segscan_kernel(pl, c);
     const struct formula blocks = f_cdiv(scan_segments(p), f_const(block ? 1 : c->tunable[TN_THREADS] / 32));
     plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
-    return scan_trailing(p) ? check(pl, c) : scan_check_tunables(pl, c);
+    return scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c);
 }
 
 bool segscan_warp_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, false); }
 bool segscan_block_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, true); }
+
+bool segscan_cluster_build(struct planner *pl, struct plan_case *c)
+{
+    const int cluster = c->tunable[TN_CLUSTER];
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    k->cluster = cluster;
+    struct prog_step *step = plan_launch(pl, c, 0, f_mul(f_max(f_min(scan_segments(pl->plan->problem), f_const(1 << 16)), f_const(1)), f_const(cluster)));
+    step->nonportable_cluster = cluster > 8;
+    if (cluster & (cluster - 1))
+        return contradiction(pl, c, "the cluster must be a power of two");
+    return segscan_check(pl, c);
+}
