@@ -15,7 +15,7 @@
 #include "segscan.h"
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
-enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10 };
+enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 12, LONG_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 
@@ -215,7 +215,8 @@ void segscan_stream_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "stream", guard, false, true);
 }
 
-/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do. */
+/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do.  Small tiles fit most
+ * lengths well; long segments are worth larger ones. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -226,32 +227,27 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     }
     if (segscan_pinned(pl))
         scan_check_empty(pl);
-    const bool spread = !segscan_pinned(pl) && scan_spreads(pl);
-    segscan_add_cases(pl, row, "", "rows", spread ? enough(p, 1) : (struct formula){ 0 }, false, true);
+    const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
+    if (!segscan_pinned(pl) && p->offsets < 0)
+        segscan_add_cases(pl, row, "short", "short_rows", both(f_lt(scan_length(p), f_const(LONG_ROW)), full), false, true);
+    segscan_add_cases(pl, row, "", "rows", full, false, true);
 }
 
-/* The smallest cluster that keeps the multiprocessors busy; not for rows that would leave most of its threads without work. */
+/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads without work.
+ * Arrays that begin anywhere are left to look-back. */
 void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
 {
-    static const struct {
-        int blocks;
-        const char *name;
-    } sizes[] = { { 2, "pairs" }, { 4, "fours" }, { 8, "eights" } };
     const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    struct formula guard = f_ge(scan_length(p), f_const(CLUSTER_ROW));
     if (segscan_pinned(pl)) {
         scan_check_empty(pl);
-        segscan_add_cases(pl, row, "", "cluster", f_ge(scan_length(p), f_const(CLUSTER_ROW)), false, true);
+        segscan_add_cases(pl, row, "", "cluster", guard, false, true);
         return;
     }
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const int from = pl->plan->ncases;
-        const struct formula guard = f_and(f_ge(scan_length(p), f_const(CLUSTER_ROW)), enough(p, sizes[i].blocks));
-        segscan_add_cases(pl, row, "", sizes[i].name, guard, false, true);
-        if (pl->plan->ncases > from + 1)
-            pl->plan->ncases = from + 1; /* arrays that begin anywhere are left to look-back */
-        if (!pl->plan->kase[from].overridden[TN_CLUSTER])
-            pl->plan->kase[from].tunable[TN_CLUSTER] = sizes[i].blocks;
-    }
+    segscan_add_cases(pl, row, "", "cluster", both(guard, enough(p, 2)), false, true);
+    if (pl->plan->ncases > from + 1)
+        pl->plan->ncases = from + 1;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
