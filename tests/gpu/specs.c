@@ -256,7 +256,8 @@ void run_specs(struct suite *t, int threads)
     pthread_t thread[THREADS_MAX];
     int started = 0;
 
-    for (size_t i = 1; i < sizeof strategies / sizeof *strategies && t->gpu && !t->sanitize && !t->filter; i++)
+    for (size_t i = 1; i < sizeof strategies / sizeof *strategies && work.n && t->gpu && !t->sanitize && !t->filter;
+         i++)
         expect_strategy(strategies[i]);
     while (started < threads - 1 && pthread_create(&thread[started], NULL, worker, t) == 0)
         started++;
