@@ -77,6 +77,7 @@ run "$specs/sum.yaml" --arch=sm_90 --variant=$id --emit=plan -o -
 exits 0; out_has 'tunables: {threads: 128, items: 2, vector: 2,'; out_has 'strategy: reduce.gather'; out_lacks 'strategy: reduce.block'
 run run "$specs/sum.yaml" --variant=$id --size n=1000 --input x=random:7 --device cpu --verify; exits 0; out_has verified
 run explain "$specs/sum.yaml" --variant=$id; exits 0; out_has 'reduce.gather  *chosen'
+run run "$specs/scan_sum.yaml" --size n=300000 --device cpu --verify; exits 0; out_has 'verified: 300001 values agree' # compared in parts
 run run "$specs/sum.yaml" --variant=default --size n=100 --device cpu; exits 0
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
 run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"

@@ -28,6 +28,8 @@ clean "$here/specs/dot.yaml" --arch=sm_90
 clean "$here/specs/welford.yaml" --arch=sm_75
 clean run "$here/specs/mss.yaml" --size n=3000 --input x=random:7 --device cpu --verify
 clean run "$here/specs/half_sum.yaml" --size n=700 --device cpu --simt=seed:3,race,weak
+clean explain "$here/specs/sum.yaml" --json
+clean tune "$here/specs/sum.yaml" --size n=300 --device cpu --limit 3 --set strategy=reduce.block --tuning t.yaml --export=t4
 printf 'kind: reduse\ninputs: {x: f33[n]}\nmap: x +\n' >broken.yaml
 # A refusal, too, gives back what it took: status 1 is what is expected of it.
 valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect \
