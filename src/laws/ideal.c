@@ -79,7 +79,7 @@ bool ideal_from_bits(enum ty t, union value v, struct cell *out)
     for (; n && n % 2 == 0; exponent++)
         n /= 2;
     if (n == 0 || (exponent >= 0 && exponent <= 60))
-        out->real = fraction(n << (n ? exponent : 0), 1);
+        out->real = fraction(n == 0 ? 0 : n * ((wide)1 << exponent), 1);
     else if (exponent < 0 && exponent >= -60)
         out->real = fraction(n, (wide)1 << -exponent);
     else
@@ -175,7 +175,8 @@ static bool rounded(enum fn how, const struct real *a, struct real *out)
         whole--;
     else if (how == FN_CEIL && rest > 0)
         whole++;
-    else if (how == FN_ROUND && (2 * wide_abs(rest) > a->d || (2 * wide_abs(rest) == a->d && whole % 2)))
+    else if (how == FN_ROUND &&
+             (wide_abs(rest) > a->d - wide_abs(rest) || (wide_abs(rest) == a->d - wide_abs(rest) && whole % 2)))
         whole += sign;
     *out = fraction(whole, 1);
     return true;
