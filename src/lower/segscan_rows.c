@@ -15,7 +15,8 @@
 #include "segscan.h"
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
-enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 12, LONG_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10 };
+enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 12, LONG_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10,
+       SHORT_SEGMENT = 1 << 9 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 
@@ -188,13 +189,18 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "staged", guard, true, true);
 }
 
-/* Only when asked for. */
+/* Segments between offsets that are short on average; rows when asked for. */
 void segscan_warp_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!segscan_pinned(pl))
+    const struct problem *p = pl->plan->problem;
+    struct formula guard = { 0 };
+    if (!segscan_pinned(pl) && p->offsets < 0)
         return;
-    scan_check_empty(pl);
-    segscan_add_cases(pl, row, "", "warps", (struct formula){ 0 }, false, false);
+    if (segscan_pinned(pl))
+        scan_check_empty(pl);
+    else
+        guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
+    segscan_add_cases(pl, row, "", "warps", guard, false, false);
 }
 
 /* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
