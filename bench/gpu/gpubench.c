@@ -458,7 +458,7 @@ int main(int argc, char **argv)
     if (!parse_options(argc, argv, &b.o)) {
         fprintf(stderr,
                 "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
-                "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--device K] [--commit TEXT] [--json FILE] "
+                "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--no-peers] [--device K] [--commit TEXT] [--json FILE] "
                 "[--csv FILE]\n");
         return 2;
     }
