@@ -220,3 +220,20 @@ BLOCK(seeds_1, 1)
 BLOCK(seeds_21, 21)
 BLOCK(seeds_41, 41)
 BLOCK(seeds_61, 61)
+
+/* So many offsets among so many elements that finding a share takes several steps. */
+Test(segments, many_offsets)
+{
+    static const int64_t sizes[][2] = { { 5003, 4001 }, { 9001, 90 }, { 2100, 7001 } };
+    struct harness h;
+    cr_assert(harness_open(&h, "many",
+                           "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n"
+                           "outputs: {sum: 'i32[k-1]'}\n",
+                           "sm_90", NULL),
+              "%s", h.text);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        harness_data_at(&h, sizes[i], 5 + i, (int)i, false);
+        cr_assert(harness_check(&h, "seed:1,race,uninit"), "n = %lld, k = %lld: %s", (long long)sizes[i][0], (long long)sizes[i][1], h.text);
+    }
+    harness_close(&h);
+}

@@ -4,8 +4,8 @@
  * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every warp takes
  * `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
  *
- *     where my share begins and ends: two binary searches in the offsets
- *     while segments end in my share:   32 by a lane each, or 4 by 8 lanes each, or one by the whole warp, as their sizes suggest
+ *     where my share begins and ends: two searches in the offsets, by all lanes of the warp
+ *     while segments end in my share:   32 by a lane each, or eight times 4 by 8 lanes each or one by the whole warp, as their sizes suggest
  *     the segment that goes on beyond my share: its elements so far are my tail
  *
  * A segment that began in an earlier share is finished by a second kernel, from the tails of the shares it began in and went
@@ -15,7 +15,7 @@
  */
 #include "seg_gen.h"
 
-enum { SHORT_VECTORS = 4, MEDIUM_VECTORS = 64, MEDIUM_LANES = 8 };
+enum { SHORT_VECTORS = 8, MEDIUM_VECTORS = 64, MEDIUM_LANES = 8 };
 
 /* The share of a warp: ends [end0, end1), elements [from, to). */
 struct share {
@@ -35,7 +35,15 @@ static kb_val offset(struct gen *g, kb_val i)
     return kb_max(k, kb_min(k, x, n), 0);
 }
 
-/* How many ends are among the first `items` of the sequence. */
+/* Does the end of segment i lie among the first `items` of the sequence? */
+static kb_val end_before(struct gen *g, kb_val i, kb_val items)
+{
+    kb *k = g->k;
+    return kb_le(k, offset(g, kb_add(k, i, 1)), kb_sub(k, kb_sub(k, items, 1), i));
+}
+
+/* How many ends are among the first `items` of the sequence.  The lanes of the warp look at 32 places at a time, evenly apart, so that
+ * millions of offsets take four or five steps. */
 static kb_val ends_before(struct gen *g, kb_val items)
 {
     kb *k = g->k;
@@ -43,13 +51,21 @@ static kb_val ends_before(struct gen *g, kb_val items)
     kb_var lo = kb_var_new(k, kb_max(k, kb_sub(k, items, n), 0), "lo");
     kb_var hi = kb_var_new(k, kb_min(k, items, gen_value(g, "segments")), "hi");
     kb_loop (k) {
-        kb_break_if(k, kb_ge(k, kb_get(k, lo), kb_get(k, hi)));
-        LET(mid, kb_div(k, kb_add(k, kb_get(k, lo), kb_get(k, hi)), 2));
-        LET(before, kb_le(k, offset(g, kb_add(k, mid, 1)), kb_sub(k, kb_sub(k, items, 1), mid)));
-        kb_set(k, lo, kb_select(k, before, kb_add(k, mid, 1), kb_get(k, lo)));
-        kb_set(k, hi, kb_select(k, before, kb_get(k, hi), mid));
+        /* The same in all lanes: they search for the same item. */
+        LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
+        LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
+        kb_break_if(k, kb_ge(k, from, to));
+        LET(apart, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
+        LET(place, kb_add(k, from, kb_mul(k, apart, kb_cast(k, kb_lane(k), TY_I64))));
+        LET(there, kb_min(k, place, kb_sub(k, to, 1)));
+        LET(before, kb_and(k, kb_lt(k, place, to), end_before(g, there, items)));
+        LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, before)), TY_I64));
+        /* The last of those before it, and the first that is not, enclose the answer. */
+        LET(last, kb_add(k, from, kb_mul(k, apart, kb_sub(k, count, 1))));
+        LET(none, kb_eq(k, count, 0));
+        kb_set(k, lo, kb_select(k, none, from, kb_add(k, last, 1)));
+        kb_set(k, hi, kb_select(k, none, from, kb_min(k, to, kb_add(k, last, apart))));
     }
-    /* The same in all lanes: they search for the same item. */
     return kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP);
 }
 
@@ -102,14 +118,18 @@ static void take_segments(struct share *s, kb_val first, int lanes, kb_val longe
     }
 }
 
-/* The largest x of the first `lanes` lanes, in all of them. */
+/* The largest x among groups of `lanes` lanes, in all lanes of the group. */
 static kb_val largest(struct gen *g, kb_val x, int lanes)
 {
-    kb *k = g->k;
-    x = kb_select(k, kb_lt(k, kb_lane(k), lanes), x, kb_imm(k, TY_I32, 0));
-    for (int d = 1; d < KB_WARP; d *= 2)
-        x = kb_max(k, x, kb_shfl_xor(k, x, d));
-    return kb_assume_uniform(x, KB_UNI_WARP); /* a maximum over the whole warp */
+    for (int d = 1; d < lanes; d *= 2)
+        x = kb_max(g->k, x, kb_shfl_xor(g->k, x, d));
+    return x;
+}
+
+/* What a lane has, for the whole warp. */
+static kb_val of_lane(struct gen *g, kb_val x, kb_val lane)
+{
+    return kb_assume_uniform(kb_shfl_idx(g->k, x, lane), KB_UNI_WARP); /* the lane is the same for all */
 }
 
 /* Elements that segment `number` has in the share, as i32; 0 when it does not end there. */
@@ -124,30 +144,45 @@ static kb_val part_length(struct share *s, kb_val number)
     return kb_select(k, exists, kb_cast(k, kb_min(k, length, 1 << 30), TY_I32), kb_imm(k, TY_I32, 0));
 }
 
+/* Of the 32 segments from `first` on, whose lengths the lanes know: 4 by 8 lanes each, or one by the whole warp. */
+static void take_longer(struct share *s, kb_val first, kb_val length)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int at_once = KB_WARP / MEDIUM_LANES;
+    LET(of_some, largest(g, length, at_once));
+    kb_for (k, lane, kb_imm(k, TY_I32, 0), KB_WARP, at_once) {
+        LET(i, kb_add(k, first, kb_cast(k, lane, TY_I64)));
+        LET(some, of_lane(g, of_some, lane));
+        kb_if (k, kb_lt(k, i, s->end1)) {
+            kb_if (k, kb_le(k, some, MEDIUM_VECTORS * gen_tunable(g, TN_VECTOR))) {
+                take_segments(s, i, MEDIUM_LANES, kb_cast(k, some, TY_I64));
+            } kb_else {
+                kb_for (k, one, lane, kb_add(k, lane, at_once), 1) {
+                    LET(j, kb_add(k, first, kb_cast(k, one, TY_I64)));
+                    LET(of_one, of_lane(g, length, one));
+                    kb_if (k, kb_lt(k, j, s->end1)) {
+                        take_segments(s, j, KB_WARP, kb_cast(k, of_one, TY_I64));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* 32 segments at a time: the lanes look up their lengths, which decide how they are shared. */
 static void take_ends(struct share *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
-    const int vector = gen_tunable(g, TN_VECTOR);
-    kb_var next = kb_var_new(k, s->end0, "next");
-    kb_loop (k) {
-        LET(i, kb_assume_uniform(kb_get(k, next), KB_UNI_WARP)); /* counted the same by all lanes */
-        kb_break_if(k, kb_ge(k, i, s->end1));
+    const kb_val end0 = kb_assume_uniform(s->end0, KB_UNI_WARP), end1 = kb_assume_uniform(s->end1, KB_UNI_WARP); /* see share_open() */
+    kb_for (k, i, end0, end1, KB_WARP) {
         LET(length, part_length(s, kb_add(k, i, kb_cast(k, kb_lane(k), TY_I64))));
-        LET(of_all, largest(g, length, KB_WARP));
-        LET(of_some, largest(g, length, KB_WARP / MEDIUM_LANES));
-        LET(of_one, largest(g, length, 1));
-        kb_if (k, kb_le(k, of_all, SHORT_VECTORS * vector)) {
+        LET(of_all, kb_assume_uniform(largest(g, length, KB_WARP), KB_UNI_WARP)); /* a maximum over the whole warp */
+        kb_if (k, kb_le(k, of_all, SHORT_VECTORS * gen_tunable(g, TN_VECTOR))) {
             take_segments(s, i, 1, kb_cast(k, of_all, TY_I64));
-            kb_set(k, next, kb_add(k, i, KB_WARP));
         } kb_else {
-            kb_if (k, kb_le(k, of_some, MEDIUM_VECTORS * vector)) {
-                take_segments(s, i, MEDIUM_LANES, kb_cast(k, of_some, TY_I64));
-                kb_set(k, next, kb_add(k, i, KB_WARP / MEDIUM_LANES));
-            } kb_else {
-                take_segments(s, i, KB_WARP, kb_cast(k, of_one, TY_I64));
-                kb_set(k, next, kb_add(k, i, 1));
-            }
+            take_longer(s, i, length);
         }
     }
 }
