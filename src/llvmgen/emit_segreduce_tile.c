@@ -12,7 +12,7 @@
  */
 #include "seg_gen.h"
 
-enum { STAGES = 2 /* a power of two up to 4: see bulk_tiles */, UNROLL = 4, ARRAYS = 64 };
+enum { UNROLL = 4, ARRAYS = 64 };
 
 /* One array that is read element by element, and the warp's copies of its tiles. */
 struct staged {
@@ -23,6 +23,7 @@ struct staged {
 struct tiles {
     struct gen *g;
     bool bulk;
+    int stages;
     int nstaged;
     struct staged staged[ARRAYS];
     kb_ptr landed;             /* mbarriers of this warp, one per stage */
@@ -47,14 +48,14 @@ static void tiles_init(struct tiles *t, struct gen *g)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     const int elements = gen_tunable(g, TN_ITEMS) * KB_WARP * gen_tunable(g, TN_VECTOR);
-    *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned };
-    const int stages = t->bulk ? STAGES : 1;
+    *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_BULK) > 0 };
+    t->stages = t->bulk ? gen_tunable(g, TN_BULK) : 1;
     for (int i = 0; i < g->p->ninputs; i++) {
         if (!access_input_direct(g->p, i))
             continue;
         struct staged *s = &t->staged[t->nstaged++];
         *s = (struct staged){ .input = i, .bytes = elements * g->p->input[i].array.stride };
-        s->tile = kb_advance(k, kb_shared_v(k, TY_U8, warps * stages * s->bytes, "tiles"), kb_mul(k, kb_warp(k), stages * s->bytes));
+        s->tile = kb_advance(k, kb_shared_v(k, TY_U8, warps * t->stages * s->bytes, "tiles"), kb_mul(k, kb_warp(k), t->stages * s->bytes));
     }
     t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
     t->per_tile = gen_value(g, "per_tile");
@@ -286,7 +287,7 @@ static void take_tile(const struct tiles *t, const struct tile *x)
 static void mbarriers_init(struct tiles *t)
 {
     kb *k = t->g->k;
-    const int count = kb_threads(k) / KB_WARP * STAGES;
+    const int count = kb_threads(k) / KB_WARP * t->stages;
     const kb_ptr bars = kb_mbarriers(k, count, "landed");
     kb_if (k, kb_eq(k, kb_tid(k), 0)) {
         for (int i = 0; i < count; i++)
@@ -294,34 +295,37 @@ static void mbarriers_init(struct tiles *t)
         kb_mbar_ready(k);
     }
     kb_barrier(k);
-    t->landed = kb_advance(k, bars, kb_mul(k, kb_warp(k), STAGES));
+    t->landed = kb_advance(k, bars, kb_mul(k, kb_warp(k), t->stages));
 }
 
 /* Tiles number, number + step, … through a ring of stages that lane 0 refills once the warp has read one. */
 static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
 {
     kb *k = t->g->k;
-    for (int s = 0; s < STAGES; s++) {
+    for (int s = 0; s < t->stages; s++) {
         const kb_val ahead = kb_add(k, number, kb_mul(k, step, s));
         kb_if (k, kb_lt(k, ahead, t->count)) {
             const struct tile x = tile_at(t, ahead, kb_imm(k, TY_I32, s));
             start_copies(t, &x);
         }
     }
-    kb_var round = kb_var_new(k, kb_imm(k, TY_I32, 0), "round");
+    kb_var stage = kb_var_new(k, kb_imm(k, TY_I32, 0), "stage");
+    kb_var parity = kb_var_new(k, kb_imm(k, TY_I32, 0), "parity");
     kb_for (k, i, number, t->count, step) {
-        LET(now, kb_assume_uniform(kb_get(k, round), KB_UNI_WARP)); /* counted the same by all lanes */
-        const struct tile x = tile_at(t, i, kb_and(k, now, STAGES - 1));
-        kb_mbar_wait(k, t->landed, x.stage, kb_and(k, kb_shr(k, now, STAGES / 2), 1));
+        LET(now, kb_assume_uniform(kb_get(k, stage), KB_UNI_WARP)); /* counted the same by all lanes */
+        const struct tile x = tile_at(t, i, now);
+        kb_mbar_wait(k, t->landed, now, kb_assume_uniform(kb_get(k, parity), KB_UNI_WARP));
         copy_rest(t, &x);
         take_tile(t, &x);
         kb_warp_sync(k); /* all lanes have read the stage */
-        const kb_val ahead = kb_add(k, i, kb_mul(k, step, STAGES));
+        const kb_val ahead = kb_add(k, i, kb_mul(k, step, t->stages));
         kb_if (k, kb_lt(k, ahead, t->count)) {
-            const struct tile next = tile_at(t, ahead, x.stage);
+            const struct tile next = tile_at(t, ahead, now);
             start_copies(t, &next);
         }
-        kb_set(k, round, kb_add(k, now, 1));
+        LET(last, kb_eq(k, now, t->stages - 1));
+        kb_set(k, stage, kb_select(k, last, kb_imm(k, TY_I32, 0), kb_add(k, now, 1)));
+        kb_set(k, parity, kb_xor(k, kb_get(k, parity), kb_cast(k, last, TY_I32)));
     }
 }
 

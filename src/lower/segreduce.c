@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { HELD_MAX = 64, WARP = 32, PACKED = -1 };
+enum { HELD_MAX = 64, WARP = 32, BLOCKS_PER_SM = 4, SPLIT_VECTORS = 8192, WARP_VECTORS = 512, PACKED = -1, EXACTLY = -2 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */
 
@@ -75,16 +75,19 @@ bool segreduce_offsets_fits(const struct problem *p, const struct device *d, str
 
 /* ---- cases ------------------------------------------------------------------------------------------------------------------- */
 
-/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1, 2, 4, … 32. */
+/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1, 2, 4, … 32, or
+ * where it has so many elements, which are the vector then. */
 static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
     int threads, lanes, items, segments;
     const char *evidence;
 } shapes[] = {
+    { "segreduce.subwarp", "single", 1, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 1: 133 us; segreduce.tile 152" },
+    { "segreduce.subwarp", "pair", 2, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 2: 103 us; segreduce.tile 166, one element per load 108" },
     { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1, "model: eight vectors in flight per lane, all of them needed" },
     { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2, "model: lanes of 128 bytes, eight vectors in flight per lane" },
-    { "segreduce.subwarp", "warps", 4, 512, 256, 32, 4, 1,
+    { "segreduce.subwarp", "warps", 4, WARP_VECTORS, 256, 32, 4, 1,
       "H200 f32 2^26 by 256/512/1000/1024: 62.9/62.2/62.0/61.9 us; 8 items 75.5/62.7/62.1/61.9, 2 segments 89/61.8/65.9/61.9; read 61.1" },
     { "segreduce.thread", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
     { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
@@ -152,12 +155,15 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
         c->tunable[TN_ITEMS] /= 2;
 }
 
-/* Left alone, ptxas spills a few words of heavy elements and of kernels for offsets to fit one more block. */
+/* Left alone, ptxas spills a few words of heavy elements in flight for several segments to fit one more block. */
 static void leave_registers(const struct problem *p, struct plan_case *c)
 {
-    const bool heavy = segreduce_state_words(p) > 2 || direct_fields(p) > 1 || p->offsets >= 0;
-    if (heavy && c->tunable[TN_THREADS] <= 256)
-        segreduce_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] ? c->tunable[TN_MIN_BLOCKS] : 2, "two blocks of heavy elements leave them the registers");
+    const bool heavy = direct_fields(p) > 1 || (segreduce_state_words(p) > 2 && c->tunable[TN_LANES] != WARP);
+    if (p->offsets >= 0)
+        segreduce_set(c, TN_MIN_BLOCKS, segreduce_state_words(p) > 2 ? 2 : 4,
+                      "H200 f32 2^26 by 1024, equal and by a power law: 87, 97 us; 2 blocks 96, 110");
+    else if (heavy && c->tunable[TN_THREADS] <= 256 && c->tunable[TN_MIN_BLOCKS] == 0)
+        segreduce_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *name,
@@ -173,6 +179,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     /* Lanes of a warp share vectors with one another where a segment has few of them. */
     segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == 32, "where every vector is read once");
     const bool runs = segments_trailing(p) || p->offsets >= 0;
+    if (shape->up_to == EXACTLY)
+        segreduce_set(c, TN_VECTOR, (int)shape->above, shape->evidence);
     if (!runs)
         segreduce_set(c, TN_VECTOR, 1, "segments are not runs of elements");
     else if (!aligned && state_determinism(p) == DET_ANY)
@@ -196,18 +204,33 @@ static struct formula packed_guard(const struct planner *pl, int vector, bool *n
     return f_and(f_ge(length, f_const(vector)), divides);
 }
 
+/* Segments of fewer elements than a vector, their number a vector. */
+static struct formula exact_guard(const struct planner *pl, int length, bool *never)
+{
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR) || lo > length ||
+             hi < length || length >= access_vector_width(pl->plan->problem);
+    return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
+}
+
 /* The condition that the shape puts on the length; absent: it takes all that are possible. */
 static struct formula length_guard(const struct planner *pl, const struct shape *shape, bool *never)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = access_vector_width(p);
     const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
-    const int64_t least = shape->above && !segreduce_pinned(pl) ? above + 1 : 0, most = shape->up_to * vector;
+    const int64_t least = shape->above && !segreduce_pinned(pl) ? above + 1 : 0;
+    /* A warp's tree costs wide states less than a block's. */
+    const bool wide = segreduce_state_words(p) > 2 && state_commutative(p) && shape->up_to == WARP_VECTORS;
+    const int64_t most = shape->up_to * vector * (wide ? 2 : 1);
     struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
     if (!shape->up_to || p->offsets >= 0)
         return guard;
+    if (shape->up_to == EXACTLY)
+        return exact_guard(pl, (int)shape->above, never);
     if (shape->up_to == PACKED)
         return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), never);
     segments_length_range(pl, &lo, &hi);
@@ -224,8 +247,10 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
     struct plan_case *c = shape_case(pl, row, shape, shape->name, guard, true);
-    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned)) {
+        c->aligned = false;
         return;
+    }
     c->code.guard = segreduce_all(guard, aligned);
     if (last || state_determinism(p) != DET_ANY)
         shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
@@ -280,6 +305,22 @@ void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 /* Multiprocessors that a grid is sized for. */
 struct formula segreduce_sms(const struct problem *p) { return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms(); }
 
+/* Would groups of `width` leave more than an eighth of the last one empty? */
+static struct formula leaves_gaps(struct formula segments, struct formula width)
+{
+    return f_lt(f_mul(segments, f_const(8)), f_mul(f_mul(f_cdiv(segments, width), width), f_const(7)));
+}
+
+/* Would a block per segment keep some multiprocessors waiting for others: too few segments to occupy each of them, or unevenly many,
+ * or a last round of blocks that is not full? */
+static struct formula uneven(const struct problem *p)
+{
+    const struct formula segments = segments_count(p), sms = segreduce_sms(p), places = f_mul(sms, f_const(BLOCKS_PER_SM));
+    const struct formula few = f_lt(f_mul(segments, f_const(4)), f_mul(sms, f_const(7)));
+    const struct formula rounds = f_and(f_lt(places, segments), leaves_gaps(segments, places));
+    return f_or(few, f_or(leaves_gaps(segments, sms), rounds));
+}
+
 void segreduce_multi_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -287,8 +328,7 @@ void segreduce_multi_block_plan(struct planner *pl, const struct strategy *row)
         return;
     if (segreduce_pinned(pl))
         segreduce_check_empty(pl);
-    const struct formula few = f_le(segments_count(p), f_mul(segreduce_sms(p), f_const(2)));
-    add_shapes(pl, row, f_and(few, f_ge(segments_length(p), f_const(4096 * (int64_t)access_vector_width(p)))));
+    add_shapes(pl, row, f_and(uneven(p), f_ge(segments_length(p), f_const(SPLIT_VECTORS * access_vector_width(p)))));
 }
 
 void segreduce_block_plan(struct planner *pl, const struct strategy *row)

@@ -110,15 +110,26 @@ void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_ker
     }
 }
 
-/* Parts of equal length, in whole rounds of a block: enough of them to fill the device, each with a round at least, none empty. */
+/* As many parts as fill the device once; where there are more segments than half of its places for blocks, four times as many, so
+ * that the last round counts little. */
+static struct formula wanted_parts(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula segments = f_max(segments_count(p), f_const(1));
+    const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula many = f_lt(fill, f_mul(segments, f_const(2)));
+    const struct formula parts = f_max(f_div(fill, segments), f_mul(many, f_cdiv(f_mul(fill, f_const(4)), segments)));
+    return f_min(f_max(parts, f_const(1)), f_const(PARTS_MAX));
+}
+
+/* Parts of equal length, in whole vectors of all threads, each with a round at least, none empty. */
 bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula length = segments_length(p), segments = segments_count(p);
     const struct formula round = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]);
-    const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted = f_min(f_max(f_cdiv(fill, segments), f_const(1)), f_const(PARTS_MAX));
-    const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);
+    const struct formula wanted = wanted_parts(p, c);
+    const struct formula step = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]);
+    const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), step), step), round);
     const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1));
     struct prog_kernel *k = team_kernel(pl, c, "");
     plan_value_arg(k, "parts", TY_I32, parts);

@@ -55,7 +55,7 @@ static int64_t staged_bytes(const struct planner *pl, int items)
     int64_t bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
-            bytes += (int64_t)STAGES * tuned(pl, TN_THREADS) * items * vector_width(pl) * p->input[i].array.stride;
+            bytes += (int64_t)plan_setting(pl, TN_BULK, STAGES) * tuned(pl, TN_THREADS) * items * vector_width(pl) * p->input[i].array.stride;
     return bytes;
 }
 
@@ -94,6 +94,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         c->code.guard = f_le(segments_length(pl->plan->problem), f_const(length_max(pl)));
     segreduce_set(c, TN_ITEMS, tile_items(pl), c->tunable_from[TN_ITEMS]);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    segreduce_set(c, TN_BULK, pl->plan->device.sm >= 90 && aligned ? STAGES : 0, "where the architecture has bulk copies");
     c->aligned = aligned;
     return c;
 }
