@@ -116,7 +116,7 @@ static void count_slanted(const struct expr *e, void *user)
 
 const char *strip_misfit(const struct problem *p, struct arena *a)
 {
-    int slanted = 0;
+    int slanted = 0, arrays = p->nfeedback;
     if (!p->iterated)
         return "there are no time steps";
     if (p->rank < 2 || p->dynamic || stencil_linear(p))
@@ -130,7 +130,10 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
         const char *why = input_misfit(p, i);
         if (why)
             return why;
+        arrays += access_input_direct(p, i);
     }
+    if (arrays > STRIP_ARRAYS_MAX)
+        return arena_printf(a, "there are more than %d arrays", STRIP_ARRAYS_MAX);
     stencil_each_read(p, count_slanted, &slanted);
     if (slanted > 0)
         return "an offset has both a plane and a line";

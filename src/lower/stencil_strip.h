@@ -16,6 +16,7 @@ enum {
     STRIP_STEPS_MAX = 16,
     STRIP_LINES_MAX = 8,
     STRIP_FED_MAX = 3,
+    STRIP_ARRAYS_MAX = 6, /* read and written; the guard asks for the place of each */
 };
 
 struct strip_shape {

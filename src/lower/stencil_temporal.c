@@ -7,10 +7,12 @@
  *
  * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one beside a reduction.
  */
+#include <math.h>
+
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 
-enum { LARGE = 1 << 20, LARGE_3D = 1 << 24, SIDE_MAX = 1 << 30 };
+enum { ENOUGH = 1 << 17, DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */, SIDE_MAX = 1 << 30 };
 
 bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -92,16 +94,48 @@ static struct formula room(const struct problem *p, const struct plan_case *c)
     struct formula guard = f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
     if (s.height)
         guard = f_and(guard, f_le(f_const(s.height), extent(p, 1)));
-    for (int d = 0; d < p->rank; d++)
-        guard = f_and(guard, f_le(extent(p, d), f_const(SIDE_MAX)));
-    return guard;
+    struct formula longest = extent(p, 0);
+    for (int d = 1; d < p->rank; d++)
+        longest = f_max(longest, extent(p, d));
+    return f_and(guard, f_le(longest, f_const(SIDE_MAX)));
 }
 
-/* Where it pays: enough points, and as many steps as a launch takes. */
+struct slow {
+    const struct problem *p;
+    int operations;
+};
+
+static void count_slow(const struct expr *e, void *user)
+{
+    struct slow *s = user;
+    if (e->kind == EX_LET)
+        expr_walk(s->p->let[e->which].value, count_slow, user);
+    s->operations += e->kind == EX_CALL;
+    if (e->kind != EX_BINARY || (e->op != BIN_DIV && e->op != BIN_REM))
+        return;
+    int exponent;
+    const bool constant = ty_is_float(e->type) && e->arg[1]->kind == EX_CONST;
+    s->operations += !constant || fabs(frexp(e->arg[1]->imm.f, &exponent)) != 0.5; /* a power of two is a multiplication */
+}
+
+/* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions or functions per
+ * point there is nothing to gain.  (H200, 12 steps at 8192^2, percent of a copy per step: HotSpot's three divisions 39, single steps 68;
+ * the 25 points of a Gaussian 93 and 88.)  Measured for f32. */
+static bool light(const struct problem *p)
+{
+    struct slow s = { .p = p };
+    for (int f = 0; f < p->nfeedback; f++) {
+        if (p->input[p->feedback[f].input].array.field[0].type != TY_F32)
+            return false;
+        expr_walk(p->output[p->feedback[f].output].value[0], count_slow, &s);
+    }
+    return s.operations <= 1;
+}
+
+/* Where it pays: enough points, and more than one step. */
 static struct formula worthwhile(const struct problem *p)
 {
-    const struct formula large = f_le(f_const(p->rank == 3 ? LARGE_3D : LARGE), access_count(p));
-    return f_and(large, f_le(f_const(default_steps(p)), stencil_steps(p)));
+    return f_and(f_le(f_const(ENOUGH), access_count(p)), f_le(f_const(2), stencil_steps(p)));
 }
 
 void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
@@ -109,7 +143,7 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     struct span at;
     const bool pinned = plan_pinned_name(pl, &at) != NULL;
-    if (!pinned && ((p->steps_param < 0 && p->steps < default_steps(p)) || p->rank == 3))
+    if (!pinned && ((p->steps_param < 0 && p->steps < 2) || p->rank == 3 || !light(p)))
         return;
     stencil_checks(pl);
     for (int aligned = 1; aligned >= 0; aligned--) {
@@ -202,9 +236,12 @@ bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
     stencil_buffers(pl, c, buffer);
     for (int i = 0; strip_steps(c, i); i++) {
         const struct formula steps = f_const(strip_steps(c, i));
-        if (!strip_kernel(pl, c, buffer, i, f_div(left, steps)))
+        struct formula times = f_div(left, steps);
+        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS])
+            times = f_mul(f_le(f_const(DEEP), access_count(p)), times);
+        if (!strip_kernel(pl, c, buffer, i, times))
             return false;
-        left = f_mod(left, steps);
+        left = i == 0 ? f_sub(left, f_mul(times, steps)) : f_mod(left, steps);
     }
     for (int i = 0; i < n; i++)
         stencil_add_role(pl, c, role[i], buffer, role[i] == STENCIL_LAST ? f_le(one, all) : left);
