@@ -195,6 +195,37 @@ Test(stencil, sweeps)
     }
 }
 
+/* ---- rows that begin anywhere in a vector --------------------------------------------------------------------------------------- */
+
+/* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can begin. */
+static void run_shifted(uint64_t seed, const char *strategy)
+{
+    struct choice c;
+    char *spec = random_spec(seed, &c);
+    const char *set[] = { "strategy", strategy, "threads", "32", "block_x", "8", "block_y", "4", c.rank == 3 ? "points_z" : "points_y", "4", NULL, NULL };
+    struct harness h;
+    state = seed;
+    const int64_t n = 96 + below(8), size[8] = { c.rank == 3 ? 12 + below(4) : 40 + below(4), c.rank == 3 ? 13 + below(4) : n, n };
+    if (c.rank > 1 && !c.gathers && harness_open(&h, "random", spec, "sm_90", set)) {
+        harness_data_at(&h, size, seed, chance(80) ? 0 : below(4), 0);
+        cr_assert(harness_check(&h, "seed:2,race,uninit"), "seed %llu on %s, sizes %lld %lld %lld: %s\n%s", (unsigned long long)seed, strategy,
+                  (long long)size[0], (long long)size[1], (long long)size[2], h.text, spec);
+        harness_close(&h);
+    }
+    free(spec);
+}
+
+Test(stencil, shifted_rows)
+{
+    for (uint64_t seed = 1001; seed <= 1040; seed++)
+        run_shifted(seed, "stencil.multi_write");
+}
+Test(stencil, shifted_rows_stream)
+{
+    for (uint64_t seed = 1041; seed <= 1080; seed++)
+        run_shifted(seed, "stencil.stream");
+}
+
 /* Several tests so that a failure names its block of seeds and the others still run. */
 #define BLOCK(name, from)                                       \
     Test(stencil, name)                                         \

@@ -5,9 +5,9 @@
  *     if the windows of the whole warp and all they read lie inside:
  *         load every value once, compute row by row, store
  *     else, if only columns may leave the arrays:
- *         row by row with columns through their boundary mode, storing the points that exist
+ *         the same, but what is read sideways goes through the boundary mode; store the points that exist
  *     else:
- *         point by point, everything through the boundary modes
+ *         everything through the boundary modes
  *     last step: contributions of the points -> block -> the last block to finish combines the partials
  *
  * Inside, no instruction is spent on boundaries.  The decision is a warp's, so the two sides never share a warp.
@@ -16,17 +16,6 @@
 
 #include "kb_target.h"
 #include "stencil_gen.h"
-
-struct sweep {
-    struct gen *g;
-    enum stencil_role role;
-    kb_val origin[SPACE_MAX];
-    struct gather_reach gather;
-    const struct tile *tile;    /* per input, or NULL */
-    kb_val box[SPACE_MAX];      /* first point of the block */
-    kb_tvar acc; /* what this thread's points contribute */
-    kb_var have;
-};
 
 /* ---- places -------------------------------------------------------------------------------------------------------------------- */
 
@@ -44,6 +33,21 @@ static void linear_origin(struct sweep *s)
         rest = kb_div(k, rest, extent);
     }
     s->origin[0] = rest;
+}
+
+/* To the boundary before, in the window's first row. */
+static void slant_origin(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1, vector = stencil_points(g->c, g->p->rank, last);
+    if (!stencil_slanted(g->c))
+        return;
+    kb_val phase = kb_imm(k, TY_I32, 0);
+    for (int d = 0; d < last; d++)
+        phase = kb_add(k, phase, kb_mul(k, kb_cast(k, s->origin[d], TY_I32), g->c->shift[d]));
+    phase = kb_add(k, kb_and(k, phase, vector - 1), stencil_lead(g->c, g->p->rank));
+    s->origin[last] = kb_sub(k, s->origin[last], kb_cast(k, phase, TY_I64));
 }
 
 /* Boxes in row-major order over the blocks, windows in row-major order over the threads of a block. */
@@ -69,32 +73,47 @@ static void box_origin(struct sweep *s)
         s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
     }
+    slant_origin(s);
 }
 
-/* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
-static kb_val inside_along(struct sweep *s, int from, int to)
+kb_val sweep_inside(struct sweep *s, int from, int to)
 {
     struct gen *g = s->g;
     kb *k = g->k;
+    const int last = g->p->rank - 1;
+    const struct slants slants = stencil_slanted(g->c) ? stencil_slants(g->c, g->p->rank) : (struct slants){ 0, 0 };
     const struct reach r = stencil_space_reach(g->p);
     kb_val inside = kb_imm(k, TY_BOOL, 1);
     for (int d = from; d < to; d++) {
-        const int64_t beyond = stencil_points(g->c, g->p->rank, d) + r.hi[d];
+        const int points = stencil_points(g->c, g->p->rank, d);
+        int64_t beyond = points + r.hi[d], before = -r.lo[d];
+        if (d == last && stencil_slanted(g->c)) { /* with the vectors that the outermost columns lie in */
+            beyond += slants.hi + points - 1;
+            before += points - 1 - slants.lo;
+        }
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
         inside = kb_and(k, inside, kb_le(k, kb_add(k, s->origin[d], beyond), extent));
-        if (r.lo[d] < 0)
-            inside = kb_and(k, inside, kb_ge(k, s->origin[d], -r.lo[d]));
+        if (before > 0)
+            inside = kb_and(k, inside, kb_ge(k, s->origin[d], before));
     }
     return inside;
 }
 
-/* Does the window's first point exist along these axes? */
-static kb_val exists_along(struct sweep *s, int from, int to)
+kb_val sweep_exists(struct sweep *s, int from, int to)
 {
-    kb *k = s->g->k;
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1, points = stencil_points(g->c, g->p->rank, last);
     kb_val exists = kb_imm(k, TY_BOOL, 1);
-    for (int d = from; d < to; d++)
-        exists = kb_and(k, exists, kb_lt(k, s->origin[d], gen_extent(s->g, &s->g->p->space[d].extent)));
+    for (int d = from; d < to; d++) {
+        kb_val first = s->origin[d];
+        if (d == last && stencil_slanted(g->c)) {
+            const struct slants slants = stencil_slants(g->c, g->p->rank);
+            exists = kb_and(k, exists, kb_gt(k, kb_add(k, first, points + slants.hi), 0));
+            first = kb_add(k, first, slants.lo);
+        }
+        exists = kb_and(k, exists, kb_lt(k, first, gen_extent(g, &g->p->space[d].extent)));
+    }
     return exists;
 }
 
@@ -111,8 +130,7 @@ static void contribute(struct sweep *s, struct stencil_point *sp)
     }
 }
 
-/* Points `first` … of the last axis, a row of the window. */
-static void row(struct sweep *s, struct window *w, const int *first)
+void sweep_row(struct sweep *s, struct window *w, const int *first)
 {
     const int n = w->points[w->rank - 1];
     struct stencil_point *sp = calloc((size_t)n, sizeof *sp);
@@ -122,30 +140,34 @@ static void row(struct sweep *s, struct window *w, const int *first)
     }
     for (int i = 0; i < n; i++) {
         int at[SPACE_MAX] = { first[0], first[1], first[2] };
-        at[w->rank - 1] = i;
+        at[w->rank - 1] = i + (w->slanted ? stencil_slant(s->g->c, w->rank, first) : 0);
         stencil_point_init(&sp[i], w, at, &s->gather);
         for (int o = 0; o < s->g->p->noutputs; o++) /* before any store of the row */
             for (int f = 0; s->g->p->output[o].role == OUT_ELEMENT && f < s->g->p->output[o].array.nfields; f++)
                 stencil_value(&sp[i], o, f);
         contribute(s, &sp[i]);
     }
-    if ((w->place == PLACE_INSIDE || w->vectors) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX)
+    const bool together = (w->place == PLACE_INSIDE || w->vectors) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
+    if (together && w->place == PLACE_INSIDE) {
         stencil_store_row(sp, n);
-    else
+    } else if (together) {
+        kb_if (s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
+            stencil_store_row(sp, n);
+        } kb_else {
+            for (int i = 0; i < n; i++)
+                stencil_store(&sp[i]);
+        }
+    } else {
         for (int i = 0; i < n; i++)
             stencil_store(&sp[i]);
+    }
     free(sp);
 }
 
-static void window(struct sweep *s, const kb_val *origin, const int *points, enum placement place)
+void sweep_rows(struct sweep *s, struct window *w)
 {
-    struct window w;
-    window_init(&w, s->g, origin, points, place);
-    w.tile = s->tile;
-    w.box = s->box;
-    window_load(&w);
-    const int last = w.rank - 1;
-    const int rows = last > 0 ? w.points[last - 1] : 1, planes = last > 1 ? w.points[0] : 1;
+    const int last = w->rank - 1;
+    const int rows = last > 0 ? w->points[last - 1] : 1, planes = last > 1 ? w->points[0] : 1;
     for (int z = 0; z < planes; z++)
         for (int y = 0; y < rows; y++) {
             int first[SPACE_MAX] = { 0 };
@@ -153,78 +175,101 @@ static void window(struct sweep *s, const kb_val *origin, const int *points, enu
                 first[0] = z;
             if (last > 0)
                 first[last - 1] = y;
-            row(s, &w, first);
+            sweep_row(s, w, first);
         }
+}
+
+kb_val sweep_rows_inside(struct sweep *s)
+{
+    enum { WIDE = 64 };
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int rank = g->p->rank;
+    const struct reach r = stencil_space_reach(g->p);
+    const kb_val before = kb_ge(k, s->origin[0], 1 - r.lo[0]), wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
+    const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]), gen_extent(g, &g->p->space[0].extent));
+    return kb_and(k, kb_and(k, sweep_inside(s, 0, rank - 1), wide), kb_and(k, before, after));
+}
+
+static void window(struct sweep *s, const int *points, enum placement place)
+{
+    struct window w;
+    window_init(&w, s->g, s->origin, points, place);
+    w.tile = s->tile;
+    w.box = s->box;
+    window_load(&w);
+    sweep_rows(s, &w);
     window_free(&w);
 }
 
-/* A window, or a part of one, of which a point may exist. */
-static void partial_window(struct sweep *s, const int *points, enum placement place)
-{
-    const int last = s->g->p->rank - 1;
-    kb_if (s->g->k, exists_along(s, place == PLACE_ROWS ? last : 0, last + 1)) {
-        window(s, s->origin, points, place);
-    }
-}
-
-/* How much of a window is computed at a time at the edge.  Few warps come there, so that registers count more than reuse: a row or,
- * where rows leave the arrays too, a point.  In three dimensions rows are short and many warps end one: more together. */
-static void edge_part(const struct gen *g, const int *points, enum placement place, int *part)
-{
-    const int last = g->p->rank - 1;
-    part[0] = part[1] = part[2] = 1;
-    if (place == PLACE_EDGE)
-        return;
-    part[last] = points[last];
-    for (int d = 0; last == 2 && d < last; d++)
-        part[d] = g->c->aligned ? points[d] : points[d] % 4 ? 1 : points[d] / 4;
-}
-
-static void edge(struct sweep *s, const int *points, enum placement place)
+/* The row `row` places on along `axis`, i64. */
+static struct sweep moved(struct sweep *s, int axis, kb_val row)
 {
     kb *k = s->g->k;
     const int last = s->g->p->rank - 1;
-    int part[SPACE_MAX], parts = 1;
-    edge_part(s->g, points, place, part);
-    for (int d = 0; d <= last; d++)
-        parts *= points[d] / part[d];
-    if (parts == 1) {
-        partial_window(s, points, place);
-        return;
-    }
-    kb_for (k, i, kb_imm(k, TY_I32, 0), parts, 1) {
-        struct sweep at = *s;
-        kb_val rest = i;
-        for (int d = last; d >= 0; d--) {
-            const int n = points[d] / part[d];
-            const kb_val place_of = n == 1 ? kb_imm(k, TY_I32, 0) : kb_rem(k, rest, n);
-            at.origin[d] = kb_add(k, s->origin[d], kb_cast(k, kb_mul(k, place_of, part[d]), TY_I64));
-            rest = n == 1 ? rest : kb_div(k, rest, n);
+    struct sweep at = *s;
+    int along[SPACE_MAX] = { 0 };
+    along[axis] = 1;
+    at.origin[axis] = kb_add(k, s->origin[axis], row);
+    if (stencil_slanted(s->g->c))
+        at.origin[last] = kb_add(k, at.origin[last], kb_mul(k, row, stencil_slant(s->g->c, last + 1, along)));
+    return at;
+}
+
+static kb_val exists(struct sweep *s, int axis)
+{
+    return kb_lt(s->g->k, s->origin[axis], gen_extent(s->g, &s->g->p->space[axis].extent));
+}
+
+void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place)
+{
+    kb *k = s->g->k;
+    const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1), lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
+    const int row[SPACE_MAX] = { rank > 1 ? 1 : points, rank > 2 ? 1 : points, points };
+    kb_for (k, i, kb_imm(k, TY_I64, 0), count, 1) {
+        const kb_val at_place = kb_select(k, kb_lt(k, i, before), i, kb_add(k, i, gap));
+        struct sweep there = rank > 1 ? moved(s, 0, at_place) : *s;
+        kb_for (k, j, kb_imm(k, TY_I64, 0), lines, 1) {
+            struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
+            kb_if (k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
+                window(&at, row, place);
+            }
         }
-        partial_window(&at, part, place);
     }
+}
+
+/* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row by row.  But in
+ * three dimensions many warps end a row. */
+static void edge(struct sweep *s, const int *points, enum placement place)
+{
+    kb *k = s->g->k;
+    const kb_val places = kb_imm(k, TY_I64, s->g->p->rank > 1 ? points[0] : 1);
+    if (place == PLACE_ROWS && s->g->p->rank > 2)
+        window(s, points, place);
+    else
+        sweep_by_rows(s, places, places, kb_imm(k, TY_I64, 0), place);
 }
 
 static void windows(struct sweep *s)
 {
-    struct gen *g = s->g;
-    kb *k = g->k;
-    const int rank = g->p->rank;
+    kb *k = s->g->k;
+    const int rank = s->g->p->rank;
     int points[SPACE_MAX] = { 1, 1, 1 };
     for (int d = 0; d < rank; d++)
-        points[d] = stencil_points(g->c, rank, d);
-    LET(rows_inside, kb_all(k, inside_along(s, 0, rank - 1)));
+        points[d] = stencil_points(s->g->c, rank, d);
+    LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_imm(k, TY_BOOL, 0));
     kb_section(k, "inside");
-    kb_if (k, kb_and(k, rows_inside, kb_all(k, inside_along(s, rank - 1, rank)))) {
-        window(s, s->origin, points, PLACE_INSIDE);
+    kb_if (k, kb_all(k, sweep_inside(s, 0, rank))) {
+        window(s, points, PLACE_INSIDE);
     } kb_else {
-        kb_section(k, "columns");
-        kb_if (k, rows_inside) {
-            edge(s, points, PLACE_ROWS);
-        } kb_else {
-            kb_section(k, "edge");
-            if (rank > 1)
+        kb_if (k, sweep_exists(s, 0, rank)) {
+            kb_section(k, "columns");
+            kb_if (k, rows) {
+                edge(s, points, PLACE_ROWS);
+            } kb_else {
+                kb_section(k, "edge");
                 edge(s, points, PLACE_EDGE);
+            }
         }
     }
 }
@@ -321,7 +366,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
         tiles_load(g, s.box, tile);
         s.tile = tile;
     }
-    windows(&s);
+    (stencil_slides(g->c) ? sweep_slide : windows)(&s);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }
@@ -335,5 +380,6 @@ static void emit_roles(struct gen *g, bool staged)
 
 void emit_stencil_global(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_multi_write(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_stream(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_dynamic(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_big_tile(struct gen *g) { emit_roles(g, true); }

@@ -10,14 +10,15 @@
 struct cell {
     int input, field;
     int at[SPACE_MAX];
-    kb_val v; /* ir NULL: not loaded yet */
+    bool sideways; /* some point reads it in another column than its own */
+    kb_val v;      /* ir NULL: not loaded yet */
 };
 
 /* How much of a window, with all that its points read at known offsets, lies inside the arrays. */
 enum placement {
     PLACE_INSIDE, /* all */
-    PLACE_ROWS,   /* all but that columns, along the last axis, may leave them; then points may not exist */
-    PLACE_EDGE,   /* nothing is known but that the first point exists */
+    PLACE_ROWS,   /* all but columns, along the last axis; and there are rows before and after those that are read */
+    PLACE_EDGE,   /* nothing is known but that a point exists */
 };
 
 /* A block's box of an input with everything around it that its points read, in shared memory. */
@@ -33,20 +34,34 @@ struct window {
     int rank, points[SPACE_MAX];
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
-    bool vectors; /* rows inside begin and end at boundaries of points[rank - 1] elements, so that a row's points exist together */
+    bool vectors; /* rows of the window begin at vector boundaries */
+    bool slanted; /* each row begins at a column of its own; see stencil_slant() */
+    bool sliding; /* along axis 0 everything lies inside */
     const struct tile *tile;        /* per input, or NULL */
     const kb_val *box;              /* with tiles: the first point of the block */
     int ncells, capacity;
     struct cell *cell;
+    int nspots;
+    bool spots_lent;   /* they are another window's */
+    struct spot *spot; /* coordinates that have gone through their boundary */
 };
 
-/* A window without cells; load all that its points read; window_free() when it has been emitted. */
+/* Where a coordinate `at` from the first point along an axis is read. */
+struct spot {
+    int axis, at, mode;
+    kb_val index, beyond; /* index: i32 in windows in vectors, else i64; beyond.ir NULL: never outside */
+};
+
+/* A window without cells; the cells of all that its points read; their values, of those that have none yet; window_free() when it has been
+ * emitted.  window_load() does the middle ones. */
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place);
+void window_collect(struct window *w);
+void window_fill(struct window *w);
 void window_load(struct window *w);
+/* NULL: no point of the window reads there. */
+struct cell *window_cell(struct window *w, int input, int field, const int *at);
 void window_free(struct window *w);
-/* May coordinates along this axis lie outside? */
-bool window_leaves(const struct window *w, int axis);
-/* Inside: element `at` columns from the first point on the row of `at` in an array that lies at p and has all axes. */
+/* The row of `at` at the column of the first point, in an array that lies at p and has all axes; `at` lies inside but for its column. */
 kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at);
 /* A field of a direct input, `at` from the first point; loads it if it is no cell. */
 kb_val window_read(struct window *w, int input, int field, const int *at);
@@ -77,6 +92,31 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */
 void stencil_store_row(struct stencil_point *sp, int n);
+/* ---- sweeps (emit_stencil.c) --------------------------------------------------------------------------------------------------- */
+/* What a thread does in a kernel of windows. */
+struct sweep {
+    struct gen *g;
+    enum stencil_role role;
+    kb_val origin[SPACE_MAX];   /* first point of its window, i64 */
+    struct gather_reach gather;
+    const struct tile *tile;    /* per input, or NULL */
+    kb_val box[SPACE_MAX];      /* first point of the block */
+    kb_tvar acc;                /* what this thread's points contribute */
+    kb_var have;
+};
+/* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
+kb_val sweep_inside(struct sweep *s, int from, int to);
+/* Is all inside along the axes but the last, for PLACE_ROWS? */
+kb_val sweep_rows_inside(struct sweep *s);
+/* May a point of the window exist along these axes?  Along axes other than the last: its first. */
+kb_val sweep_exists(struct sweep *s, int from, int to);
+/* Compute and store points `first` … of the last axis, a row of a window that has been loaded; and all of its rows. */
+void sweep_row(struct sweep *s, struct window *w, const int *first);
+void sweep_rows(struct sweep *s, struct window *w);
+/* `count` places of the window along axis 0, row by row: the first `before`, and those from `gap` places later on. i64. */
+void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place);
+/* The window slides along axis 0 instead (stencil_slide.c). */
+void sweep_slide(struct sweep *s);
 /* A kernel of windows in its role; staged: inputs with neighbours go through shared memory. */
 void emit_windows(struct gen *g, enum stencil_role role, bool staged);
 /* Load the tiles of a block whose box begins at `box`, one per input. The whole block arrives. */

@@ -154,14 +154,31 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);
-        if (window_leaves(w, d) && !(w->vectors && d == w->rank - 1))
-            sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
+        if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && d < w->rank - 1))
+            continue;
+        sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
+        if (w->slanted && d == w->rank - 1)
+            sp->exists = kb_and(k, sp->exists, kb_ge(k, sp->pt.index[d], 0));
     }
     if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
         sp->skip = skipped(sp, gr);
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------------------------------------- */
+
+/* The fields of an element together, where structures are aligned to themselves. */
+static bool store_whole(struct stencil_point *sp, int o, kb_val element, const kb_val *x)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->output[o].array;
+    if (!g->c->aligned || !access_output_direct(g->p, o) || !stencil_structure_bytes(a))
+        return false;
+    kb_ptr to = kb_advance(k, gen_output(g, o), kb_mul(k, element, a->stride));
+    to.ty = a->field[0].type;
+    kb_store_n(k, to, kb_imm(k, TY_I32, 0), a->nfields, a->stride, x);
+    return true;
+}
 
 static void store_output(struct stencil_point *sp, int o)
 {
@@ -177,7 +194,8 @@ static void store_output(struct stencil_point *sp, int o)
         written = kb_and(k, written, kb_not(k, sp->skip));
     kb_if (k, written) {
         const kb_val element = point_output_element(&sp->pt, out);
-        for (int f = 0; f < out->array.nfields; f++)
+        const bool whole = store_whole(sp, o, element, x);
+        for (int f = 0; f < out->array.nfields && !whole; f++)
             gen_store_field(g, &out->array, gen_output(g, o), element, f, x[f]);
     }
 }
@@ -208,6 +226,6 @@ void stencil_store_row(struct stencil_point *sp, int n)
         const int bytes = n * a->stride;
         const bool power = (bytes & (bytes - 1)) == 0;
         const kb_ptr to = window_row(sp->w, a, gen_output(g, o), sp->at);
-        kb_store_n(k, to, kb_imm(k, TY_I64, 0), n, sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
+        kb_store_n(k, to, kb_imm(k, TY_I64, sp->at[sp->w->rank - 1]), n, sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
     }
 }

@@ -30,9 +30,9 @@
     X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                \
     X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")    \
     X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                \
-    X(POINTS_Y, "points_y", 1, 32, "stencils: points of a thread along the second to last dimension")      \
+    X(POINTS_Y, "points_y", 1, 256, "stencils: points of a thread along the second to last dimension")      \
     X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                           \
-    X(POINTS_Z, "points_z", 1, 32, "stencils: points of a thread along the third to last dimension")       \
+    X(POINTS_Z, "points_z", 1, 256, "stencils: points of a thread along the third to last dimension")       \
     X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none")                                \
     X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")               \
     X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                         \
@@ -63,6 +63,7 @@ struct plan_case {
     bool overridden[TN_COUNT];     /* set by the user */
     const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
     bool aligned;                  /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
+    int shift[SPACE_MAX - 1];      /* stencils, aligned: how many elements, modulo a vector, a step along this axis moves the boundaries */
 };
 
 struct plan {

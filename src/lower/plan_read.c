@@ -148,6 +148,8 @@ static void read_case(struct reader *r, const struct ynode *y)
     formula(r, y, "guard", NULL, &c->code.guard);
     read_tunables(r, c, ynode_get(y, "tunables"));
     c->aligned = flag(r, y, "aligned");
+    c->shift[0] = number(r, y, "shift0", 0) % 16;
+    c->shift[1] = number(r, y, "shift1", 0) % 16;
     if (!r->ok || !row->build(&r->pl, c)) {
         r->ok = false;
         return;

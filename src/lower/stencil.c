@@ -2,6 +2,8 @@
 /* stencil.c - what stencils read and how far; see stencil.h. */
 #include "stencil.h"
 
+#include <string.h>
+
 #include "access.h"
 
 struct walk {
@@ -111,6 +113,49 @@ int stencil_threads(const struct plan_case *c, int rank, int axis)
     if (axis == rank - 1)
         return rank == 1 ? c->tunable[TN_THREADS] : x;
     return axis == rank - 2 ? y : c->tunable[TN_THREADS] / (x * y);
+}
+
+bool stencil_slanted(const struct plan_case *c) { return c->shift[0] || c->shift[1]; }
+
+/* Either way round is the same modulo the vector; the shorter one keeps windows narrow. */
+int stencil_slant(const struct plan_case *c, int rank, const int *at)
+{
+    const int vector = stencil_points(c, rank, rank - 1);
+    int columns = 0;
+    for (int d = 0; d < rank - 1; d++) {
+        const int shift = c->shift[d] % vector;
+        columns += (2 * shift < vector ? -shift : vector - shift) * at[d];
+    }
+    return columns;
+}
+
+struct slants stencil_slants(const struct plan_case *c, int rank)
+{
+    struct slants s = { 0, 0 };
+    for (int z = 0; z < (rank > 2 ? stencil_points(c, rank, 0) : 1); z++)
+        for (int y = 0; y < (rank > 1 ? stencil_points(c, rank, rank - 2) : 1); y++) {
+            const int at[] = { rank > 2 ? z : y, y }, columns = stencil_slant(c, rank, at);
+            s.lo = columns < s.lo ? columns : s.lo;
+            s.hi = columns > s.hi ? columns : s.hi;
+        }
+    return s;
+}
+
+int stencil_lead(const struct plan_case *c, int rank)
+{
+    const int vector = stencil_points(c, rank, rank - 1);
+    return (stencil_slants(c, rank).hi + vector - 1) / vector * vector;
+}
+
+bool stencil_slides(const struct plan_case *c) { return !strcmp(c->strategy->name, "stencil.stream"); }
+
+int stencil_structure_bytes(const struct prog_array *a)
+{
+    const int bytes = ty_bytes(a->field[0].type);
+    bool plain = *a->field[0].name && a->stride == a->nfields * bytes && a->stride <= 16 && (a->stride & (a->stride - 1)) == 0;
+    for (int i = 0; plain && i < a->nfields; i++)
+        plain = a->field[i].type == a->field[0].type && a->field[i].offset == i * bytes;
+    return plain ? a->stride : 0;
 }
 
 bool stencil_linear(const struct problem *p) { return !state_commutative(p); }

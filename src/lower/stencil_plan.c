@@ -6,8 +6,8 @@
  *
  *   stencil.dynamic      a point per thread; offsets are read at launch
  *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with windows
- *   stencil.multi_write  windows of several points.  Rows that begin at 16-byte boundaries are read and written in vectors; others by
- *                        columns, a point wide, so that a warp's accesses stay together
+ *
+ * Windows of several points: stencil_windows.c.
  *
  * Time steps: the kernel runs once per step, each result feeding the next (ARG_FED, ARG_NEXT), so that the last one lands in the
  * output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
@@ -16,7 +16,7 @@
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 
-enum { SMALL = 1 << 17, WINDOW_CELLS = 110 };
+enum { SMALL = 1 << 17 };
 
 /* ---- fits ------------------------------------------------------------------------------------------------------------------ */
 
@@ -34,14 +34,6 @@ bool stencil_global_fits(const struct problem *p, const struct device *d, struct
     (void)a;
     *why = "gather() reads neighbours whose offsets come at launch";
     return !p->dynamic;
-}
-
-bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    if (!stencil_global_fits(p, d, a, why))
-        return false;
-    *why = "a reduction is not commutative, so threads take points in order";
-    return !stencil_linear(p);
 }
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
@@ -68,75 +60,6 @@ void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
     stencil_set(c, TN_POINTS_Z, s.points_z, from);
     stencil_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
     c->tunable[TN_VECTOR] = 0;
-}
-
-/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
-struct cells {
-    const struct problem *p;
-    int input, field;
-    int points[SPACE_MAX];
-    struct reach reach;
-    bool *read;
-};
-
-static int64_t box_size(const struct cells *c)
-{
-    int64_t n = 1;
-    for (int d = 0; d < c->p->rank; d++)
-        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
-    return n;
-}
-
-static void mark(const struct expr *e, void *user)
-{
-    const struct cells *c = user;
-    const int rank = c->p->rank;
-    int points = 1;
-    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
-        return;
-    for (int d = 0; d < rank; d++)
-        points *= c->points[d];
-    for (int i = 0; i < points; i++) {
-        int64_t at = 0;
-        for (int d = 0, below = points; d < rank; d++) {
-            below /= c->points[d];
-            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
-            at = at * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + i / below % c->points[d] + offset;
-        }
-        c->read[at] = true;
-    }
-}
-
-/* Values that a window holds at once, over all inputs. */
-static int64_t window_cells(struct arena *a, const struct problem *p, const struct shape *s)
-{
-    enum { BOX_MAX = 1 << 14 };
-    const int points[] = { s->points_x, s->points_y, s->points_z };
-    int64_t cells = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
-            struct cells c = { .p = p, .input = i, .field = f, .reach = stencil_input_reach(p, i) };
-            for (int d = 0; d < p->rank; d++)
-                c.points[d] = points[p->rank - 1 - d];
-            const int64_t box = box_size(&c);
-            if (box > BOX_MAX)
-                return box;
-            c.read = arena_new(a, bool, box);
-            stencil_each_read(p, mark, &c);
-            for (int64_t k = 0; k < box; k++)
-                cells += c.read[k];
-        }
-    return cells;
-}
-
-/* Smaller windows where the values would not fit into registers. */
-static struct shape fit_registers(struct planner *pl, struct shape s)
-{
-    while (window_cells(&pl->s->arena, pl->plan->problem, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
-        int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
-        *most /= 2;
-    }
-    return s;
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------------------ */
@@ -188,10 +111,16 @@ void stencil_checks(struct planner *pl)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------------------- */
 
-static bool pinned(struct planner *pl)
+bool stencil_pinned(struct planner *pl)
 {
     struct span at;
     return plan_pinned_name(pl, &at) != NULL;
+}
+
+struct formula stencil_extent(const struct problem *p, int axis)
+{
+    const struct prog_dim *e = &p->space[axis].extent;
+    return e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
 }
 
 static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
@@ -211,59 +140,10 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (pinned(pl) || stencil_linear(p) || hi <= SMALL)
+    if (stencil_pinned(pl) || stencil_linear(p) || hi <= SMALL)
         global_case(pl, row, "global", (struct formula){ 0 });
     else if (lo <= SMALL)
         global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
-}
-
-/* Bytes that vectors of a row can have, over all arrays that are read or written in vectors; elements are powers of two. */
-static int vector_points(const struct problem *p)
-{
-    const int n = access_vector_width(p);
-    return n > 8 ? 8 : n;
-}
-
-struct formula stencil_rows_aligned(const struct problem *p, int points)
-{
-    const struct prog_dim *x = &p->space[p->rank - 1].extent;
-    const struct formula row = x->size < 0 ? f_const(x->add) : f_size(x->size);
-    struct formula guard = { 0 };
-    if (p->rank > 1)
-        guard = f_eq(f_mod(row, f_const(points)), f_const(0));
-    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const bool input = i < p->ninputs;
-        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
-        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
-        if (!direct || *a->field[0].name)
-            continue;
-        const int bytes = points * a->stride < 16 ? points * a->stride : 16;
-        const struct formula at = f_eq(f_mod(f_misalign(i), f_const(bytes)), f_const(0));
-        guard = guard.n ? f_and(guard, at) : at;
-    }
-    return guard;
-}
-
-/* Shapes for 4-byte elements with short offsets; measured on an H200 with hand-written kernels of this form. */
-static const struct shape vector_shape[] = { { 256, 256, 1, 4, 1, 1 }, { 256, 32, 8, 4, 4, 1 }, { 256, 32, 8, 4, 1, 4 } };
-static const struct shape column_shape[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 8, 1 }, { 256, 32, 8, 1, 1, 8 } };
-static const char window_evidence[] = "hand-written windows of this shape on an H200, 8192^2 and 512^3";
-
-void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
-{
-    const struct problem *p = pl->plan->problem;
-    stencil_checks(pl);
-    const int vector = vector_points(p);
-    const struct formula guard = stencil_rows_aligned(p, vector);
-    if (vector > 1 && guard.n > 0) {
-        struct shape s = vector_shape[p->rank - 1];
-        struct plan_case *c = plan_case_add(pl, row, "vectors", guard);
-        s.points_x = vector;
-        c->aligned = true;
-        stencil_set_shape(c, fit_registers(pl, s), window_evidence);
-    }
-    struct plan_case *c = plan_case_add(pl, row, "columns", (struct formula){ 0 });
-    stencil_set_shape(c, fit_registers(pl, column_shape[p->rank - 1]), window_evidence);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
@@ -285,8 +165,10 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     }
     if (threads != c->tunable[TN_THREADS] || threads % 32)
         return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
-    if (points > 64)
-        return contradiction(pl, c, "a thread computes at most 64 points");
+    if (points / (stencil_slides(c) ? stencil_points(c, p->rank, 0) : 1) > 64)
+        return contradiction(pl, c, "a thread computes at most 64 points at once");
+    if (stencil_slanted(c) && (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
+        return contradiction(pl, c, "rows that begin at boundaries of their own are read in vectors");
     if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
         return contradiction(pl, c, "points_x must divide the vector that the guard promises");
     if (points > 1 && stencil_linear(p))
@@ -294,16 +176,13 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     return true;
 }
 
-static struct formula extent(const struct problem *p, int axis)
-{
-    const struct prog_dim *e = &p->space[axis].extent;
-    return e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
-}
-
-/* Boxes of a block along an axis; their product is the grid. */
+/* Boxes of a block along an axis; their product is the grid. Windows with slanting rows begin up to a vector before their columns. */
 static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
 {
-    return f_cdiv(extent(p, axis), f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
+    struct formula columns = stencil_extent(p, axis);
+    if (axis == p->rank - 1 && stencil_slanted(c))
+        columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 - stencil_slants(c, p->rank).lo));
+    return f_cdiv(columns, f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
 }
 
 static struct formula grid(const struct problem *p, const struct plan_case *c, enum stencil_role role)
@@ -407,10 +286,9 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
         stencil_buffers(pl, c, buffer);
     for (int i = 0; i < n; i++)
         stencil_add_role(pl, c, role[i], buffer, times(p, role[i]));
-    return stencil_check_tunables(pl, c, vector_points(p));
+    return stencil_check_tunables(pl, c, stencil_vector(p));
 }
 
-bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 
 /* ---- explaining ---------------------------------------------------------------------------------------------------------------- */
@@ -423,7 +301,7 @@ void stencil_explain(struct arena *a, const struct problem *p, const struct plan
     for (int d = 0; d < p->rank; d++)
         *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
     const int n = s.points_x * s.points_y * s.points_z;
-    const int64_t reads = window_cells(a, p, &one), loads = window_cells(a, p, &s);
+    const int64_t reads = stencil_window_cells(a, p, &one), loads = stencil_window_cells(a, p, &s);
     str_printf(out, "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n, n == 1 ? "" : "s",
                (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
     if (c->tunable[TN_STEPS] > 1)

@@ -10,6 +10,12 @@
 void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
 /* Conditions on every launch; once per plan, with its first case. */
 void stencil_checks(struct planner *pl);
+/* The user asks for the strategy. */
+bool stencil_pinned(struct planner *pl);
+struct formula stencil_extent(const struct problem *p, int axis);
+/* Points of a row that are read or written in one vector of every array.  Structures are taken one by one, but side by side: a warp that
+ * writes whole ones fills whole sectors. */
+int stencil_vector(const struct problem *p);
 /* Every row of every direct array begins at a boundary of `points` elements. */
 struct formula stencil_rows_aligned(const struct problem *p, int points);
 struct formula stencil_steps(const struct problem *p);
@@ -19,6 +25,8 @@ struct shape {
     int threads, block_x, block_y;
     int points_x, points_y, points_z;
 };
+/* Values that a window of this shape holds at once, over all inputs. */
+int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s);
 /* Defaults from a shape, made to agree with what the user has set. */
 void stencil_set_shape(struct plan_case *c, struct shape s, const char *from);
 

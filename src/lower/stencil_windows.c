@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_windows.c - planning of windows of several points: their shapes, what they hold, and the cases by alignment.
+ *
+ *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a vector, each row
+ *                        of a window begins at a vector boundary of its own: a case for each way in which boundaries move from row to
+ *                        row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
+ *   stencil.stream       the same, one place thick, sliding along the outermost dimension
+ */
+#include "lower_impl.h"
+#include "stencil_plan.h"
+
+enum { WINDOW_CELLS = 110 };
+
+/* ---- fits ------------------------------------------------------------------------------------------------------------------ */
+
+bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_global_fits(p, d, a, why))
+        return false;
+    *why = "a reduction is not commutative, so threads take points in order";
+    return !stencil_linear(p);
+}
+
+bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_multi_write_fits(p, d, a, why))
+        return false;
+    const struct reach r = stencil_space_reach(p);
+    *why = "no offset leads along the outermost dimension, or there is only one";
+    return p->rank > 1 && (r.lo[0] < 0 || r.hi[0] > 0);
+}
+
+/* ---- values and registers -------------------------------------------------------------------------------------------------- */
+
+/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
+struct cells {
+    const struct problem *p;
+    int input, field;
+    int points[SPACE_MAX];
+    struct reach reach;
+    bool *read;
+};
+
+static int64_t box_size(const struct cells *c)
+{
+    int64_t n = 1;
+    for (int d = 0; d < c->p->rank; d++)
+        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
+    return n;
+}
+
+static void mark(const struct expr *e, void *user)
+{
+    const struct cells *c = user;
+    const int rank = c->p->rank;
+    int points = 1;
+    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
+        return;
+    for (int d = 0; d < rank; d++)
+        points *= c->points[d];
+    for (int i = 0; i < points; i++) {
+        int64_t at = 0;
+        for (int d = 0, below = points; d < rank; d++) {
+            below /= c->points[d];
+            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
+            at = at * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + i / below % c->points[d] + offset;
+        }
+        c->read[at] = true;
+    }
+}
+
+int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s)
+{
+    enum { BOX_MAX = 1 << 14 };
+    const int points[] = { s->points_x, s->points_y, s->points_z };
+    int64_t cells = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
+            struct cells c = { .p = p, .input = i, .field = f, .reach = stencil_input_reach(p, i) };
+            for (int d = 0; d < p->rank; d++)
+                c.points[d] = points[p->rank - 1 - d];
+            const int64_t box = box_size(&c);
+            if (box > BOX_MAX)
+                return box;
+            c.read = arena_new(a, bool, box);
+            stencil_each_read(p, mark, &c);
+            for (int64_t k = 0; k < box; k++)
+                cells += c.read[k];
+        }
+    return cells;
+}
+
+/* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions the assembler finds that itself. */
+static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
+{
+    enum { OTHERS = 64, MOST = 255 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    int words = 1;
+    if (p->rank < 2 || (p->rank == 2 && p->ninputs == 1))
+        return;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; f < p->input[i].array.nfields; f++)
+            words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
+    const int64_t need = OTHERS + words * stencil_window_cells(&pl->s->arena, p, &s), registers = need > MOST ? MOST : need;
+    const int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
+    stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
+}
+
+/* Smaller windows where the values would not fit into registers.  Windows that slide hold one place along the outermost axis. */
+static struct shape fit_registers(struct planner *pl, struct shape s, bool slides)
+{
+    struct shape held = s;
+    const int rank = pl->plan->problem->rank;
+    if (slides)
+        *(rank > 2 ? &held.points_z : &held.points_y) = 1;
+    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &held) > WINDOW_CELLS && held.points_z * held.points_y > 1) {
+        int *most = held.points_z > held.points_y ? &held.points_z : &held.points_y;
+        *most /= 2;
+    }
+    if (!slides || rank > 2)
+        s.points_y = held.points_y;
+    if (!slides || rank < 3)
+        s.points_z = held.points_z;
+    return s;
+}
+
+/* ---- alignment --------------------------------------------------------------------------------------------------------------- */
+
+int stencil_vector(const struct problem *p)
+{
+    int widest = 0;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+        if (direct && a->stride > widest)
+            widest = a->stride;
+    }
+    int points = widest == 0 ? 1 : 8;
+    while (points > 1 && points * widest > 16)
+        points /= 2;
+    return points;
+}
+
+/* Every direct array begins at a boundary of `points` elements and has extents of 31 bits; and `guard`. */
+static struct formula bases_aligned(const struct problem *p, int points, struct formula guard)
+{
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+        const bool structure = *a->field[0].name != 0;
+        if (!direct || (structure && !stencil_structure_bytes(a)))
+            continue;
+        const int wanted = structure ? a->stride : points * a->stride, bytes = wanted < 16 ? wanted : 16;
+        const struct formula at = f_eq(f_mod(f_misalign(i), f_const(bytes)), f_const(0));
+        guard = guard.n ? f_and(guard, at) : at;
+    }
+    for (int d = 0; d < p->rank && guard.n && p->rank > 1; d++)
+        if (p->space[d].extent.size >= 0)
+            guard = f_and(guard, f_le(stencil_extent(p, d), f_const(INT32_MAX)));
+    return guard;
+}
+
+struct formula stencil_rows_aligned(const struct problem *p, int points)
+{
+    struct formula guard = { 0 };
+    if (p->rank > 1 && points > 1)
+        guard = f_eq(f_mod(stencil_extent(p, p->rank - 1), f_const(points)), f_const(0));
+    return bases_aligned(p, points, guard);
+}
+
+/* Rows, and planes, begin so many elements later than the one before, modulo `points`. */
+static struct formula rows_shifted(const struct problem *p, int points, const int *shift)
+{
+    struct formula length = stencil_extent(p, p->rank - 1), guard = { 0 };
+    for (int d = p->rank - 2; d >= 0; d--) {
+        const struct formula here = f_eq(f_mod(length, f_const(points)), f_const(shift[d]));
+        guard = guard.n ? f_and(guard, here) : here;
+        length = f_mul(length, stencil_extent(p, d));
+    }
+    return bases_aligned(p, points, guard);
+}
+
+/* Can such rows be, as far as extents are known?  Even rows make even planes. */
+static bool shift_possible(const struct planner *pl, int points, const int *shift)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t length = 1;
+    if (p->rank > 2 && shift[1] % 2 == 0 && shift[0] % 2)
+        return false;
+    for (int d = p->rank - 2; d >= 0; d--) {
+        int64_t lo, hi;
+        plan_extent_range(pl, &p->space[d + 1].extent, &lo, &hi);
+        if (lo != hi)
+            return true;
+        length = length * (lo % points) % points;
+        if (length != shift[d])
+            return false;
+    }
+    return true;
+}
+
+/* Windows of a strategy, by the rank of the problem; of points in vectors, in vectors along rows that begin anywhere, and one wide. */
+struct windows {
+    const struct shape *vectors, *shifted, *columns;
+    bool slide;
+    const char *evidence;
+};
+
+static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, const struct windows *w, int vector,
+                        const int *shift)
+{
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    struct shape s = (shift ? w->shifted : vector > 1 ? w->vectors : w->columns)[pl->plan->problem->rank - 1];
+    if (vector > 1)
+        s.points_x = vector;
+    c->aligned = guard.n > 0;
+    for (int d = 0; shift && d < SPACE_MAX - 1; d++)
+        c->shift[d] = shift[d];
+    s = fit_registers(pl, s, w->slide);
+    stencil_set_shape(c, s, w->evidence);
+    if (w->slide)
+        stencil_set(c, TN_MIN_BLOCKS, 1, "a window and the loads of the next take what registers there are");
+    else
+        set_min_blocks(pl, c, s);
+}
+
+/* A case for each way in which rows can begin, but for that all begin at boundaries. */
+static void shifted_cases(struct planner *pl, const struct strategy *row, const struct windows *w, int vector)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int i = 1; i < (p->rank > 2 ? vector * vector : vector); i++) {
+        const int y = i % vector, z = i / vector, shift[] = { p->rank > 2 ? z : y, p->rank > 2 ? y : 0 };
+        if (y == 0 || !shift_possible(pl, vector, shift))
+            continue;
+        const char *name = p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
+        window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, shift);
+    }
+}
+
+/* Does it write structures that one access takes whole? */
+static bool structures(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (access_output_direct(p, o) && stencil_structure_bytes(&p->output[o].array))
+            return true;
+    return false;
+}
+
+static void window_cases(struct planner *pl, const struct strategy *row, const struct windows *w)
+{
+    const struct problem *p = pl->plan->problem;
+    stencil_checks(pl);
+    const int vector = stencil_vector(p);
+    const struct formula guard = stencil_rows_aligned(p, vector);
+    if (guard.n > 0 && (vector > 1 || structures(p)))
+        window_case(pl, row, "vectors", guard, w, vector, NULL);
+    if (vector > 1 && guard.n > 0 && p->rank > 1)
+        shifted_cases(pl, row, w, vector < 4 ? vector : 4);
+    window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, NULL);
+}
+
+/* Shapes for 4-byte elements with short offsets. */
+void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
+{
+    static const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 4, 1 }, { 128, 32, 4, 4, 2, 2 } };
+    static const struct shape far[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 1, 2 } };
+    static const struct shape shifted[] = { { 0 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 2, 2 } };
+    static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 8, 1 }, { 128, 32, 4, 1, 1, 8 } };
+    const struct reach r = stencil_space_reach(pl->plan->problem);
+    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
+    const struct windows w = { near ? vectors : far, shifted, columns, false, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
+    window_cases(pl, row, &w);
+}
+
+void stencil_stream_plan(struct planner *pl, const struct strategy *row)
+{
+    static const struct shape vectors[] = { { 0 }, { 128, 32, 4, 4, 32, 1 }, { 256, 32, 8, 4, 2, 32 } };
+    static const struct shape columns[] = { { 0 }, { 128, 32, 4, 1, 32, 1 }, { 256, 32, 8, 1, 4, 32 } };
+    static const struct windows w = { vectors, vectors, columns, true, "model" };
+    if (stencil_pinned(pl))
+        window_cases(pl, row, &w);
+}
+
+bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
+bool stencil_stream_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
