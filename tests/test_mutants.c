@@ -42,6 +42,9 @@ static const struct subject {
     { "two_kernel", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
       { { "strategy", "reduce.two_kernel", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "combine", "tree", { 0, 0 } },
         { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
+    { "tile_rings", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
+      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "max_grid", "40", { 0, 0 } },
+        { "bulk", "2", { 0, 0 } } }, { 60011 } },
     { "leaders", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
       { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } }, { "combine", "tree_leaders", { 0, 0 } } }, { 3001 } },
     { "cluster", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
@@ -346,6 +349,7 @@ Test(mutants, last_block) { test_named("last_block"); }
 Test(mutants, gather) { test_named("gather"); }
 Test(mutants, atomic) { test_named("atomic"); }
 Test(mutants, two_kernel) { test_named("two_kernel"); }
+Test(mutants, tile_rings) { test_named("tile_rings"); }
 Test(mutants, leaders) { test_named("leaders"); }
 Test(mutants, cluster) { test_named("cluster"); }
 Test(mutants, ordered) { test_named("ordered"); }

@@ -80,6 +80,25 @@ Test(reduce_space, no_identity)
     }
 }
 
+/* Tiles through rings of bulk copies: two inputs, an output per element, with and without an identity. */
+Test(reduce_space, rings)
+{
+#define DOT "kind: reduce\ninputs: {x: 'i32[n]', y: 'u32[n]'}\nmap: u32(x) * y\noperator: add\noutputs: {s: u32, twice: {type: 'u32[n]', value: y * 2}}\n"
+    static const char *const specs[] = { SUM, FIRST, DOT };
+    static const char *const strategies[] = { "reduce.gather", "reduce.last_block" };
+    for (int i = 0; i < 6; i++) {
+        const char *set[] = { "strategy", strategies[i & 1], "threads", "64", "items", "3", "bulk", "2", i & 1 ? "over_threads" : NULL, "tiled", NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "rings", specs[i / 2], "sm_90", set), "%s", h.text);
+        for (int n = 100; n < 40000; n = 3 * n + 7) {
+            int64_t size[8] = { n };
+            harness_data_at(&h, size, (uint64_t)n, i % 4, false);
+            cr_assert(harness_check(&h, "seed:7,race,uninit,late"), "spec %d, %s, n = %d: %s", i / 2, strategies[i & 1], n, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------------------------------------ */
 Test(reduce_space, refused)
 {

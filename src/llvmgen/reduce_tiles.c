@@ -10,10 +10,14 @@
  *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
  *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
+ * With `bulk` stages (sm_90) a warp's vectors of a tile are consecutive, and bulk copies bring them into a ring of the warp's own,
+ * several tiles ahead: vector (u, lane) of warp w is its w * 32 * items + u * 32 + lane.
+ *
  * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles are
  * clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
  * padding element, or, when the state has none, never combined.
  */
+#include "bulk_ring.h"
 #include "gen.h"
 
 struct share {
@@ -27,6 +31,9 @@ struct share {
     kb_val offset;               /* … and in elements */
     kb_tvar acc;
     kb_var have;                 /* only without padding */
+    int bulk;                    /* stages of the ring; 0: none */
+    struct bulk_ring ring;
+    struct ring_place here;
 };
 
 /* The balanced tree over the contributions of elements [lo, hi) of one thread. */
@@ -57,13 +64,92 @@ static void take(struct share *s, kb_tup x)
         state_accumulate(s->g, s->acc, s->have, x);
 }
 
+/* The full tiles of a block: first, behind the last, step. i64 */
+struct tiles {
+    kb_val from, to, step;
+};
+
+/* ---- the ring -------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a warp's part of a tile. */
+static int part_bytes(const struct share *s, int input)
+{
+    return KB_WARP * s->items * s->vector * s->g->p->input[input].array.stride;
+}
+
+static int stage_bytes(const struct share *s)
+{
+    int bytes = 0;
+    for (int i = 0; i < s->g->p->ninputs; i++)
+        bytes += access_input_direct(s->g->p, i) ? part_bytes(s, i) : 0;
+    return bytes;
+}
+
+/* All lanes of a warp: lane 0 starts the copies of the warp's part of tile t, if the block has that tile. */
+static void fill(struct share *s, const struct tiles *mine, kb_val t, struct ring_place at)
+{
+    kb *k = s->g->k;
+    const int part = KB_WARP * s->items * s->vector;
+    kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, t, mine->to))) {
+        const kb_val tile = kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
+        const kb_val first = kb_add(k, tile, kb_cast(k, kb_mul(k, kb_warp(k), part), TY_I64));
+        ring_announce(&s->ring, at, kb_imm(k, TY_I32, stage_bytes(s)));
+        for (int i = 0, byte = 0; i < s->g->p->ninputs; i++)
+            if (access_input_direct(s->g->p, i)) {
+                ring_copy(&s->ring, at, byte, kb_advance(k, gen_input(s->g, i), first), kb_imm(k, TY_I32, part_bytes(s, i)));
+                byte += part_bytes(s, i);
+            }
+    }
+}
+
+static void start_ring(struct share *s, const struct tiles *mine)
+{
+    kb *k = s->g->k;
+    s->ring = bulk_ring_warp(k, s->bulk, stage_bytes(s));
+    s->here = ring_start(&s->ring);
+    const struct ring_place ahead = ring_start(&s->ring);
+    for (int i = 0; i < s->bulk; i++) {
+        fill(s, mine, kb_add(k, mine->from, kb_mul(k, mine->step, i)), ahead);
+        ring_advance(&s->ring, ahead);
+    }
+}
+
+/* The thread's vectors of tile t out of the ring, and the copy of the tile that comes into this stage next. */
+static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struct direct *d)
+{
+    kb *k = s->g->k;
+    const kb_val place = kb_sub(k, s->place, kb_mul(k, kb_warp(k), KB_WARP * s->items));
+    ring_await(&s->ring, s->here);
+    for (int i = 0, byte = 0, slot = 0; i < s->g->p->ninputs; i++) {
+        const struct prog_array *a = &s->g->p->input[i].array;
+        if (!access_input_direct(s->g->p, i))
+            continue;
+        const kb_ptr stage = ring_stage(&s->ring, s->here, byte, a->field[0].type);
+        for (int u = 0; u < s->items; u++) {
+            kb_val x[GEN_VECTOR_MAX];
+            kb_load_n(k, stage, kb_mul(k, kb_add(k, place, u * s->stride), s->vector), s->vector, s->vector * a->stride, x);
+            for (int j = 0; j < s->vector; j++)
+                d[u * s->vector + j].v[slot] = x[j];
+        }
+        byte += part_bytes(s, i);
+        slot++;
+    }
+    ring_release(&s->ring, s->here);
+    fill(s, mine, kb_add(k, t, kb_mul(k, mine->step, s->bulk)), s->here);
+    ring_advance(&s->ring, s->here);
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------------------------------------- */
+
 /* Vectors are folded one after the other, so that few mapped values are held at once. */
-static void full_tile(struct share *s, kb_val base)
+static void full_tile(struct share *s, const struct tiles *mine, kb_val t, kb_val base)
 {
     struct gen *g = s->g;
     const int row = s->stride * s->vector;
     struct direct d[64];
-    for (int u = 0; u < s->items; u++)
+    if (s->bulk)
+        load_ring(s, mine, t, d);
+    for (int u = 0; u < s->items && !s->bulk; u++)
         direct_load(g, base, s->offset, (int64_t)u * row, s->vector, s->aligned, &d[u * s->vector]);
     kb_tup total = { .n = 0 };
     for (int u = 0; u < s->items; u++) {
@@ -134,8 +220,11 @@ static void share_init(struct share *s, struct gen *g)
     s->vectors = gen_value(g, "vectors");
     s->count = gen_value(g, "count");
     const bool tiled = gen_tunable(g, TN_OVER_THREADS);
-    s->stride = tiled ? 1 : s->threads;
+    s->bulk = gen_tunable(g, TN_BULK);
+    s->stride = tiled ? 1 : s->bulk ? KB_WARP : s->threads;
     s->place = tiled ? kb_mul(k, s->tid, s->items) : s->tid;
+    if (s->bulk && !tiled)
+        s->place = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * s->items), kb_lane(k));
     s->offset = kb_mul(k, s->place, s->vector);
     s->acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
     s->have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
@@ -145,14 +234,14 @@ static void share_init(struct share *s, struct gen *g)
 static kb_val threads_of(const struct share *s, kb_val rest)
 {
     kb *k = s->g->k;
-    const kb_val touched = s->stride == 1 ? kb_div(k, kb_add(k, rest, s->items - 1), s->items) : rest;
-    return kb_min(k, touched, s->threads);
+    if (s->stride == 1)
+        return kb_div(k, kb_add(k, rest, s->items - 1), s->items);
+    if (s->stride == s->threads)
+        return kb_min(k, rest, s->threads);
+    LET(warps, kb_div(k, rest, KB_WARP * s->items));
+    LET(lanes, kb_min(k, kb_rem(k, rest, KB_WARP * s->items), KB_WARP));
+    return kb_add(k, kb_mul(k, warps, KB_WARP), lanes);
 }
-
-/* The full tiles of a block: first, behind the last, step. i64 */
-struct tiles {
-    kb_val from, to, step;
-};
 
 /* Tiles of a block when they are `over_blocks` tiled. */
 static kb_val tiles_each(kb *k, kb_val full, kb_val blocks)
@@ -203,8 +292,10 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     LET(full, kb_div(k, s.vectors, tile));
     LET(first, kb_cast(k, s.head, TY_I64));
     const struct tiles mine = tiles_of(g, full, block, blocks);
+    if (s.bulk)
+        start_ring(&s, &mine);
     kb_for (k, t, mine.from, mine.to, mine.step) {
-        full_tile(&s, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
+        full_tile(&s, &mine, t, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
     }
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));

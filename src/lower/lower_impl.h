@@ -40,7 +40,7 @@ void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 
 struct tuning {
-    const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several reductions), "narrow" (elements of 1 or 2), "ordered" */
+    const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered" */
     int sm;                         /* lowest architecture the row is for */
     int value[TN_COUNT];
     const char *evidence;

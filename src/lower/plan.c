@@ -147,6 +147,15 @@ static void apply(struct plan_case *c, const struct tunable *set, const char *fr
     c->tunable_from[t] = from;
 }
 
+/* Is an element read from more than one array, so that a thread has more bytes in flight per item? */
+static bool several_arrays(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i);
+    return n > 1;
+}
+
 const char *tuning_variant(const struct problem *p)
 {
     enum ty type[32];
@@ -158,7 +167,7 @@ const char *tuning_variant(const struct problem *p)
         return "ordered";
     if (bytes > 8)
         return p->nreductions > 1 ? "several" : "wide";
-    return access_vector_width(p) >= 8 ? "narrow" : "";
+    return several_arrays(p) ? "pair" : access_vector_width(p) >= 8 ? "narrow" : "";
 }
 
 int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)

@@ -157,7 +157,7 @@ static void choose_bulk(struct planner *pl, struct plan_case *c)
     enum { STAGES = 2 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
-    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || !bulk_aligned(p, c))
+    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || state_commutative(p) || !bulk_aligned(p, c))
         return;
     c->tunable[TN_BULK] = STAGES;
     c->tunable_from[TN_BULK] = "where the architecture has bulk copies";
@@ -220,8 +220,9 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
         u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
         u->tunable[TN_VECTOR] = 1;
     }
+    u->tunable[TN_BULK] = 0;
     if (!state_commutative(p))
-        u->tunable[TN_STAGED] = u->tunable[TN_BULK] = 0;
+        u->tunable[TN_STAGED] = 0;
 }
 
 static void check_identity(struct planner *pl)
