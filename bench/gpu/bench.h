@@ -64,6 +64,9 @@ struct problem {
     void (*reference)(const struct problem *p, const void *const *in, int64_t n, struct expected *out);
     enum layout layout;
     const char *spec; /* specs/NAME.yaml; NULL: the name */
+    /* Of per-element problems other than sums: output 0 after element i; state is zero before the first. */
+    double (*step)(const void *const *in, int64_t i, double state[4]);
+    double tolerance; /* of step */
 };
 extern const struct problem problems[];
 extern const int nproblems;

@@ -278,8 +278,8 @@ static double memory_limit(struct bench *b, const struct problem *p, const struc
 {
     double read = best_limit(b, p, size, "read", graph);
 
-    if (p->per_element && p->ninputs == 1 && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
-        return best_limit(b, p, size, "copy", graph);
+    if (p->per_element && p->ninputs == p->noutputs && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
+        return best_limit(b, p, size, "copy", graph) * p->ninputs;
     /* Results of segments are bytes that go at the same speed. */
     if (p->segmented && !p->per_element)
         return read * problem_bytes(p, size) / ((double)size->n * scalar_bytes(p->type));

@@ -203,6 +203,31 @@ static void reference_mss(const struct problem *p, const void *const *in, int64_
     *e = (struct expected){ .value = { (double)best } };
 }
 
+/* ---- scans by steps -------------------------------------------------------------------------- */
+static double step_mss(const void *const *in, int64_t i, double state[4])
+{
+    const double here = state[0] + ((const int32_t *)in[0])[i];
+
+    state[0] = here > 0 ? here : 0;
+    state[1] = fmax(state[0], state[1]);
+    return state[1];
+}
+
+static double step_lssp(const void *const *in, int64_t i, double state[4])
+{
+    const int32_t *x = in[0];
+
+    state[0] = i > 0 && x[i - 1] <= x[i] ? state[0] + 1 : 1;
+    state[1] = fmax(state[0], state[1]);
+    return state[1];
+}
+
+static double step_affine(const void *const *in, int64_t i, double state[4])
+{
+    state[0] = state[0] * ((const float *)in[0])[i] + ((const float *)in[1])[i];
+    return state[0];
+}
+
 const struct problem problems[] = {
     { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL },
     { "dot", F32, 2, 1, { F32 }, false, false, reference_dot, ROWS, NULL },
@@ -219,6 +244,10 @@ const struct problem problems[] = {
     { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL },
     { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL },
     { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL },
+    { "scan_i8", I8, 1, 1, { I8 }, true, false, NULL, ROWS, NULL },
+    { "scan_mss", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_mss, 0 },
+    { "scan_lssp", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_lssp, 0 },
+    { "scan_affine", F32, 2, 2, { F32, F32 }, true, false, NULL, ROWS, NULL, step_affine, 1e-4 },
     { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL },
     { "colscan", F32, 1, 1, { F32 }, true, true, NULL, COLUMNS, NULL },
     { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL },
@@ -273,6 +302,24 @@ static bool check_columns(const struct problem *p, const void *const *in, const 
     return ok;
 }
 
+static bool check_steps(const struct problem *p, const void *const *in, int64_t n, const void *out, char *why, size_t length)
+{
+    double state[4] = { 0 };
+
+    for (int64_t i = 0; i < n; i++) {
+        const double expected = p->step(in, i, state), got = scalar_load(p->out[0], out, i);
+
+        if (!(fabs(got - expected) <= p->tolerance)) {
+            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g", (long long)i, got, expected, p->tolerance);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sums of bytes wrap around, as in C. */
+static double wrapped(enum scalar t, double sum) { return t == I8 ? (int8_t)(int64_t)sum : sum; }
+
 bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
                  char *why, size_t length)
 {
@@ -282,6 +329,8 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
 
     if (p->layout == COLUMNS)
         return check_columns(p, in, size, out, why, length);
+    if (p->step)
+        return check_steps(p, in, size->n, out, why, length);
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
 
@@ -293,7 +342,7 @@ bool check_array(const struct problem *p, const void *const *in, const struct pe
         magnitude += fabs(x);
         got = scalar_load(p->out[0], out, i);
         tolerance = magnitude * sum_unit(p->type);
-        if (!(fabs(got - sum) <= tolerance)) {
+        if (!(fabs(got - wrapped(p->out[0], sum)) <= tolerance)) {
             snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g", (long long)i, got, sum, tolerance);
             return false;
         }

@@ -2,6 +2,9 @@
 /* scan.cu - cub::DeviceScan; and the maximum segment sum through it, the way to an ordered reduction with CUB. */
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/transform_iterator.h>
+#include <thrust/iterator/transform_output_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/tuple.h>
 
 #include "peer_rows.cuh"
 
@@ -15,6 +18,7 @@ static const Row scans[] = {
     { "scan_i32", "cub", scan<int32_t> },
     { "scan_i64", "cub", scan<int64_t> },
     { "scan_f64", "cub", scan<double> },
+    { "scan_i8", "cub", scan<int8_t> },
 };
 
 struct alignas(16) Mss {
@@ -56,3 +60,50 @@ static const Row mss{ "mss", "cub scan", [](PEER_ARGS) {
                          take_best<<<1, 1, 0, stream>>>(prefix, size->n, static_cast<int *>(out[0]));
                          return static_cast<int>(status ? status : cudaGetLastError());
                      } };
+
+/* ---- operators of one's own: states through iterators, results reduced to what the problem asks for */
+struct TakeBest {
+    template <class State> __host__ __device__ int operator()(const State &s) const { return s.best; }
+};
+
+struct Run {
+    int best, head, tail, length, first, last;
+};
+struct ToRun {
+    __host__ __device__ Run operator()(int x) const { return { 1, 1, 1, 1, x, x }; }
+};
+struct AddRun {
+    __host__ __device__ Run operator()(Run a, Run b) const
+    {
+        const bool joins = a.last <= b.first;
+        const int across = joins ? a.tail + b.head : 0, best = AddMss::larger(a.best, b.best);
+        return { AddMss::larger(best, across), joins && a.head == a.length ? a.length + b.head : a.head,
+                 joins && b.tail == b.length ? b.length + a.tail : b.tail, a.length + b.length, a.first, b.last };
+    }
+};
+
+template <class Map, class Operator> static int best_so_far(PEER_ARGS)
+{
+    return cub::DeviceScan::InclusiveScan(temp, *bytes, thrust::make_transform_iterator(static_cast<const int *>(in[0]), Map{}),
+                                          thrust::make_transform_output_iterator(static_cast<int *>(out[0]), TakeBest{}), Operator{},
+                                          static_cast<int>(size->n), stream);
+}
+
+/* Affine maps, the earlier one first; arrays of their own for factors and terms. */
+struct AddAffine {
+    __host__ __device__ thrust::tuple<float, float> operator()(thrust::tuple<float, float> a, thrust::tuple<float, float> b) const
+    {
+        return { thrust::get<0>(a) * thrust::get<0>(b), thrust::get<1>(a) * thrust::get<0>(b) + thrust::get<1>(b) };
+    }
+};
+static int affine(PEER_ARGS)
+{
+    return cub::DeviceScan::InclusiveScan(
+        temp, *bytes, thrust::make_zip_iterator(static_cast<const float *>(in[0]), static_cast<const float *>(in[1])),
+        thrust::make_zip_iterator(static_cast<float *>(out[1]), static_cast<float *>(out[0])), AddAffine{}, static_cast<int>(size->n), stream);
+}
+static const Row states[] = {
+    { "scan_mss", "cub", best_so_far<ToMss, AddMss> },
+    { "scan_lssp", "cub", best_so_far<ToRun, AddRun> },
+    { "scan_affine", "cub", affine },
+};

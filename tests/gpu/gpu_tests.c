@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_tests.c - every spec and strategy at edge sizes on a GPU, against the sequential reference.
  *
- *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--filter TEXT] [--device K] [--threads N]
- *               [--host [MODES]]
+ *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--filter TEXT] [--device K]
+ *               [--threads N] [--host [MODES]]
  *
  * quick: a minute at most; full: more sizes, more alignments, 1000 repetitions at one size, the giant sizes; sanitize:
  * a smaller set for compute-sanitizer, by one thread.  Every spec is compiled for the device, once with the default
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct options {
-    const char *folder[16], *large;
+    const char *folder[16], *large, *stress;
     int nfolders, device, threads;
     bool host;
 };
@@ -40,6 +40,8 @@ static bool parse(int argc, char **argv, struct suite *t, struct options *o)
             o->folder[o->nfolders++] = argv[++i];
         } else if (value && strcmp(argv[i], "--large") == 0) {
             o->large = argv[++i];
+        } else if (value && strcmp(argv[i], "--stress") == 0) {
+            o->stress = argv[++i];
         } else if (value && strcmp(argv[i], "--filter") == 0) {
             t->filter = argv[++i];
         } else if (value && strcmp(argv[i], "--device") == 0) {
@@ -81,8 +83,8 @@ int main(int argc, char **argv)
     int failed;
 
     if (!parse(argc, argv, &t, &o)) {
-        fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--filter TEXT] "
-                        "[--device K]\n  [--threads N] [--host [MODES]]\n");
+        fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] "
+                        "[--filter TEXT] [--device K]\n  [--threads N] [--host [MODES]]\n");
         return 2;
     }
     if (ptxgen_session_create(&t.s) != PTXGEN_OK || (!o.host && !open_device(&t, o.device))) {
@@ -96,6 +98,8 @@ int main(int argc, char **argv)
     run_specs(&t, choose_threads(&t, &o));
     if (o.large && t.gpu)
         run_large(&t, o.large);
+    if (o.stress && t.gpu)
+        run_stress(&t, o.stress);
     failed = show_summary(stdout);
     for (int i = 0; i < STREAMS && t.gpu; i++)
         ptxgen_stream_destroy(t.gpu, t.stream[i]);

@@ -7,6 +7,7 @@
  *     run.c        one loaded program at one size: alignments, repetition, streams, a graph
  *     data.c       arrays on the host: random data, comparison with the reference
  *     large.c      more than 2^31 elements, more than 2^32 bytes
+ *     stress.c     scans a thousand times on a busy device
  *
  * Only the public API is used, and the names of the strategies.  With --host the same walk runs on the host executor.
  */
@@ -72,6 +73,7 @@ void begin_context_work(void);
 void end_context_work(void);
 /* Alone: the big ones. */
 void run_large(struct suite *t, const char *specs);
+void run_stress(struct suite *t, const char *specs);
 
 /* Every .yaml file of a folder, in order of name, and then all of them. */
 void add_folder(struct suite *t, const char *folder);
