@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - why a plan is as it is, and what it costs: the facts, and their text.  The other forms have files of their own. */
 #include "explain.h"
+#include "scan.h"
 #include "stencil.h"
 
 #include <string.h>
@@ -59,6 +60,15 @@ static void text_tunables(const struct plan_case *c, struct str *out)
     }
 }
 
+/* Scans: elements per thread, as tuned and as the published model has it. */
+static void text_degree(const struct explained *x, const struct plan_case *c, struct str *out)
+{
+    const struct problem *p = x->plan->problem;
+    if (p->kind == KIND_SCAN && state_fields(p, NULL) <= 32)
+        str_printf(out, "    %-14s %-6d elements per thread; %d by Clausen's model of registers and shared memory\n", "degree", scan_degree(c),
+                   scan_model_degree(p, &x->plan->device, c));
+}
+
 static void text_kernel(const struct explained *x, const struct prog_kernel *k, struct str *out)
 {
     struct occupancy o;
@@ -81,6 +91,7 @@ static void text_case(const struct explained *x, const struct plan_case *c, cons
         str_add(out, "no earlier case holds");
     str_addc(out, '\n');
     text_tunables(c, out);
+    text_degree(x, c, out);
     for (int i = 0; i < c->code.nkernels; i++)
         text_kernel(x, &c->code.kernel[i], out);
     for (int i = 0; i < c->code.nsteps; i++)

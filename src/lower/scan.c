@@ -113,6 +113,27 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
     return scan_few_fields(p, a, why);
 }
 
+/* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as registers go:
+ * (registers - 1 - sum t') / (2 sum t' + 3). */
+int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c)
+{
+    enum ty type[32];
+    const int fields = state_fields(p, type), blocks = c->tunable[TN_MIN_BLOCKS] > 0 ? c->tunable[TN_MIN_BLOCKS] : 1;
+    const int resident = c->tunable[TN_THREADS] * blocks;
+    int sum = 0, largest = 1, words = 0;
+    for (int f = 0; f < fields; f++) {
+        sum += ty_bytes(type[f]);
+        words += (ty_bytes(type[f]) + 3) / 4;
+        largest = ty_bytes(type[f]) > largest ? ty_bytes(type[f]) : largest;
+    }
+    const int shared = d->shared_per_sm / resident, registers = d->registers_per_sm / resident;
+    const int by_memory = (shared > sum ? shared : sum) / largest, by_registers = (registers - 1 - words) / (2 * words + 3);
+    const int m = by_memory < by_registers ? by_memory : by_registers;
+    return m > 1 ? m : 1;
+}
+
+int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
+
 /* ---- cases
  * ----------------------------------------------------------------------------------------------------------------- */
 
@@ -142,8 +163,6 @@ static int widest(const struct problem *p)
     return bytes;
 }
 
-static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
-
 int scan_held_words(const struct problem *p)
 {
     enum ty type[32];
@@ -168,7 +187,7 @@ static bool reads_neighbours(const struct problem *p)
 /* Shared memory of the transpose: striped vectors need none. */
 static int transpose_bytes(const struct problem *p, const struct plan_case *c)
 {
-    return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * held(c) * widest(p);
+    return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * widest(p);
 }
 
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
@@ -184,7 +203,7 @@ static void choose_items(const struct problem *p, struct plan_case *c)
     const bool more = scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
     const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = scan_held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (held(c) > HELD_MAX || held(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
+           (scan_degree(c) > HELD_MAX || scan_degree(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
@@ -201,7 +220,7 @@ static int choose_blocks(const struct problem *p, const struct plan_case *c, int
 /* The same arrangement of positions, single elements in memory. */
 static void one_by_one(struct plan_case *c)
 {
-    c->tunable[TN_ITEMS] = held(c);
+    c->tunable[TN_ITEMS] = scan_degree(c);
     c->tunable[TN_VECTOR] = 1;
     c->tunable_from[TN_VECTOR] = "elements one by one";
 }
@@ -266,7 +285,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
-    if (u->tunable[TN_STRIPED] && held(u) >= 32 && !u->overridden[TN_MIN_BLOCKS])
+    if (u->tunable[TN_STRIPED] && scan_degree(u) >= 32 && !u->overridden[TN_MIN_BLOCKS])
         u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
 }
 
@@ -322,7 +341,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
     const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
         return contradiction(pl, c, "threads must be a multiple of 32");
-    if (held(c) > HELD_MAX)
+    if (scan_degree(c) > HELD_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
     if (vector > access_vector_width(p) || (vector & (vector - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
@@ -348,7 +367,7 @@ struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const c
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
     const struct formula count = access_count(pl->plan->problem);
-    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * held(c)));
+    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
     plan_value_arg(k, "count", TY_I64, count);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     return tiles;

@@ -21,6 +21,10 @@ bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
 int scan_state_words(const struct problem *p, int *offset);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_held_words(const struct problem *p);
+/* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads that the case
+ * keeps resident; and those that the case has. */
+int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
+int scan_degree(const struct plan_case *c);
 /* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes the place of
  * an input of its width where it can.  bytes: of the stage. */
 struct scan_layout {

@@ -10,7 +10,8 @@
 enum {
     UNIT = 16,
     HELD_MAX = 64,
-    REGISTERS = 104 /* words of inputs and states that a thread holds in two passes over them */
+    SIDE_THREADS = 96, /* producer, look-ahead, storer */
+    THREADS_MAX = 1024
 };
 
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
@@ -64,18 +65,48 @@ static int reserved(const struct problem *p, int stages)
     return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) + ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
+/* Words of 4 bytes that a position takes in a thread: its inputs and results; states come and go one after the other. */
+static int words_per_position(const struct problem *p)
+{
+    int words = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : 0;
+    for (int o = 0; o < p->noutputs; o++)
+        words += p->output[o].role == OUT_ELEMENT ? (p->output[o].array.stride + 3) / 4 : 0;
+    return words;
+}
+
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 static int most_items(const struct problem *p, const struct device *d, int threads, int vector, int stages)
 {
+    enum { REGISTERS_MAX = 248, OVERHEAD = 32 };
     struct scan_layout l;
     scan_layout(p, threads * vector, &l);
     const int room = (d->shared_per_block - reserved(p, stages)) / stages / l.bytes;
-    const int held = REGISTERS / scan_held_words(p) < HELD_MAX ? REGISTERS / scan_held_words(p) : HELD_MAX;
-    const int items = room < held / vector ? room : held / vector;
+    const int all = d->registers_per_sm / (threads + SIDE_THREADS) / 8 * 8;
+    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 3 * scan_state_words(p, NULL);
+    const int positions = registers / words_per_position(p) < HELD_MAX ? registers / words_per_position(p) : HELD_MAX;
+    const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
 
-enum { THREADS = 384, STAGES = 4 };
+/* The largest tile, where the tuned one does not fit: by more threads with fewer vectors or the other way round. */
+static void largest_tile(const struct problem *p, const struct device *d, struct plan_case *c)
+{
+    enum { FROM = 256, TO = 928 };
+    int best = 0;
+    for (int threads = FROM; threads <= TO; threads += 32) {
+        const int items = most_items(p, d, threads, c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+        if (threads * items <= best)
+            continue;
+        best = threads * items;
+        c->tunable[TN_THREADS] = threads;
+        c->tunable[TN_ITEMS] = items;
+    }
+    c->tunable_from[TN_THREADS] = c->tunable_from[TN_ITEMS] = "the largest tile that registers and shared memory have room for";
+}
+
+enum { STAGES = 4 };
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -98,7 +129,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
     if (!scan_few_fields(p, a, why))
         return false;
     *why = "the ring has no room for a vector per thread";
-    return most_items(p, d, THREADS, access_vector_width(p), STAGES) > 0;
+    return most_items(p, d, 256, access_vector_width(p), STAGES) > 0;
 }
 
 static bool units(const struct problem *p, struct formula *guard)
@@ -130,11 +161,12 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
         c->tunable[TN_MIN_BLOCKS] = 1;
     if (!c->overridden[TN_PDL])
         c->tunable[TN_PDL] = 1;
+    const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
-    if (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > most && most > 0) {
+    if (c->tunable[TN_ITEMS] > most && free_shape)
+        largest_tile(p, &pl->plan->device, c);
+    else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
         c->tunable[TN_ITEMS] = most;
-        c->tunable_from[TN_ITEMS] = "as many as registers and shared memory have room for";
-    }
     c->aligned = true;
 }
 
@@ -147,7 +179,6 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
 
 bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
 {
-    enum { SIDE_THREADS = 96, THREADS_MAX = 1024 };
     const struct problem *p = pl->plan->problem;
     const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
     struct scan_layout l;
