@@ -45,6 +45,14 @@ kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */
 kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field);
 void   gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
 
+/* ---- numbers and indices (space.c) ------------------------------------------------------------------------------------- */
+/* A number becomes indices along those axes of [from, to) that are reduced (scanned), or kept; row-major. */
+void   space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
+/* The linear number, i64, of the point with these indices along all axes. */
+kb_val space_linear(struct gen *g, const kb_val *index);
+/* The elements [*first, *last) of segment `number` between offsets, kept inside the array whatever they say. */
+void   space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last);
+
 /* Where index i of a dimension of n >= 1 elements is read (boundary.c); *inside becomes false where the mode is constant and i lies
  * outside. */
 kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val *inside);

@@ -9,52 +9,9 @@
 
 #include <string.h>
 
-static kb_val extent(struct gen *g, int axis)
-{
-    const struct prog_dim *d = &g->p->space[axis].extent;
-    return d->size < 0 ? kb_imm(g->k, TY_I64, d->add) : kb_add(g->k, gen_size(g, d->size), d->add);
-}
-
-/* Number -> indices along the scanned or the kept axes, row-major. */
-static void split(struct gen *g, kb_val number, bool scanned, kb_val *index)
-{
-    kb *k = g->k;
-    int first = 0;
-    while (first < g->p->rank && g->p->space[first].reduced != scanned)
-        first++;
-    for (int d = g->p->rank - 1; d >= first; d--) {
-        if (g->p->space[d].reduced != scanned)
-            continue;
-        index[d] = d == first ? number : kb_rem(k, number, extent(g, d));
-        if (d > first)
-            number = kb_div(k, number, extent(g, d));
-    }
-}
-
-static kb_val linear(struct gen *g, const kb_val *index)
-{
-    kb *k = g->k;
-    kb_val element = index[0];
-    for (int d = 1; d < g->p->rank; d++)
-        element = kb_add(k, kb_mul(k, element, extent(g, d)), index[d]);
-    return element;
-}
-
 /* ---- segments
  * -------------------------------------------------------------------------------------------------------------------
  */
-
-/* The range of a segment between offsets, kept inside the array whatever they say. */
-static void range(struct gen *g, struct scan_segment *s)
-{
-    kb *k = g->k;
-    const kb_ptr offsets = gen_input(g, g->p->offsets);
-    const kb_val n = extent(g, 0);
-    const kb_val from = kb_cast(k, kb_load(k, offsets, s->number), TY_I64);
-    const kb_val to = kb_cast(k, kb_load(k, offsets, kb_add(k, s->number, 1)), TY_I64);
-    s->first = kb_max(k, kb_min(k, from, n), 0);
-    s->length = kb_sub(k, kb_max(k, kb_min(k, to, n), s->first), s->first);
-}
 
 void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
 {
@@ -66,11 +23,13 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
     for (int d = 0; d < g->p->rank; d++)
         index[d] = zero;
     if (g->p->offsets >= 0) {
-        range(g, s);
+        kb_val last;
+        space_offsets(g, number, &s->first, &last);
+        s->length = kb_sub(k, last, s->first);
         index[0] = s->first;
     } else {
-        split(g, number, false, index);
-        s->first = linear(g, index);
+        space_split(g, number, 0, g->p->rank, false, index);
+        s->first = space_linear(g, index);
     }
     point_init(&s->here, g, s->first, kb_imm(k, TY_I32, 0), 0);
     memcpy(s->here.index, index, sizeof index);
@@ -123,8 +82,8 @@ void held_point(const struct held *h, struct point *pt, int i)
         position = kb_sub(k, kb_sub(k, s->length, 1), position);
     kb_val index[SPACE_MAX];
     memcpy(index, s->here.index, sizeof index);
-    split(g, position, true, index);
-    point_init(pt, g, linear(g, index), kb_imm(k, TY_I32, 0), 0);
+    space_split(g, position, 0, g->p->rank, true, index);
+    point_init(pt, g, space_linear(g, index), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);
 }
 
@@ -135,7 +94,7 @@ static kb_val flagged(struct gen *g, struct point *pt)
     const kb_ptr flags = gen_input(g, g->p->flags);
     kb_val element = point_linear(pt);
     if (g->p->reverse) /* the mark stands on the element behind; the last element is where the scan begins anyway */
-        element = kb_min(k, kb_add(k, element, 1), kb_sub(k, extent(g, 0), 1));
+        element = kb_min(k, kb_add(k, element, 1), kb_sub(k, gen_extent(g, &g->p->space[0].extent), 1));
     return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
 }
 

@@ -9,52 +9,13 @@
 
 #include <string.h>
 
-static kb_val axis_extent(struct gen *g, int axis) { return gen_extent(g, &g->p->space[axis].extent); }
-
-/* A number becomes indices along those axes of [from, to) that are reduced, or kept; row-major. */
-static void split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index)
-{
-    kb *k = g->k;
-    while (from < to && g->p->space[from].reduced != reduced)
-        from++;
-    for (int d = to - 1; d > from; d--) {
-        if (g->p->space[d].reduced != reduced)
-            continue;
-        index[d] = kb_rem(k, number, axis_extent(g, d));
-        number = kb_div(k, number, axis_extent(g, d));
-    }
-    if (from < to)
-        index[from] = number;
-}
-
 /* Elements from one place of a segment to the next one, where the reduced axes are neighbours. */
 static kb_val stride(struct gen *g)
 {
     kb_val n = kb_imm(g->k, TY_I64, 1);
     for (int d = segments_behind(g->p); d < g->p->rank; d++)
-        n = kb_mul(g->k, n, axis_extent(g, d));
+        n = kb_mul(g->k, n, gen_extent(g, &g->p->space[d].extent));
     return n;
-}
-
-static kb_val linear(struct gen *g, const kb_val *index)
-{
-    kb *k = g->k;
-    kb_val element = index[0];
-    for (int d = 1; d < g->p->rank; d++)
-        element = kb_add(k, kb_mul(k, element, axis_extent(g, d)), index[d]);
-    return element;
-}
-
-/* The range between two offsets, kept inside the array whatever they say. */
-static void offset_range(struct gen *g, struct seg *s)
-{
-    kb *k = g->k;
-    const kb_ptr offsets = gen_input(g, g->p->offsets);
-    const kb_val n = axis_extent(g, 0);
-    const kb_val from = kb_cast(k, kb_load(k, offsets, s->number), TY_I64);
-    const kb_val to = kb_cast(k, kb_load(k, offsets, kb_add(k, s->number, 1)), TY_I64);
-    s->first = kb_max(k, kb_min(k, from, n), 0);
-    s->last = kb_max(k, kb_min(k, to, n), s->first);
 }
 
 /* The kept indices are known; what follows from them. */
@@ -67,7 +28,7 @@ static void open_at(struct gen *g, struct seg *s, kb_val number, const kb_val *i
     } else {
         const bool trailing = segments_trailing(g->p);
         const kb_val length = gen_value(g, "length");
-        s->element = trailing ? kb_mul(k, number, length) : linear(g, index);
+        s->element = trailing ? kb_mul(k, number, length) : space_linear(g, index);
         s->first = trailing ? s->element : kb_imm(k, TY_I64, 0);
         s->last = kb_add(k, s->first, length);
     }
@@ -83,10 +44,10 @@ void seg_open(struct gen *g, struct seg *s, kb_val number)
     for (int d = 0; d < SPACE_MAX; d++)
         index[d] = kb_imm(g->k, TY_I64, 0);
     if (g->p->offsets >= 0) {
-        offset_range(g, s);
+        space_offsets(g, s->number, &s->first, &s->last);
         index[0] = s->first;
     } else {
-        split(g, number, 0, g->p->rank, false, index);
+        space_split(g, number, 0, g->p->rank, false, index);
     }
     open_at(g, s, number, index);
 }
@@ -98,8 +59,8 @@ void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column)
     const int behind = segments_behind(g->p);
     for (int d = 0; d < SPACE_MAX; d++)
         index[d] = kb_imm(k, TY_I64, 0);
-    split(g, outer, 0, behind, false, index);
-    split(g, column, behind, g->p->rank, false, index);
+    space_split(g, outer, 0, behind, false, index);
+    space_split(g, column, behind, g->p->rank, false, index);
     open_at(g, s, kb_add(k, kb_mul(k, outer, stride(g)), column), index);
 }
 
@@ -116,13 +77,13 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
     if (g->p->offsets >= 0)
         index[0] = position;
     else
-        split(g, place, 0, g->p->rank, true, index);
+        space_split(g, place, 0, g->p->rank, true, index);
     if (trailing)
         point_init(pt, g, base, offset, plus);
     else if (segments_adjacent(g->p))
         point_init(pt, g, kb_add(k, s->element, kb_mul(k, place, stride(g))), kb_imm(k, TY_I32, 0), 0);
     else
-        point_init(pt, g, linear(g, index), kb_imm(k, TY_I32, 0), 0);
+        point_init(pt, g, space_linear(g, index), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);
 }
 

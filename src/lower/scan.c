@@ -19,22 +19,6 @@ enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12 };
 /* ---- facts
  * ----------------------------------------------------------------------------------------------------------------- */
 
-bool scan_keeps(const struct problem *p)
-{
-    for (int d = 0; d < p->rank; d++)
-        if (!p->space[d].reduced)
-            return true;
-    return false;
-}
-
-bool scan_trailing(const struct problem *p)
-{
-    for (int d = 1; d < p->rank; d++)
-        if (p->space[d - 1].reduced && !p->space[d].reduced)
-            return false;
-    return true;
-}
-
 bool scan_has_totals(const struct problem *p)
 {
     for (int o = 0; o < p->noutputs; o++)
@@ -66,33 +50,6 @@ bool scan_operator_reads(const struct problem *p)
             expr_walk(op->let[l].value, find_input, &s);
     }
     return s.found;
-}
-
-static struct formula extents(const struct problem *p, bool scanned)
-{
-    struct formula n = f_const(1);
-    bool any = false;
-    for (int d = 0; d < p->rank; d++) {
-        const struct prog_dim *e = &p->space[d].extent;
-        if (p->space[d].reduced != scanned)
-            continue;
-        const struct formula extent = e->size < 0 ? f_const(e->add)
-                                      : e->add    ? f_add(f_size(e->size), f_const(e->add))
-                                                  : f_size(e->size);
-        n = any ? f_mul(n, extent) : extent;
-        any = true;
-    }
-    return n;
-}
-
-struct formula scan_length(const struct problem *p) { return extents(p, true); }
-
-struct formula scan_segments(const struct problem *p)
-{
-    if (p->offsets < 0)
-        return extents(p, false);
-    const struct prog_dim *k = &p->input[p->offsets].array.dim[0];
-    return f_max(f_const(0), k->size < 0 ? f_const(k->add - 1) : f_sub(f_size(k->size), f_const(1 - k->add)));
 }
 
 bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)

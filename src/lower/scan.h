@@ -8,11 +8,12 @@
 #ifndef PTXGEN_SCAN_H
 #define PTXGEN_SCAN_H
 
-#include "access.h"
+#include "segments.h"
 
-bool scan_keeps(const struct problem *p); /* an axis is not scanned */
+/* What segments.h says of reduced axes holds for scanned ones. */
+static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
-bool scan_trailing(const struct problem *p);
+static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
@@ -33,8 +34,8 @@ struct scan_layout {
 };
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l);
 /* Products of the extents of the scanned and of the kept axes. */
-struct formula scan_length(const struct problem *p);
-struct formula scan_segments(const struct problem *p);
+static inline struct formula scan_length(const struct problem *p) { return segments_length(p); }
+static inline struct formula scan_segments(const struct problem *p) { return segments_count(p); }
 
 /* ---- planning
  * ---------------------------------------------------------------------------------------------------------------- */
