@@ -65,15 +65,15 @@ static int reserved(const struct problem *p, int stages)
     return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) + ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
-/* Words of 4 bytes that a position takes in a thread: its inputs and results; states come and go one after the other. */
-static int words_per_position(const struct problem *p)
+/* Bytes of registers that a position takes: its inputs and results; states come and go one after the other. */
+static int bytes_per_position(const struct problem *p)
 {
-    int words = 0;
+    int bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
-        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : 0;
+        bytes += access_input_direct(p, i) ? p->input[i].array.stride : 0;
     for (int o = 0; o < p->noutputs; o++)
-        words += p->output[o].role == OUT_ELEMENT ? (p->output[o].array.stride + 3) / 4 : 0;
-    return words;
+        bytes += p->output[o].role == OUT_ELEMENT ? p->output[o].array.stride : 0;
+    return bytes;
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
@@ -85,7 +85,7 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     const int room = (d->shared_per_block - reserved(p, stages)) / stages / l.bytes;
     const int all = d->registers_per_sm / (threads + SIDE_THREADS) / 8 * 8;
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 3 * scan_state_words(p, NULL);
-    const int positions = registers / words_per_position(p) < HELD_MAX ? registers / words_per_position(p) : HELD_MAX;
+    const int fit = 4 * registers / bytes_per_position(p), positions = fit < HELD_MAX ? fit : HELD_MAX;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
