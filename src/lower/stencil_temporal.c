@@ -12,7 +12,7 @@
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 
-enum { ENOUGH = 1 << 17, DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */, SIDE_MAX = 1 << 30 };
+enum { ENOUGH = 1 << 17, ENOUGH_3D = 1 << 24, DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */, SIDE_MAX = 1 << 30 };
 
 bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -49,6 +49,16 @@ static int default_steps(const struct problem *p)
     return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
 }
 
+/* Two halves of the lines that warps show each other. */
+static int64_t border_bytes(const struct problem *p, const struct strip_shape *s)
+{
+    int64_t bytes = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        if (s->height && strip_sees_lines(p, p->feedback[f].input))
+            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH * p->input[p->feedback[f].input].array.stride;
+    return bytes;
+}
+
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool aligned)
 {
     static const char flat[] = "H200, 48 steps of five points at 8192^2, percent of a copy per step: 8 steps x 128 524, 4 342, 6 457, 10 427; 98 singly";
@@ -59,11 +69,15 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
     stencil_set(c, TN_STEPS, default_steps(p), evidence);
-    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps */
-    const int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned ? 512 : 384;
     stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
-    stencil_set_shape(c, (struct shape){ .threads = threads, .block_x = 32, .block_y = deep ? 2 : 4, .points_x = aligned ? STRIP_COLUMNS : 1,
-                                         .points_y = deep ? 1 : 4, .points_z = deep ? 4 : 1 }, evidence);
+    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps; so does little shared memory */
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned ? 512 : 384;
+    for (bool room = false; !room; threads /= 2) {
+        stencil_set_shape(c, (struct shape){ .threads = threads, .block_x = 32, .block_y = deep ? 2 : 4, .points_x = aligned ? STRIP_COLUMNS : 1,
+                                             .points_y = deep ? 1 : 4, .points_z = deep ? 4 : 1 }, evidence);
+        const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
+        room = threads <= 128 || border_bytes(p, &s) <= pl->plan->device.shared_per_block;
+    }
     return c;
 }
 
@@ -119,23 +133,25 @@ static void count_slow(const struct expr *e, void *user)
 }
 
 /* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions or functions per
- * point there is nothing to gain.  (H200, 12 steps at 8192^2, percent of a copy per step: HotSpot's three divisions 39, single steps 68;
- * the 25 points of a Gaussian 93 and 88.)  Measured for f32. */
+ * point there is nothing to gain.  H200, percent of a copy per step, in parentheses single steps: HotSpot at 8192^2 with three
+ * divisions 39 (68), the 25 points of a Gaussian 93 (88), five points f64 328 (100), bytes of the Game of Life 56 (47);
+ * seven points at 256^3 118 (72), 512^3 147 (88), 511^3 101 (72); thirteen points at 512^3 58 (73). */
 static bool light(const struct problem *p)
 {
     struct slow s = { .p = p };
     for (int f = 0; f < p->nfeedback; f++) {
-        if (p->input[p->feedback[f].input].array.field[0].type != TY_F32)
+        const enum ty type = p->input[p->feedback[f].input].array.field[0].type;
+        if (type == TY_F16 || type == TY_BF16 || (p->rank == 3 && type != TY_F32))
             return false;
         expr_walk(p->output[p->feedback[f].output].value[0], count_slow, &s);
     }
-    return s.operations <= 1;
+    return p->rank == 2 ? s.operations <= 1 : s.operations == 0 && strip_reach(p) == 1 && p->ninputs == 1;
 }
 
 /* Where it pays: enough points, and more than one step. */
 static struct formula worthwhile(const struct problem *p)
 {
-    return f_and(f_le(f_const(ENOUGH), access_count(p)), f_le(f_const(2), stencil_steps(p)));
+    return f_and(f_le(f_const(p->rank == 3 ? ENOUGH_3D : ENOUGH), access_count(p)), f_le(f_const(2), stencil_steps(p)));
 }
 
 void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
@@ -143,7 +159,7 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     struct span at;
     const bool pinned = plan_pinned_name(pl, &at) != NULL;
-    if (!pinned && ((p->steps_param < 0 && p->steps < 2) || p->rank == 3 || !light(p)))
+    if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
         return;
     stencil_checks(pl);
     for (int aligned = 1; aligned >= 0; aligned--) {
@@ -184,16 +200,6 @@ static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, 
     plan_value_arg(k, "tiles", TY_I64, tiles);
     plan_value_arg(k, "rows", TY_I64, rows);
     return f_cdiv(planes, rows);
-}
-
-/* Two halves of the lines that warps show each other. */
-static int64_t border_bytes(const struct problem *p, const struct strip_shape *s)
-{
-    int64_t bytes = 0;
-    for (int f = 0; f < p->nfeedback; f++)
-        if (s->height && strip_sees_lines(p, p->feedback[f].input))
-            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH * p->input[p->feedback[f].input].array.stride;
-    return bytes;
 }
 
 static bool too_much(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
