@@ -53,7 +53,7 @@ static const struct subject {
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
       "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
-                 { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
+                 { "blocks_per_sm", "16", { 0, 0 } }, { "bulk", "0", { 0, 0 } } }, { 20011 } },
     { "rings",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",

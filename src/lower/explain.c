@@ -14,8 +14,13 @@ enum choice explain_choice(const struct explained *x, const struct strategy *row
             *why = "chosen";
             return CHOICE_CHOSEN;
         }
+    const char *misfit = NULL; /* only means something where it does not fit */
+    if (!row->fits(plan->problem, &plan->device, &x->s->arena, &misfit)) {
+        *why = misfit;
+        return CHOICE_UNFIT;
+    }
     *why = "it fits, but the other cases take every size, or another one is pinned";
-    return row->fits(plan->problem, &plan->device, &x->s->arena, why) ? CHOICE_FITS : CHOICE_UNFIT;
+    return CHOICE_FITS;
 }
 
 const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k, struct occupancy *o)
