@@ -297,12 +297,12 @@ Test(problem, errors)
     }
 }
 
-/* Too deep an expression is the one code that does not fit into a row. */
+/* Too deep an expression does not fit into a row; 24xx are about laws, which `check` says and test_laws sees. */
 Test(problem, every_code_has_a_row)
 {
     for (int code = 2000; code < 3000; code++) {
         const char *title, *explanation;
-        bool found = code == 2104;
+        bool found = code == 2104 || code / 100 == 24;
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
             found |= bad[i].code == code;
         if (diag_explain(code, &title, &explanation)) {

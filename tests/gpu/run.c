@@ -277,12 +277,12 @@ static bool run_refused(struct suite *t, const struct target *target, const stru
     return ok;
 }
 
-/* A strategy that was asked for by name may be for a range of sizes only, and says so. */
-static bool out_of_range(struct suite *t, const struct target *target, const struct sample *x)
+/* A strategy that was asked for by name may be for a range of sizes or for aligned pointers only, and says so. */
+static bool out_of_range(struct suite *t, const struct target *target, const struct sample *x, int shift)
 {
     struct memory m;
     ptxgen_diagnostic last = { 0 };
-    bool refused = memory_create(t, x, 0, NULL, &m) && start(t, target, &m, t->stream[0]) != PTXGEN_OK;
+    bool refused = memory_create(t, x, shift, NULL, &m) && start(t, target, &m, t->stream[0]) != PTXGEN_OK;
 
     if (refused)
         ptxgen_diagnostic_get(t->s, ptxgen_diagnostic_count(t->s) - 1, &last);
@@ -301,10 +301,10 @@ enum outcome run_target(struct suite *t, const struct target *target, const stru
 
     if (x->refused)
         return run_refused(t, target, x, why, length) ? OUTCOME_REFUSED : OUTCOME_FAILED;
-    if (out_of_range(t, target, x))
+    if (out_of_range(t, target, x, 0))
         return OUTCOME_OUT_OF_RANGE;
     for (int i = 0; i < nshifts; i++)
-        if (!run_shifted(t, target, x, shifts[i], why, length)) {
+        if ((i == 0 || !out_of_range(t, target, x, shifts[i])) && !run_shifted(t, target, x, shifts[i], why, length)) {
             snprintf(why + strlen(why), length - strlen(why), " (pointers %d elements off)", shifts[i]);
             return OUTCOME_FAILED;
         }
