@@ -25,17 +25,17 @@ struct ptxgen_host {
 };
 
 /* Run the statement with a way out for exhausted memory; gives the status to return. */
-#define WITH_MEMORY(s, statement)                          \
-    do {                                                   \
-        jmp_buf oom_;                                      \
-        jmp_buf *outer_ = (s)->arena.oom;                  \
-        if (setjmp(oom_)) {                                \
-            (s)->arena.oom = outer_;                       \
-            return PTXGEN_NO_MEMORY;                       \
-        }                                                  \
-        (s)->arena.oom = &oom_;                            \
-        statement;                                         \
-        (s)->arena.oom = outer_;                           \
+#define WITH_MEMORY(s, statement)                                                                                      \
+    do {                                                                                                               \
+        jmp_buf oom_;                                                                                                  \
+        jmp_buf *outer_ = (s)->arena.oom;                                                                              \
+        if (setjmp(oom_)) {                                                                                            \
+            (s)->arena.oom = outer_;                                                                                   \
+            return PTXGEN_NO_MEMORY;                                                                                   \
+        }                                                                                                              \
+        (s)->arena.oom = &oom_;                                                                                        \
+        statement;                                                                                                     \
+        (s)->arena.oom = outer_;                                                                                       \
     } while (0)
 
 /* From public options. */
@@ -48,7 +48,8 @@ struct plan_options;
 struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o);
 /* The entries of the tuning file that the options name; false after a diagnostic. */
 struct problem;
-bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d, struct plan_options *to);
+bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d,
+                      struct plan_options *to);
 /* Why code generation failed, from the last message. */
 ptxgen_status api_codegen_failure(const ptxgen_session *s);
 

@@ -15,7 +15,7 @@
 const char *ptxgen_version(void)
 {
 #define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
+#define TEXT(x)  TEXT_(x)
     return TEXT(PTXGEN_VERSION_MAJOR) "." TEXT(PTXGEN_VERSION_MINOR) "." TEXT(PTXGEN_VERSION_PATCH);
 }
 
@@ -38,7 +38,8 @@ const char *ptxgen_status_text(ptxgen_status status)
 
 void ptxgen_free(void *p) { free(p); }
 
-/* ---- sessions and diagnostics ---------------------------------------------------------------------------------------- */
+/* ---- sessions and diagnostics
+ * ---------------------------------------------------------------------------------------- */
 
 ptxgen_status ptxgen_session_create(ptxgen_session **out)
 {
@@ -80,7 +81,9 @@ ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagn
     const struct diag *d = i < 0 ? NULL : nth(s, i);
     if (!d)
         return PTXGEN_USAGE;
-    *out = (ptxgen_diagnostic){ .severity = (ptxgen_severity)d->severity, .code = d->code, .message = d->text, .hint = d->hint };
+    *out = (ptxgen_diagnostic){
+        .severity = (ptxgen_severity)d->severity, .code = d->code, .message = d->text, .hint = d->hint
+    };
     if (d->at.begin != SPAN_NONE) {
         out->file = d->source.file;
         diag_position(&d->source, d->at.begin, &out->line, &out->column);
@@ -107,7 +110,8 @@ char *ptxgen_diagnostics_json(const ptxgen_session *s)
 
 int ptxgen_explain_code(int code, const char **title, const char **text) { return diag_explain(code, title, text); }
 
-/* ---- problems ----------------------------------------------------------------------------------------------------------- */
+/* ---- problems
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void array_info(struct arena *a, const struct prog_array *array, int role, ptxgen_array_info *out)
 {
@@ -119,8 +123,14 @@ static void array_info(struct arena *a, const struct prog_array *array, int role
         type[f] = (ptxgen_type)array->field[f].type;
         offset[f] = (size_t)array->field[f].offset;
     }
-    *out = (ptxgen_array_info){ .name = array->name, .rank = array->rank, .field_count = array->nfields, .field_name = name,
-                                .field_type = type, .field_offset = offset, .element_size = (size_t)array->stride, .role = role };
+    *out = (ptxgen_array_info){ .name = array->name,
+                                .rank = array->rank,
+                                .field_count = array->nfields,
+                                .field_name = name,
+                                .field_type = type,
+                                .field_offset = offset,
+                                .element_size = (size_t)array->stride,
+                                .role = role };
     for (int d = 0; d < array->rank; d++) {
         out->size_index[d] = array->dim[d].size;
         out->size_add[d] = array->dim[d].add;
@@ -140,8 +150,8 @@ static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p
     return handle;
 }
 
-static ptxgen_status problem_from(ptxgen_session *s, const char *file, const char *text, size_t length, const char *name,
-                                  ptxgen_problem **out)
+static ptxgen_status problem_from(ptxgen_session *s, const char *file, const char *text, size_t length,
+                                  const char *name, ptxgen_problem **out)
 {
     const struct problem *p;
     WITH_MEMORY(s, {
@@ -154,7 +164,8 @@ static ptxgen_status problem_from(ptxgen_session *s, const char *file, const cha
     return p ? PTXGEN_OK : PTXGEN_INVALID;
 }
 
-ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name, ptxgen_problem **out)
+ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
+                                         ptxgen_problem **out)
 {
     return problem_from(s, name ? name : "<string>", text, length, name ? name : "problem", out);
 }
@@ -215,7 +226,8 @@ ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxg
 int ptxgen_problem_determinism(const ptxgen_problem *p) { return (int)p->problem->determinism; }
 const char *ptxgen_problem_name(const ptxgen_problem *p) { return p->problem->name; }
 
-_Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64, "public types are the rows of types.h");
+_Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64,
+               "public types are the rows of types.h");
 
 const char *ptxgen_type_name(ptxgen_type t) { return ty_name((enum ty)t); }
 size_t ptxgen_type_size(ptxgen_type t) { return (size_t)ty_bytes((enum ty)t); }
@@ -226,7 +238,10 @@ ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p)
     return (ptxgen_value){ .u = v.u };
 }
 
-void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v) { value_store((enum ty)t, p, (union value){ .u = v.u }); }
+void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v)
+{
+    value_store((enum ty)t, p, (union value){ .u = v.u });
+}
 
 int ptxgen_problem_size_count(const ptxgen_problem *p) { return p->problem->nsizes; }
 int ptxgen_problem_input_count(const ptxgen_problem *p) { return p->problem->ninputs; }
@@ -259,8 +274,10 @@ ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_
     if (i < 0 || i >= p->problem->nparams)
         return PTXGEN_USAGE;
     const struct prog_param *q = &p->problem->param[i];
-    *out = (ptxgen_param_info){ .name = q->name, .type = (ptxgen_type)q->type, .has_default = q->has_default,
-                                 .default_value = { .u = q->value.u } };
+    *out = (ptxgen_param_info){ .name = q->name,
+                                .type = (ptxgen_type)q->type,
+                                .has_default = q->has_default,
+                                .default_value = { .u = q->value.u } };
     return PTXGEN_OK;
 }
 

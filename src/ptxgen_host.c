@@ -7,15 +7,17 @@
 #include "ref/ref.h"
 #include "simt/simt.h"
 
-/* ---- running on the host ----------------------------------------------------------------------------------------------------- */
+/* ---- running on the host
+ * ----------------------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(ptxgen_value) == sizeof(union value) && sizeof(ptxgen_arguments) == sizeof(struct run_args),
                "public arguments are struct run_args under another name");
 
 static struct run_args run_args_from(const ptxgen_arguments *args)
 {
-    return (struct run_args){ .size = args->size, .input = args->input, .output = args->output,
-                              .param = (const union value *)args->param };
+    return (struct run_args){
+        .size = args->size, .input = args->input, .output = args->output, .param = (const union value *)args->param
+    };
 }
 
 int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size)
@@ -42,7 +44,8 @@ ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const 
     return status;
 }
 
-ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args, double *const *bound)
+ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
+                                 double *const *bound)
 {
     const struct run_args a = run_args_from(args);
     ptxgen_status status = PTXGEN_OK;
@@ -50,7 +53,8 @@ ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, con
     return status;
 }
 
-ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options, ptxgen_host **out)
+ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                                 ptxgen_host **out)
 {
     const struct llvmgen_options o = api_compile_options(options);
     int nsymbols;

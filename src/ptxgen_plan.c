@@ -9,7 +9,8 @@
 
 const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->program; }
 
-/* ---- plans ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plans
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static ptxgen_status plan_failure(const ptxgen_session *s)
 {
@@ -22,7 +23,8 @@ struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_optio
     struct plan_options *to = arena_new(&s->arena, struct plan_options, 1);
     struct tunable *set = arena_new(&s->arena, struct tunable, o->setting_count);
     for (int i = 0; i < o->setting_count; i++)
-        set[i] = (struct tunable){ arena_strdup(&s->arena, o->setting[i].name), arena_strdup(&s->arena, o->setting[i].value), span_none() };
+        set[i] = (struct tunable){ arena_strdup(&s->arena, o->setting[i].name),
+                                   arena_strdup(&s->arena, o->setting[i].value), span_none() };
     to->nset = o->setting_count;
     to->set = set;
     to->size = o->size;
@@ -48,8 +50,8 @@ bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct dev
     const char *const *names;
     const int count = device_names(&names);
     struct diag *m = device_by_name(arch, 0, device)
-                         ? diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d", arch, device->ptx_min / 10,
-                                      device->ptx_min % 10, o->ptx / 10, o->ptx % 10)
+                         ? diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d",
+                                      arch, device->ptx_min / 10, device->ptx_min % 10, o->ptx / 10, o->ptx % 10)
                          : diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown architecture '%s'", arch);
     diag_suggest(&s->diags, m, arch, names, count);
     return false;
@@ -85,7 +87,8 @@ static bool pin_variant(ptxgen_session *s, const char *id, const struct problem 
     return true;
 }
 
-ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options, ptxgen_plan **out)
+ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
+                                 ptxgen_plan **out)
 {
     const ptxgen_plan_options *o = options ? options : &default_plan_options;
     struct device device;
@@ -100,8 +103,8 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
     return status;
 }
 
-ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length, const char *name,
-                                      ptxgen_plan **out)
+ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length,
+                                      const char *name, ptxgen_plan **out)
 {
     ptxgen_status status = PTXGEN_INVALID;
     WITH_MEMORY(s, {
@@ -138,7 +141,8 @@ char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int6
     return ptxgen_explain(s, plan, &options);
 }
 
-/* ---- programs --------------------------------------------------------------------------------------------------------------- */
+/* ---- programs
+ * --------------------------------------------------------------------------------------------------------------- */
 
 struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
 {
@@ -158,7 +162,8 @@ ptxgen_status api_codegen_failure(const ptxgen_session *s)
     return last && last->code == D_NO_MATH_LIBRARY ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
 }
 
-ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options, ptxgen_program **out)
+ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                             ptxgen_program **out)
 {
     const struct llvmgen_options o = api_compile_options(options);
     ptxgen_program *handle = malloc(sizeof *handle);

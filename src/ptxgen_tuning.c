@@ -29,7 +29,8 @@ static const char *read_whole(ptxgen_session *s, const char *path, size_t *lengt
     return kept;
 }
 
-bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d, struct plan_options *to)
+bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d,
+                      struct plan_options *to)
 {
     struct tuning_file file;
     size_t length;
@@ -54,13 +55,22 @@ static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file
     const char **names = arena_new(&s->arena, const char *, p->nsizes + 1);
     for (int i = 0; i < p->nsizes; i++)
         names[i] = p->size[i].name;
-    const struct tuning_entry entry = { .problem = tuning_key(s, p), .name = p->name, .gpu = e->gpu, .arch = e->arch, .variant = e->variant,
-                                        .nsizes = p->nsizes, .size_name = names, .size = e->size, .us = e->seconds * 1e6,
-                                        .default_us = e->default_seconds * 1e6, .variants = e->variants };
+    const struct tuning_entry entry = { .problem = tuning_key(s, p),
+                                        .name = p->name,
+                                        .gpu = e->gpu,
+                                        .arch = e->arch,
+                                        .variant = e->variant,
+                                        .nsizes = p->nsizes,
+                                        .size_name = names,
+                                        .size = e->size,
+                                        .us = e->seconds * 1e6,
+                                        .default_us = e->default_seconds * 1e6,
+                                        .variants = e->variants };
     tuning_put(s, file, &entry);
 }
 
-char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text, const ptxgen_tuning_entry *entry)
+char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,
+                          const ptxgen_tuning_entry *entry)
 {
     struct tuning_file file = { 0 };
     struct str out = { 0 };
@@ -81,7 +91,9 @@ char *ptxgen_tuning_path(void)
 {
     static const struct {
         const char *variable, *below;
-    } place[] = { { "PTXGEN_TUNING", "" }, { "XDG_DATA_HOME", "/ptxgen/tuning.yaml" }, { "HOME", "/.local/share/ptxgen/tuning.yaml" } };
+    } place[] = { { "PTXGEN_TUNING", "" },
+                  { "XDG_DATA_HOME", "/ptxgen/tuning.yaml" },
+                  { "HOME", "/.local/share/ptxgen/tuning.yaml" } };
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
         const char *value = getenv(place[i].variable);
         struct str path = { 0 };

@@ -11,7 +11,8 @@ char *ptxgen_plan_variant(const ptxgen_plan *plan)
 }
 
 /* The model of the prediction; NULL where nothing is known. False after a diagnostic. */
-static bool find_model(ptxgen_session *s, const char *gpu, int sm, struct gpu_model *room, const struct gpu_model **model)
+static bool find_model(ptxgen_session *s, const char *gpu, int sm, struct gpu_model *room,
+                       const struct gpu_model **model)
 {
     *model = gpu_model_find(gpu, sm, NULL, room) ? room : NULL;
     if (!gpu || *model)

@@ -72,7 +72,8 @@ static inline int occurrences(const char *text, const char *what)
 #define PTXGEN_PTXAS ""
 #endif
 
-/* What ptxas has to say, "" when it is content or absent. CUDA 13 has no sm_70 and sm_72, but assembles their PTX for sm_75. */
+/* What ptxas has to say, "" when it is content or absent. CUDA 13 has no sm_70 and sm_72, but assembles their PTX for
+ * sm_75. */
 static inline const char *assemble(const char *ptx, const char *arch)
 {
     static char said[2048];
@@ -86,7 +87,8 @@ static inline const char *assemble(const char *ptx, const char *arch)
     fputs(ptx, f);
     fclose(f);
     const bool old = strcmp(arch, "sm_70") == 0 || strcmp(arch, "sm_72") == 0;
-    snprintf(command, sizeof command, "'%s' -O1 -arch=%s %s -o /dev/null 2>&1", PTXGEN_PTXAS, old ? "sm_75" : arch, file);
+    snprintf(command, sizeof command, "'%s' -O1 -arch=%s %s -o /dev/null 2>&1", PTXGEN_PTXAS, old ? "sm_75" : arch,
+             file);
     FILE *p = popen(command, "r");
     const size_t n = p ? fread(said, 1, sizeof said - 1, p) : 0;
     said[n] = '\0';

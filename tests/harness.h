@@ -2,8 +2,8 @@
 /* harness.h - run a spec's kernels on the host executor and compare with the oracle; what the property, strategy and
  * mutation tests share.  Everything goes through the public API.
  *
- * Buffers come from malloc plus a chosen misalignment in elements, so that address checkers and the kernels' vector paths
- * both see what they should.
+ * Buffers come from malloc plus a chosen misalignment in elements, so that address checkers and the kernels' vector
+ * paths both see what they should.
  */
 #ifndef PTXGEN_TEST_HARNESS_H
 #define PTXGEN_TEST_HARNESS_H
@@ -68,7 +68,8 @@ static inline bool harness_fail(struct harness *h, const char *what)
 }
 
 /* Spec text to host code.  settings: NAME=VALUE pairs as name, value, name, value, …, NULL. */
-static inline bool harness_open(struct harness *h, const char *name, const char *spec, const char *arch, const char *const *settings)
+static inline bool harness_open(struct harness *h, const char *name, const char *spec, const char *arch,
+                                const char *const *settings)
 {
     ptxgen_setting set[8];
     ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
@@ -135,8 +136,8 @@ static inline void harness_offsets(const ptxgen_array_info *a, int64_t count, vo
     }
 }
 
-/* Inputs of seed at the given sizes; every array `skew` elements behind a 16-byte boundary (input i: skew + i * skew2).  Segment
- * offsets ascend. */
+/* Inputs of seed at the given sizes; every array `skew` elements behind a 16-byte boundary (input i: skew + i * skew2).
+ * Segment offsets ascend. */
 static inline void harness_data_at(struct harness *h, const int64_t *size, uint64_t seed, int skew, int skew2)
 {
     ptxgen_array_info a;
@@ -213,9 +214,9 @@ static inline bool harness_check(struct harness *h, const char *modes)
                 if (harness_same(a.field_type[f], got, want, bound))
                     continue;
                 const bool is_float = a.field_type[f] >= PTXGEN_F16;
-                snprintf(h->text, sizeof h->text, "%s[%lld].%s: got %.17g, want %.17g, bound %g (case %s)", a.name, (long long)i,
-                         a.field_name[f], is_float ? got.f : (double)got.i, is_float ? want.f : (double)want.i, bound,
-                         ptxgen_host_case(h->host));
+                snprintf(h->text, sizeof h->text, "%s[%lld].%s: got %.17g, want %.17g, bound %g (case %s)", a.name,
+                         (long long)i, a.field_name[f], is_float ? got.f : (double)got.i,
+                         is_float ? want.f : (double)want.i, bound, ptxgen_host_case(h->host));
                 return false;
             }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_expr_emit.c - the meaning of emitted expressions, at the edges.
  *
- * Each row is computed twice: from constants, which fold while they are emitted, and from the same values hidden in variables, so
- * that the code for unknown operands is emitted and then folded by the passes.  Undefined behaviour would fold to anything.
- * The result is read from the IR as bits.
+ * Each row is computed twice: from constants, which fold while they are emitted, and from the same values hidden in
+ * variables, so that the code for unknown operands is emitted and then folded by the passes.  Undefined behaviour would
+ * fold to anything. The result is read from the IR as bits.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,62 +15,178 @@
 enum what { BINARY, UNARY, FUNCTION, CAST };
 struct row {
     enum what what;
-    int op;      /* enum binary, unary, fn; CAST: the type to convert to */
-    enum ty ty;  /* of the operands */
+    int op;     /* enum binary, unary, fn; CAST: the type to convert to */
+    enum ty ty; /* of the operands */
     double a, b, c;
-    double r;    /* of the result type */
+    double r; /* of the result type */
 };
 
-#define I8_MIN (-128.0)
+#define I8_MIN  (-128.0)
 #define I32_MIN (-2147483648.0)
 #define I64_MIN (-9223372036854775808.0)
-#define BIN(op, ty, a, b, r) { BINARY, BIN_##op, TY_##ty, a, b, 0, r }
-#define FUN(fn, ty, a, b, c, r) { FUNCTION, FN_##fn, TY_##ty, a, b, c, r }
-#define CONV(from, to, a, r) { CAST, TY_##to, TY_##from, a, 0, 0, r }
+#define BIN(op, ty, a, b, r)                                                                                           \
+    {                                                                                                                  \
+        BINARY, BIN_##op, TY_##ty, a, b, 0, r                                                                          \
+    }
+#define FUN(fn, ty, a, b, c, r)                                                                                        \
+    {                                                                                                                  \
+        FUNCTION, FN_##fn, TY_##ty, a, b, c, r                                                                         \
+    }
+#define CONV(from, to, a, r)                                                                                           \
+    {                                                                                                                  \
+        CAST, TY_##to, TY_##from, a, 0, 0, r                                                                           \
+    }
 
 static const struct row rows[] = {
     /* division */
-    BIN(DIV, I32, 7, 2, 3), BIN(DIV, I32, -7, 2, -3), BIN(DIV, I32, 7, 0, 0), BIN(DIV, I32, I32_MIN, -1, I32_MIN),
-    BIN(DIV, I32, 5, -1, -5), BIN(DIV, I64, I64_MIN, -1, I64_MIN), BIN(DIV, I64, -9, 0, 0), BIN(DIV, I8, I8_MIN, -1, I8_MIN),
-    BIN(DIV, U32, 7, 0, 0), BIN(DIV, U32, 4294967295.0, 2, 2147483647), BIN(DIV, U8, 200, 3, 66), BIN(DIV, U64, 9, 0, 0),
-    BIN(REM, I32, 7, 2, 1), BIN(REM, I32, -7, 2, -1), BIN(REM, I32, 7, 0, 0), BIN(REM, I32, I32_MIN, -1, 0),
-    BIN(REM, I64, I64_MIN, -1, 0), BIN(REM, I16, 9, -4, 1), BIN(REM, U32, 7, 0, 0), BIN(REM, U8, 200, 7, 4),
-    BIN(DIV, F32, 1, 0, INFINITY), BIN(DIV, F64, -1, 0, -INFINITY), BIN(DIV, F16, 1, 4, 0.25), BIN(DIV, BF16, 1, 4, 0.25),
+    BIN(DIV, I32, 7, 2, 3),
+    BIN(DIV, I32, -7, 2, -3),
+    BIN(DIV, I32, 7, 0, 0),
+    BIN(DIV, I32, I32_MIN, -1, I32_MIN),
+    BIN(DIV, I32, 5, -1, -5),
+    BIN(DIV, I64, I64_MIN, -1, I64_MIN),
+    BIN(DIV, I64, -9, 0, 0),
+    BIN(DIV, I8, I8_MIN, -1, I8_MIN),
+    BIN(DIV, U32, 7, 0, 0),
+    BIN(DIV, U32, 4294967295.0, 2, 2147483647),
+    BIN(DIV, U8, 200, 3, 66),
+    BIN(DIV, U64, 9, 0, 0),
+    BIN(REM, I32, 7, 2, 1),
+    BIN(REM, I32, -7, 2, -1),
+    BIN(REM, I32, 7, 0, 0),
+    BIN(REM, I32, I32_MIN, -1, 0),
+    BIN(REM, I64, I64_MIN, -1, 0),
+    BIN(REM, I16, 9, -4, 1),
+    BIN(REM, U32, 7, 0, 0),
+    BIN(REM, U8, 200, 7, 4),
+    BIN(DIV, F32, 1, 0, INFINITY),
+    BIN(DIV, F64, -1, 0, -INFINITY),
+    BIN(DIV, F16, 1, 4, 0.25),
+    BIN(DIV, BF16, 1, 4, 0.25),
     /* shifts */
-    BIN(SHL, I32, 1, 31, I32_MIN), BIN(SHL, I32, 1, 32, 0), BIN(SHL, I32, 1, -1, 0), BIN(SHL, U64, 1, 64, 0),
-    BIN(SHL, U8, 255, 7, 128), BIN(SHL, U8, 255, 8, 0), BIN(SHR, I32, -8, 1, -4), BIN(SHR, I32, -8, 32, -1),
-    BIN(SHR, I32, 8, 99, 0), BIN(SHR, I32, -8, -1, -1), BIN(SHR, U32, 4294967288.0, 1, 2147483644), BIN(SHR, U32, 8, 32, 0),
-    BIN(SHR, I8, I8_MIN, 8, -1), BIN(SHR, I64, -1, 63, -1), BIN(SHR, I64, I64_MIN, 64, -1), BIN(SHR, U16, 65535, 16, 0),
+    BIN(SHL, I32, 1, 31, I32_MIN),
+    BIN(SHL, I32, 1, 32, 0),
+    BIN(SHL, I32, 1, -1, 0),
+    BIN(SHL, U64, 1, 64, 0),
+    BIN(SHL, U8, 255, 7, 128),
+    BIN(SHL, U8, 255, 8, 0),
+    BIN(SHR, I32, -8, 1, -4),
+    BIN(SHR, I32, -8, 32, -1),
+    BIN(SHR, I32, 8, 99, 0),
+    BIN(SHR, I32, -8, -1, -1),
+    BIN(SHR, U32, 4294967288.0, 1, 2147483644),
+    BIN(SHR, U32, 8, 32, 0),
+    BIN(SHR, I8, I8_MIN, 8, -1),
+    BIN(SHR, I64, -1, 63, -1),
+    BIN(SHR, I64, I64_MIN, 64, -1),
+    BIN(SHR, U16, 65535, 16, 0),
     /* wrapping, comparison, logic */
-    BIN(ADD, I32, 2147483647, 1, I32_MIN), BIN(MUL, U8, 200, 2, 144), BIN(SUB, U32, 0, 1, 4294967295.0), BIN(ADD, I8, 127, 1, I8_MIN),
-    BIN(LT, I32, -1, 1, 1), BIN(LT, U32, 4294967295.0, 1, 0), BIN(EQ, F32, NAN, NAN, 0), BIN(NE, F32, NAN, NAN, 1),
-    BIN(LT, F64, NAN, 1, 0), BIN(GE, BF16, 2, 2, 1), BIN(GT, F16, 2, 2, 0), BIN(LE, I64, I64_MIN, 0, 1),
-    BIN(LAND, BOOL, 1, 0, 0), BIN(LOR, BOOL, 1, 0, 1), BIN(XOR, BOOL, 1, 1, 0), BIN(NE, BOOL, 1, 0, 1),
-    BIN(AND, U8, 12, 10, 8), BIN(OR, I16, 12, 10, 14), BIN(XOR, I64, -1, 1, -2),
-    { UNARY, UN_NEG, TY_I32, I32_MIN, 0, 0, I32_MIN }, { UNARY, UN_NEG, TY_F32, 0, 0, 0, -0.0 }, { UNARY, UN_NOT, TY_BOOL, 1, 0, 0, 0 },
-    { UNARY, UN_COMPL, TY_U8, 1, 0, 0, 254 }, { UNARY, UN_NEG, TY_U8, 1, 0, 0, 255 }, { UNARY, UN_NEG, TY_BF16, 2, 0, 0, -2 },
+    BIN(ADD, I32, 2147483647, 1, I32_MIN),
+    BIN(MUL, U8, 200, 2, 144),
+    BIN(SUB, U32, 0, 1, 4294967295.0),
+    BIN(ADD, I8, 127, 1, I8_MIN),
+    BIN(LT, I32, -1, 1, 1),
+    BIN(LT, U32, 4294967295.0, 1, 0),
+    BIN(EQ, F32, NAN, NAN, 0),
+    BIN(NE, F32, NAN, NAN, 1),
+    BIN(LT, F64, NAN, 1, 0),
+    BIN(GE, BF16, 2, 2, 1),
+    BIN(GT, F16, 2, 2, 0),
+    BIN(LE, I64, I64_MIN, 0, 1),
+    BIN(LAND, BOOL, 1, 0, 0),
+    BIN(LOR, BOOL, 1, 0, 1),
+    BIN(XOR, BOOL, 1, 1, 0),
+    BIN(NE, BOOL, 1, 0, 1),
+    BIN(AND, U8, 12, 10, 8),
+    BIN(OR, I16, 12, 10, 14),
+    BIN(XOR, I64, -1, 1, -2),
+    { UNARY, UN_NEG, TY_I32, I32_MIN, 0, 0, I32_MIN },
+    { UNARY, UN_NEG, TY_F32, 0, 0, 0, -0.0 },
+    { UNARY, UN_NOT, TY_BOOL, 1, 0, 0, 0 },
+    { UNARY, UN_COMPL, TY_U8, 1, 0, 0, 254 },
+    { UNARY, UN_NEG, TY_U8, 1, 0, 0, 255 },
+    { UNARY, UN_NEG, TY_BF16, 2, 0, 0, -2 },
     /* functions */
-    FUN(MIN, I32, -1, 1, 0, -1), FUN(MIN, U32, 4294967295.0, 1, 0, 1), FUN(MAX, I8, I8_MIN, 1, 0, 1), FUN(MIN, F32, NAN, 1, 0, 1),
-    FUN(MAX, F64, 1, NAN, 0, 1), FUN(MIN, F16, NAN, 2, 0, 2), FUN(MAX, BF16, -3, 2, 0, 2), FUN(MIN, F32, NAN, NAN, 0, NAN),
-    FUN(ABS, I32, I32_MIN, 0, 0, I32_MIN), FUN(ABS, I32, -5, 0, 0, 5), FUN(ABS, U32, 5, 0, 0, 5), FUN(ABS, F32, -0.0, 0, 0, 0),
-    FUN(ABS, BF16, -2, 0, 0, 2), FUN(ABS, F16, -2, 0, 0, 2), FUN(SIGN, I32, -9, 0, 0, -1), FUN(SIGN, I8, 0, 0, 0, 0),
-    FUN(SIGN, U64, 9, 0, 0, 1), FUN(SIGN, F32, -0.0, 0, 0, -0.0), FUN(SIGN, F64, -7, 0, 0, -1), FUN(SIGN, F32, NAN, 0, 0, NAN),
-    FUN(CLAMP, I32, 9, 0, 5, 5), FUN(CLAMP, F32, -9, 0, 5, 0), FUN(CLAMP, I32, 3, 5, 1, 1), FUN(ISNAN, F32, NAN, 0, 0, 1),
-    FUN(ISNAN, F64, INFINITY, 0, 0, 0), FUN(ISNAN, F16, NAN, 0, 0, 1), FUN(ISINF, F32, -INFINITY, 0, 0, 1), FUN(ISINF, BF16, 1, 0, 0, 0),
-    FUN(POPCOUNT, U8, 255, 0, 0, 8), FUN(POPCOUNT, I64, -1, 0, 0, 64), FUN(CLZ, U8, 1, 0, 0, 7), FUN(CLZ, I32, 0, 0, 0, 32),
-    FUN(CLZ, U16, 0, 0, 0, 16), FUN(CTZ, I8, 0, 0, 0, 8), FUN(CTZ, U64, 0, 0, 0, 64), FUN(CTZ, I32, 8, 0, 0, 3),
-    FUN(ROUND, F32, 2.5, 0, 0, 2), FUN(ROUND, F64, -3.5, 0, 0, -4), FUN(ROUND, F16, 0.5, 0, 0, 0), FUN(FLOOR, F32, -1.5, 0, 0, -2),
-    FUN(CEIL, F64, -1.5, 0, 0, -1), FUN(TRUNC, BF16, -1.5, 0, 0, -1), FUN(SQRT, F32, 2, 0, 0, 1.41421356237309515), FUN(SQRT, F16, 4, 0, 0, 2),
-    FUN(FMA, F32, 16777217, 1, 1, 16777217), FUN(FMA, F64, 3, 4, 5, 17),
+    FUN(MIN, I32, -1, 1, 0, -1),
+    FUN(MIN, U32, 4294967295.0, 1, 0, 1),
+    FUN(MAX, I8, I8_MIN, 1, 0, 1),
+    FUN(MIN, F32, NAN, 1, 0, 1),
+    FUN(MAX, F64, 1, NAN, 0, 1),
+    FUN(MIN, F16, NAN, 2, 0, 2),
+    FUN(MAX, BF16, -3, 2, 0, 2),
+    FUN(MIN, F32, NAN, NAN, 0, NAN),
+    FUN(ABS, I32, I32_MIN, 0, 0, I32_MIN),
+    FUN(ABS, I32, -5, 0, 0, 5),
+    FUN(ABS, U32, 5, 0, 0, 5),
+    FUN(ABS, F32, -0.0, 0, 0, 0),
+    FUN(ABS, BF16, -2, 0, 0, 2),
+    FUN(ABS, F16, -2, 0, 0, 2),
+    FUN(SIGN, I32, -9, 0, 0, -1),
+    FUN(SIGN, I8, 0, 0, 0, 0),
+    FUN(SIGN, U64, 9, 0, 0, 1),
+    FUN(SIGN, F32, -0.0, 0, 0, -0.0),
+    FUN(SIGN, F64, -7, 0, 0, -1),
+    FUN(SIGN, F32, NAN, 0, 0, NAN),
+    FUN(CLAMP, I32, 9, 0, 5, 5),
+    FUN(CLAMP, F32, -9, 0, 5, 0),
+    FUN(CLAMP, I32, 3, 5, 1, 1),
+    FUN(ISNAN, F32, NAN, 0, 0, 1),
+    FUN(ISNAN, F64, INFINITY, 0, 0, 0),
+    FUN(ISNAN, F16, NAN, 0, 0, 1),
+    FUN(ISINF, F32, -INFINITY, 0, 0, 1),
+    FUN(ISINF, BF16, 1, 0, 0, 0),
+    FUN(POPCOUNT, U8, 255, 0, 0, 8),
+    FUN(POPCOUNT, I64, -1, 0, 0, 64),
+    FUN(CLZ, U8, 1, 0, 0, 7),
+    FUN(CLZ, I32, 0, 0, 0, 32),
+    FUN(CLZ, U16, 0, 0, 0, 16),
+    FUN(CTZ, I8, 0, 0, 0, 8),
+    FUN(CTZ, U64, 0, 0, 0, 64),
+    FUN(CTZ, I32, 8, 0, 0, 3),
+    FUN(ROUND, F32, 2.5, 0, 0, 2),
+    FUN(ROUND, F64, -3.5, 0, 0, -4),
+    FUN(ROUND, F16, 0.5, 0, 0, 0),
+    FUN(FLOOR, F32, -1.5, 0, 0, -2),
+    FUN(CEIL, F64, -1.5, 0, 0, -1),
+    FUN(TRUNC, BF16, -1.5, 0, 0, -1),
+    FUN(SQRT, F32, 2, 0, 0, 1.41421356237309515),
+    FUN(SQRT, F16, 4, 0, 0, 2),
+    FUN(FMA, F32, 16777217, 1, 1, 16777217),
+    FUN(FMA, F64, 3, 4, 5, 17),
     /* conversions */
-    CONV(F32, I32, NAN, 0), CONV(F32, I32, 3e9, 2147483647), CONV(F32, I32, -3e9, I32_MIN), CONV(F32, U8, -1, 0),
-    CONV(F32, U8, 300, 255), CONV(F64, I8, -200, I8_MIN), CONV(F64, I64, 1e30, 9223372036854775807.0), CONV(F64, U64, NAN, 0),
-    CONV(F64, I64, NAN, 0), CONV(F16, I32, INFINITY, 2147483647), CONV(BF16, I16, -1e30, -32768), CONV(F32, I32, -1.9, -1),
-    CONV(I32, I8, 300, 44), CONV(U8, I8, 255, -1), CONV(I8, U32, -1, 4294967295.0), CONV(U8, I64, 255, 255), CONV(I32, BOOL, 256, 1),
-    CONV(F32, BOOL, NAN, 1), CONV(F64, BOOL, -0.0, 0), CONV(BOOL, I32, 1, 1), CONV(BOOL, F32, 1, 1), CONV(BOOL, BF16, 1, 1),
-    CONV(F64, F32, 1e300, INFINITY), CONV(F64, F16, 65520, INFINITY), CONV(F32, BF16, 1.00390625, 1), CONV(F16, BF16, 1.00390625, 1),
-    CONV(BF16, F16, 1e30, INFINITY), CONV(F16, F64, 0.5, 0.5), CONV(I64, F32, 16777217, 16777216), CONV(U64, F64, 18446744073709551615.0, 18446744073709551616.0),
-    CONV(I32, F16, 65520, INFINITY), CONV(I32, BF16, 257, 256), CONV(I32, BF16, 16842753, 16908288), /* a tie that is none: rounded once */
+    CONV(F32, I32, NAN, 0),
+    CONV(F32, I32, 3e9, 2147483647),
+    CONV(F32, I32, -3e9, I32_MIN),
+    CONV(F32, U8, -1, 0),
+    CONV(F32, U8, 300, 255),
+    CONV(F64, I8, -200, I8_MIN),
+    CONV(F64, I64, 1e30, 9223372036854775807.0),
+    CONV(F64, U64, NAN, 0),
+    CONV(F64, I64, NAN, 0),
+    CONV(F16, I32, INFINITY, 2147483647),
+    CONV(BF16, I16, -1e30, -32768),
+    CONV(F32, I32, -1.9, -1),
+    CONV(I32, I8, 300, 44),
+    CONV(U8, I8, 255, -1),
+    CONV(I8, U32, -1, 4294967295.0),
+    CONV(U8, I64, 255, 255),
+    CONV(I32, BOOL, 256, 1),
+    CONV(F32, BOOL, NAN, 1),
+    CONV(F64, BOOL, -0.0, 0),
+    CONV(BOOL, I32, 1, 1),
+    CONV(BOOL, F32, 1, 1),
+    CONV(BOOL, BF16, 1, 1),
+    CONV(F64, F32, 1e300, INFINITY),
+    CONV(F64, F16, 65520, INFINITY),
+    CONV(F32, BF16, 1.00390625, 1),
+    CONV(F16, BF16, 1.00390625, 1),
+    CONV(BF16, F16, 1e30, INFINITY),
+    CONV(F16, F64, 0.5, 0.5),
+    CONV(I64, F32, 16777217, 16777216),
+    CONV(U64, F64, 18446744073709551615.0, 18446744073709551616.0),
+    CONV(I32, F16, 65520, INFINITY),
+    CONV(I32, BF16, 257, 256),
+    CONV(I32, BF16, 16842753, 16908288), /* a tie that is none: rounded once */
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -196,8 +312,8 @@ static void check_rows(bool hidden)
             const uint64_t x = got[i] & mask;
             cr_expect(isnan(value_load(ty, &x).f), "row %d: %" PRIx64 " is no NaN", i, x);
         } else {
-            cr_expect_eq(got[i] & mask, want, "row %d (%d %d %s: %g %g): %" PRIx64 ", not %" PRIx64, i, (int)r->what, r->op,
-                         ty_name(r->ty), r->a, r->b, got[i] & mask, want);
+            cr_expect_eq(got[i] & mask, want, "row %d (%d %d %s: %g %g): %" PRIx64 ", not %" PRIx64, i, (int)r->what,
+                         r->op, ty_name(r->ty), r->a, r->b, got[i] & mask, want);
         }
     }
     free(e.text);
@@ -210,9 +326,13 @@ Test(expr_emit, unknown_operands) { check_rows(true); }
 
 static const struct expr input = { .kind = EX_INPUT, .type = TY_I32 };
 static const struct expr two = { .kind = EX_CONST, .type = TY_I32, .imm.i = 2 };
-static const struct expr doubled = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_MUL, .nargs = 2, .arg = { &input, &input } };
+static const struct expr doubled = {
+    .kind = EX_BINARY, .type = TY_I32, .op = BIN_MUL, .nargs = 2, .arg = { &input, &input }
+};
 static const struct expr use = { .kind = EX_LET, .type = TY_I32 };
-static const struct expr use_twice = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_ADD, .nargs = 2, .arg = { &use, &use } };
+static const struct expr use_twice = {
+    .kind = EX_BINARY, .type = TY_I32, .op = BIN_ADD, .nargs = 2, .arg = { &use, &use }
+};
 static const struct let lets[] = { { "d", &doubled } };
 static const struct problem with_let = { .nlets = 1, .let = lets };
 
@@ -229,14 +349,16 @@ static void lets_once(kb *k, const void *arg)
     (void)arg;
     kb_kernel_begin(k, "kernel", 32, 0, 0, 0);
     emit_env_init(&env, count_loads, &loads, &with_let);
-    kb_if (k, kb_eq(k, kb_tid(k), 1)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 1)) {
         emit_expr(k, &env, &use_twice);
         cr_expect_eq(loads, 2, "the let's own two reads, once");
-        kb_if (k, kb_eq(k, kb_tid(k), 2)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 2)) {
             emit_expr(k, &env, &use);
         }
         cr_expect_eq(loads, 2, "still visible inside");
-    } kb_else {
+    }
+    kb_else
+    {
         emit_expr(k, &env, &use);
         cr_expect_eq(loads, 4, "not visible in the other arm");
     }
@@ -257,17 +379,28 @@ Test(expr_emit, lets_once)
 }
 
 /* state {m, c}: combine m = a.m + b.m * scale, c = t + t with t = a.c - b.c; `scale` is a param. */
-static const struct expr a0 = { .kind = EX_LEFT, .type = TY_I32, .field = 0 }, a1 = { .kind = EX_LEFT, .type = TY_I32, .field = 1 };
-static const struct expr b0 = { .kind = EX_RIGHT, .type = TY_I32, .field = 0 }, b1 = { .kind = EX_RIGHT, .type = TY_I32, .field = 1 };
+static const struct expr a0 = { .kind = EX_LEFT, .type = TY_I32, .field = 0 },
+                         a1 = { .kind = EX_LEFT, .type = TY_I32, .field = 1 };
+static const struct expr b0 = { .kind = EX_RIGHT, .type = TY_I32, .field = 0 },
+                         b1 = { .kind = EX_RIGHT, .type = TY_I32, .field = 1 };
 static const struct expr scale = { .kind = EX_PARAM, .type = TY_I32 };
-static const struct expr scaled = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_MUL, .nargs = 2, .arg = { &b0, &scale } };
-static const struct expr first = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_ADD, .nargs = 2, .arg = { &a0, &scaled } };
+static const struct expr scaled = {
+    .kind = EX_BINARY, .type = TY_I32, .op = BIN_MUL, .nargs = 2, .arg = { &b0, &scale }
+};
+static const struct expr first = {
+    .kind = EX_BINARY, .type = TY_I32, .op = BIN_ADD, .nargs = 2, .arg = { &a0, &scaled }
+};
 static const struct expr minus = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_SUB, .nargs = 2, .arg = { &a1, &b1 } };
 static const struct expr t = { .kind = EX_OP_LET, .type = TY_I32 };
 static const struct expr second = { .kind = EX_BINARY, .type = TY_I32, .op = BIN_ADD, .nargs = 2, .arg = { &t, &t } };
 static const struct let op_lets[] = { { "t", &minus } };
-static const struct op op = { .name = "user", .nfields = 2, .field = { TY_I32, TY_I32 }, .identity = { &two, &scale }, .nlets = 1,
-                              .let = op_lets, .combine = { &first, &second } };
+static const struct op op = { .name = "user",
+                              .nfields = 2,
+                              .field = { TY_I32, TY_I32 },
+                              .identity = { &two, &scale },
+                              .nlets = 1,
+                              .let = op_lets,
+                              .combine = { &first, &second } };
 
 static kb_val scale_is_ten(kb *k, struct emit_env *env, const struct expr *e)
 {
@@ -337,7 +470,9 @@ Test(expr_emit, faults)
     const struct {
         emitter f;
         const char *says;
-    } fault[] = { { no_supplier, "does not supply" }, { wrong_type, "let 0 does not exist" }, { no_identity, "user has no identity" } };
+    } fault[] = { { no_supplier, "does not supply" },
+                  { wrong_type, "let 0 does not exist" },
+                  { no_identity, "user has no identity" } };
     for (int i = 0; i < 3; i++) {
         struct emitted e = emit_with((struct emission_options){ 0 }, fault[i].f, NULL);
         cr_expect_not(e.ok);

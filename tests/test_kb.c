@@ -84,11 +84,11 @@ static void block_sum(kb *k, const void *arg)
     for (int d = 16; d > 0; d /= 2)
         x = kb_add(k, x, kb_shfl_down(k, x, d));
     kb_section(k, "park");
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         kb_store(k, park, kb_warp(k), x);
     }
     kb_barrier(k);
-    kb_if (k, kb_eq(k, kb_warp(k), 0)) {
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         LET(y, kb_load(k, park, kb_and(k, kb_lane(k), 3)));
         kb_store(k, flag, kb_imm(k, TY_I32, 0), kb_any(k, kb_gt(k, y, kb_imm(k, TY_F32, 0))));
         kb_warp_sync(k);
@@ -131,15 +131,17 @@ static void constant_if(kb *k, const void *arg)
     (void)arg;
     int arms = 0;
     struct io io = begin(k, TY_I32, 4, 0);
-    kb_if (k, kb_eq(k, kb_imm(k, TY_I32, 1), 2)) {
+    kb_if(k, kb_eq(k, kb_imm(k, TY_I32, 1), 2)) {
         kb_store(k, io.out, io.i, kb_imm(k, TY_I32, 7777));
         arms |= 1;
-    } kb_else {
+    }
+    kb_else
+    {
         kb_store(k, io.out, io.i, kb_imm(k, TY_I32, 9999));
         arms |= 2;
     }
     cr_expect_eq(arms, 2, "only the arm that is taken is emitted");
-    kb_if (k, kb_imm(k, TY_BOOL, 0)) {
+    kb_if(k, kb_imm(k, TY_BOOL, 0)) {
         arms = 0;
     }
     cr_expect_eq(arms, 2);
@@ -153,7 +155,7 @@ static void once(kb *k, const void *arg)
     struct io io = begin(k, TY_I32, 4, 0);
     const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_store(k, io.out, io.i, kb_min(k, kb_add(k, kb_atomic(k, KB_RMW_ADD, io.in, zero, io.n), io.i), 5));
-    kb_for (k, j, zero, kb_atomic(k, KB_RMW_XOR, io.in, zero, io.n), kb_atomic(k, KB_RMW_OR, io.in, zero, io.n)) {
+    kb_for(k, j, zero, kb_atomic(k, KB_RMW_XOR, io.in, zero, io.n), kb_atomic(k, KB_RMW_OR, io.in, zero, io.n)) {
         kb_store(k, io.out, j, j);
     }
     kb_kernel_end(k);
@@ -193,7 +195,7 @@ static void spin(kb *k, const void *arg)
 {
     (void)arg;
     struct io io = begin(k, TY_U32, 4, 0);
-    kb_loop (k) {
+    kb_loop(k) {
         kb_break_if(k, kb_ne(k, kb_load_acquire(k, io.in, io.i), 0));
         kb_backoff(k, 40);
     }
@@ -249,39 +251,107 @@ struct row {
 };
 
 static const struct row rows[] = {
-    { "aligned run", copy_f32x4, { 0 }, { { "ld.global.nc.v4.b32", 1 }, { "st.global.v4.b32", 1 }, { "ld.global.b32", 0 } } },
+    { "aligned run",
+      copy_f32x4,
+      { 0 },
+      { { "ld.global.nc.v4.b32", 1 }, { "st.global.v4.b32", 1 }, { "ld.global.b32", 0 } } },
     { "written memory", copy_f32x4_written, { 0 }, { { "ld.global.v4.b32", 1 }, { ".nc", 0 } } },
-    { "unaligned run", copy_f32x4_unaligned, { 0 }, { { "ld.global.nc.b32", 4 }, { "st.global.b32", 4 }, { ".v4", 0 } } },
-    { "odd run", copy_f32x7, { 0 }, { { "ld.global.nc.v4.b32", 1 }, { "ld.global.nc.v2.b32", 1 }, { "ld.global.nc.b32", 1 } } },
+    { "unaligned run",
+      copy_f32x4_unaligned,
+      { 0 },
+      { { "ld.global.nc.b32", 4 }, { "st.global.b32", 4 }, { ".v4", 0 } } },
+    { "odd run",
+      copy_f32x7,
+      { 0 },
+      { { "ld.global.nc.v4.b32", 1 }, { "ld.global.nc.v2.b32", 1 }, { "ld.global.nc.b32", 1 } } },
     { "doubles", copy_f64x2, { 0 }, { { "ld.global.nc.v2.b64", 1 }, { "st.global.v2.b64", 1 } } },
     { "bytes", copy_u8x16, { 0 }, { { "ld.global.nc.v4.b32", 1 }, { "st.global.v4.b32", 1 }, { ".b8 ", 0 } } },
     { "halves", copy_f16x8, { 0 }, { { "ld.global.nc.v4.b32", 1 }, { "st.global.v4.b32", 1 } } },
     { "streamed", copy_stream, { 0 }, { { "ld.global.nc.L1::no_allocate.v4.f32", 1 } } },
     { "streamed, written", copy_stream_written, { 0 }, { { "ld.global.L1::no_allocate.v4.b32", 1 }, { ".nc", 0 } } },
-    { "streamed, old PTX", copy_stream, { .arch = "sm_70" }, { { "L1::no_allocate", 0 }, { "ld.global.nc.v4.b32", 1 } } },
-    { "order", ordered, { 0 }, { { "ld.acquire.gpu.global", 1 }, { "ld.relaxed.gpu.global", 1 }, { "st.release.gpu.global", 1 },
-                                 { "st.relaxed.gpu.global", 1 }, { "fence.acq_rel.gpu", 1 }, { ".nc", 0 } } },
-    { "order, sm_70", ordered, { .arch = "sm_70" }, { { "ld.acquire.gpu.global", 1 }, { "st.release.gpu.global", 1 } } },
-    { "acquire omitted", ordered, { .gen.omit_point = 1 }, { { "ld.acquire", 0 }, { "ld.relaxed.gpu.global", 2 }, { "st.release", 1 } } },
-    { "release omitted", ordered, { .gen.omit_point = 2 }, { { "ld.acquire", 1 }, { "st.release", 0 }, { "st.relaxed.gpu.global", 2 } } },
+    { "streamed, old PTX",
+      copy_stream,
+      { .arch = "sm_70" },
+      { { "L1::no_allocate", 0 }, { "ld.global.nc.v4.b32", 1 } } },
+    { "order",
+      ordered,
+      { 0 },
+      { { "ld.acquire.gpu.global", 1 },
+        { "ld.relaxed.gpu.global", 1 },
+        { "st.release.gpu.global", 1 },
+        { "st.relaxed.gpu.global", 1 },
+        { "fence.acq_rel.gpu", 1 },
+        { ".nc", 0 } } },
+    { "order, sm_70",
+      ordered,
+      { .arch = "sm_70" },
+      { { "ld.acquire.gpu.global", 1 }, { "st.release.gpu.global", 1 } } },
+    { "acquire omitted",
+      ordered,
+      { .gen.omit_point = 1 },
+      { { "ld.acquire", 0 }, { "ld.relaxed.gpu.global", 2 }, { "st.release", 1 } } },
+    { "release omitted",
+      ordered,
+      { .gen.omit_point = 2 },
+      { { "ld.acquire", 1 }, { "st.release", 0 }, { "st.relaxed.gpu.global", 2 } } },
     { "fence omitted", ordered, { .gen.omit_point = 3 }, { { "ld.acquire", 1 }, { "st.release", 1 }, { "fence", 0 } } },
-    { "atomics", atomics, { 0 }, { { "atom.global.add.u32", 1 }, { "atom.global.min.u32", 1 }, { "atom.global.and.b32", 1 },
-                                   { "atom.global.exch.b32", 1 }, { "atom.global.inc.u32", 1 }, { "atom.relaxed.gpu.global.cas.b32", 1 } } },
-    { "barriers", block_sum, { 0 }, { { "bar.sync", 2 }, { "bar.warp.sync", 1 }, { "shfl.sync.down.b32", 5 }, { "vote.sync.any", 1 },
-                                      { ".shared .align 128", 1 }, { ".local", 0 }, { "%park.then", -1 }, { ".reqntid 128", 1 } } },
+    { "atomics",
+      atomics,
+      { 0 },
+      { { "atom.global.add.u32", 1 },
+        { "atom.global.min.u32", 1 },
+        { "atom.global.and.b32", 1 },
+        { "atom.global.exch.b32", 1 },
+        { "atom.global.inc.u32", 1 },
+        { "atom.relaxed.gpu.global.cas.b32", 1 } } },
+    { "barriers",
+      block_sum,
+      { 0 },
+      { { "bar.sync", 2 },
+        { "bar.warp.sync", 1 },
+        { "shfl.sync.down.b32", 5 },
+        { "vote.sync.any", 1 },
+        { ".shared .align 128", 1 },
+        { ".local", 0 },
+        { "%park.then", -1 },
+        { ".reqntid 128", 1 } } },
     { "barrier omitted", block_sum, { .gen.omit_point = 1 }, { { "bar.sync", 1 }, { "bar.warp.sync", 1 } } },
     { "warp sync omitted", block_sum, { .gen.omit_point = 2 }, { { "bar.sync", 2 }, { "bar.warp.sync", 0 } } },
-    { "wide shuffles", shuffles, { 0 }, { { "shfl.sync.up.b32", 2 }, { "shfl.sync.down.b32", 2 }, { "shfl.sync.bfly.b32", 2 },
-                                          { "shfl.sync.idx.b32", 2 }, { ", 6144, ", 2 }, { ", 4127, ", 2 } } },
-    { "redux", redux, { 0 }, { { "redux.sync.add.s32", 1 }, { "redux.sync.min.u32", 1 }, { "redux.sync.min.s32", 1 }, { "redux.sync", 7 } } },
+    { "wide shuffles",
+      shuffles,
+      { 0 },
+      { { "shfl.sync.up.b32", 2 },
+        { "shfl.sync.down.b32", 2 },
+        { "shfl.sync.bfly.b32", 2 },
+        { "shfl.sync.idx.b32", 2 },
+        { ", 6144, ", 2 },
+        { ", 4127, ", 2 } } },
+    { "redux",
+      redux,
+      { 0 },
+      { { "redux.sync.add.s32", 1 }, { "redux.sync.min.u32", 1 }, { "redux.sync.min.s32", 1 }, { "redux.sync", 7 } } },
     { "no redux", redux, { .arch = "sm_75" }, { { "redux.sync", 0 } } },
     { "constant if", constant_if, { 0 }, { { "7777", 0 }, { "9999", 1 }, { "bra", 0 } } },
     { "operands once", once, { 0 }, { { "atom.global.add", 1 }, { "atom.global.xor", 1 }, { "atom.global.or", 1 } } },
-    { "cluster", cluster, { 0 }, { { "barrier.cluster.arrive", 2 }, { "barrier.cluster.wait", 2 }, { "mapa.shared::cluster", 1 },
-                                   { "griddepcontrol.wait", 1 }, { "griddepcontrol.launch_dependents", 1 }, { ".reqnctapercluster 2", 1 },
-                                   { ".minnctapersm 4", 1 }, { "ld.shared::cluster", 1 } } },
-    { "dependency wait omitted", cluster, { .gen.omit_point = 1 }, { { "griddepcontrol.wait", 0 }, { "barrier.cluster.wait", 2 } } },
-    { "cluster barrier omitted", cluster, { .gen.omit_point = 2 }, { { "barrier.cluster.arrive", 1 }, { "barrier.cluster.wait", 1 } } },
+    { "cluster",
+      cluster,
+      { 0 },
+      { { "barrier.cluster.arrive", 2 },
+        { "barrier.cluster.wait", 2 },
+        { "mapa.shared::cluster", 1 },
+        { "griddepcontrol.wait", 1 },
+        { "griddepcontrol.launch_dependents", 1 },
+        { ".reqnctapercluster 2", 1 },
+        { ".minnctapersm 4", 1 },
+        { "ld.shared::cluster", 1 } } },
+    { "dependency wait omitted",
+      cluster,
+      { .gen.omit_point = 1 },
+      { { "griddepcontrol.wait", 0 }, { "barrier.cluster.wait", 2 } } },
+    { "cluster barrier omitted",
+      cluster,
+      { .gen.omit_point = 2 },
+      { { "barrier.cluster.arrive", 1 }, { "barrier.cluster.wait", 1 } } },
     { "dependent", dependent, { 0 }, { { ".nc", 0 }, { "ld.global.v4.b32", 1 } } },
     { "dependent, O3", dependent, { .gen.pipeline = PIPELINE_O3 }, { { ".nc", 0 } } },
     { "spin", spin, { 0 }, { { "nanosleep", 1 }, { "trap", 0 } } },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kb_async.c - the kernel builder's teams, asynchronous copies and large shared memory: PTX, and what is refused. */
+/* test_kb_async.c - the kernel builder's teams, asynchronous copies and large shared memory: PTX, and what is refused.
+ */
 #include "emit_fixture.h"
 
 enum { STAGES = 2, TEAM = 3, TILE = 4096 };
@@ -13,7 +14,7 @@ static void pipeline(kb *k, const void *arg)
     const kb_val n = kb_param(k, TY_I32, "n"), bytes = kb_imm(k, TY_I32, TILE * 4), zero = kb_imm(k, TY_I32, 0);
     const kb_ptr stage = kb_shared_v(k, TY_F32, STAGES * TILE, "stage");
     const kb_ptr full = kb_mbarriers(k, STAGES, "full"), empty = kb_mbarriers(k, STAGES, "empty");
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         for (int s = 0; s < STAGES; s++) {
             kb_mbar_init(k, full, kb_imm(k, TY_I32, s), 1);
             kb_mbar_init(k, empty, kb_imm(k, TY_I32, s), TEAM);
@@ -21,15 +22,16 @@ static void pipeline(kb *k, const void *arg)
         kb_mbar_ready(k);
     }
     kb_barrier(k);
-    kb_team (k, TEAM, 1) {
-        kb_for (k, t, zero, n, 1) {
+    kb_team(k, TEAM, 1)
+    {
+        kb_for(k, t, zero, n, 1) {
             LET(s, kb_and(k, t, 1));
             kb_mbar_wait(k, full, s, kb_and(k, kb_shr(k, t, 1), 1));
             kb_ptr tile = kb_advance(k, stage, kb_mul(k, s, TILE));
             kb_store(k, tile, kb_tid(k), kb_load(k, tile, kb_xor(k, kb_tid(k), 1)));
             kb_proxy_fence(k);
             kb_barrier(k);
-            kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+            kb_if(k, kb_eq(k, kb_tid(k), 0)) {
                 kb_bulk_store(k, kb_advance(k, out, kb_mul(k, t, TILE)), tile, bytes);
                 kb_bulk_commit(k);
                 kb_bulk_wait(k, 0, true);
@@ -37,14 +39,17 @@ static void pipeline(kb *k, const void *arg)
             kb_mbar_arrive(k, empty, s);
         }
         cr_expect_eq(kb_threads(k), TEAM * KB_WARP);
-    } kb_else {
+    }
+    kb_else
+    {
         cr_expect_eq(kb_threads(k), (TEAM + 1) * KB_WARP);
-        kb_if (k, kb_eq(k, kb_lane(k), 0)) {
-            kb_for (k, t, zero, n, 1) {
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            kb_for(k, t, zero, n, 1) {
                 LET(s, kb_and(k, t, 1));
                 kb_mbar_wait(k, empty, s, kb_xor(k, kb_and(k, kb_shr(k, t, 1), 1), 1));
                 kb_mbar_expect(k, full, s, bytes);
-                kb_bulk_load(k, kb_advance(k, stage, kb_mul(k, s, TILE)), kb_advance(k, in, kb_mul(k, t, TILE)), bytes, full, s);
+                kb_bulk_load(k, kb_advance(k, stage, kb_mul(k, s, TILE)), kb_advance(k, in, kb_mul(k, t, TILE)), bytes,
+                             full, s);
             }
         }
     }
@@ -84,28 +89,41 @@ struct fragment {
     int count;
 };
 
-static void expect(const char *name, struct emission_options o, emitter f, const void *arg, const struct fragment *expected)
+static void expect(const char *name, struct emission_options o, emitter f, const void *arg,
+                   const struct fragment *expected)
 {
     struct emitted e = emit_with(o, f, arg);
     cr_assert(e.ok, "%s: %s", name, e.error);
     for (; expected->text; expected++)
-        cr_expect_eq(occurrences(e.text, expected->text), expected->count, "%s: '%s' in\n%s", name, expected->text, e.text);
+        cr_expect_eq(occurrences(e.text, expected->text), expected->count, "%s: '%s' in\n%s", name, expected->text,
+                     e.text);
     const char *said = assemble(e.text, o.arch ? o.arch : "sm_90");
     cr_expect_str_empty(said, "%s: ptxas says %s", name, said);
     free(e.text);
 }
 
 static const struct fragment whole[] = {
-    { "mbarrier.init.shared::cta.b64", 4 }, { "fence.mbarrier_init", 1 }, { "bar.sync \t0;", 1 }, { "bar.sync \t1, 96;", 1 },
-    { "mbarrier.try_wait.parity", 2 }, { "mbarrier.arrive.expect_tx", 1 }, { "mbarrier.arrive.shared::cta.b64", 1 },
-    { "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", 1 }, { "cp.async.bulk.global.shared::cta.bulk_group", 1 },
-    { "cp.async.bulk.commit_group", 1 }, { "cp.async.bulk.wait_group.read 0;", 1 }, { "bar.warp.sync", 1 }, { ".local", 0 }, { NULL, 0 },
+    { "mbarrier.init.shared::cta.b64", 4 },
+    { "fence.mbarrier_init", 1 },
+    { "bar.sync \t0;", 1 },
+    { "bar.sync \t1, 96;", 1 },
+    { "mbarrier.try_wait.parity", 2 },
+    { "mbarrier.arrive.expect_tx", 1 },
+    { "mbarrier.arrive.shared::cta.b64", 1 },
+    { "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", 1 },
+    { "cp.async.bulk.global.shared::cta.bulk_group", 1 },
+    { "cp.async.bulk.commit_group", 1 },
+    { "cp.async.bulk.wait_group.read 0;", 1 },
+    { "bar.warp.sync", 1 },
+    { ".local", 0 },
+    { NULL, 0 },
 };
 
 Test(kb_async, pipeline)
 {
     expect("lean", (struct emission_options){ 0 }, pipeline, NULL, whole);
-    expect("O3", (struct emission_options){ .gen.pipeline = PIPELINE_O3 }, pipeline, NULL, &whole[12]); /* may copy the producer's loop */
+    expect("O3", (struct emission_options){ .gen.pipeline = PIPELINE_O3 }, pipeline, NULL,
+           &whole[12]); /* may copy the producer's loop */
     expect("sm_100", (struct emission_options){ .arch = "sm_100" }, pipeline, NULL, whole);
 }
 
@@ -123,8 +141,16 @@ Test(kb_async, points_left_out)
         { "mbarrier arrive", { { "mbarrier.arrive.shared::cta.b64", 0 } } },
         { "mbarrier expect", { { "expect_tx", 0 } } },
     };
-    static const char *const order[] = { "mbarrier initialisation fence", "barrier", "mbarrier wait", "proxy fence", "barrier", "bulk wait",
-                                         "warp sync", "mbarrier arrive", "mbarrier wait", "mbarrier expect" };
+    static const char *const order[] = { "mbarrier initialisation fence",
+                                         "barrier",
+                                         "mbarrier wait",
+                                         "proxy fence",
+                                         "barrier",
+                                         "bulk wait",
+                                         "warp sync",
+                                         "mbarrier arrive",
+                                         "mbarrier wait",
+                                         "mbarrier expect" };
     enum { POINTS = sizeof order / sizeof *order };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         int number = 0;
@@ -141,7 +167,10 @@ Test(kb_async, points_left_out)
 Test(kb_async, copies)
 {
     static const struct fragment f[] = {
-        { "cp.async.cg.shared.global", 2 }, { "cp.async.commit_group;", 2 }, { "cp.async.wait_group 1;", 1 }, { NULL, 0 },
+        { "cp.async.cg.shared.global", 2 },
+        { "cp.async.commit_group;", 2 },
+        { "cp.async.wait_group 1;", 1 },
+        { NULL, 0 },
     };
     expect("sm_80", (struct emission_options){ .arch = "sm_80" }, copies, NULL, f);
     expect("sm_90", (struct emission_options){ 0 }, copies, NULL, f);
@@ -182,19 +211,17 @@ static void barrier_outside_team(kb *k, const void *arg)
 {
     (void)arg;
     begin(k);
-    kb_team (k, 2, 1) {
-        kb_barrier(k);
-    } kb_else {
-        kb_barrier(k);
-    }
+    kb_team(k, 2, 1) { kb_barrier(k); }
+    kb_else { kb_barrier(k); }
     kb_kernel_end(k);
 }
 static void divergent_in_team(kb *k, const void *arg)
 {
     (void)arg;
     begin(k);
-    kb_team (k, 2, 1) {
-        kb_if (k, kb_eq(k, kb_warp(k), 1)) {
+    kb_team(k, 2, 1)
+    {
+        kb_if(k, kb_eq(k, kb_warp(k), 1)) {
             kb_barrier(k);
         }
     }
@@ -204,10 +231,9 @@ static void team_in_team(kb *k, const void *arg)
 {
     (void)arg;
     begin(k);
-    kb_team (k, 2, 1) {
-        kb_team (k, 1, 2) {
-            kb_barrier(k);
-        }
+    kb_team(k, 2, 1)
+    {
+        kb_team(k, 1, 2) { kb_barrier(k); }
     }
     kb_kernel_end(k);
 }
@@ -215,9 +241,7 @@ static void team_too_large(kb *k, const void *arg)
 {
     (void)arg;
     begin(k);
-    kb_team (k, 5, 1) {
-        kb_barrier(k);
-    }
+    kb_team(k, 5, 1) { kb_barrier(k); }
     kb_kernel_end(k);
 }
 static void arrive_in_lane(kb *k, const void *arg)
@@ -225,7 +249,7 @@ static void arrive_in_lane(kb *k, const void *arg)
     (void)arg;
     begin(k);
     const kb_ptr bars = kb_mbarriers(k, 1, "full");
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         kb_mbar_arrive(k, bars, kb_imm(k, TY_I32, 0));
     }
     kb_kernel_end(k);
@@ -262,8 +286,10 @@ Test(kb_async, misuse)
     } rows[] = {
         { "mbarrier on sm_80", bulk_on_old, "sm_80", "sm_80 with PTX 7.4 has no cp.async.bulk" },
         { "copy on sm_75", copy_on_old, "sm_75", "has no cp.async of 16 bytes" },
-        { "barrier outside of the team", barrier_outside_team, NULL, "barrier inside the divergent scope opened at test_kb_async.c:" },
-        { "divergence in a team", divergent_in_team, NULL, "barrier inside the divergent scope opened at test_kb_async.c:" },
+        { "barrier outside of the team", barrier_outside_team, NULL,
+          "barrier inside the divergent scope opened at test_kb_async.c:" },
+        { "divergence in a team", divergent_in_team, NULL,
+          "barrier inside the divergent scope opened at test_kb_async.c:" },
         { "team in a team", team_in_team, NULL, "a team of 1 warps" },
         { "team of more than the block", team_too_large, NULL, "a team of 5 warps of 128 threads" },
         { "arrival of one lane", arrive_in_lane, NULL, "warp sync inside the divergent scope" },

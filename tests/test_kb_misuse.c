@@ -15,7 +15,7 @@ static void barrier_in_divergent_if(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_lt(k, kb_tid(k), 7)) {
+    kb_if(k, kb_lt(k, kb_tid(k), 7)) {
         kb_barrier(k);
     }
     kb_kernel_end(k);
@@ -25,11 +25,10 @@ static void barrier_in_else(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_eq(k, kb_warp(k), 0)) {
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_warp_sync(k); /* fine: the condition is the same for the warp */
-    } kb_else {
-        kb_barrier(k);
     }
+    kb_else { kb_barrier(k); }
     kb_kernel_end(k);
 }
 
@@ -37,7 +36,7 @@ static void shuffle_in_divergent_if(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         kb_shfl_down(k, kb_tid(k), 1);
     }
     kb_kernel_end(k);
@@ -47,7 +46,7 @@ static void vote_in_divergent_if(kb *k, const void *arg)
 {
     kb_ptr out = start(k);
     (void)arg;
-    kb_if (k, kb_ne(k, kb_load(k, out, kb_tid(k)), 0)) {
+    kb_if(k, kb_ne(k, kb_load(k, out, kb_tid(k)), 0)) {
         kb_any(k, kb_imm(k, TY_BOOL, 1));
     }
     kb_kernel_end(k);
@@ -57,7 +56,7 @@ static void sync_in_divergent_loop(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_for (k, i, zero(k), kb_tid(k), 1) {
+    kb_for(k, i, zero(k), kb_tid(k), 1) {
         kb_warp_sync(k);
         (void)i;
     }
@@ -69,7 +68,7 @@ static void barrier_before_divergent_break(kb *k, const void *arg)
 {
     kb_ptr out = start(k);
     (void)arg;
-    kb_loop (k) {
+    kb_loop(k) {
         kb_barrier(k);
         kb_break_if(k, kb_eq(k, kb_load_relaxed(k, out, zero(k)), 1));
     }
@@ -80,9 +79,9 @@ static void break_in_divergent_if(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_loop (k) {
+    kb_loop(k) {
         kb_barrier(k);
-        kb_if (k, kb_eq(k, kb_tid(k), 3)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 3)) {
             kb_break_if(k, kb_imm(k, TY_BOOL, 1));
         }
     }
@@ -106,7 +105,7 @@ static void set_in_divergent_if(kb *k, const void *arg)
     start(k);
     kb_var v = kb_var_new(k, zero(k), "v");
     v.uni = KB_UNI_WARP;
-    kb_if (k, kb_eq(k, kb_lane(k), 3)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 3)) {
         kb_set(k, v, zero(k));
     }
     kb_kernel_end(k);
@@ -118,7 +117,7 @@ static void break_out_of_if(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         break;
     }
     kb_kernel_end(k);
@@ -128,7 +127,7 @@ static void break_out_of_loop(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_loop (k) {
+    kb_loop(k) {
         kb_break_if(k, kb_eq(k, kb_tid(k), 0));
         break;
     }
@@ -139,8 +138,8 @@ static void break_inside_for(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_for (k, i, zero(k), 10, 1) {
-        kb_if (k, kb_eq(k, i, 3)) {
+    kb_for(k, i, zero(k), 10, 1) {
+        kb_if(k, kb_eq(k, i, 3)) {
             break;
         }
     }
@@ -149,7 +148,7 @@ static void break_inside_for(kb *k, const void *arg)
 
 static void return_from_helper(kb *k)
 {
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         return;
     }
 }
@@ -157,7 +156,7 @@ static void return_in_scope(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_eq(k, kb_block(k), 0)) {
+    kb_if(k, kb_eq(k, kb_block(k), 0)) {
         return_from_helper(k);
     }
     kb_kernel_end(k);
@@ -167,7 +166,7 @@ static void break_if_outside(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_break_if(k, kb_imm(k, TY_BOOL, 1));
     }
     kb_kernel_end(k);
@@ -177,7 +176,7 @@ static void nest(kb *k, int depth)
 {
     if (depth == 0)
         return;
-    kb_if (k, kb_eq(k, kb_tid(k), depth)) {
+    kb_if(k, kb_eq(k, kb_tid(k), depth)) {
         nest(k, depth - 1);
     }
 }
@@ -193,7 +192,7 @@ static void condition_not_bool(kb *k, const void *arg)
 {
     (void)arg;
     start(k);
-    kb_if (k, kb_tid(k)) {
+    kb_if(k, kb_tid(k)) {
         kb_barrier(k);
     }
     kb_kernel_end(k);
@@ -419,13 +418,16 @@ static const struct {
     const char *says; /* somewhere in the message */
     bool placed;      /* the message names this file */
 } rows[] = {
-    { "barrier in a divergent if", barrier_in_divergent_if, NULL, "barrier inside the divergent scope opened at test_kb_misuse.c:", true },
+    { "barrier in a divergent if", barrier_in_divergent_if, NULL,
+      "barrier inside the divergent scope opened at test_kb_misuse.c:", true },
     { "barrier in a warp-uniform else", barrier_in_else, NULL, "barrier inside the divergent scope", true },
     { "shuffle in a divergent if", shuffle_in_divergent_if, NULL, "shuffle inside the divergent scope", true },
     { "vote in a divergent if", vote_in_divergent_if, NULL, "vote inside the divergent scope", true },
     { "sync in a divergent loop", sync_in_divergent_loop, NULL, "warp sync inside the divergent scope", true },
-    { "barrier before a divergent break", barrier_before_divergent_break, NULL, "barrier inside a loop that threads leave at different times", true },
-    { "break inside a divergent if", break_in_divergent_if, NULL, "barrier inside a loop that threads leave at different times", true },
+    { "barrier before a divergent break", barrier_before_divergent_break, NULL,
+      "barrier inside a loop that threads leave at different times", true },
+    { "break inside a divergent if", break_in_divergent_if, NULL,
+      "barrier inside a loop that threads leave at different times", true },
     { "divergent value in a uniform variable", divergent_set, NULL, "divergent value assigned", false },
     { "divergent assignment", set_in_divergent_if, NULL, "assignment to a uniform variable inside", true },
     { "break in an if", break_out_of_if, NULL, "scope never closed", true },
@@ -470,7 +472,8 @@ Test(kb_misuse, rows)
         cr_expect_null(e.text, "%s: has PTX", rows[i].name);
         cr_expect_eq(strncmp(e.error, "4001 ", 5), 0, "%s: %s", rows[i].name, e.error);
         cr_expect_not_null(strstr(e.error, rows[i].says), "%s: says '%s'", rows[i].name, e.error);
-        cr_expect(!rows[i].placed || strstr(e.error, "test_kb_misuse.c:"), "%s: no place in '%s'", rows[i].name, e.error);
+        cr_expect(!rows[i].placed || strstr(e.error, "test_kb_misuse.c:"), "%s: no place in '%s'", rows[i].name,
+                  e.error);
         free(e.text);
     }
 }
@@ -480,26 +483,28 @@ static void all_fine(kb *k, const void *arg)
 {
     kb_ptr out = start(k);
     (void)arg;
-    kb_if (k, kb_eq(k, kb_block(k), 0)) {
+    kb_if(k, kb_eq(k, kb_block(k), 0)) {
         kb_barrier(k);
-        kb_for (k, i, zero(k), kb_blocks(k), 1) {
+        kb_for(k, i, zero(k), kb_blocks(k), 1) {
             kb_barrier(k);
             kb_store(k, out, kb_tid(k), i);
         }
-    } kb_else {
-        kb_if (k, kb_eq(k, kb_warp(k), 1)) {
-            kb_loop (k) {
+    }
+    kb_else
+    {
+        kb_if(k, kb_eq(k, kb_warp(k), 1)) {
+            kb_loop(k) {
                 LET(x, kb_load_relaxed(k, out, zero(k)));
                 kb_break_if(k, kb_any(k, kb_eq(k, x, 1)));
                 kb_store(k, out, kb_tid(k), kb_shfl_down(k, x, 1));
             }
         }
     }
-    kb_loop (k) {
+    kb_loop(k) {
         kb_break_if(k, kb_eq(k, kb_load_relaxed(k, out, zero(k)), 1));
     }
     kb_barrier(k);
-    kb_if (k, kb_assume_uniform(kb_eq(k, kb_load_relaxed(k, out, zero(k)), 1), KB_UNI_BLOCK)) {
+    kb_if(k, kb_assume_uniform(kb_eq(k, kb_load_relaxed(k, out, zero(k)), 1), KB_UNI_BLOCK)) {
         kb_barrier(k);
     }
     kb_kernel_end(k);

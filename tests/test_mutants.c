@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mutants.c - every barrier, fence, warp sync and counter reset of the emitters is needed, and some mode of the host
- * executor notices when it is missing.
+/* test_mutants.c - every barrier, fence, warp sync and counter reset of the emitters is needed, and some mode of the
+ * host executor notices when it is missing.
  *
- * The builder numbers its ordering points; each is left out in turn, and the kernels run in all modes over some seeds.  A mutant is
- * caught when a run reports a finding or gives another result than the whole kernel.  The list of mutants and who caught them is printed.
- * Exempt ones carry the reason.
+ * The builder numbers its ordering points; each is left out in turn, and the kernels run in all modes over some seeds.
+ * A mutant is caught when a run reports a finding or gives another result than the whole kernel.  The list of mutants
+ * and who caught them is printed. Exempt ones carry the reason.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,12 +15,15 @@
 #include "simt/simt.h"
 
 /* x[0] x[1] … as a recurrence: not commutative, and any lost or repeated element shows. */
-#define RECURRENCE                                                                                         \
-    "map: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"              \
+#define RECURRENCE                                                                                                     \
+    "map: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"                          \
     "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
 
 /* Scans have a second case for arrays that are not aligned, which no launch here would take. */
-#define ONE_BY_ONE { "vector", "1", { 0, 0 } }
+#define ONE_BY_ONE                                                                                                     \
+    {                                                                                                                  \
+        "vector", "1", { 0, 0 }                                                                                        \
+    }
 
 /* One program: its spec, pinned strategy, size; enough blocks and tiles that every part of the kernel runs. */
 static const struct subject {
@@ -28,110 +31,285 @@ static const struct subject {
     struct tunable set[5];
     int64_t size[2];
 } subjects[] = {
-    { "block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } }, { 3001 } },
-    { "last_block", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } }, { 20011 } },
-    { "gather", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.gather", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
-    { "atomic", "kind: reduce\ninputs: {x: 'i32[n]'}\nreductions:\n  s: {map: u32(x), operator: add}\n  p: {map: u32(x) * 2 + 1, operator: mul}\n"
-      "outputs: {s: {type: u32, value: s}, p: {type: u32, value: p}}\n", "sm_90",
-      { { "strategy", "reduce.atomic", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "combine", "shared_atomic_all", { 0, 0 } } },
+    { "block",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_80",
+      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } },
+      { 3001 } },
+    { "last_block",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_90",
+      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } },
       { 20011 } },
-    { "two_kernel", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.two_kernel", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "combine", "tree", { 0, 0 } },
-        { "blocks_per_sm", "16", { 0, 0 } } }, { 20011 } },
-    { "tile_rings", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "max_grid", "40", { 0, 0 } },
-        { "bulk", "2", { 0, 0 } } }, { 60011 } },
-    { "leaders", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } }, { "combine", "tree_leaders", { 0, 0 } } }, { 3001 } },
-    { "cluster", "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n", "sm_90",
-      { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } }, { 3001 } },
+    { "gather",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_90",
+      { { "strategy", "reduce.gather", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "16", { 0, 0 } } },
+      { 20011 } },
+    { "atomic",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\nreductions:\n  s: {map: u32(x), operator: add}\n  p: {map: u32(x) * 2 + 1, "
+      "operator: mul}\n"
+      "outputs: {s: {type: u32, value: s}, p: {type: u32, value: p}}\n",
+      "sm_90",
+      { { "strategy", "reduce.atomic", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "combine", "shared_atomic_all", { 0, 0 } } },
+      { 20011 } },
+    { "two_kernel",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_90",
+      { { "strategy", "reduce.two_kernel", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "combine", "tree", { 0, 0 } },
+        { "blocks_per_sm", "16", { 0, 0 } } },
+      { 20011 } },
+    { "tile_rings",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_90",
+      { { "strategy", "reduce.last_block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "max_grid", "40", { 0, 0 } },
+        { "bulk", "2", { 0, 0 } } },
+      { 60011 } },
+    { "leaders",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_80",
+      { { "strategy", "reduce.block", { 0, 0 } },
+        { "threads", "128", { 0, 0 } },
+        { "combine", "tree_leaders", { 0, 0 } } },
+      { 3001 } },
+    { "cluster",
+      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
+      "sm_90",
+      { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } },
+      { 3001 } },
     { "ordered",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_90", { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
-                 { "blocks_per_sm", "16", { 0, 0 } }, { "bulk", "0", { 0, 0 } } }, { 20011 } },
+      "sm_90",
+      { { "strategy", "reduce.last_block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "16", { 0, 0 } },
+        { "bulk", "0", { 0, 0 } } },
+      { 20011 } },
     { "rings",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_90", { { "strategy", "reduce.ordered", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } },
-                 { "blocks_per_sm", "9", { 0, 0 } }, { "bulk", "2", { 0, 0 } } }, { 27011 } },
-    { "scan_block", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
-      "sm_90", { { "strategy", "scan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 1501 } },
-    { "scan_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
+      "sm_90",
+      { { "strategy", "reduce.ordered", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "9", { 0, 0 } },
+        { "bulk", "2", { 0, 0 } } },
+      { 27011 } },
+    { "scan_block",
+      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE },
+      { 1501 } },
+    { "scan_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_80", { { "strategy", "segscan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
-    { "whole_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "sm_80",
+      { { "strategy", "segscan.block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 5, 700 } },
+    { "whole_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90", { { "strategy", "segscan.staged", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 40, 63 } },
-    { "warp_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "sm_90",
+      { { "strategy", "segscan.staged", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 40, 63 } },
+    { "warp_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90", { { "strategy", "segscan.subwarp", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 90, 31 } },
-    { "lookback", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
-      "sm_90", { { "strategy", "scan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
-    { "allpre", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
-      "sm_90", { { "strategy", "scan.allpre", { 0, 0 } }, { "threads", "32", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 701 } },
-    { "lookahead", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
-      "sm_90", { { "strategy", "scan.lookahead", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "stages", "3", { 0, 0 } } },
+      "sm_90",
+      { { "strategy", "segscan.subwarp", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 90, 31 } },
+    { "lookback",
+      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.lookback", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 3011 } },
+    { "allpre",
+      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.allpre", { 0, 0 } },
+        { "threads", "32", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 701 } },
+    { "lookahead",
+      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
+      "sm_90",
+      { { "strategy", "scan.lookahead", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "stages", "3", { 0, 0 } } },
       { 2805 } },
-    { "three_pass", "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_90", { { "strategy", "scan.three_pass", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
+    { "three_pass",
+      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.three_pass", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        ONE_BY_ONE },
       { 4501 } },
-    { "stream_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+    { "stream_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_80", { { "strategy", "segscan.stream", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 5, 700 } },
-    { "cluster_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "sm_80",
+      { { "strategy", "segscan.stream", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 5, 700 } },
+    { "cluster_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90", { { "strategy", "segscan.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE }, { 2, 1700 } },
-    { "turn_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
+      "sm_90",
+      { { "strategy", "segscan.cluster", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        ONE_BY_ONE },
+      { 2, 1700 } },
+    { "turn_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
       "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
-      "sm_90", { { "strategy", "segscan.lookback", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
-    { "strips", "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
+      "sm_90",
+      { { "strategy", "segscan.lookback", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 7, 500 } },
+    { "strips",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
       "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[n]', value: total.q}}\n",
-      "sm_90", { { "strategy", "segscan.column", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "2", { 0, 0 } } }, { 61, 37 } },
-    { "flat_rows", "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
+      "sm_90",
+      { { "strategy", "segscan.column", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "2", { 0, 0 } } },
+      { 61, 37 } },
+    { "flat_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
       "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
-      "sm_80", { { "strategy", "segscan.flat", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 7, 500 } },
-    { "flags", "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
+      "sm_80",
+      { { "strategy", "segscan.flat", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 7, 500 } },
+    { "flags",
+      "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_80", { { "strategy", "segscan.flags", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE }, { 3011 } },
-    { "stencil", "kind: stencil\ninputs: {u: 'u32[n]'}\nboundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}\n"
+      "sm_80",
+      { { "strategy", "segscan.flags", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 3011 } },
+    { "stencil",
+      "kind: stencil\ninputs: {u: 'u32[n]'}\nboundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}\n"
       "outputs: {out: {type: 'u32[n]', value: 'u[-1] + u[1]'}, top: u32}\n",
-      "sm_90", { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 3011 } },
-    { "stencil_tile", "kind: stencil\ninputs: {u: 'u32[m, n]'}\nboundary: wrap\n"
+      "sm_90",
+      { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
+      { 3011 } },
+    { "stencil_tile",
+      "kind: stencil\ninputs: {u: 'u32[m, n]'}\nboundary: wrap\n"
       "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}}\n",
-      "sm_80", { { "strategy", "stencil.big_tile", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 37, 101 } },
-    { "stencil_temporal", "kind: stencil\ninputs: {u: 'u32[d, 17, n]'}\nboundary: mirror\n"
-      "outputs: {out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}}\niterate: {steps: 2, feedback: {u: out}}\n",
-      "sm_80", { { "strategy", "stencil.temporal", { 0, 0 } }, { "threads", "128", { 0, 0 } }, { "items", "4", { 0, 0 } },
-                 { "steps", "2", { 0, 0 } } }, { 7, 132 } },
-    { "stencil_some", "kind: stencil\ninputs: {u: 'u32[m, n]'}\nreductions:\n"
-      "  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, commutative: true}}\n"
+      "sm_80",
+      { { "strategy", "stencil.big_tile", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
+      { 37, 101 } },
+    { "stencil_temporal",
+      "kind: stencil\ninputs: {u: 'u32[d, 17, n]'}\nboundary: mirror\n"
+      "outputs: {out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}}\niterate: {steps: "
+      "2, feedback: {u: out}}\n",
+      "sm_80",
+      { { "strategy", "stencil.temporal", { 0, 0 } },
+        { "threads", "128", { 0, 0 } },
+        { "items", "4", { 0, 0 } },
+        { "steps", "2", { 0, 0 } } },
+      { 7, 132 } },
+    { "stencil_some",
+      "kind: stencil\ninputs: {u: 'u32[m, n]'}\nreductions:\n"
+      "  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, "
+      "commutative: true}}\n"
       "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}, top: {type: u32, value: top.s + top.m}}\n",
-      "sm_80", { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } }, { 37, 101 } },
+      "sm_80",
+      { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
+      { 37, 101 } },
     { "staged",
       "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
       "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_80", { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } }, { 5003 } },
-    { "seg_block", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
-      "sm_80", { { "strategy", "segreduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "max_grid", "4", { 0, 0 } }, ONE_BY_ONE }, { 9, 700 } },
-    { "seg_tile", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
-      "sm_90", { { "strategy", "segreduce.tile", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "blocks_per_sm", "1", { 0, 0 } } },
+      "sm_80",
+      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } },
+      { 5003 } },
+    { "seg_block",
+      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      "sm_80",
+      { { "strategy", "segreduce.block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "max_grid", "4", { 0, 0 } },
+        ONE_BY_ONE },
+      { 9, 700 } },
+    { "seg_tile",
+      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      "sm_90",
+      { { "strategy", "segreduce.tile", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "1", { 0, 0 } } },
       { 1001, 5 } },
-    { "seg_copied", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
-      "sm_80", { { "strategy", "segreduce.tile", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "blocks_per_sm", "1", { 0, 0 } } },
+    { "seg_copied",
+      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      "sm_80",
+      { { "strategy", "segreduce.tile", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "blocks_per_sm", "1", { 0, 0 } } },
       { 1001, 5 } },
-    { "seg_multi", "kind: reduce\ninputs: {x: 'u32[m, n]'}\noperator: add\nover: n\noutputs: {sum: 'u32[m]'}\n",
-      "sm_90", { { "strategy", "segreduce.multi_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } }, ONE_BY_ONE },
+    { "seg_multi",
+      "kind: reduce\ninputs: {x: 'u32[m, n]'}\noperator: add\nover: n\noutputs: {sum: 'u32[m]'}\n",
+      "sm_90",
+      { { "strategy", "segreduce.multi_block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        ONE_BY_ONE },
       { 2, 3001 } },
-    { "column", "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\noutputs: {q: {type: 'u32[n]', value: r.q}}\n",
-      "sm_90", { { "strategy", "segreduce.column", { 0, 0 } }, { "threads", "128", { 0, 0 } }, { "items", "1", { 0, 0 } }, { "rows", "2", { 0, 0 } } }, { 101, 61 } },
-    { "offsets", "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
+    { "column",
+      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\noutputs: {q: {type: 'u32[n]', value: r.q}}\n",
+      "sm_90",
+      { { "strategy", "segreduce.column", { 0, 0 } },
+        { "threads", "128", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "rows", "2", { 0, 0 } } },
+      { 101, 61 } },
+    { "offsets",
+      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
       "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
-      "sm_90", { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE }, { 6001, 7 } },
+      "sm_90",
+      { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE },
+      { 6001, 7 } },
 };
 
 /* Points that no mode can notice, with the reason. */
@@ -144,7 +322,8 @@ static const struct {
     { NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
 
-static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale", "seed:%d,late", "seed:%d,weak,stale,late" };
+static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale", "seed:%d,late",
+                                     "seed:%d,weak,stale,late" };
 enum { NMODES = sizeof modes / sizeof *modes, SEEDS = 12, LAUNCHES = 3 };
 
 enum { ARRAYS = 4 };
@@ -163,8 +342,8 @@ static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
     return prog_array_elements(a, r->size) * a->stride;
 }
 
-/* Bytes are rarely 1, as flags of segments should be; offsets ascend to the first size; other words are anything.  Every launch has
- * data of its own, so that what an earlier one left behind is seen. */
+/* Bytes are rarely 1, as flags of segments should be; offsets ascend to the first size; other words are anything. Every
+ * launch has data of its own, so that what an earlier one left behind is seen. */
 static void fill(struct subject_run *r, int input, int launch)
 {
     const struct prog_array *a = &r->problem->input[input].array;
@@ -322,7 +501,13 @@ static void test_subject(const struct subject *sub, bool first_case)
         int seed = 0;
         struct host_code *mutant = build(&r, i);
         const char *mode = reason ? NULL : caught_by(&r, mutant, &seed);
-        fprintf(stderr, "%-10s %-48s %s%s\n", sub->name, text, mode ? "caught by " : reason ? "exempt: " : "NOT CAUGHT", mode ? mode : reason ? reason : "");
+        fprintf(stderr, "%-10s %-48s %s%s\n", sub->name, text,
+                mode     ? "caught by "
+                : reason ? "exempt: "
+                         : "NOT CAUGHT",
+                mode     ? mode
+                : reason ? reason
+                         : "");
         host_destroy(mutant);
         caught = mode ? text : caught;
         cr_expect(mode || reason, "%s: nothing notices that %s is missing", sub->name, text);

@@ -60,7 +60,8 @@ static void check_all(const char *library, const char *arch)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         for (int i = 0; i < NFUNCTIONS; i++)
             if (functions[i].types == 'F')
-                check_function(functions[i].name, (struct call){ functions[i].fn, functions[i].arity, types[t] }, library, arch);
+                check_function(functions[i].name, (struct call){ functions[i].fn, functions[i].arity, types[t] },
+                               library, arch);
         check_function("%", (struct call){ KB_FN_FMOD, 2, types[t] }, library, arch);
     }
 }
@@ -145,7 +146,8 @@ Test(ptx, kernels_of_one_module)
     cr_expect_eq(occurrences(e.text, ".visible .entry"), 2);
     cr_expect_eq(occurrences(e.text, ".shared .align 128 .b8 first_shared[256]"), 1);
     cr_expect_eq(occurrences(e.text, ".shared .align 128 .b8 second_shared[256]"), 1);
-    cr_expect_eq(occurrences(e.text, "__nv_"), occurrences(e.text, "// %__nv_"), "names of the library are comments only");
+    cr_expect_eq(occurrences(e.text, "__nv_"), occurrences(e.text, "// %__nv_"),
+                 "names of the library are comments only");
     cr_expect_str_empty(assemble(e.text, "sm_90"));
     free(e.text);
 }
@@ -156,7 +158,8 @@ Test(ptx, library_errors)
 {
     const struct {
         const char *path, *says;
-    } row[] = { { "/nonexistent/libdevice.bc", "/nonexistent/libdevice.bc" }, { PTXGEN_SOURCE_DIR "/CMakeLists.txt", "bitcode" } };
+    } row[] = { { "/nonexistent/libdevice.bc", "/nonexistent/libdevice.bc" },
+                { PTXGEN_SOURCE_DIR "/CMakeLists.txt", "bitcode" } };
     struct call c = { FN_EXP, 1, TY_F32 };
     for (int i = 0; i < 2; i++) {
         struct emitted e = emit_with((struct emission_options){ .gen.libdevice = row[i].path }, emit_call, &c);
@@ -197,8 +200,8 @@ static void fatal_after_inner(void *user)
     LLVMTargetRef target = LLVMGetFirstTarget();
     while (target && strcmp(LLVMGetTargetName(target), "nvptx64") != 0)
         target = LLVMGetNextTarget(target);
-    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", "sm_90", "+ptx80", LLVMCodeGenLevelNone,
-                                                      LLVMRelocDefault, LLVMCodeModelDefault);
+    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", "sm_90", "+ptx80",
+                                                      LLVMCodeGenLevelNone, LLVMRelocDefault, LLVMCodeModelDefault);
     llvm_guard(nothing, NULL, &ignored);
     LLVMTargetMachineEmitToMemoryBuffer(tm, kb_module(k), LLVMAssemblyFile, &text, &buffer); /* does not return */
 }
@@ -234,7 +237,8 @@ static void *compile_many(void *result)
 {
     struct call c = { FN_LOG2, 1, TY_F32 };
     for (int i = 0; i < 8; i++) {
-        struct emitted e = emit_with((struct emission_options){ 0 }, i % 2 ? unspeakable : emit_call, i % 2 ? (const void *)"x-y" : &c);
+        struct emitted e = emit_with((struct emission_options){ 0 }, i % 2 ? unspeakable : emit_call,
+                                     i % 2 ? (const void *)"x-y" : &c);
         if (e.ok == (i % 2 == 1))
             *(bool *)result = false;
         free(e.text);
@@ -321,7 +325,8 @@ Test(ptx, lowest_versions)
         device_by_name(name[i], 0, &d);
         const int version[] = { d.ptx_min, 90 };
         for (int v = 0; v < 2; v++) {
-            struct emitted e = emit_with((struct emission_options){ .arch = name[i], .ptx = version[v] }, everything, NULL);
+            struct emitted e =
+                emit_with((struct emission_options){ .arch = name[i], .ptx = version[v] }, everything, NULL);
             cr_assert(e.ok, "%s PTX %d: %s", name[i], version[v], e.error);
             const char *said = assemble(e.text, name[i]);
             cr_expect_str_empty(said, "%s PTX %d: %s", name[i], version[v], said);

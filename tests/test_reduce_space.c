@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reduce_space.c - whole-array reductions: every distribution and every way of combining agrees with the oracle, and what is not
- * legal is refused with the reason.
+/* test_reduce_space.c - whole-array reductions: every distribution and every way of combining agrees with the oracle,
+ * and what is not legal is refused with the reason.
  */
 #include <criterion/criterion.h>
 
@@ -8,35 +8,49 @@
 
 #define SUM "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n"
 /* Native, by compare-and-swap of 4 and of 8 bytes, with an identity that is not zero. */
-#define SEVERAL                                                                                                           \
-    "kind: reduce\ninputs: {x: 'f32[n]', k: 'i16[n]'}\nreductions:\n  lo: {map: x, operator: min}\n"                      \
-    "  at: {map: {value: x, index: i32(index(n))}, operator: argmax}\n  s: {map: f64(x), operator: add}\n"                \
-    "  m: {map: i64(k), operator: min}\n  u: {map: u32(k), operator: max}\n  a: {map: k != 3, operator: and}\n"           \
-    "  b: {map: u64(k), operator: and}\n"                                                                                 \
-    "outputs: {lo: {type: f32, value: lo}, at: {type: i32, value: at.index}, s: {type: f64, value: s}, "                  \
+#define SEVERAL                                                                                                        \
+    "kind: reduce\ninputs: {x: 'f32[n]', k: 'i16[n]'}\nreductions:\n  lo: {map: x, operator: min}\n"                   \
+    "  at: {map: {value: x, index: i32(index(n))}, operator: argmax}\n  s: {map: f64(x), operator: add}\n"             \
+    "  m: {map: i64(k), operator: min}\n  u: {map: u32(k), operator: max}\n  a: {map: k != 3, operator: and}\n"        \
+    "  b: {map: u64(k), operator: and}\n"                                                                              \
+    "outputs: {lo: {type: f32, value: lo}, at: {type: i32, value: at.index}, s: {type: f64, value: s}, "               \
     "m: {type: i64, value: m}, u: {type: u32, value: u}, a: {type: bool, value: a}, b: {type: u64, value: b}}\n"
 /* Without an identity: threads and blocks that have nothing are left out. */
 #define FIRST                                                                                                          \
-    "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x}\noperator:\n  state: {p: u32, q: u32}\n" \
-    "  combine: {p: 'min(a.p, b.p)', q: a.q + b.q}\n  commutative: true\noutputs: {p: {type: u32, value: r.p}, q: {type: u32, value: r.q}}\n"
+    "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x}\noperator:\n  state: {p: u32, q: u32}\n"                   \
+    "  combine: {p: 'min(a.p, b.p)', q: a.q + b.q}\n  commutative: true\noutputs: {p: {type: u32, value: r.p}, q: "    \
+    "{type: u32, value: r.q}}\n"
 
-static const char *const combines[] = { "shuffle", "tree", "shared_atomic_all", "shared_atomic_leaders", "redux", "tree_leaders" };
+static const char *const combines[] = { "shuffle", "tree",        "shared_atomic_all", "shared_atomic_leaders",
+                                        "redux",   "tree_leaders" };
 static const char *const distributions[] = { "strided", "tiled" };
 enum { COMBINES = 6 };
 
-static void check(const char *spec, const char *strategy, const char *combine, int over_blocks, int over_threads, const char *threads)
+static void check(const char *spec, const char *strategy, const char *combine, int over_blocks, int over_threads,
+                  const char *threads)
 {
     static const int sizes[] = { 1, 33, 700, 3001, 20011 };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:0,weak", "seed:5,stale,late" };
-    const char *set[] = { "strategy", strategy, "combine", combine, "over_threads", distributions[over_threads], "threads", threads,
-                          "items", "2", over_blocks < 0 ? NULL : "over_blocks", over_blocks < 0 ? NULL : distributions[over_blocks], NULL };
+    const char *set[] = { "strategy",
+                          strategy,
+                          "combine",
+                          combine,
+                          "over_threads",
+                          distributions[over_threads],
+                          "threads",
+                          threads,
+                          "items",
+                          "2",
+                          over_blocks < 0 ? NULL : "over_blocks",
+                          over_blocks < 0 ? NULL : distributions[over_blocks],
+                          NULL };
     struct harness h;
     cr_assert(harness_open(&h, "space", spec, "sm_90", set), "%s %s: %s", strategy, combine, h.text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t size[8] = { sizes[i] };
         harness_data_at(&h, size, 3 + i, (int)(i % 4), false);
-        cr_assert(harness_check(&h, modes[i % 3]), "%s, combine %s, over_blocks %d, over_threads %d, n = %d, %s: %s", strategy, combine,
-                  over_blocks, over_threads, sizes[i], modes[i % 3], h.text);
+        cr_assert(harness_check(&h, modes[i % 3]), "%s, combine %s, over_blocks %d, over_threads %d, n = %d, %s: %s",
+                  strategy, combine, over_blocks, over_threads, sizes[i], modes[i % 3], h.text);
     }
     harness_close(&h);
 }
@@ -83,29 +97,45 @@ Test(reduce_space, no_identity)
 /* Tiles through rings of bulk copies: two inputs, an output per element, with and without an identity. */
 Test(reduce_space, rings)
 {
-#define DOT "kind: reduce\ninputs: {x: 'i32[n]', y: 'u32[n]'}\nmap: u32(x) * y\noperator: add\noutputs: {s: u32, twice: {type: 'u32[n]', value: y * 2}}\n"
+#define DOT                                                                                                            \
+    "kind: reduce\ninputs: {x: 'i32[n]', y: 'u32[n]'}\nmap: u32(x) * y\noperator: add\noutputs: {s: u32, twice: "      \
+    "{type: 'u32[n]', value: y * 2}}\n"
     static const char *const specs[] = { SUM, FIRST, DOT };
     static const char *const strategies[] = { "reduce.gather", "reduce.last_block" };
     for (int i = 0; i < 6; i++) {
-        const char *set[] = { "strategy", strategies[i & 1], "threads", "64", "items", "3", "bulk", "2", i & 1 ? "over_threads" : NULL, "tiled", NULL };
+        const char *set[] = { "strategy",
+                              strategies[i & 1],
+                              "threads",
+                              "64",
+                              "items",
+                              "3",
+                              "bulk",
+                              "2",
+                              i & 1 ? "over_threads" : NULL,
+                              "tiled",
+                              NULL };
         struct harness h;
         cr_assert(harness_open(&h, "rings", specs[i / 2], "sm_90", set), "%s", h.text);
         for (int n = 100; n < 40000; n = 3 * n + 7) {
             int64_t size[8] = { n };
             harness_data_at(&h, size, (uint64_t)n, i % 4, false);
-            cr_assert(harness_check(&h, "seed:7,race,uninit,late"), "spec %d, %s, n = %d: %s", i / 2, strategies[i & 1], n, h.text);
+            cr_assert(harness_check(&h, "seed:7,race,uninit,late"), "spec %d, %s, n = %d: %s", i / 2, strategies[i & 1],
+                      n, h.text);
         }
         harness_close(&h);
     }
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------------------ */
+/* ---- what is refused
+ * ------------------------------------------------------------------------------------------------------ */
 Test(reduce_space, refused)
 {
 #define ORDERED                                                                                                        \
-    "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x}\noperator:\n  state: {p: u32}\n  identity: {p: 0}\n"               \
+    "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x}\noperator:\n  state: {p: u32}\n  identity: {p: 0}\n"             \
     "  combine: {p: a.p * 3 + b.p}\noutputs: {p: {type: u32, value: r.p}}\n"
-#define WIDE "kind: reduce\ninputs: {x: 'f64[n]'}\nmap: {value: x, index: index(n)}\noperator: argmin\noutputs: {i: {type: i64, value: r.index}}\n"
+#define WIDE                                                                                                           \
+    "kind: reduce\ninputs: {x: 'f64[n]'}\nmap: {value: x, index: index(n)}\noperator: argmin\noutputs: {i: {type: "    \
+    "i64, value: r.index}}\n"
 #define FLOATS "kind: reduce\ninputs: {x: 'f32[n]'}\ndeterminism: run\noperator: add\noutputs: {s: f32}\n"
     static const struct {
         const char *name, *spec, *arch, *set[7], *says;
@@ -114,21 +144,54 @@ Test(reduce_space, refused)
         { "atomic, wide", WIDE, "sm_90", { "strategy", "reduce.atomic" }, "wider than the 8 bytes" },
         { "atomic, no identity", FIRST, "sm_90", { "strategy", "reduce.atomic" }, "the operator has no identity" },
         { "atomic, same bits", FLOATS, "sm_90", { "strategy", "reduce.atomic" }, "asks for the same bits" },
-        { "shared atomics, same bits", FLOATS, "sm_90", { "strategy", "reduce.last_block", "combine", "shared_atomic_all" }, "asks for the same bits" },
-        { "tree, no identity", FIRST, "sm_90", { "strategy", "reduce.block", "combine", "tree" }, "without an identity only" },
-        { "redux of floats", FLOATS, "sm_90", { "strategy", "reduce.block", "combine", "redux" }, "redux.sync takes integers of 32 bits" },
-        { "redux on sm_75", SUM, "sm_75", { "strategy", "reduce.block", "combine", "redux" }, "redux.sync takes integers of 32 bits" },
-        { "tiled, ordered", ORDERED, "sm_90", { "strategy", "reduce.last_block", "over_blocks", "tiled" }, "one distribution and one tree" },
-        { "large tree", SEVERAL, "sm_90", { "strategy", "reduce.block", "combine", "tree", "threads", "1024" }, "more than 40960 bytes" },
+        { "shared atomics, same bits",
+          FLOATS,
+          "sm_90",
+          { "strategy", "reduce.last_block", "combine", "shared_atomic_all" },
+          "asks for the same bits" },
+        { "tree, no identity",
+          FIRST,
+          "sm_90",
+          { "strategy", "reduce.block", "combine", "tree" },
+          "without an identity only" },
+        { "redux of floats",
+          FLOATS,
+          "sm_90",
+          { "strategy", "reduce.block", "combine", "redux" },
+          "redux.sync takes integers of 32 bits" },
+        { "redux on sm_75",
+          SUM,
+          "sm_75",
+          { "strategy", "reduce.block", "combine", "redux" },
+          "redux.sync takes integers of 32 bits" },
+        { "tiled, ordered",
+          ORDERED,
+          "sm_90",
+          { "strategy", "reduce.last_block", "over_blocks", "tiled" },
+          "one distribution and one tree" },
+        { "large tree",
+          SEVERAL,
+          "sm_90",
+          { "strategy", "reduce.block", "combine", "tree", "threads", "1024" },
+          "more than 40960 bytes" },
         { "unknown way", SUM, "sm_90", { "strategy", "reduce.block", "combine", "bush" }, "combine: bush is not" },
         { "bulk on sm_80", ORDERED, "sm_80", { "strategy", "reduce.ordered", "bulk", "2" }, "bulk copies need sm_90" },
-        { "bulk and transpose", ORDERED, "sm_90", { "strategy", "reduce.ordered", "bulk", "2", "staged", "1" }, "not both" },
-        { "rings too large", ORDERED, "sm_90", { "strategy", "reduce.ordered", "bulk", "16", "items", "9" }, "of shared memory; a block of sm_90 has" },
+        { "bulk and transpose",
+          ORDERED,
+          "sm_90",
+          { "strategy", "reduce.ordered", "bulk", "2", "staged", "1" },
+          "not both" },
+        { "rings too large",
+          ORDERED,
+          "sm_90",
+          { "strategy", "reduce.ordered", "bulk", "16", "items", "9" },
+          "of shared memory; a block of sm_90 has" },
         { "commutative", SUM, "sm_90", { "strategy", "reduce.ordered" }, "its elements need no order" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct harness h;
-        cr_expect_not(harness_open(&h, "refused", rows[i].spec, rows[i].arch, rows[i].set), "%s: accepted", rows[i].name);
+        cr_expect_not(harness_open(&h, "refused", rows[i].spec, rows[i].arch, rows[i].set), "%s: accepted",
+                      rows[i].name);
         cr_expect_not_null(strstr(h.text, rows[i].says), "%s: says '%s'", rows[i].name, h.text);
         harness_close(&h);
     }

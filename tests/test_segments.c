@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_segments.c - random reductions of segments agree with the oracle on the host executor.
  *
- * A spec is put together from a seed: a space of two or three dimensions of which some are reduced, or irregular segments; inputs
- * with all dimensions or some of them, in memory as scalars or structures; built-in and hand-written operators, commutative and
- * ordered, with and without identity, some that read what does not vary within a segment; init, outputs in any order of dimensions,
- * results per element, determinism, and sometimes a pinned strategy.  Each runs at random sizes, zero included, under the checking modes.
+ * A spec is put together from a seed: a space of two or three dimensions of which some are reduced, or irregular
+ * segments; inputs with all dimensions or some of them, in memory as scalars or structures; built-in and hand-written
+ * operators, commutative and ordered, with and without identity, some that read what does not vary within a segment;
+ * init, outputs in any order of dimensions, results per element, determinism, and sometimes a pinned strategy.  Each
+ * runs at random sizes, zero included, under the checking modes.
  */
 #include <criterion/criterion.h>
 
@@ -18,7 +19,7 @@ static bool chance(int percent) { return below(100) < percent; }
 static const char *const names[] = { "d", "m", "n" };
 
 struct shape {
-    int first;        /* dimensions names[first …] */
+    int first; /* dimensions names[first …] */
     bool reduced[3];
     bool offsets;
     bool needs_element; /* an operator without identity and init */
@@ -98,15 +99,22 @@ static void random_reduction(struct str *out, struct result *result, struct shap
         show(result, "i64", "r%d.index", i);
         break;
     case 2:
-        str_printf(out, "    map: {p: \"u32(i32(%s))\", q: \"u32(i32(%s)) + 1\"}\n    operator:\n      state: {p: u32, q: u32}\n"
-                        "      identity: {p: 1, q: 0}\n      combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n", value, value);
+        str_printf(
+            out,
+            "    map: {p: \"u32(i32(%s))\", q: \"u32(i32(%s)) + 1\"}\n    operator:\n      state: {p: u32, q: u32}\n"
+            "      identity: {p: 1, q: 0}\n      combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n",
+            value, value);
         show(result, "i64", "i64(r%d.q)", i);
         break;
     case 3: /* consecutive places, so that any order but the right one shows */
-        str_printf(out, "    map: {lo: \"index(%s)\", hi: \"index(%s)\", ok: true}\n    operator:\n      state: {lo: i64, hi: i64, ok: bool}\n"
-                        "      identity: {lo: -1, hi: -1, ok: true}\n"
-                        "      combine:\n        lo: if a.lo < 0 then b.lo else a.lo\n        hi: if b.hi < 0 then a.hi else b.hi\n"
-                        "        ok: a.ok and b.ok and (a.lo < 0 or b.lo < 0 or b.lo == a.hi + 1 or b.lo == 0)\n", last, last);
+        str_printf(
+            out,
+            "    map: {lo: \"index(%s)\", hi: \"index(%s)\", ok: true}\n    operator:\n      state: {lo: i64, hi: i64, "
+            "ok: bool}\n"
+            "      identity: {lo: -1, hi: -1, ok: true}\n"
+            "      combine:\n        lo: if a.lo < 0 then b.lo else a.lo\n        hi: if b.hi < 0 then a.hi else b.hi\n"
+            "        ok: a.ok and b.ok and (a.lo < 0 or b.lo < 0 or b.lo == a.hi + 1 or b.lo == 0)\n",
+            last, last);
         show(result, "i64", "i64(r%d.ok) * (r%d.hi + 2)", i);
         break;
     case 4:
@@ -168,14 +176,16 @@ static char *random_spec(struct shape *s)
 
 static const char *pinned(const struct shape *s)
 {
-    static const char *const regular[] = { "segreduce.thread", "segreduce.subwarp", "segreduce.block", "segreduce.multi_block" };
+    static const char *const regular[] = { "segreduce.thread", "segreduce.subwarp", "segreduce.block",
+                                           "segreduce.multi_block" };
     return s->offsets || chance(40) ? NULL : regular[below(4)];
 }
 
 /* Few elements in all, whatever the rank; now and then none, or a long dimension. */
 static void random_sizes(struct harness *h, int64_t *size)
 {
-    static const int some[] = { 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 31, 33, 48, 64, 100, 127 }, many[] = { 255, 256, 1000, 2049, 4099 };
+    static const int some[] = { 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 31, 33, 48, 64, 100, 127 },
+                     many[] = { 255, 256, 1000, 2049, 4099 };
     int64_t product = 1;
     for (int i = 0; i < ptxgen_problem_size_count(h->problem); i++) {
         size[i] = product < 10 && chance(30) ? many[below(5)] : product < 100 ? some[below(18)] : 1 + below(4);
@@ -187,15 +197,16 @@ static void random_sizes(struct harness *h, int64_t *size)
 
 static void run_seed(uint64_t seed)
 {
-    static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit", "seed:4,stale,late" };
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit",
+                                         "seed:4,stale,late" };
     struct shape shape;
     struct harness h;
     state = seed * 7919;
     char *spec = random_spec(&shape);
     const char *arch = chance(50) ? "sm_90" : "sm_80", *strategy = pinned(&shape);
     const char *set[] = { "strategy", strategy, "threads", "64", NULL };
-    cr_assert(harness_open(&h, "random", spec, arch, strategy ? set : NULL), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch,
-              h.text, spec);
+    cr_assert(harness_open(&h, "random", spec, arch, strategy ? set : NULL), "seed %llu on %s: %s\n%s",
+              (unsigned long long)seed, arch, h.text, spec);
     for (int k = 0; k < 4; k++) {
         int64_t size[8] = { 0 };
         random_sizes(&h, size);
@@ -203,18 +214,19 @@ static void run_seed(uint64_t seed)
             size[0] = 1;
         const char *mode = modes[below(4)];
         harness_data_at(&h, size, seed + (uint64_t)k, below(4), chance(30));
-        cr_assert(harness_check(&h, mode), "seed %llu on %s, %s, sizes %lld %lld %lld, --simt=%s: %s\n%s", (unsigned long long)seed, arch,
-                  strategy ? strategy : "chosen", (long long)size[0], (long long)size[1], (long long)size[2], mode, h.text, spec);
+        cr_assert(harness_check(&h, mode), "seed %llu on %s, %s, sizes %lld %lld %lld, --simt=%s: %s\n%s",
+                  (unsigned long long)seed, arch, strategy ? strategy : "chosen", (long long)size[0],
+                  (long long)size[1], (long long)size[2], mode, h.text, spec);
     }
     harness_close(&h);
     free(spec);
 }
 
-#define BLOCK(name, from)                                        \
-    Test(segments, name)                                         \
-    {                                                            \
-        for (uint64_t seed = (from); seed < (from) + 20; seed++) \
-            run_seed(seed);                                      \
+#define BLOCK(name, from)                                                                                              \
+    Test(segments, name)                                                                                               \
+    {                                                                                                                  \
+        for (uint64_t seed = (from); seed < (from) + 20; seed++)                                                       \
+            run_seed(seed);                                                                                            \
     }
 BLOCK(seeds_1, 1)
 BLOCK(seeds_21, 21)
@@ -226,14 +238,16 @@ Test(segments, many_offsets)
 {
     static const int64_t sizes[][2] = { { 5003, 4001 }, { 9001, 90 }, { 2100, 7001 } };
     struct harness h;
-    cr_assert(harness_open(&h, "many",
-                           "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n"
-                           "outputs: {sum: 'i32[k-1]'}\n",
-                           "sm_90", NULL),
-              "%s", h.text);
+    cr_assert(
+        harness_open(&h, "many",
+                     "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n"
+                     "outputs: {sum: 'i32[k-1]'}\n",
+                     "sm_90", NULL),
+        "%s", h.text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         harness_data_at(&h, sizes[i], 5 + i, (int)i, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit"), "n = %lld, k = %lld: %s", (long long)sizes[i][0], (long long)sizes[i][1], h.text);
+        cr_assert(harness_check(&h, "seed:1,race,uninit"), "n = %lld, k = %lld: %s", (long long)sizes[i][0],
+                  (long long)sizes[i][1], h.text);
     }
     harness_close(&h);
 }

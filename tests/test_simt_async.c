@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host executor's mbarriers, copies and barriers of teams: a right pipeline passes in every mode, and each fault is found. */
+/* The host executor's mbarriers, copies and barriers of teams: a right pipeline passes in every mode, and each fault is
+ * found. */
 #include <criterion/criterion.h>
 
 #include "simt_harness.h"
@@ -9,8 +10,23 @@ enum { FULL_AT = STAGES * STAGE_BYTES, EMPTY_AT = FULL_AT + 64, OUT_AT = EMPTY_A
 
 /* What can be wrong with the pipeline below. */
 enum fault {
-    NONE, NO_FULL_WAIT, NO_EMPTY_WAIT, WRONG_PARITY, EXPECT_MORE, EXPECT_LESS, NO_INIT_FENCE, NO_INIT_BARRIER, NO_WARP_SYNC,
-    NO_PROXY_FENCE, NO_BULK_WAIT, NO_TEAM_BARRIER, ODD_BYTES, TOO_MANY_ARRIVALS, TOO_FEW_ARRIVALS, NO_EXPECT, STORE_UNREAD,
+    NONE,
+    NO_FULL_WAIT,
+    NO_EMPTY_WAIT,
+    WRONG_PARITY,
+    EXPECT_MORE,
+    EXPECT_LESS,
+    NO_INIT_FENCE,
+    NO_INIT_BARRIER,
+    NO_WARP_SYNC,
+    NO_PROXY_FENCE,
+    NO_BULK_WAIT,
+    NO_TEAM_BARRIER,
+    ODD_BYTES,
+    TOO_MANY_ARRIVALS,
+    TOO_FEW_ARRIVALS,
+    NO_EXPECT,
+    STORE_UNREAD,
     WAIT_FOR_FEW,
 };
 
@@ -38,9 +54,14 @@ static void produce(const int32_t *x, enum fault f)
         const int s = t % STAGES, round = t / STAGES;
         if (f != NO_EMPTY_WAIT)
             simt_mbar_wait(empty(s), (round & 1) ^ 1, "empty");
-        simt_mbar_arrive(full(s), f == EXPECT_MORE ? STAGE_BYTES + 16 : f == EXPECT_LESS ? 16 : f == NO_EXPECT ? 0 : STAGE_BYTES, "full");
-        simt_bulk_load(shared_at(s * STAGE_BYTES), (void *)(uintptr_t)(x + t * TILE), f == ODD_BYTES ? STAGE_BYTES - 4 : STAGE_BYTES,
-                       full(s), "stage", "x");
+        simt_mbar_arrive(full(s),
+                         f == EXPECT_MORE   ? STAGE_BYTES + 16
+                         : f == EXPECT_LESS ? 16
+                         : f == NO_EXPECT   ? 0
+                                            : STAGE_BYTES,
+                         "full");
+        simt_bulk_load(shared_at(s * STAGE_BYTES), (void *)(uintptr_t)(x + t * TILE),
+                       f == ODD_BYTES ? STAGE_BYTES - 4 : STAGE_BYTES, full(s), "stage", "x");
     }
 }
 
@@ -54,7 +75,8 @@ static void consume(int32_t *out, enum fault f)
         const int32_t *stage = (int32_t *)shared_at(s * STAGE_BYTES);
         if (f != NO_FULL_WAIT)
             simt_mbar_wait(full(s), (round & 1) ^ (f == WRONG_PARITY), "full");
-        const int32_t sum = LD(int32_t, stage + tid, SIMT_SHARED, "stage") + LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage");
+        const int32_t sum =
+            LD(int32_t, stage + tid, SIMT_SHARED, "stage") + LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage");
         if (f != NO_WARP_SYNC)
             simt_warp_sync("the stage is read");
         if (tid % 32 == 0)
@@ -84,7 +106,9 @@ static void pipeline(void *const *args)
     else if (tid == TEAM)
         produce(ARG(int32_t *, ARG_X) + b * TILES * TILE, f);
 }
-static const struct machine PIPELINE = { "pipeline", 1, { pipeline }, TEAM + 32, BLOCKS, SHARED, 0, 1, 1, false, false };
+static const struct machine PIPELINE = {
+    "pipeline", 1, { pipeline }, TEAM + 32, BLOCKS, SHARED, 0, 1, 1, false, false
+};
 
 /* Every thread copies its own 16 bytes of two tiles, and another's after a barrier. */
 static void copies(void *const *args)
@@ -101,7 +125,8 @@ static void copies(void *const *args)
     if (f != NO_TEAM_BARRIER)
         simt_barrier("stages are there");
     for (uint32_t j = tid; j < TILE; j += 32)
-        ST(int32_t, out + j, 0, "out", LD(int32_t, stage + j, SIMT_SHARED, "stage") + LD(int32_t, stage + 2 * TILE - 1 - j, SIMT_SHARED, "stage"));
+        ST(int32_t, out + j, 0, "out",
+           LD(int32_t, stage + j, SIMT_SHARED, "stage") + LD(int32_t, stage + 2 * TILE - 1 - j, SIMT_SHARED, "stage"));
 }
 static const struct machine COPIES = { "copies", 1, { copies }, 32, BLOCKS, 2 * STAGE_BYTES, 0, 1, 1, false, false };
 
@@ -111,7 +136,8 @@ static bool passes(const struct machine *m, int fault, const struct simt_options
     enum { NX = BLOCKS * TILES * TILE, NOUT = BLOCKS * TILES * TEAM };
     _Alignas(16) int32_t x[NX], out[NOUT];
     const bool pipe = m == &PIPELINE;
-    const int tiles = pipe ? BLOCKS * TILES : BLOCKS, nx = pipe ? NX : BLOCKS * 2 * TILE, nout = pipe ? NOUT : BLOCKS * TILE;
+    const int tiles = pipe ? BLOCKS * TILES : BLOCKS, nx = pipe ? NX : BLOCKS * 2 * TILE,
+              nout = pipe ? NOUT : BLOCKS * TILE;
     for (int i = 0; i < NX; i++)
         x[i] = i * i % 1009;
     memset(out, 0x55, sizeof out);
@@ -135,8 +161,8 @@ Test(simt_async, right_kernels_pass_in_every_mode)
             for (uint64_t seed = 0; seed < 15; seed++) {
                 const struct simt_options o = modes(sets[m], seed);
                 struct simt_report r;
-                cr_assert(passes(machines[i], NONE, &o, &r), "%s [%s] seed %d: %s", machines[i]->name, sets[m], (int)seed,
-                          r.what ? r.text : "wrong result");
+                cr_assert(passes(machines[i], NONE, &o, &r), "%s [%s] seed %d: %s", machines[i]->name, sets[m],
+                          (int)seed, r.what ? r.text : "wrong result");
             }
 }
 
@@ -155,7 +181,8 @@ static const struct row {
     { &PIPELINE, NO_EMPTY_WAIT, "race", SIMT_RACE, 30, "'stage'" },
     { &PIPELINE, NO_EMPTY_WAIT, "late", -1, 30, "" },
     { &PIPELINE, WRONG_PARITY, "race", -1, 30, "" },
-    { &PIPELINE, EXPECT_MORE, "", SIMT_DEADLOCK, 30, "which has completed 0 phases and needs 0 more arrivals and 16 bytes" },
+    { &PIPELINE, EXPECT_MORE, "", SIMT_DEADLOCK, 30,
+      "which has completed 0 phases and needs 0 more arrivals and 16 bytes" },
     { &PIPELINE, EXPECT_LESS, "late", SIMT_DEADLOCK, 20, "needs" },
     { &PIPELINE, NO_EXPECT, "late", SIMT_RACE, 15, "while a copy into it is under way" },
     { &PIPELINE, NO_INIT_FENCE, "", SIMT_RACE, 30, "followed by no fence" },
@@ -190,7 +217,8 @@ Test(simt_async, faults_are_found)
             if (good || !right)
                 last = r;
         }
-        cr_expect(found >= row->at_least, "%s fault %d [%s]: found in %d of 30; %s", row->machine->name, row->fault, row->modes, found, last.text);
+        cr_expect(found >= row->at_least, "%s fault %d [%s]: found in %d of 30; %s", row->machine->name, row->fault,
+                  row->modes, found, last.text);
     }
 }
 
@@ -218,8 +246,10 @@ static void teams(void *const *args)
 Test(simt_async, teams_that_do_not_meet)
 {
     static const struct machine m = { "teams", 1, { teams }, 128, 1, 256, 0, 1, 1, false, false };
-    static const char *const says[] = { NULL, "a team of 64 threads", "threads wait at the barrier", "wait at the team's barrier here",
-                                        "lanes", "team's barrier here" };
+    static const char *const says[] = {
+        NULL,    "a team of 64 threads", "threads wait at the barrier", "wait at the team's barrier here",
+        "lanes", "team's barrier here"
+    };
     for (int f = 0; f < 6; f++)
         for (uint64_t seed = 0; seed < 10; seed++) {
             int32_t x[1] = { 0 }, out[128];

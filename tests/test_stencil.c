@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stencil.c - random stencils on the host executor against the oracle: one to three dimensions, offsets up to 6 either way, all
- * boundary modes per input and dimension, all types, structures, auxiliary inputs of fewer or permuted dimensions, gathers, time
- * steps, reductions beside the sweep, extents from 1 up and below the offsets; every strategy that fits.
+/* test_stencil.c - random stencils on the host executor against the oracle: one to three dimensions, offsets up to 6
+ * either way, all boundary modes per input and dimension, all types, structures, auxiliary inputs of fewer or permuted
+ * dimensions, gathers, time steps, reductions beside the sweep, extents from 1 up and below the offsets; every strategy
+ * that fits.
  */
 #include <criterion/criterion.h>
 
@@ -13,7 +14,9 @@ static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) >> 33) % n; }
 static bool chance(int percent) { return below(100) < percent; }
 
-static const char *const types[] = { "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64" };
+static const char *const types[] = {
+    "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64"
+};
 enum { NTYPES = sizeof types / sizeof *types };
 static const char *const shapes[] = { "[n]", "[m, n]", "[d, m, n]" };
 static const char *const names[] = { "d", "m", "n" };
@@ -82,8 +85,13 @@ static char *random_spec(uint64_t seed, struct choice *c)
 {
     struct str out = { 0 };
     state = seed;
-    *c = (struct choice){ .rank = 1 + below(3), .type = below(NTYPES), .reach = 1 + below(chance(25) ? 6 : 2),
-                          .structure = chance(25), .iterated = chance(35), .gathers = chance(15), .reduces = chance(35) };
+    *c = (struct choice){ .rank = 1 + below(3),
+                          .type = below(NTYPES),
+                          .reach = 1 + below(chance(25) ? 6 : 2),
+                          .structure = chance(25),
+                          .iterated = chance(35),
+                          .gathers = chance(15),
+                          .reduces = chance(35) };
     const char *t = types[c->type], *shape = shapes[c->rank - 1];
     str_printf(&out, "kind: stencil\ninputs:\n  u: \"%s%s\"\n", t, shape);
     if (c->structure)
@@ -100,15 +108,20 @@ static char *random_spec(uint64_t seed, struct choice *c)
     terms(&out, c);
     str_add(&out, "\"}\n");
     if (c->reduces)
-        str_printf(&out, "reductions:\n  total: {map: \"i64(i32(out)) + i64(i32(u))\", operator: add}\n  top: {map: u, operator: %s}\n",
-                   chance(60) ? "max" : chance(50) ? "first" : "last");
+        str_printf(&out,
+                   "reductions:\n  total: {map: \"i64(i32(out)) + i64(i32(u))\", operator: add}\n  top: {map: u, "
+                   "operator: %s}\n",
+                   chance(60)   ? "max"
+                   : chance(50) ? "first"
+                                : "last");
     str_printf(&out, "outputs:\n  out: {type: \"%s%s\", value: \"a", t, shape);
     if (c->gathers)
         str_printf(&out, " + gather(u, off, x, %s, x * x)", chance(50) ? "add" : "max");
     str_add(&out, "\"}\n");
     const bool fed_alone = c->iterated;
     if (!fed_alone || c->reduces)
-        str_printf(&out, "  pair: {type: {lo: i32, hi: %s}, shape: %s, value: {lo: \"i32(a)\", hi: a + u}}\n", t, shape);
+        str_printf(&out, "  pair: {type: {lo: i32, hi: %s}, shape: %s, value: {lo: \"i32(a)\", hi: a + u}}\n", t,
+                   shape);
     if (c->reduces)
         str_printf(&out, "  total: i64\n  top: \"%s\"\n", t);
     if (c->iterated)
@@ -143,7 +156,8 @@ static void run_spec(const char *spec, int rank, uint64_t seed, const char *stra
     struct harness h;
     const char *arch = seed % 2 ? "sm_90" : "sm_80";
     if (!harness_open(&h, "random", spec, arch, strategy ? set : NULL)) {
-        cr_assert(strategy && strstr(h.text, "does not fit"), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch, h.text, spec);
+        cr_assert(strategy && strstr(h.text, "does not fit"), "seed %llu on %s: %s\n%s", (unsigned long long)seed, arch,
+                  h.text, spec);
         harness_close(&h);
         return;
     }
@@ -156,8 +170,9 @@ static void run_spec(const char *spec, int rank, uint64_t seed, const char *stra
         ptxgen_arguments args = { h.size, (const void *const *)h.input, h.expected, h.param };
         if (ptxgen_evaluate(h.s, h.problem, &args) != PTXGEN_OK) /* no steps, and outputs that are not fed */
             continue;
-        cr_assert(harness_check(&h, mode), "seed %llu on %s, %s, sizes %lld %lld %lld, skew %d, --simt=%s: %s\n%s", (unsigned long long)seed,
-                  arch, strategy ? strategy : "chosen", (long long)size[0], (long long)size[1], (long long)size[2], skew, mode, h.text, spec);
+        cr_assert(harness_check(&h, mode), "seed %llu on %s, %s, sizes %lld %lld %lld, skew %d, --simt=%s: %s\n%s",
+                  (unsigned long long)seed, arch, strategy ? strategy : "chosen", (long long)size[0],
+                  (long long)size[1], (long long)size[2], skew, mode, h.text, spec);
     }
     harness_close(&h);
 }
@@ -173,7 +188,8 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-/* ---- what feeds what ------------------------------------------------------------------------------------------------------------- */
+/* ---- what feeds what
+ * ------------------------------------------------------------------------------------------------------------- */
 
 Test(stencil, sweeps)
 {
@@ -186,7 +202,8 @@ Test(stencil, sweeps)
             int from, to;
             const enum prog_arg_kind source = prog_arg_in_sweep(&fed, sweep, sweeps, &from);
             const enum prog_arg_kind target = prog_arg_in_sweep(&next, sweep, sweeps, &to);
-            cr_expect(source == before && from == before_index, "sweep %d of %d reads what was written", (int)sweep, (int)sweeps);
+            cr_expect(source == before && from == before_index, "sweep %d of %d reads what was written", (int)sweep,
+                      (int)sweeps);
             cr_expect(source != target, "sweep %d of %d does not write what it reads", (int)sweep, (int)sweeps);
             before = target;
             before_index = to;
@@ -195,21 +212,28 @@ Test(stencil, sweeps)
     }
 }
 
-/* ---- rows that begin anywhere in a vector --------------------------------------------------------------------------------------- */
+/* ---- rows that begin anywhere in a vector
+ * --------------------------------------------------------------------------------------- */
 
-/* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can begin. */
+/* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can
+ * begin. */
 static void run_shifted(uint64_t seed, const char *strategy)
 {
     struct choice c;
     char *spec = random_spec(seed, &c);
-    const char *set[] = { "strategy", strategy, "threads", "32", "block_x", "8", "block_y", "4", c.rank == 3 ? "points_z" : "points_y", "4", NULL, NULL };
+    const char *set[] = { "strategy", strategy,  "threads",
+                          "32",       "block_x", "8",
+                          "block_y",  "4",       c.rank == 3 ? "points_z" : "points_y",
+                          "4",        NULL,      NULL };
     struct harness h;
     state = seed;
-    const int64_t n = 96 + below(8), size[8] = { c.rank == 3 ? 12 + below(4) : 40 + below(4), c.rank == 3 ? 13 + below(4) : n, n };
+    const int64_t n = 96 + below(8),
+                  size[8] = { c.rank == 3 ? 12 + below(4) : 40 + below(4), c.rank == 3 ? 13 + below(4) : n, n };
     if (c.rank > 1 && !c.gathers && harness_open(&h, "random", spec, "sm_90", set)) {
         harness_data_at(&h, size, seed, chance(80) ? 0 : below(4), 0);
-        cr_assert(harness_check(&h, "seed:2,race,uninit"), "seed %llu on %s, sizes %lld %lld %lld: %s\n%s", (unsigned long long)seed, strategy,
-                  (long long)size[0], (long long)size[1], (long long)size[2], h.text, spec);
+        cr_assert(harness_check(&h, "seed:2,race,uninit"), "seed %llu on %s, sizes %lld %lld %lld: %s\n%s",
+                  (unsigned long long)seed, strategy, (long long)size[0], (long long)size[1], (long long)size[2],
+                  h.text, spec);
         harness_close(&h);
     }
     free(spec);
@@ -227,11 +251,11 @@ Test(stencil, shifted_rows_stream)
 }
 
 /* Several tests so that a failure names its block of seeds and the others still run. */
-#define BLOCK(name, from)                                       \
-    Test(stencil, name)                                         \
-    {                                                           \
-        for (uint64_t seed = (from); seed < (from) + 40; seed++) \
-            run_seed(seed);                                     \
+#define BLOCK(name, from)                                                                                              \
+    Test(stencil, name)                                                                                                \
+    {                                                                                                                  \
+        for (uint64_t seed = (from); seed < (from) + 40; seed++)                                                       \
+            run_seed(seed);                                                                                            \
     }
 BLOCK(seeds_1, 1)
 BLOCK(seeds_41, 41)

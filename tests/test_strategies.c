@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_strategies.c - every strategy row on every spec that it says it fits, at the edge sizes, in several modes; so a new row is
- * tested the moment it exists.
+/* test_strategies.c - every strategy row on every spec that it says it fits, at the edge sizes, in several modes; so a
+ * new row is tested the moment it exists.
  */
 #include <criterion/criterion.h>
 #include <glob.h>
@@ -16,12 +16,13 @@ static bool refused_when_empty(struct harness *h)
     if (ptxgen_evaluate(h->s, h->problem, &args) == PTXGEN_OK)
         return false;
     args.output = h->output;
-    cr_assert_eq(ptxgen_host_run(h->s, h->host, &args, NULL), PTXGEN_INVALID, "the oracle refuses what the kernels accept");
+    cr_assert_eq(ptxgen_host_run(h->s, h->host, &args, NULL), PTXGEN_INVALID,
+                 "the oracle refuses what the kernels accept");
     return true;
 }
 
-/* One size is n, a different one from time to time; the others are small, so that a problem of several dimensions has few elements.
- * Zero is for the elements alone: there is no array of no offsets. */
+/* One size is n, a different one from time to time; the others are small, so that a problem of several dimensions has
+ * few elements. Zero is for the elements alone: there is no array of no offsets. */
 static void spread(struct harness *h, int n, int round, int64_t *size)
 {
     const int count = ptxgen_problem_size_count(h->problem);
@@ -42,7 +43,8 @@ static void check_sizes(struct harness *h, const char *path, const char *strateg
             continue;
         const char *mode = modes[i % 3];
         /* A strategy for a range of sizes refuses the others when it is pinned. */
-        cr_assert(harness_check(h, mode) || strstr(h->text, "no case of the program covers"), "%s, %s, n = %d, --simt=%s: %s", path, strategy, sizes[i], mode, h->text);
+        cr_assert(harness_check(h, mode) || strstr(h->text, "no case of the program covers"),
+                  "%s, %s, n = %d, --simt=%s: %s", path, strategy, sizes[i], mode, h->text);
     }
 }
 
@@ -73,6 +75,6 @@ static void check_strategy(const struct strategy *row)
     cr_assert_gt(fitting, 0, "%s fits no spec", row->name);
 }
 
-#define STRATEGY(id, kind, name, reference, tunables) \
+#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
     Test(strategies, id) { check_strategy(strategy_by_name(name)); }
 #include "lower/strategies.def"

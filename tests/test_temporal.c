@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_temporal.c - several time steps per launch, on the host executor: random stencils in two and three dimensions, all boundary modes
- * per dimension and all types, arrays that are read at the point, several arrays that are fed back, a reduction of the last step,
- * rows of any length, extents from the smallest that fit on.  Compared with the oracle, and bit by bit with a point per thread and one
- * step per launch.
+/* test_temporal.c - several time steps per launch, on the host executor: random stencils in two and three dimensions,
+ * all boundary modes per dimension and all types, arrays that are read at the point, several arrays that are fed back,
+ * a reduction of the last step, rows of any length, extents from the smallest that fit on.  Compared with the oracle,
+ * and bit by bit with a point per thread and one step per launch.
  */
 #include <criterion/criterion.h>
 
@@ -13,7 +13,9 @@ static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) >> 33) % n; }
 static bool chance(int percent) { return below(100) < percent; }
 
-static const char *const types[] = { "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64" };
+static const char *const types[] = {
+    "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64"
+};
 enum { NTYPES = sizeof types / sizeof *types };
 static const char *const shapes[] = { "", "", "[m, n]", "[d, m, n]" };
 static const char *const names[] = { "d", "m", "n" };
@@ -52,8 +54,13 @@ static char *random_spec(uint64_t seed, struct choice *c)
 {
     struct str out = { 0 };
     state = seed;
-    *c = (struct choice){ .rank = 2 + (seed % 4 == 0), .reach = 1 + below(2), .type = types[below(NTYPES)], .aux = chance(30), .pair = chance(25),
-                          .reduces = chance(25), .index = chance(25) };
+    *c = (struct choice){ .rank = 2 + (seed % 4 == 0),
+                          .reach = 1 + below(2),
+                          .type = types[below(NTYPES)],
+                          .aux = chance(30),
+                          .pair = chance(25),
+                          .reduces = chance(25),
+                          .index = chance(25) };
     const char *shape = shapes[c->rank], *t = c->type;
     const bool real = t[0] == 'f' || t[0] == 'b';
     str_printf(&out, "kind: stencil\ninputs: {u: \"%s%s\"", t, shape);
@@ -61,7 +68,8 @@ static char *random_spec(uint64_t seed, struct choice *c)
         str_printf(&out, ", w: \"%s%s\"", t, shape);
     if (c->aux)
         str_printf(&out, ", v: \"%s%s\", row: \"i16[n]\"", types[below(NTYPES)], shape);
-    str_printf(&out, "}\nparams: {steps: {type: i64, value: %d}}\nboundary: {u: {", (c->reduces ? 1 : 0) + below(c->rank == 3 ? 8 : 21));
+    str_printf(&out, "}\nparams: {steps: {type: i64, value: %d}}\nboundary: {u: {",
+               (c->reduces ? 1 : 0) + below(c->rank == 3 ? 8 : 21));
     int mode[3];
     for (int d = 3 - c->rank; d < 3; d++)
         str_printf(&out, "%s%s: %s", d > 3 - c->rank ? ", " : "", names[d], modes[mode[d] = below(6)]);
@@ -100,7 +108,9 @@ static bool same_bits(struct harness *h, struct harness *single)
 }
 
 static const char *const temporal[] = { "strategy", "stencil.temporal", NULL, NULL };
-static const char *const block_of_four[] = { "strategy", "stencil.temporal", "threads", "128", "items", "4", "steps", "2", NULL, NULL };
+static const char *const block_of_four[] = {
+    "strategy", "stencil.temporal", "threads", "128", "items", "4", "steps", "2", NULL, NULL
+};
 static const char *const global[] = { "strategy", "stencil.global", NULL, NULL };
 
 /* Extents around those of a strip and a block; the smallest ones fall back to single steps. */
@@ -133,11 +143,13 @@ static void run_seed(uint64_t seed)
         const int skew = chance(70) ? 0 : below(4);
         const char *mode = simt[below(4)];
         harness_data_at(&h, size, seed + (uint64_t)k, skew, 0);
-        cr_assert(harness_check(&h, mode), "seed %llu, sizes %lld %lld %lld, skew %d, --simt=%s: %s\n%s", (unsigned long long)seed,
-                  (long long)size[0], (long long)size[1], (long long)size[2], skew, mode, h.text, spec);
-        cr_assert(same_bits(&h, &single), "seed %llu, sizes %lld %lld %lld, case %s: other bits than single steps; %s\n%s",
-                  (unsigned long long)seed, (long long)size[0], (long long)size[1], (long long)size[2], ptxgen_host_case(h.host),
-                  single.text, spec);
+        cr_assert(harness_check(&h, mode), "seed %llu, sizes %lld %lld %lld, skew %d, --simt=%s: %s\n%s",
+                  (unsigned long long)seed, (long long)size[0], (long long)size[1], (long long)size[2], skew, mode,
+                  h.text, spec);
+        cr_assert(same_bits(&h, &single),
+                  "seed %llu, sizes %lld %lld %lld, case %s: other bits than single steps; %s\n%s",
+                  (unsigned long long)seed, (long long)size[0], (long long)size[1], (long long)size[2],
+                  ptxgen_host_case(h.host), single.text, spec);
     }
     harness_close(&single);
     harness_close(&h);
@@ -153,9 +165,10 @@ Test(temporal, random)
 /* Tall enough that some rounds meet neither the first nor the last plane, wide enough that some strips meet no side. */
 Test(temporal, away_from_the_edge)
 {
-    static const char spec[] = "kind: stencil\ninputs: {u: 'f32[m, n]'}\nparams: {steps: {type: i32, value: 13}}\nboundary: mirror\n"
-                               "outputs: {out: {type: 'f32[m, n]', value: '0.3 * u[-1, 1] + 0.2 * u[1, 0] + 0.1 * u[0, -1] + 0.4 * u'}}\n"
-                               "iterate: {steps: steps, feedback: {u: out}}\n";
+    static const char spec[] =
+        "kind: stencil\ninputs: {u: 'f32[m, n]'}\nparams: {steps: {type: i32, value: 13}}\nboundary: mirror\n"
+        "outputs: {out: {type: 'f32[m, n]', value: '0.3 * u[-1, 1] + 0.2 * u[1, 0] + 0.1 * u[0, -1] + 0.4 * u'}}\n"
+        "iterate: {steps: steps, feedback: {u: out}}\n";
     static const int64_t sizes[][8] = { { 70, 404 }, { 71, 403 } };
     struct harness h;
     cr_assert(harness_open(&h, "away", spec, "sm_90", temporal), "%s", h.text);

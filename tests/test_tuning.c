@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SUM      "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
-#define VARIANT  "reduce.block@threads=64,items=2"
+#define SUM     "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
+#define VARIANT "reduce.block@threads=64,items=2"
 #define ENTRY(key, gpu, n, variant)                                                                                    \
-    "  - problem: \"" key "\"\n    name: t\n    gpu: \"" gpu "\"\n    arch: sm_90\n    sizes: {n: " n "}\n    variant: \"" variant       \
-    "\"\n    us: 10\n    default_us: 12.5\n    variants: 7\n"
+    "  - problem: \"" key "\"\n    name: t\n    gpu: \"" gpu "\"\n    arch: sm_90\n    sizes: {n: " n                  \
+    "}\n    variant: \"" variant "\"\n    us: 10\n    default_us: 12.5\n    variants: 7\n"
 #define FILE_HEAD "ptxgen_tuning: 1\nentries:\n"
 
 static bool read_text(struct spec *f, const char *text, struct tuning_file *file)
@@ -24,7 +24,8 @@ static bool read_text(struct spec *f, const char *text, struct tuning_file *file
 
 Test(tuning, a_file_comes_back_as_it_was)
 {
-    static const char text[] = FILE_HEAD ENTRY("0123456789abcdef", "NVIDIA \\\"H200\\\"", "4096", VARIANT) ENTRY("1", "B", "1", "default");
+    static const char text[] =
+        FILE_HEAD ENTRY("0123456789abcdef", "NVIDIA \\\"H200\\\"", "4096", VARIANT) ENTRY("1", "B", "1", "default");
     struct tuning_file file, again;
     struct str out = { 0 }, second = { 0 };
     SPEC_BEGIN(f);
@@ -44,8 +45,14 @@ Test(tuning, a_file_comes_back_as_it_was)
 Test(tuning, malformed_files_are_reported_with_a_place)
 {
     static const char *const wrong[] = {
-        "", "a: [", "entries: []\n", "ptxgen_tuning: 2\nentries: []\n", FILE_HEAD "  - 3\n", FILE_HEAD "  - {problem: x}\n",
-        FILE_HEAD ENTRY("1", "A", "many", VARIANT), FILE_HEAD ENTRY("1", "A", "[1]", VARIANT),
+        "",
+        "a: [",
+        "entries: []\n",
+        "ptxgen_tuning: 2\nentries: []\n",
+        FILE_HEAD "  - 3\n",
+        FILE_HEAD "  - {problem: x}\n",
+        FILE_HEAD ENTRY("1", "A", "many", VARIANT),
+        FILE_HEAD ENTRY("1", "A", "[1]", VARIANT),
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct tuning_file file;
@@ -78,7 +85,8 @@ Test(tuning, an_entry_replaces_the_one_at_its_place)
 
 Test(tuning, keys_follow_what_is_computed_alone)
 {
-    static const char *const same[] = { SUM "name: other\n", SUM "doc: words\n", SUM "strategy: {name: reduce.block, threads: 64}\n" };
+    static const char *const same[] = { SUM "name: other\n", SUM "doc: words\n",
+                                        SUM "strategy: {name: reduce.block, threads: 64}\n" };
     static const char *const different[] = {
         "kind: reduce\ninputs: {x: 'f64[n]'}\noperator: add\noutputs: {sum: f64}\n",
         SUM "determinism: device\n",
@@ -152,8 +160,8 @@ static void expect_tuned(struct tuned_session *t, ptxgen_plan_options o, bool tu
     ptxgen_free(text);
 }
 
-static const char two_entries[] = FILE_HEAD ENTRY("@KEY", "NVIDIA H200", "100000", VARIANT) ENTRY("@KEY", "NVIDIA H200", "64", "default")
-    ENTRY("feedfeedfeedfeed", "NVIDIA H200", "7", VARIANT);
+static const char two_entries[] = FILE_HEAD ENTRY("@KEY", "NVIDIA H200", "100000", VARIANT)
+    ENTRY("@KEY", "NVIDIA H200", "64", "default") ENTRY("feedfeedfeedfeed", "NVIDIA H200", "7", VARIANT);
 
 Test(tuning, an_entry_is_a_case_for_sizes_near_it)
 {
@@ -204,8 +212,9 @@ Test(tuning, pins_sizes_and_devices_decide_whether_it_counts)
 Test(tuning, a_variant_that_does_not_fit_any_more_is_a_warning)
 {
     struct tuned_session t;
-    tuned_begin(&t, SUM, FILE_HEAD ENTRY("@KEY", "A", "100", "reduce.block@threads=100") ENTRY("@KEY", "A", "100", "reduce.gone")
-                             ENTRY("@KEY", "A", "100", "nonsense="));
+    tuned_begin(&t, SUM,
+                FILE_HEAD ENTRY("@KEY", "A", "100", "reduce.block@threads=100") ENTRY("@KEY", "A", "100", "reduce.gone")
+                    ENTRY("@KEY", "A", "100", "nonsense="));
     const ptxgen_plan_options plain = PTXGEN_PLAN_OPTIONS_INIT;
     expect_tuned(&t, plain, false);
     ptxgen_diagnostic d;
@@ -237,8 +246,11 @@ Test(tuning, entries_beyond_the_room_are_left_out)
     struct str text = { 0 };
     str_add(&text, FILE_HEAD);
     for (int i = 0; i < 40; i++)
-        str_printf(&text, "  - {problem: '@KEY', name: t, gpu: A, arch: sm_90, sizes: {n: %lld}, variant: 'reduce.gather@threads=64', us: 1, default_us: 1, "
-                          "variants: 1}\n", 1ll << i);
+        str_printf(&text,
+                   "  - {problem: '@KEY', name: t, gpu: A, arch: sm_90, sizes: {n: %lld}, variant: "
+                   "'reduce.gather@threads=64', us: 1, default_us: 1, "
+                   "variants: 1}\n",
+                   1ll << i);
     struct tuned_session t;
     tuned_begin(&t, SUM, text.text);
     const ptxgen_plan_options plain = PTXGEN_PLAN_OPTIONS_INIT;
@@ -303,7 +315,8 @@ Test(tuning, merged_text_and_rows)
     o.arch = "sm_90";
     cr_assert_eq(ptxgen_plan_create(t.s, t.p, &o, &plan), PTXGEN_OK);
     char *row = ptxgen_tuning_row(plan, "H200: \"fast\"");
-    cr_expect(strstr(row, "TUNE( \"reduce.gather\", \"\", 90, 512, 3, 6,") == row && strstr(row, "\"H200: fast\" )"), "%s", row);
+    cr_expect(strstr(row, "TUNE( \"reduce.gather\", \"\", 90, 512, 3, 6,") == row && strstr(row, "\"H200: fast\" )"),
+              "%s", row);
     ptxgen_free(row);
     tuned_end(&t);
 }

@@ -7,9 +7,8 @@
 #include <ptxgen/ptxgen.h>
 #include <stdio.h>
 
-#define SUM "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
-#define AFFINE                                                                                                            \
-    "kind: scan\ninputs: {x: 'i32[n]'}\noperator: {state: i32, combine: a * b + b}\noutputs: {y: 'i32[n]'}\n"
+#define SUM    "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
+#define AFFINE "kind: scan\ninputs: {x: 'i32[n]'}\noperator: {state: i32, combine: a * b + b}\noutputs: {y: 'i32[n]'}\n"
 #define STENCIL                                                                                                        \
     "kind: stencil\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: 'f32[m, n]', value: 'x[0, 1] + x[0, -1]'}}\n"
 
@@ -88,7 +87,8 @@ static void check_space(const char *text, int least)
         rows += kind;
         fitting += kind && strategy_row(i)->fits(f.p, &d, &f.s.arena, &why);
     }
-    cr_expect_eq(seen.strategies_legal, fitting, "%d of %d strategies that fit have a legal variant", seen.strategies_legal, fitting);
+    cr_expect_eq(seen.strategies_legal, fitting, "%d of %d strategies that fit have a legal variant",
+                 seen.strategies_legal, fitting);
     cr_expect_eq(seen.strategies, rows, "every strategy of the kind appears, legal or not");
     cr_expect_gt(seen.legal, least);
     cr_expect_gt(seen.illegal, 0);
@@ -111,8 +111,10 @@ Test(variants, lists_restrict_and_visits_stop)
     SPEC_BEGIN(f);
     spec_build(&f, SUM);
     const struct device d = device_of("sm_90");
-    const struct tunable set[] = { { "strategy", "reduce.block,reduce.gather", span_none() }, { "threads", "96,128", span_none() },
-                                   { "items", "2", span_none() }, { "vector", "4", span_none() } };
+    const struct tunable set[] = { { "strategy", "reduce.block,reduce.gather", span_none() },
+                                   { "threads", "96,128", span_none() },
+                                   { "items", "2", span_none() },
+                                   { "vector", "4", span_none() } };
     const struct plan_options o = { .nset = 4, .set = set };
     struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
     cr_assert(variants_each(&f.s, f.p, &d, &o, NULL, true, look, &seen));
@@ -121,8 +123,10 @@ Test(variants, lists_restrict_and_visits_stop)
     int n = 0;
     cr_assert(variants_each(&f.s, f.p, &d, &(struct plan_options){ 0 }, NULL, false, legal_only, &n));
     cr_expect_eq(n, 10);
-    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &wrong }, NULL, true, look, &seen));
-    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &words }, NULL, true, look, &seen));
+    cr_expect_not(
+        variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &wrong }, NULL, true, look, &seen));
+    cr_expect_not(
+        variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &words }, NULL, true, look, &seen));
     spec_end(&f);
 }
 
@@ -146,7 +150,8 @@ Test(variants, a_tunable_without_a_row_has_powers_of_two)
 
 Test(variants, ids_are_checked)
 {
-    static const char *const wrong[] = { "", "@threads=32", "reduce.block@threads", "reduce.block@threads,items=4", "reduce.block@=4" };
+    static const char *const wrong[] = { "", "@threads=32", "reduce.block@threads", "reduce.block@threads,items=4",
+                                         "reduce.block@=4" };
     SPEC_BEGIN(f);
     spec_build(&f, SUM);
     const struct tunable *set;
@@ -154,7 +159,8 @@ Test(variants, ids_are_checked)
     int n;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const bool parsed = variant_parse(&f.s, wrong[i], &set, &n);
-        cr_expect(!parsed || !plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = n, .set = set }), "'%s'", wrong[i]);
+        cr_expect(!parsed || !plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = n, .set = set }), "'%s'",
+                  wrong[i]);
     }
     cr_expect(variant_parse(&f.s, "default", &set, &n) && n == 0);
     cr_expect(variant_parse(&f.s, "reduce.block", &set, &n) && n == 1);
@@ -203,14 +209,19 @@ static void check_work(const char *text, int flops, int integer, int special)
 Test(cost, operations_are_counted)
 {
     check_work(SUM, 1, 0, 0);
-    check_work("kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: add\noutputs: {dot: f32}\n", 2, 0, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: add\noutputs: {dot: f32}\n", 2,
+               0, 0);
     check_work("kind: reduce\ninputs: {x: 'i32[n]'}\nmap: max(x, 3)\noperator: add\noutputs: {s: i32}\n", 0, 2, 0);
-    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nlet: {t: exp(x) / 2.0}\nmap: t * t + t\noperator: add\noutputs: {s: f32}\n", 3, 0, 2);
-    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: 'fma(x, x, 1.0)'\noperator: max\noutputs: {s: f32}\n", 3, 0, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nlet: {t: exp(x) / 2.0}\nmap: t * t + t\noperator: add\noutputs: "
+               "{s: f32}\n",
+               3, 0, 2);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: 'fma(x, x, 1.0)'\noperator: max\noutputs: {s: f32}\n", 3, 0,
+               0);
     check_work(STENCIL, 1, 0, 0);
     check_work(AFFINE, 0, 2, 0);
-    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: {type: f32, value: sqrt(r)}, y: {type: 'f32[n]', value: x * 2.0}}\n", 2,
-               0, 0);
+    check_work("kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: {type: f32, value: sqrt(r)}, y: "
+               "{type: 'f32[n]', value: x * 2.0}}\n",
+               2, 0, 0);
 }
 
 Test(cost, wide_operations_cost_more)
@@ -248,7 +259,8 @@ Test(cost, gpus_are_found_by_name_and_facts)
     cr_expect_not(gpu_model_find("H2000", 90, NULL, &m));
     cr_expect(gpu_model_find(NULL, 80, NULL, &m) && !m.measured && !strcmp(m.name, "A100"));
     const struct gpu_facts facts = { "NVIDIA Future", 90, 66, 1 << 20, 1000000, 1024 };
-    cr_expect(gpu_model_find(NULL, 90, &facts, &m) && m.sms == 66 && m.read > 0.9 * 256e9 && m.read < 256e9, "%g", m.read);
+    cr_expect(gpu_model_find(NULL, 90, &facts, &m) && m.sms == 66 && m.read > 0.9 * 256e9 && m.read < 256e9, "%g",
+              m.read);
     const struct gpu_facts silent = { "NVIDIA Future", 90, 66, 1 << 20, 0, 0 };
     cr_expect_not(gpu_model_find(NULL, 90, &silent, &m));
 }
@@ -276,7 +288,8 @@ Test(cost, predictions_follow_launches_and_passes)
     SPEC_BEGIN(f);
     spec_build(&f, "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n");
     const struct device d = device_of("sm_90");
-    const struct tunable one = { "strategy", "scan.lookback", span_none() }, three = { "strategy", "scan.three_pass", span_none() };
+    const struct tunable one = { "strategy", "scan.lookback", span_none() },
+                         three = { "strategy", "scan.three_pass", span_none() };
     const struct plan *a = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &one });
     const struct plan *b = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &three });
     cr_assert(a && b);

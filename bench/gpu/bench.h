@@ -60,7 +60,8 @@ struct problem {
     enum scalar out[OUTPUTS_MAX];
     bool per_element; /* the output has an element per input element */
     bool segmented;   /* the output has an element per segment, unless it has one per element */
-    /* Of the whole input, or of a run of it that is a segment.  Per-element problems have none: check_array compares them. */
+    /* Of the whole input, or of a run of it that is a segment.  Per-element problems have none: check_array compares
+     * them. */
     void (*reference)(const struct problem *p, const void *const *in, int64_t n, struct expected *out);
     enum layout layout;
     const char *spec; /* specs/NAME.yaml; NULL: the name */
@@ -109,7 +110,7 @@ struct arena_gpu {
     int64_t slices, slots;
     int64_t next; /* launches so far: slice next % slices, slot next % slots */
     struct peer_size size;
-    int64_t psize[3]; /* the spec's sizes */
+    int64_t psize[3];          /* the spec's sizes */
     const ptxgen_value *param; /* the spec's params; NULL: their defaults */
 };
 struct timing {
@@ -165,8 +166,8 @@ void say_diagnostics(struct bench *b, const char *what);
 void drop_inputs(struct bench *b);
 bool asked_for(const struct options *o, const char *name);
 /* Compile spec NAME with these settings and load it; false is not a failure of the benchmark. problem: or NULL. */
-bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem, ptxgen_program **program,
-               ptxgen_loaded **loaded);
+bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem,
+               ptxgen_program **program, ptxgen_loaded **loaded);
 /* Append the peers of a problem to n implementations; their number then. */
 int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n);
 

@@ -2,7 +2,8 @@
 /* gpubench.c - ptxgen's programs and their peers, on the same data in the same run.
  *
  *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]... [--size N]... [--segment N]... [--samples N]
- *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--no-peers] [--device K] [--commit TEXT]
+ *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--no-peers] [--device K]
+ * [--commit TEXT]
  *              [--json FILE] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
@@ -20,7 +21,6 @@
 enum { SLOTS = 64, VERIFIED_SLICES = 4 };
 static const size_t pool_bytes = (size_t)1 << 30;
 static const int64_t graph_size_max = (int64_t)1 << 22;
-
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 void drop_inputs(struct bench *b)
@@ -82,7 +82,8 @@ static bool make_offsets(struct bench *b, const struct problem *p, const struct 
     if (p->layout < OFFSETS_EQUAL)
         return true;
     b->offset = malloc(bytes);
-    return b->offset && fill_offsets(p->layout, size, b->offset) && ptxgen_gpu_alloc(a->s, a->gpu, bytes, &a->offset) == PTXGEN_OK &&
+    return b->offset && fill_offsets(p->layout, size, b->offset) &&
+           ptxgen_gpu_alloc(a->s, a->gpu, bytes, &a->offset) == PTXGEN_OK &&
            ptxgen_gpu_write(a->s, a->gpu, a->offset, b->offset, bytes) == PTXGEN_OK;
 }
 
@@ -191,8 +192,8 @@ void say_diagnostics(struct bench *b, const char *what)
     ptxgen_diagnostics_clear(b->a.s);
 }
 
-bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem, ptxgen_program **program,
-               ptxgen_loaded **loaded)
+bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem,
+               ptxgen_program **program, ptxgen_loaded **loaded)
 {
     ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
     char path[512], arch[16];
@@ -456,10 +457,12 @@ int main(int argc, char **argv)
     static struct bench b;
 
     if (!parse_options(argc, argv, &b.o)) {
-        fprintf(stderr,
-                "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
-                "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--no-peers] [--device K] [--commit TEXT] [--json FILE] "
-                "[--csv FILE]\n");
+        fprintf(
+            stderr,
+            "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
+            "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--no-peers] [--device K] [--commit "
+            "TEXT] [--json FILE] "
+            "[--csv FILE]\n");
         return 2;
     }
     if (ptxgen_session_create(&b.a.s) != PTXGEN_OK)

@@ -302,7 +302,8 @@ static bool check_columns(const struct problem *p, const void *const *in, const 
     return ok;
 }
 
-static bool check_steps(const struct problem *p, const void *const *in, int64_t n, const void *out, char *why, size_t length)
+static bool check_steps(const struct problem *p, const void *const *in, int64_t n, const void *out, char *why,
+                        size_t length)
 {
     double state[4] = { 0 };
 
@@ -310,7 +311,8 @@ static bool check_steps(const struct problem *p, const void *const *in, int64_t 
         const double expected = p->step(in, i, state), got = scalar_load(p->out[0], out, i);
 
         if (!(fabs(got - expected) <= p->tolerance)) {
-            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g", (long long)i, got, expected, p->tolerance);
+            snprintf(why, length, "element %lld is %.9g, expected %.9g within %.3g", (long long)i, got, expected,
+                     p->tolerance);
             return false;
         }
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segments.c - problems with a result per segment: where segments lie, and the comparison of all of them by several threads.
+/* segments.c - problems with a result per segment: where segments lie, and the comparison of all of them by several
+ * threads.
  *
  *     rows      consecutive elements, all of one size
  *     columns   every (number of segments)-th element
- *     offsets   consecutive elements between offsets, whose distances follow a law: all equal; a power law, in random order, where
- *               half of the segments have few elements and some have thousands of times the mean; or one segment with nine tenths of
- *               all elements among equal ones
+ *     offsets   consecutive elements between offsets, whose distances follow a law: all equal; a power law, in random
+ * order, where half of the segments have few elements and some have thousands of times the mean; or one segment with
+ * nine tenths of all elements among equal ones
  */
 #include "bench.h"
 
@@ -79,8 +80,8 @@ static bool agrees(struct share *x, int64_t segment, const struct expected *e)
 
         x->ok = fabs(got - e->value[o]) <= e->tolerance[o];
         if (!x->ok)
-            snprintf(x->why, sizeof x->why, "output %d of segment %lld is %.9g, expected %.9g within %.3g", o, (long long)segment,
-                     got, e->value[o], e->tolerance[o]);
+            snprintf(x->why, sizeof x->why, "output %d of segment %lld is %.9g, expected %.9g within %.3g", o,
+                     (long long)segment, got, e->value[o], e->tolerance[o]);
     }
     return x->ok;
 }
@@ -137,8 +138,14 @@ bool check_segments(const struct problem *p, const void *const *in, const struct
     int64_t segments = segment_count(size);
 
     for (int t = 0; t < THREADS; t++) {
-        share[t] = (struct share){ .p = p, .in = in, .out = out, .size = size, .offset = offset, .ok = true,
-                                   .begin = segments / THREADS * t, .end = t + 1 < THREADS ? segments / THREADS * (t + 1) : segments };
+        share[t] = (struct share){ .p = p,
+                                   .in = in,
+                                   .out = out,
+                                   .size = size,
+                                   .offset = offset,
+                                   .ok = true,
+                                   .begin = segments / THREADS * t,
+                                   .end = t + 1 < THREADS ? segments / THREADS * (t + 1) : segments };
         started[t] = pthread_create(&thread[t], NULL, check_share, &share[t]) == 0;
     }
     for (int t = 0; t < THREADS; t++) {

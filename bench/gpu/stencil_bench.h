@@ -6,14 +6,18 @@
 #include "bench.h"
 
 enum bound { CLAMP, WRAP, REFLECT, MIRROR, INTERIOR };
-enum { STENCIL_PARTS = 5, STENCIL_PARAMS = 6, STENCIL_PERIOD = (1 << 24) + 768 /* no multiple of a row; whole cache lines of every type */ };
+enum {
+    STENCIL_PARTS = 5,
+    STENCIL_PARAMS = 6,
+    STENCIL_PERIOD = (1 << 24) + 768 /* no multiple of a row; whole cache lines of every type */
+};
 
 struct field;
 struct stencil {
     const char *name; /* also the spec's */
     int rank;
-    enum scalar type; /* of everything */
-    int ninputs, in_parts[INPUTS_MAX];    /* parts: scalars of an element */
+    enum scalar type;                  /* of everything */
+    int ninputs, in_parts[INPUTS_MAX]; /* parts: scalars of an element */
     int noutputs, out_parts[OUTPUTS_MAX];
     enum bound bound;
     double tolerance;
@@ -31,12 +35,14 @@ struct field {
     const double *param;
     int64_t extent[3];
 };
-/* STENCIL_PERIOD scalars, malloc'd; NULL: no memory. Input k is this block from stencil_first(k) on, again and again. */
+/* STENCIL_PERIOD scalars, malloc'd; NULL: no memory. Input k is this block from stencil_first(k) on, again and again.
+ */
 void *stencil_block(enum scalar type);
 int64_t stencil_first(int input);
 double stencil_element(const struct field *f, int input, int64_t element);
 /* Every stride-th of the points [first, first + count) of an output; got: the first point's memory. */
-bool stencil_check(const struct field *f, int output, int64_t first, int64_t count, int64_t stride, const void *got, char *why, size_t length);
+bool stencil_check(const struct field *f, int output, int64_t first, int64_t count, int64_t stride, const void *got,
+                   char *why, size_t length);
 
 /* All stencils that the options ask for; appends to the report. */
 void run_stencils(struct bench *b);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_run.c - a stencil from data to verified times.
  *
- * Per stencil and extents: inputs are slices of one pool that repeats a random block (stencils.c), at least 1 GiB altogether, so that each
- * launch reads from memory; outputs have slots of 256 MiB altogether.  Bytes are what a perfect implementation moves, each input read once and
- * each output written once; the limit is the best copy that moves as many, in the same run.  Every implementation is verified before and after
- * it is timed, on the first points, the last and some between.
+ * Per stencil and extents: inputs are slices of one pool that repeats a random block (stencils.c), at least 1 GiB
+ * altogether, so that each launch reads from memory; outputs have slots of 256 MiB altogether.  Bytes are what a
+ * perfect implementation moves, each input read once and each output written once; the limit is the best copy that
+ * moves as many, in the same run.  Every implementation is verified before and after it is timed, on the first points,
+ * the last and some between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,8 @@ static bool check_range(struct run *r, int output, int64_t first, int64_t count,
     struct arena_gpu *a = &r->b->a;
     const size_t element = (size_t)(s->out_parts[output] * scalar_bytes(s->type)), bytes = (size_t)count * element;
     void *got = malloc(bytes);
-    bool ok = got && ptxgen_gpu_read(a->s, a->gpu, got, (char *)a->output[output] + (size_t)first * element, bytes) == PTXGEN_OK;
+    bool ok = got && ptxgen_gpu_read(a->s, a->gpu, got, (char *)a->output[output] + (size_t)first * element, bytes) ==
+                         PTXGEN_OK;
 
     ok = ok && stencil_check(&r->f, output, first, count, count <= CHECKED_POINTS / 4 ? 1 : STRIDE, got, why, length);
     free(got);
@@ -151,7 +153,9 @@ static double copy_limit(struct run *r, struct pool *pool)
     struct arena_gpu a = b->a;
     struct impl impl[IMPLS_MAX];
     struct timing time[IMPLS_MAX];
-    struct result row = { .problem = r->f.stencil->name, .mode = "stream", .size = r->size, .is_limit = true, .bytes = r->bytes };
+    struct result row = {
+        .problem = r->f.stencil->name, .mode = "stream", .size = r->size, .is_limit = true, .bytes = r->bytes
+    };
     int n = add_peers(b, "copy", true, impl, 0);
 
     a.size = (struct peer_size){ .n = (int64_t)(r->bytes / 2) };
@@ -186,7 +190,8 @@ static void say_wrong(struct run *r, const struct impl *impl, const char *why)
 {
     const int64_t *e = r->f.extent;
 
-    fprintf(stderr, "gpubench: %s %lldx%lldx%lld %s: %s\n", r->f.stencil->name, (long long)e[0], (long long)e[1], (long long)e[2], impl->name, why);
+    fprintf(stderr, "gpubench: %s %lldx%lldx%lld %s: %s\n", r->f.stencil->name, (long long)e[0], (long long)e[1],
+            (long long)e[2], impl->name, why);
     say_diagnostics(r->b, "before timing");
     r->b->failed = true;
 }
@@ -199,8 +204,13 @@ static void time_all(struct run *r, struct pool *pool, struct impl *impl, int n)
 
     measure_stream(&b->a, impl, n, b->o.samples, time);
     for (int i = 0; i < n; i++) {
-        struct result row = { .problem = r->f.stencil->name, .impl = impl[i].name, .mode = "stream", .size = r->size,
-                              .time = time[i], .bytes = r->bytes, .limit = limit };
+        struct result row = { .problem = r->f.stencil->name,
+                              .impl = impl[i].name,
+                              .mode = "stream",
+                              .size = r->size,
+                              .time = time[i],
+                              .bytes = r->bytes,
+                              .limit = limit };
 
         row.verified = verify(r, &impl[i], row.why, sizeof row.why);
         b->failed |= !row.verified || time[i].samples == 0;
@@ -245,13 +255,18 @@ static void run_extent(struct run *r, struct pool *pool, ptxgen_loaded **loaded)
 /* Extents of a stencil: those asked for, or its own. */
 static int extents_of(const struct bench *b, const struct stencil *s, struct extent *out)
 {
-    static const struct extent own[] = { { 2, { 4095, 4095 } },     { 2, { 8191, 8191 } },      { 2, { 16383, 16383 } },
-                                         { 2, { 4096, 4096 } },     { 2, { 8192, 8192 } },      { 2, { 16384, 16384 } },
-                                         { 3, { 255, 255, 255 } },  { 3, { 511, 511, 511 } },   { 3, { 511, 1023, 1023 } },
-                                         { 3, { 256, 256, 256 } },  { 3, { 512, 512, 512 } } };
-    static const struct extent quick[] = { { 2, { 1023, 1023 } }, { 2, { 4096, 4096 } }, { 3, { 127, 127, 127 } }, { 3, { 256, 256, 256 } } };
+    static const struct extent own[] = { { 2, { 4095, 4095 } },    { 2, { 8191, 8191 } },    { 2, { 16383, 16383 } },
+                                         { 2, { 4096, 4096 } },    { 2, { 8192, 8192 } },    { 2, { 16384, 16384 } },
+                                         { 3, { 255, 255, 255 } }, { 3, { 511, 511, 511 } }, { 3, { 511, 1023, 1023 } },
+                                         { 3, { 256, 256, 256 } }, { 3, { 512, 512, 512 } } };
+    static const struct extent quick[] = {
+        { 2, { 1023, 1023 } }, { 2, { 4096, 4096 } }, { 3, { 127, 127, 127 } }, { 3, { 256, 256, 256 } }
+    };
     const struct extent *e = b->o.nextents ? b->o.extent : b->o.quick ? quick : own;
-    int count = b->o.nextents ? b->o.nextents : b->o.quick ? (int)(sizeof quick / sizeof *quick) : (int)(sizeof own / sizeof *own), n = 0;
+    int count = b->o.nextents ? b->o.nextents
+                : b->o.quick  ? (int)(sizeof quick / sizeof *quick)
+                              : (int)(sizeof own / sizeof *own),
+        n = 0;
 
     for (int i = 0; i < count; i++)
         if (e[i].rank == s->rank)

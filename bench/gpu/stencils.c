@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencils.c - the stencil problems: what arrays they have, and what every point has to be, evaluated in double.
  *
- * Floats are uniform in [1, 2), so that nothing divides by zero and an absolute tolerance serves; bytes are any.  The data is periodic:
- * element i of input k is element (i + k * SHIFT) mod PERIOD of one block, so that the host needs no copy of the whole.
+ * Floats are uniform in [1, 2), so that nothing divides by zero and an absolute tolerance serves; bytes are any.  The
+ * data is periodic: element i of input k is element (i + k * SHIFT) mod PERIOD of one block, so that the host needs no
+ * copy of the whole.
  */
 #include "stencil_bench.h"
 
@@ -120,9 +121,18 @@ static double axes(const struct field *f, const int64_t *at, int k)
     return U(-k, 0, 0) + U(k, 0, 0) + U(0, -k, 0) + U(0, k, 0) + U(0, 0, -k) + U(0, 0, k);
 }
 
-static void jacobi3d7(const struct field *f, const int64_t *at, double *out) { *out = (U(0, 0, 0) + axes(f, at, 1)) / 7; }
-static void jacobi3d7_i8(const struct field *f, const int64_t *at, double *out) { *out = (int8_t)(int)(U(0, 0, 0) + axes(f, at, 1)); }
-static void heat3d_f64(const struct field *f, const int64_t *at, double *out) { *out = 0.4 * U(0, 0, 0) + 0.1 * axes(f, at, 1); }
+static void jacobi3d7(const struct field *f, const int64_t *at, double *out)
+{
+    *out = (U(0, 0, 0) + axes(f, at, 1)) / 7;
+}
+static void jacobi3d7_i8(const struct field *f, const int64_t *at, double *out)
+{
+    *out = (int8_t)(int)(U(0, 0, 0) + axes(f, at, 1));
+}
+static void heat3d_f64(const struct field *f, const int64_t *at, double *out)
+{
+    *out = 0.4 * U(0, 0, 0) + 0.1 * axes(f, at, 1);
+}
 
 static void jacobi3d13(const struct field *f, const int64_t *at, double *out)
 {
@@ -152,22 +162,23 @@ static void poisson3d19(const struct field *f, const int64_t *at, double *out)
     *out = 2.666 * U(0, 0, 0) - 0.166 * axes(f, at, 1) - 0.0833 * diagonal;
 }
 
-/*   name                   rank type ins parts        outs parts     bound    tolerance  point                params of the spec, in order */
+/*   name                   rank type ins parts        outs parts     bound    tolerance  point                params of
+ * the spec, in order */
 const struct stencil stencils[] = {
-    { "jacobi2d",            2, F32, 1, { 1 },       1, { 1 },      INTERIOR, 2e-6, jacobi2d, { 0 } },
-    { "jacobi2d9",           2, F32, 1, { 1 },       1, { 1 },      CLAMP,    4e-6, jacobi2d9, { 0 } },
-    { "gaussian5x5",         2, F32, 1, { 1 },       1, { 1 },      REFLECT,  8e-6, gaussian5x5, { 0 } },
-    { "gradient",            2, F32, 1, { 1 },       1, { 1 },      MIRROR,   2e-6, gradient, { 0 } },
-    { "hotspot2d",           2, F32, 2, { 1, 1 },    1, { 1 },      CLAMP,    4e-5, hotspot2d, { 0.25, 2, 4, 8, 1.5 } },
-    { "sradv2_coefficients", 2, F32, 1, { 1 },       2, { 1, 4 },   CLAMP,    4e-5, sradv2_coefficients, { 0.5 } },
-    { "sradv2_update",       2, F32, 3, { 1, 1, 4 }, 1, { 1 },      CLAMP,    8e-6, sradv2_update, { 0.5 } },
-    { "heat3d",              3, F32, 1, { 1 },       1, { 1 },      WRAP,     8e-6, heat3d, { 0.125 } },
-    { "jacobi3d7",           3, F32, 1, { 1 },       1, { 1 },      CLAMP,    4e-6, jacobi3d7, { 0 } },
-    { "jacobi3d13",          3, F32, 1, { 1 },       1, { 1 },      CLAMP,    8e-6, jacobi3d13, { 0 } },
-    { "poisson3d19",         3, F32, 1, { 1 },       1, { 1 },      CLAMP,    2e-5, poisson3d19, { 0 } },
-    { "hotspot3d",           3, F32, 2, { 1, 1 },    1, { 1 },      CLAMP,    2e-5, hotspot3d, { 0.4, 0.1, 0.1, 0.1, 0.001, 80 } },
-    { "heat3d_f64",          3, F64, 1, { 1 },       1, { 1 },      CLAMP,    1e-14, heat3d_f64, { 0 } },
-    { "jacobi3d7_i8",        3, I8,  1, { 1 },       1, { 1 },      CLAMP,    0, jacobi3d7_i8, { 0 } },
+    { "jacobi2d", 2, F32, 1, { 1 }, 1, { 1 }, INTERIOR, 2e-6, jacobi2d, { 0 } },
+    { "jacobi2d9", 2, F32, 1, { 1 }, 1, { 1 }, CLAMP, 4e-6, jacobi2d9, { 0 } },
+    { "gaussian5x5", 2, F32, 1, { 1 }, 1, { 1 }, REFLECT, 8e-6, gaussian5x5, { 0 } },
+    { "gradient", 2, F32, 1, { 1 }, 1, { 1 }, MIRROR, 2e-6, gradient, { 0 } },
+    { "hotspot2d", 2, F32, 2, { 1, 1 }, 1, { 1 }, CLAMP, 4e-5, hotspot2d, { 0.25, 2, 4, 8, 1.5 } },
+    { "sradv2_coefficients", 2, F32, 1, { 1 }, 2, { 1, 4 }, CLAMP, 4e-5, sradv2_coefficients, { 0.5 } },
+    { "sradv2_update", 2, F32, 3, { 1, 1, 4 }, 1, { 1 }, CLAMP, 8e-6, sradv2_update, { 0.5 } },
+    { "heat3d", 3, F32, 1, { 1 }, 1, { 1 }, WRAP, 8e-6, heat3d, { 0.125 } },
+    { "jacobi3d7", 3, F32, 1, { 1 }, 1, { 1 }, CLAMP, 4e-6, jacobi3d7, { 0 } },
+    { "jacobi3d13", 3, F32, 1, { 1 }, 1, { 1 }, CLAMP, 8e-6, jacobi3d13, { 0 } },
+    { "poisson3d19", 3, F32, 1, { 1 }, 1, { 1 }, CLAMP, 2e-5, poisson3d19, { 0 } },
+    { "hotspot3d", 3, F32, 2, { 1, 1 }, 1, { 1 }, CLAMP, 2e-5, hotspot3d, { 0.4, 0.1, 0.1, 0.1, 0.001, 80 } },
+    { "heat3d_f64", 3, F64, 1, { 1 }, 1, { 1 }, CLAMP, 1e-14, heat3d_f64, { 0 } },
+    { "jacobi3d7_i8", 3, I8, 1, { 1 }, 1, { 1 }, CLAMP, 0, jacobi3d7_i8, { 0 } },
 };
 const int nstencils = sizeof stencils / sizeof *stencils;
 
@@ -189,7 +200,8 @@ void *stencil_block(enum scalar type)
 
 int64_t stencil_first(int input) { return (int64_t)SHIFT * input % STENCIL_PERIOD; }
 
-bool stencil_check(const struct field *f, int output, int64_t first, int64_t count, int64_t stride, const void *got, char *why, size_t length)
+bool stencil_check(const struct field *f, int output, int64_t first, int64_t count, int64_t stride, const void *got,
+                   char *why, size_t length)
 {
     const struct stencil *s = f->stencil;
     int skip = 0;
@@ -197,7 +209,8 @@ bool stencil_check(const struct field *f, int output, int64_t first, int64_t cou
     for (int o = 0; o < output; o++)
         skip += s->out_parts[o];
     for (int64_t i = 0; i < count; i += stride) {
-        int64_t p = first + i, at[] = { p / f->extent[2] / f->extent[1], p / f->extent[2] % f->extent[1], p % f->extent[2] };
+        int64_t p = first + i,
+                at[] = { p / f->extent[2] / f->extent[1], p / f->extent[2] % f->extent[1], p % f->extent[2] };
         double want[STENCIL_PARTS];
 
         s->point(f, at, want);
@@ -206,8 +219,8 @@ bool stencil_check(const struct field *f, int output, int64_t first, int64_t cou
 
             if (fabs(x - want[skip + k]) <= s->tolerance)
                 continue;
-            snprintf(why, length, "output %d at %lld, %lld, %lld is %.9g, expected %.9g", output, (long long)at[0], (long long)at[1],
-                     (long long)at[2], x, want[skip + k]);
+            snprintf(why, length, "output %d at %lld, %lld, %lld is %.9g, expected %.9g", output, (long long)at[0],
+                     (long long)at[1], (long long)at[2], x, want[skip + k]);
             return false;
         }
     }

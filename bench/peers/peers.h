@@ -16,8 +16,8 @@ extern "C" {
 
 struct CUstream_st;
 
-/* Sizes of one run: n elements; segments of `segment` elements for the segmented problems; for stencils the extents along z, y and x
- * (1 where there is no such dimension) and the numbers that the stencil has. */
+/* Sizes of one run: n elements; segments of `segment` elements for the segmented problems; for stencils the extents
+ * along z, y and x (1 where there is no such dimension) and the numbers that the stencil has. */
 struct peer_size {
     int64_t n, segment;
     int64_t extent[3];

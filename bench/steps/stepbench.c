@@ -4,11 +4,11 @@
  *     stepbench [--specs DIR] [--peers libpeers.so] [--samples N] [--no-graph] [--csv FILE]
  *               [--ours LABEL:NAME=VALUE,...]... SPEC:SIZE[xSIZE...]:STEPS...
  *
- * Inputs are random, of integer types 0 and 1; integer params are the number of steps, others 0.1.  "ptxgen" is the plan that is chosen,
- * "multi_write" runs the best kernel for one step once per step, --ours adds others.  Every plan must produce the bits of
- * stencil.global, a point per thread.  "%copy": the time of copying the first input once per step over the plan's time, so that
- * single steps of one array reach 100 at best.  In a stream the copies rotate through a pool beyond the L2 cache; in a graph they stay
- * on the same arrays, as the steps do.
+ * Inputs are random, of integer types 0 and 1; integer params are the number of steps, others 0.1.  "ptxgen" is the
+ * plan that is chosen, "multi_write" runs the best kernel for one step once per step, --ours adds others.  Every plan
+ * must produce the bits of stencil.global, a point per thread.  "%copy": the time of copying the first input once per
+ * step over the plan's time, so that single steps of one array reach 100 at best.  In a stream the copies rotate
+ * through a pool beyond the L2 cache; in a graph they stay on the same arrays, as the steps do.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -263,10 +263,12 @@ static void better(double *best, double x)
 /* The best copies of the first input. */
 static void measure_copies(struct bench *b, struct subject *x)
 {
-    const size_t stride = (x->input_bytes[0] + 255) / 256 * 256, bytes = stride > pool_bytes ? stride : pool_bytes / stride * stride;
+    const size_t stride = (x->input_bytes[0] + 255) / 256 * 256,
+                 bytes = stride > pool_bytes ? stride : pool_bytes / stride * stride;
     struct timed t = { .x = x };
 
-    if (ptxgen_gpu_alloc(b->s, b->gpu, bytes, &t.from) == PTXGEN_OK && ptxgen_gpu_alloc(b->s, b->gpu, bytes, &t.to) == PTXGEN_OK)
+    if (ptxgen_gpu_alloc(b->s, b->gpu, bytes, &t.from) == PTXGEN_OK &&
+        ptxgen_gpu_alloc(b->s, b->gpu, bytes, &t.to) == PTXGEN_OK)
         for (int i = 0; i < b->npeers; i++)
             if (strcmp(b->peer[i].problem, "copy") == 0) {
                 t.copy = &b->peer[i];
@@ -303,7 +305,8 @@ static ptxgen_loaded *load(struct bench *b, const struct subject *x, const struc
     options.setting_count = p->nsettings;
     options.setting = p->setting;
     if (ptxgen_plan_create(b->s, x->problem, &options, &plan) != PTXGEN_OK ||
-        ptxgen_compile(b->s, plan, NULL, &program) != PTXGEN_OK || ptxgen_load(b->s, b->gpu, program, &loaded) != PTXGEN_OK)
+        ptxgen_compile(b->s, plan, NULL, &program) != PTXGEN_OK ||
+        ptxgen_load(b->s, b->gpu, program, &loaded) != PTXGEN_OK)
         say(b, x->name, p->label);
     return loaded;
 }
@@ -334,13 +337,15 @@ static bool verify(struct bench *b, struct subject *x, ptxgen_loaded *loaded, bo
 static void report(struct bench *b, const struct subject *x, const char *label, int mode, double seconds, bool ok)
 {
     static const char *const modes[] = { "stream", "graph" };
-    const double updates = (double)x->elements * (double)x->steps / seconds, copy = 100 * x->copy[mode] * (double)x->steps / seconds;
+    const double updates = (double)x->elements * (double)x->steps / seconds,
+                 copy = 100 * x->copy[mode] * (double)x->steps / seconds;
 
-    printf("%-18s %-14s %5lld %-7s %-24s %11.2f %9.3f %9.1f %8.1f  %s\n", x->name, x->sizes, (long long)x->steps, modes[mode], label,
-           seconds * 1e6, seconds * 1e6 / (double)x->steps, updates * 1e-9, copy, ok ? "ok" : "WRONG");
+    printf("%-18s %-14s %5lld %-7s %-24s %11.2f %9.3f %9.1f %8.1f  %s\n", x->name, x->sizes, (long long)x->steps,
+           modes[mode], label, seconds * 1e6, seconds * 1e6 / (double)x->steps, updates * 1e-9, copy,
+           ok ? "ok" : "WRONG");
     if (b->csv)
-        fprintf(b->csv, "%s,%s,%lld,%s,%s,%.4f,%.4f,%.3f,%.2f,%d\n", x->name, x->sizes, (long long)x->steps, modes[mode], label,
-                seconds * 1e6, x->copy[mode] * 1e6, updates * 1e-9, copy, ok);
+        fprintf(b->csv, "%s,%s,%lld,%s,%s,%.4f,%.4f,%.3f,%.2f,%d\n", x->name, x->sizes, (long long)x->steps,
+                modes[mode], label, seconds * 1e6, x->copy[mode] * 1e6, updates * 1e-9, copy, ok);
 }
 
 static void run_plan(struct bench *b, struct subject *x, const struct plan *p)
@@ -365,7 +370,9 @@ static void run_plan(struct bench *b, struct subject *x, const struct plan *p)
 
 static void run_subject(struct bench *b, const char *text)
 {
-    const struct plan plain = { .label = "stencil.global", .setting = { { "strategy", "stencil.global" } }, .nsettings = 1 };
+    const struct plan plain = { .label = "stencil.global",
+                                .setting = { { "strategy", "stencil.global" } },
+                                .nsettings = 1 };
     struct subject x = { .problem = NULL };
     ptxgen_loaded *reference = NULL;
     bool ok = read_subject(b, text, &x) && make_arrays(b, &x);
@@ -449,20 +456,28 @@ static void open_peers(struct bench *b)
 static bool open_device(struct bench *b)
 {
     return ptxgen_session_create(&b->s) == PTXGEN_OK && ptxgen_gpu_open(b->s, 0, &b->gpu) == PTXGEN_OK &&
-           ptxgen_stream_create(b->s, b->gpu, &b->stream) == PTXGEN_OK && ptxgen_event_create(b->s, b->gpu, &b->begin) == PTXGEN_OK &&
+           ptxgen_stream_create(b->s, b->gpu, &b->stream) == PTXGEN_OK &&
+           ptxgen_event_create(b->s, b->gpu, &b->begin) == PTXGEN_OK &&
            ptxgen_event_create(b->s, b->gpu, &b->end) == PTXGEN_OK;
 }
 
 int main(int argc, char **argv)
 {
-    static struct bench b = { .specs = "specs", .peers = "lib/libpeers.so", .samples = 11, .graphs = true, .nplans = 2,
-                              .plan = { { .label = "ptxgen" },
-                                        { .label = "multi_write", .setting = { { "strategy", "stencil.multi_write" } }, .nsettings = 1 } } };
+    static struct bench b = {
+        .specs = "specs",
+        .peers = "lib/libpeers.so",
+        .samples = 11,
+        .graphs = true,
+        .nplans = 2,
+        .plan = { { .label = "ptxgen" },
+                  { .label = "multi_write", .setting = { { "strategy", "stencil.multi_write" } }, .nsettings = 1 } }
+    };
     const char *subject[SPECS_MAX];
     int n = 0;
 
     if (!parse(&b, argc, argv, subject, &n)) {
-        fprintf(stderr, "usage: stepbench [--specs DIR] [--peers LIB] [--samples N] [--no-graph] [--csv FILE] [--ours LABEL:NAME=VALUE,...] "
+        fprintf(stderr, "usage: stepbench [--specs DIR] [--peers LIB] [--samples N] [--no-graph] [--csv FILE] [--ours "
+                        "LABEL:NAME=VALUE,...] "
                         "SPEC:SIZExSIZE:STEPS...\n");
         return 2;
     }
@@ -471,7 +486,8 @@ int main(int argc, char **argv)
         return 3;
     }
     open_peers(&b);
-    printf("%-18s %-14s %5s %-7s %-24s %11s %9s %9s %8s\n", "spec", "sizes", "steps", "mode", "plan", "us", "us/step", "Gupd/s", "%copy");
+    printf("%-18s %-14s %5s %-7s %-24s %11s %9s %9s %8s\n", "spec", "sizes", "steps", "mode", "plan", "us", "us/step",
+           "Gupd/s", "%copy");
     if (b.csv)
         fputs("spec,sizes,steps,mode,plan,us,copy_us,gupdates,percent_of_copy,verified\n", b.csv);
     for (int i = 0; i < n; i++)

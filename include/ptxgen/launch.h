@@ -78,7 +78,8 @@ typedef struct ptxgen_loaded ptxgen_loaded;
  * code yet. */
 PTXGEN_API ptxgen_status ptxgen_load(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_program *program,
                                      ptxgen_loaded **out);
-/** Waits for the work of the context, then unloads; not while another thread captures a stream of that context, which the driver would end. NULL is fine. */
+/** Waits for the work of the context, then unloads; not while another thread captures a stream of that context, which
+ * the driver would end. NULL is fine. */
 PTXGEN_API void ptxgen_loaded_destroy(ptxgen_loaded *loaded);
 
 /** Memory that a launch works in, supplied by the caller.  Both pointers are aligned to 256 bytes. */

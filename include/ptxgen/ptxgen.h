@@ -15,12 +15,12 @@
  *     ptxgen_program_destroy(program);
  *     ptxgen_session_destroy(s);
  *
- * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.  Programs are
- * immutable and may be shared.  There is no global state.
+ * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.
+ * Programs are immutable and may be shared.  There is no global state.
  *
- * Ownership: *borrowed* pointers are not kept after the call.  Problems and plans belong to their session and live until
- * it is destroyed.  Texts returned as `const char *` belong to the object that they were asked of.  Texts returned through
- * `char **` are owned by the caller: ptxgen_free().  Every *_destroy accepts NULL.
+ * Ownership: *borrowed* pointers are not kept after the call.  Problems and plans belong to their session and live
+ * until it is destroyed.  Texts returned as `const char *` belong to the object that they were asked of.  Texts
+ * returned through `char **` are owned by the caller: ptxgen_free().  Every *_destroy accepts NULL.
  *
  * The library never prints, exits or aborts; every failure is a status with diagnostics in the session.
  */
@@ -47,15 +47,15 @@ extern "C" {
 /** Results of every call; also the exit status of the command line where one applies. */
 typedef enum ptxgen_status {
     PTXGEN_OK = 0,
-    PTXGEN_INVALID,       /**< the spec or the data is wrong; see the diagnostics */
-    PTXGEN_USAGE,         /**< an argument of the call is wrong (unknown tunable, missing param, …) */
-    PTXGEN_UNSUPPORTED,   /**< no strategy fits, or not implemented yet; the diagnostics say why */
-    PTXGEN_NO_DEVICE,     /**< no device, driver, or memory on the device */
-    PTXGEN_NO_MEMORY,     /**< host memory is exhausted; the session must be destroyed */
-    PTXGEN_IO,            /**< a file could not be read */
-    PTXGEN_MISMATCH,      /**< verification found a difference */
-    PTXGEN_FINDING,       /**< the host executor found a fault in a kernel (race, deadlock, …) */
-    PTXGEN_INTERNAL       /**< a fault of ptxgen; please report it */
+    PTXGEN_INVALID,     /**< the spec or the data is wrong; see the diagnostics */
+    PTXGEN_USAGE,       /**< an argument of the call is wrong (unknown tunable, missing param, …) */
+    PTXGEN_UNSUPPORTED, /**< no strategy fits, or not implemented yet; the diagnostics say why */
+    PTXGEN_NO_DEVICE,   /**< no device, driver, or memory on the device */
+    PTXGEN_NO_MEMORY,   /**< host memory is exhausted; the session must be destroyed */
+    PTXGEN_IO,          /**< a file could not be read */
+    PTXGEN_MISMATCH,    /**< verification found a difference */
+    PTXGEN_FINDING,     /**< the host executor found a fault in a kernel (race, deadlock, …) */
+    PTXGEN_INTERNAL     /**< a fault of ptxgen; please report it */
 } ptxgen_status;
 
 typedef struct ptxgen_session ptxgen_session;
@@ -69,42 +69,57 @@ PTXGEN_API const char *ptxgen_status_text(ptxgen_status status);
 /** Frees a text returned through `char **`. NULL is fine. */
 PTXGEN_API void ptxgen_free(void *p);
 
-/* ---- sessions and diagnostics ------------------------------------------------------------------------------------- */
+/* ---- sessions and diagnostics -------------------------------------------------------------------------------------
+ */
 PTXGEN_API ptxgen_status ptxgen_session_create(ptxgen_session **out);
 PTXGEN_API void ptxgen_session_destroy(ptxgen_session *s);
 
 typedef enum ptxgen_severity { PTXGEN_NOTE, PTXGEN_WARNING, PTXGEN_ERROR } ptxgen_severity;
 typedef struct ptxgen_diagnostic {
     ptxgen_severity severity;
-    int code;             /**< 1203 for PTXG-1203 */
-    const char *file;     /**< NULL when there is no place */
-    int line, column;     /**< 1-based; column in characters */
+    int code;         /**< 1203 for PTXG-1203 */
+    const char *file; /**< NULL when there is no place */
+    int line, column; /**< 1-based; column in characters */
     int end_line, end_column;
     const char *message;
-    const char *hint;     /**< or NULL */
+    const char *hint; /**< or NULL */
 } ptxgen_diagnostic;
 /** Messages since the session began or was cleared, in order of report. Borrowed from the session until cleared. */
 PTXGEN_API int ptxgen_diagnostic_count(const ptxgen_session *s);
 PTXGEN_API ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagnostic *out);
 PTXGEN_API void ptxgen_diagnostics_clear(ptxgen_session *s);
-/** All messages as text with source lines and carets (colour: ANSI escapes), or as JSON. Owned by the caller; NULL when memory is exhausted. */
+/** All messages as text with source lines and carets (colour: ANSI escapes), or as JSON. Owned by the caller; NULL when
+ * memory is exhausted. */
 PTXGEN_API char *ptxgen_diagnostics_text(const ptxgen_session *s, int colour);
 PTXGEN_API char *ptxgen_diagnostics_json(const ptxgen_session *s);
 /** Title and explanation of a code; 0 when there is none such. */
 PTXGEN_API int ptxgen_explain_code(int code, const char **title, const char **text);
 
-/* ---- problems ------------------------------------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------------------------------
+ */
 PTXGEN_API ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxgen_problem **out);
-/** name: the problem's name where the spec gives none, and the file name in messages; text need not be NUL-terminated; borrowed. */
-PTXGEN_API ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
-                                                    ptxgen_problem **out);
+/** name: the problem's name where the spec gives none, and the file name in messages; text need not be NUL-terminated;
+ * borrowed. */
+PTXGEN_API ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length,
+                                                    const char *name, ptxgen_problem **out);
 PTXGEN_API const char *ptxgen_problem_name(const ptxgen_problem *p);
 /** Which repetitions give the same bits: 0 any, 1 run, 2 device. */
 PTXGEN_API int ptxgen_problem_determinism(const ptxgen_problem *p);
 
 typedef enum ptxgen_type {
-    PTXGEN_BOOL, PTXGEN_I8, PTXGEN_I16, PTXGEN_I32, PTXGEN_I64, PTXGEN_U8, PTXGEN_U16, PTXGEN_U32, PTXGEN_U64,
-    PTXGEN_F16, PTXGEN_BF16, PTXGEN_F32, PTXGEN_F64
+    PTXGEN_BOOL,
+    PTXGEN_I8,
+    PTXGEN_I16,
+    PTXGEN_I32,
+    PTXGEN_I64,
+    PTXGEN_U8,
+    PTXGEN_U16,
+    PTXGEN_U32,
+    PTXGEN_U64,
+    PTXGEN_F16,
+    PTXGEN_BF16,
+    PTXGEN_F32,
+    PTXGEN_F64
 } ptxgen_type;
 PTXGEN_API const char *ptxgen_type_name(ptxgen_type t);
 PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
@@ -112,23 +127,25 @@ PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
 /** An input or output array: row-major, the last dimension contiguous. */
 typedef struct ptxgen_array_info {
     const char *name;
-    int rank;                    /**< 0: one element */
-    int size_index[3];           /**< per dimension: number of the size, or -1: constant */
-    int64_t size_add[3];         /**< added to the size, or the constant */
-    int field_count;             /**< 1 with an empty name, or the fields of a structure */
+    int rank;            /**< 0: one element */
+    int size_index[3];   /**< per dimension: number of the size, or -1: constant */
+    int64_t size_add[3]; /**< added to the size, or the constant */
+    int field_count;     /**< 1 with an empty name, or the fields of a structure */
     const char *const *field_name;
     const ptxgen_type *field_type;
     const size_t *field_offset;
-    size_t element_size;         /**< bytes */
-    int role;                    /**< inputs: 0 elements, 1 segment offsets, 2 segment flags, 3 gather offsets; outputs: 0 per element, 1 per segment */
+    size_t element_size; /**< bytes */
+    int role; /**< inputs: 0 elements, 1 segment offsets, 2 segment flags, 3 gather offsets; outputs: 0 per element, 1
+                 per segment */
 } ptxgen_array_info;
 /** A scalar: a param's value, or one element of an array. */
 typedef union ptxgen_value {
     int64_t i; /**< integers and bool, sign- or zero-extended from their type */
     uint64_t u;
-    double f;  /**< floats; exactly representable in their type */
+    double f; /**< floats; exactly representable in their type */
 } ptxgen_value;
-/** Memory image of a scalar of type t to value and back; p needs no alignment. A float that the type cannot hold is rounded to nearest even. */
+/** Memory image of a scalar of type t to value and back; p needs no alignment. A float that the type cannot hold is
+ * rounded to nearest even. */
 PTXGEN_API ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p);
 PTXGEN_API void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v);
 typedef struct ptxgen_param_info {
@@ -149,144 +166,171 @@ PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, pt
 PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
 PTXGEN_API char *ptxgen_schema(void);
-/** The reference, Markdown: keys, types, functions, operators, boundaries, strategies, tunables and messages. Owned by the caller. */
+/** The reference, Markdown: keys, types, functions, operators, boundaries, strategies, tunables and messages. Owned by
+ * the caller. */
 PTXGEN_API char *ptxgen_reference(void);
 
-/* ---- laws of operators -------------------------------------------------------------------------------------------------- */
+/* ---- laws of operators
+ * -------------------------------------------------------------------------------------------------- */
 
 typedef enum ptxgen_law {
-    PTXGEN_ASSOCIATIVE,          /**< (ab)c = a(bc): what every schedule relies on */
-    PTXGEN_COMMUTATIVE,          /**< ab = ba: allows faster schedules where it is declared or evident */
-    PTXGEN_IDENTITY,             /**< ea = a = ae, for the identity e of the operator */
-    PTXGEN_IDEMPOTENT            /**< aa = a; nothing relies on it */
+    PTXGEN_ASSOCIATIVE, /**< (ab)c = a(bc): what every schedule relies on */
+    PTXGEN_COMMUTATIVE, /**< ab = ba: allows faster schedules where it is declared or evident */
+    PTXGEN_IDENTITY,    /**< ea = a = ae, for the identity e of the operator */
+    PTXGEN_IDEMPOTENT   /**< aa = a; nothing relies on it */
 } ptxgen_law;
 typedef enum ptxgen_verdict {
-    PTXGEN_PROVED,               /**< bit for bit, NaN and signs of zero included */
-    PTXGEN_PROVED_IDEAL,         /**< over the integers and reals: only overflow, rounding or special values make a difference */
-    PTXGEN_REFUTED,              /**< also over the integers and reals */
-    PTXGEN_UNDECIDED,            /**< neither proved nor refuted: what is declared is believed */
-    PTXGEN_NO_IDENTITY           /**< the operator has none */
+    PTXGEN_PROVED,       /**< bit for bit, NaN and signs of zero included */
+    PTXGEN_PROVED_IDEAL, /**< over the integers and reals: only overflow, rounding or special values make a difference
+                          */
+    PTXGEN_REFUTED,      /**< also over the integers and reals */
+    PTXGEN_UNDECIDED,    /**< neither proved nor refuted: what is declared is believed */
+    PTXGEN_NO_IDENTITY   /**< the operator has none */
 } ptxgen_verdict;
 /** One law of the operator of one reduction or scan. Texts belong to the session. */
 typedef struct ptxgen_law_info {
-    const char *reduction;       /**< name of the reduction or scan; r or s when there is one without a name */
-    const char *operator_name;   /**< of the built-in operator, or "user" */
+    const char *reduction;     /**< name of the reduction or scan; r or s when there is one without a name */
+    const char *operator_name; /**< of the built-in operator, or "user" */
     ptxgen_law law;
-    const char *law_name;        /**< "associative", … */
+    const char *law_name; /**< "associative", … */
     ptxgen_verdict verdict;
-    const char *verdict_text;    /**< "proved over the integers", … */
-    int expected;                /**< declared, or relied upon without being declared */
-    const char *example;         /**< states for which both sides differ, and the sides; or NULL */
-    const char *cause;           /**< why bits differ where the law is not refuted: "overflow", "rounding", "NaN", …; or NULL */
-    const char *method;          /**< "trials", "all values", "proof"; "" where there is nothing to judge */
-    const char *identity;        /**< of PTXGEN_IDENTITY: one that was found where there is none or a wrong one; or NULL */
+    const char *verdict_text; /**< "proved over the integers", … */
+    int expected;             /**< declared, or relied upon without being declared */
+    const char *example;      /**< states for which both sides differ, and the sides; or NULL */
+    const char *cause; /**< why bits differ where the law is not refuted: "overflow", "rounding", "NaN", …; or NULL */
+    const char *method;   /**< "trials", "all values", "proof"; "" where there is nothing to judge */
+    const char *identity; /**< of PTXGEN_IDENTITY: one that was found where there is none or a wrong one; or NULL */
 } ptxgen_law_info;
 typedef struct ptxgen_laws_options {
-    const char *prover;          /**< path of libz3, "off" for trials alone, or NULL: found by the system's loader, where it is installed */
-    int time_limit_ms;           /**< of a processor, for one of the some ten questions to the prover that an operator takes; 0: 1000 */
-    const char *cache;           /**< as in ptxgen_jit_options: verdicts are kept there; NULL: what the environment says */
+    const char *prover; /**< path of libz3, "off" for trials alone, or NULL: found by the system's loader, where it is
+                           installed */
+    int time_limit_ms;  /**< of a processor, for one of the some ten questions to the prover that an operator takes; 0:
+                           1000 */
+    const char *cache;  /**< as in ptxgen_jit_options: verdicts are kept there; NULL: what the environment says */
 } ptxgen_laws_options;
-#define PTXGEN_LAWS_OPTIONS_INIT { NULL, 0, NULL }
+#define PTXGEN_LAWS_OPTIONS_INIT                                                                                       \
+    {                                                                                                                  \
+        NULL, 0, NULL                                                                                                  \
+    }
 typedef struct ptxgen_laws ptxgen_laws;
 /**
- * Judge the operators of a problem. PTXGEN_INVALID: a law that is expected was refuted, and the diagnostics show for which states; *out is
- * made then, too. Takes milliseconds for what trials decide and up to seconds for proofs. options: NULL for defaults; borrowed.
+ * Judge the operators of a problem. PTXGEN_INVALID: a law that is expected was refuted, and the diagnostics show for
+ * which states; *out is made then, too. Takes milliseconds for what trials decide and up to seconds for proofs.
+ * options: NULL for defaults; borrowed.
  */
-PTXGEN_API ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
-                                           ptxgen_laws **out);
+PTXGEN_API ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p,
+                                           const ptxgen_laws_options *options, ptxgen_laws **out);
 PTXGEN_API int ptxgen_laws_count(const ptxgen_laws *laws);
 PTXGEN_API ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *out);
-/** The problem, with operators marked commutative (and exact) where that is proved bit for bit; *out may be p itself. */
-PTXGEN_API ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws, ptxgen_problem **out);
+/** The problem, with operators marked commutative (and exact) where that is proved bit for bit; *out may be p itself.
+ */
+PTXGEN_API ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws,
+                                           ptxgen_problem **out);
 
-/* ---- plans ------------------------------------------------------------------------------------------------------------ */
+/* ---- plans
+ * ------------------------------------------------------------------------------------------------------------ */
 typedef struct ptxgen_setting {
-    const char *name, *value;    /**< a tunable, or "strategy" */
+    const char *name, *value; /**< a tunable, or "strategy" */
 } ptxgen_setting;
 typedef struct ptxgen_plan_options {
-    const char *arch;            /**< "sm_90"; NULL: that of the GPU below if it is a known one, else "sm_80" */
-    int ptx;                     /**< 80 for PTX 8.0; 0: by policy */
+    const char *arch; /**< "sm_90"; NULL: that of the GPU below if it is a known one, else "sm_80" */
+    int ptx;          /**< 80 for PTX 8.0; 0: by policy */
     int setting_count;
     const ptxgen_setting *setting;
-    const int64_t *size;         /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
-    const char *variant;         /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
-    const char *gpu;             /**< name of the device: "H200", "NVIDIA H200". NULL: not known, then entries of a tuning file count
-                                      that are for any device of the architecture */
-    const char *tuning;          /**< path of a tuning file, below; NULL or "off": none. ptxgen_jit() takes the default path for NULL */
+    const int64_t *size; /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
+    const char *variant; /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
+    const char *gpu;     /**< name of the device: "H200", "NVIDIA H200". NULL: not known, then entries of a tuning file
+                            count     that are for any device of the architecture */
+    const char
+        *tuning; /**< path of a tuning file, below; NULL or "off": none. ptxgen_jit() takes the default path for NULL */
 } ptxgen_plan_options;
-#define PTXGEN_PLAN_OPTIONS_INIT { NULL, 0, 0, NULL, NULL, NULL, NULL, NULL }
-/** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for defaults; borrowed. */
-PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
-                                            ptxgen_plan **out);
+#define PTXGEN_PLAN_OPTIONS_INIT                                                                                       \
+    {                                                                                                                  \
+        NULL, 0, 0, NULL, NULL, NULL, NULL, NULL                                                                       \
+    }
+/** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for
+ * defaults; borrowed. */
+PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p,
+                                            const ptxgen_plan_options *options, ptxgen_plan **out);
 /** Read a plan's text. */
-PTXGEN_API ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length,
-                                                 const char *name, ptxgen_plan **out);
+PTXGEN_API ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text,
+                                                 size_t length, const char *name, ptxgen_plan **out);
 PTXGEN_API char *ptxgen_plan_text(const ptxgen_plan *plan);
 /** What was chosen and why, and why not the others; sizes may be NULL. */
 PTXGEN_API char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size);
 
 /** What an assembler or a driver says about a compiled kernel. */
 typedef struct ptxgen_kernel_resources {
-    const char *kernel;          /**< its entry point */
-    int registers;               /**< of a thread; 0: unknown */
-    int shared, local;           /**< static shared memory of a block; memory of a thread for spills and arrays; bytes */
+    const char *kernel; /**< its entry point */
+    int registers;      /**< of a thread; 0: unknown */
+    int shared, local;  /**< static shared memory of a block; memory of a thread for spills and arrays; bytes */
 } ptxgen_kernel_resources;
 /** What an explanation is given beyond the plan; all of it is borrowed and optional. */
 typedef struct ptxgen_explain_options {
-    const int64_t *size;         /**< per size, -1 unknown */
-    const ptxgen_value *param;   /**< per param; NULL: their defaults (1 where there is none) */
-    const char *gpu;             /**< a known GPU such as "H200"; NULL: the device below, or a usual one of the architecture */
-    const char *device;          /**< name that a driver reports, with the facts behind it; NULL: no device */
+    const int64_t *size;       /**< per size, -1 unknown */
+    const ptxgen_value *param; /**< per param; NULL: their defaults (1 where there is none) */
+    const char *gpu;    /**< a known GPU such as "H200"; NULL: the device below, or a usual one of the architecture */
+    const char *device; /**< name that a driver reports, with the facts behind it; NULL: no device */
     int sm, multiprocessors, memory_clock_khz, bus_bits;
     uint64_t l2;
     int resource_count;
     const ptxgen_kernel_resources *resource;
-    const char *resource_source; /**< who says so: "ptxas", "driver" */
+    const char *resource_source;          /**< who says so: "ptxas", "driver" */
     double stream_seconds, graph_seconds; /**< measured per launch at these sizes; 0: not measured */
-    enum { PTXGEN_FORM_TEXT, PTXGEN_FORM_JSON, PTXGEN_FORM_HTML } form; /**< HTML: sections with tables, to be put into a page */
+    enum {
+        PTXGEN_FORM_TEXT,
+        PTXGEN_FORM_JSON,
+        PTXGEN_FORM_HTML
+    } form; /**< HTML: sections with tables, to be put into a page */
 } ptxgen_explain_options;
 /**
- * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline), registers and
- * occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.  NULL when memory is
- * exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller.
+ * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),
+ * registers and occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.
+ * NULL when memory is exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller.
  */
 PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
 
-/* ---- variants --------------------------------------------------------------------------------------------------------- */
+/* ---- variants
+ * --------------------------------------------------------------------------------------------------------- */
 /*
- * A variant is a strategy with a value for each of its tunables.  Its id is the strategy's name, `@`, and NAME=VALUE for the
- * tunables in their fixed order, separated by commas: reduce.block@threads=256,items=4.  Tunables that an id leaves out have
- * their defaults, so ids stay valid when a strategy gets new tunables.  "default" is the plan that is chosen without pins.
+ * A variant is a strategy with a value for each of its tunables.  Its id is the strategy's name, `@`, and NAME=VALUE
+ * for the tunables in their fixed order, separated by commas: reduce.block@threads=256,items=4.  Tunables that an id
+ * leaves out have their defaults, so ids stay valid when a strategy gets new tunables.  "default" is the plan that is
+ * chosen without pins.
  */
 typedef struct ptxgen_variant {
     const char *id;
     const char *strategy;
     int tunable_count;
-    const char *const *tunable;  /**< names */
+    const char *const *tunable; /**< names */
     const int *value;
-    const char *why_not;         /**< NULL: legal; else the reason: of the strategy (then without tunables) or of the tunables together */
-    double predicted_seconds;    /**< of the model, when all sizes are known and the GPU is; else 0 */
+    const char *why_not; /**< NULL: legal; else the reason: of the strategy (then without tunables) or of the tunables
+                            together */
+    double predicted_seconds; /**< of the model, when all sizes are known and the GPU is; else 0 */
 } ptxgen_variant;
 typedef struct ptxgen_variant_options {
-    const ptxgen_plan_options *plan; /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names, a tunable to a
-                                          list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
-    const char *gpu;                 /**< of the prediction; NULL: a usual one of the architecture */
-    int illegal;                     /**< also those that do not fit */
+    const ptxgen_plan_options
+        *plan; /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names, a tunable to a
+                    list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
+    const char *gpu; /**< of the prediction; NULL: a usual one of the architecture */
+    int illegal;     /**< also those that do not fit */
 } ptxgen_variant_options;
 /**
- * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant lives
- * until the visit returns.  The session holds nothing of it afterwards.
+ * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant
+ * lives until the visit returns.  The session holds nothing of it afterwards.
  */
-PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
+PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p,
+                                         const ptxgen_variant_options *options,
                                          int (*visit)(const ptxgen_variant *v, void *user), void *user);
 /** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
 PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
 
-/* ---- tuning ------------------------------------------------------------------------------------------------------------- */
+/* ---- tuning
+ * ------------------------------------------------------------------------------------------------------------- */
 /*
- * A tuning file (docs/tuning.md) says which variant was the fastest for a problem, a device and sizes.  A plan made with
- * one gets a case for each entry that counts, for sizes within a factor of 1.41 of the entry's, before the usual cases.
- * Pinned strategies and settings win over it.
+ * A tuning file (docs/tuning.md) says which variant was the fastest for a problem, a device and sizes.  A plan made
+ * with one gets a case for each entry that counts, for sizes within a factor of 1.41 of the entry's, before the usual
+ * cases. Pinned strategies and settings win over it.
  */
 typedef struct ptxgen_tuning_entry {
     const char *gpu, *arch, *variant;
@@ -296,26 +340,31 @@ typedef struct ptxgen_tuning_entry {
 } ptxgen_tuning_entry;
 /** 16 hexadecimal digits that stand for what is computed: no names of problems, no pins. Owned by the caller. */
 PTXGEN_API char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p);
-/** The text of a tuning file with the entry, in place of one for the same problem, device and sizes.  text: NULL for a new file.
- * Owned by the caller; NULL after a diagnostic when the text is no tuning file. */
-PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text, const ptxgen_tuning_entry *entry);
+/** The text of a tuning file with the entry, in place of one for the same problem, device and sizes.  text: NULL for a
+ * new file. Owned by the caller; NULL after a diagnostic when the text is no tuning file. */
+PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,
+                                     const ptxgen_tuning_entry *entry);
 /** Where tuning files are by default: PTXGEN_TUNING (a path, or "off"), else $XDG_DATA_HOME/ptxgen/tuning.yaml, else
  * $HOME/.local/share/ptxgen/tuning.yaml.  NULL: nowhere.  Owned by the caller. */
 PTXGEN_API char *ptxgen_tuning_path(void);
 /** A row for src/lower/tuning.def that makes a plan's tunables the default. Owned by the caller. */
 PTXGEN_API char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence);
 
-/* ---- programs --------------------------------------------------------------------------------------------------------- */
+/* ---- programs
+ * --------------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_compile_options {
-    int pipeline;                /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
-    int assertions;              /**< checks in the device code */
-    const char *math_library;    /**< path of a libdevice or libclc bitcode file; NULL: searched */
-    int threads;                 /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
+    int pipeline;             /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
+    int assertions;           /**< checks in the device code */
+    const char *math_library; /**< path of a libdevice or libclc bitcode file; NULL: searched */
+    int threads;              /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
 } ptxgen_compile_options;
-#define PTXGEN_COMPILE_OPTIONS_INIT { 0, 0, NULL, 0 }
+#define PTXGEN_COMPILE_OPTIONS_INIT                                                                                    \
+    {                                                                                                                  \
+        0, 0, NULL, 0                                                                                                  \
+    }
 /** PTX for all cases. The program is independent of the session. */
-PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
-                                        ptxgen_program **out);
+PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan,
+                                        const ptxgen_compile_options *options, ptxgen_program **out);
 PTXGEN_API void ptxgen_program_destroy(ptxgen_program *program);
 /** One combined PTX file. Owned by the caller, like all texts below. */
 PTXGEN_API char *ptxgen_program_ptx(const ptxgen_program *program);
@@ -328,7 +377,8 @@ PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
 /** LLVM IR of the plan's kernels, after optimisation. */
 PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options);
 
-/* ---- running on the host ------------------------------------------------------------------------------------------------ */
+/* ---- running on the host
+ * ------------------------------------------------------------------------------------------------ */
 /** What a run is given. Pointers are host memory here, device memory in launch.h. */
 typedef struct ptxgen_arguments {
     const int64_t *size;
@@ -343,20 +393,23 @@ PTXGEN_API int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64
 /** The sequential reference: the oracle. */
 PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args);
 /**
- * For verifying: the outputs get the reference evaluated with floats carried in double, and bound[o] (a double per element and field of
- * output o, or NULL) how far a computation in the declared types, in any order of combination, may be from them.
- * 0: the bits must agree; infinity: nothing is known (a comparison may have gone either way, or a range is left).
+ * For verifying: the outputs get the reference evaluated with floats carried in double, and bound[o] (a double per
+ * element and field of output o, or NULL) how far a computation in the declared types, in any order of combination, may
+ * be from them. 0: the bits must agree; infinity: nothing is known (a comparison may have gone either way, or a range
+ * is left).
  */
 PTXGEN_API ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
                                             double *const *bound);
 
 /** The generated kernels as host code: the host executor. */
 typedef struct ptxgen_host ptxgen_host;
-PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
-                                            ptxgen_host **out);
+PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan,
+                                            const ptxgen_compile_options *options, ptxgen_host **out);
 PTXGEN_API void ptxgen_host_destroy(ptxgen_host *host);
-/** Run once; `modes` like "seed:7,race,weak" or NULL. PTXGEN_FINDING: the diagnostics hold the report. Control memory is kept from run to run. */
-PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes);
+/** Run once; `modes` like "seed:7,race,weak" or NULL. PTXGEN_FINDING: the diagnostics hold the report. Control memory
+ * is kept from run to run. */
+PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args,
+                                         const char *modes);
 /** Name of the case that the last run took, or NULL. */
 PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 

@@ -259,8 +259,8 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
         "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, args);\n"
         "%s        }\n        if (result != CUDA_SUCCESS)\n"
         "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
-        header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
-        s->cooperative, s->repeat.n > 0 ? "            sweep++;\n" : "", h->name, k->name);
+        header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0", s->cooperative,
+        s->repeat.n > 0 ? "            sweep++;\n" : "", h->name, k->name);
 }
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)

@@ -155,8 +155,9 @@ struct run_args {
 /* Elements of an array at the given sizes; -1 for a negative or overflowing shape. */
 int64_t prog_array_elements(const struct prog_array *a, const int64_t *size);
 
-/* Time steps: a *sweep* is one launch of a step that has `repeat`; they are counted through the case's steps, so that the values of a
- * sweep feed the next one whichever kernel computes it.  A step without `repeat` is no sweep and has no ARG_FED or ARG_NEXT. */
+/* Time steps: a *sweep* is one launch of a step that has `repeat`; they are counted through the case's steps, so that
+ * the values of a sweep feed the next one whichever kernel computes it.  A step without `repeat` is no sweep and has no
+ * ARG_FED or ARG_NEXT. */
 int64_t prog_sweeps(const struct prog_case *c, const struct formula_env *env);
 /* What the argument is in sweep `sweep` of `sweeps`: one of the kinds before ARG_FED, and the number it goes with. */
 enum prog_arg_kind prog_arg_in_sweep(const struct prog_arg *a, int64_t sweep, int64_t sweeps, int *index);

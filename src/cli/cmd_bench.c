@@ -57,8 +57,8 @@ static void show_json(const struct bench *b)
         json_text(stdout, ptxgen_problem_size_name(j->problem, i));
         printf(": %lld", (long long)j->size[i]);
     }
-    printf("}, \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [", b->verified ? "true" : "false", b->bytes,
-           (long long)b->subject.copies.count);
+    printf("}, \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [",
+           b->verified ? "true" : "false", b->bytes, (long long)b->subject.copies.count);
     for (int m = 0; m < b->modes; m++) {
         const struct timing *t = &b->time[m];
         printf("%s{\"mode\": \"%s\", \"median\": %.4f, \"p10\": %.4f, \"p90\": %.4f, \"host\": %.4f, "

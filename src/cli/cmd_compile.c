@@ -56,10 +56,7 @@ int load_problem(ptxgen_session *s, const struct options *o, const char *path, p
     return EXIT_OK;
 }
 
-void laws_options(const struct options *o, ptxgen_laws_options *out)
-{
-    out->prover = o->prover;
-}
+void laws_options(const struct options *o, ptxgen_laws_options *out) { out->prover = o->prover; }
 
 void compile_options(const struct options *o, ptxgen_compile_options *out)
 {

@@ -95,7 +95,8 @@ static ptxgen_status ask_driver(struct explanation *x)
             if (status != PTXGEN_OK) {
                 break;
             }
-            x->resource[n++] = (ptxgen_kernel_resources){ strdup(info.name), info.registers, info.shared_static, info.local };
+            x->resource[n++] =
+                (ptxgen_kernel_resources){ strdup(info.name), info.registers, info.shared_static, info.local };
         }
         if (status == PTXGEN_USAGE) { /* past the last kernel */
             ptxgen_diagnostics_clear(x->job.session);
@@ -153,7 +154,8 @@ static int print_explanation(struct explanation *x)
 {
     char *text = ptxgen_explain(x->job.session, x->plan, &x->options);
     if (!text) {
-        return fail_call(x->job.session, ptxgen_diagnostic_count(x->job.session) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY, "explaining");
+        return fail_call(x->job.session, ptxgen_diagnostic_count(x->job.session) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY,
+                         "explaining");
     }
     int status = write_file("-", text, strlen(text));
     ptxgen_free(text);
@@ -192,7 +194,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
     }
     status = x->gpu ? ask_gpu(x) : ask_ptxas(x);
     if (status == EXIT_OK && native.html) {
-        const struct explaining page = { &native, native.operands.item[0], native.arch, s, x->job.problem, x->plan, x->program, &x->options };
+        const struct explaining page = {
+            &native, native.operands.item[0], native.arch, s, x->job.problem, x->plan, x->program, &x->options
+        };
         return explain_page(&page, native.html);
     }
     return status ? status : print_explanation(x);

@@ -2,10 +2,9 @@
 /* cmd_tune.c - search for the fastest variant of a spec at given sizes.
  *
  *   gather the space; read the journal
- *   until the limit or the budget is reached: choose a batch, compile and load it on all cores, then one by one run, check
- *   against the reference, take a few samples, drop what is slow
- *   measure the best again in rounds, with more samples for fewer variants, the default among them
- *   write the fastest into the tuning file
+ *   until the limit or the budget is reached: choose a batch, compile and load it on all cores, then one by one run,
+ * check against the reference, take a few samples, drop what is slow measure the best again in rounds, with more
+ * samples for fewer variants, the default among them write the fastest into the tuning file
  *
  * On the host (--device cpu) the same happens with the host executor's time: a way to try the command, not to tune.
  */
@@ -21,7 +20,8 @@ static int number(const char *option, const char *text, int64_t otherwise, int64
 {
     *out = otherwise;
     const char *wrong = text ? parse_count(text, out) : NULL;
-    return wrong || *out < 0 ? fail(EXIT_USAGE, "--%s=%s: %s", option, text, wrong ? wrong : "must not be negative") : EXIT_OK;
+    return wrong || *out < 0 ? fail(EXIT_USAGE, "--%s=%s: %s", option, text, wrong ? wrong : "must not be negative")
+                             : EXIT_OK;
 }
 
 static int parse_numbers(struct tuner *t)
@@ -39,7 +39,8 @@ static int parse_numbers(struct tuner *t)
     if (status == EXIT_OK && o->export && strcmp(o->export, "t1") != 0 && strcmp(o->export, "t4") != 0) {
         status = fail(EXIT_USAGE, "--export=%s: expected t1 or t4", o->export);
     }
-    if (status == EXIT_OK && o->reference && strcmp(o->reference, "oracle") != 0 && strcmp(o->reference, "default") != 0) {
+    if (status == EXIT_OK && o->reference && strcmp(o->reference, "oracle") != 0 &&
+        strcmp(o->reference, "default") != 0) {
         status = fail(EXIT_USAGE, "--reference=%s: expected oracle or default", o->reference);
     }
     return status;
@@ -77,8 +78,8 @@ static double eps_of(ptxgen_type type)
     }
 }
 
-/* The default's results are compared within what rounding in another order may do: eps x square root of the elements, times the
- * largest value (tune_trial.c). */
+/* The default's results are compared within what rounding in another order may do: eps x square root of the elements,
+ * times the largest value (tune_trial.c). */
 static int expect_default(struct tuner *t, double elements)
 {
     double root = 64;
@@ -107,7 +108,8 @@ static int make_reference(struct tuner *t)
         double n = (double)t->job.input[i].elements;
         elements = n > elements ? n : elements;
     }
-    t->by_oracle = t->options->reference ? !strcmp(t->options->reference, "oracle") : elements <= (double)(1ll << ORACLE_LOG);
+    t->by_oracle =
+        t->options->reference ? !strcmp(t->options->reference, "oracle") : elements <= (double)(1ll << ORACLE_LOG);
     if (ptxgen_problem_determinism(t->job.problem) > 0) {
         t->expected_bits = calloc((size_t)t->job.noutputs + 1, sizeof *t->expected_bits);
     }
@@ -193,7 +195,8 @@ static void bring_back(struct tuner *t)
     }
 }
 
-/* Rounds: more samples for fewer variants. Thrice through the last few, so that a drift of the device meets all of them. */
+/* Rounds: more samples for fewer variants. Thrice through the last few, so that a drift of the device meets all of
+ * them. */
 static int finish(struct tuner *t)
 {
     static const double factor[] = { 1.05, 1.02, 1.01 };

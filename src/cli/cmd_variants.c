@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_variants.c - the space of variants as text or JSON; with --compile also how long each takes to compile, and whether it does. */
+/* cmd_variants.c - the space of variants as text or JSON; with --compile also how long each takes to compile, and
+ * whether it does. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,8 +74,8 @@ static void show_text(const struct listing *l)
     }
     printf("%d variant%s", t.legal, t.legal == 1 ? "" : "s");
     if (l->o->compile) {
-        printf(", %d failed, %d of the same code as another; compiled in %.2f s, %.2f ms each on one core", t.failed, t.same,
-               l->wall, t.legal ? t.seconds / t.legal * 1e3 : 0);
+        printf(", %d failed, %d of the same code as another; compiled in %.2f s, %.2f ms each on one core", t.failed,
+               t.same, l->wall, t.legal ? t.seconds / t.legal * 1e3 : 0);
     }
     putchar('\n');
 }
@@ -127,7 +128,8 @@ static void show_json(const struct listing *l)
 static int list(struct listing *l)
 {
     int status = parse_sizes(l->o, l->p, l->size);
-    status = status ? status : space_gather(l->s, l->o, l->p, l->size, l->o->all ? SPACE_ALL : SPACE_STRATEGIES, &l->space);
+    status =
+        status ? status : space_gather(l->s, l->o, l->p, l->size, l->o->all ? SPACE_ALL : SPACE_STRATEGIES, &l->space);
     status = status ? status : choose_arch(l->s, l->o, &l->arch);
     if (status != EXIT_OK) {
         return status;

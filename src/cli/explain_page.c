@@ -33,7 +33,9 @@ static struct plot_point *point_of(struct points *p, const char *id)
         p->capacity = capacity;
     }
     struct plot_point *x = &p->at[p->n];
-    *x = (struct plot_point){ .id = strdup(id), .strategy = strndup(id, strcspn(id, "@")), .standing = !strcmp(id, "default") };
+    *x = (struct plot_point){ .id = strdup(id),
+                              .strategy = strndup(id, strcspn(id, "@")),
+                              .standing = !strcmp(id, "default") };
     p->n += x->id && x->strategy;
     return x->id && x->strategy ? x : NULL;
 }
@@ -145,12 +147,23 @@ int explain_page(const struct explaining *x, const char *path)
     size_t length;
     compile_options(x->options, &options);
     e.form = PTXGEN_FORM_HTML;
-    char *sections = ptxgen_explain(x->session, x->plan, &e), *plan = ptxgen_plan_text(x->plan), *ptx = ptxgen_program_ptx(x->program);
-    char *ir = ptxgen_plan_ir(x->session, x->plan, &options), *spec = read_file(x->path, &length), *sass = ptx ? sass_of(ptx) : NULL, *plot = NULL;
-    int status = sections && plan && ptx && spec ? make_plot(x, &plot) : fail_call(x->session, PTXGEN_USAGE, "explaining");
+    char *sections = ptxgen_explain(x->session, x->plan, &e), *plan = ptxgen_plan_text(x->plan),
+         *ptx = ptxgen_program_ptx(x->program);
+    char *ir = ptxgen_plan_ir(x->session, x->plan, &options), *spec = read_file(x->path, &length),
+         *sass = ptx ? sass_of(ptx) : NULL, *plot = NULL;
+    int status =
+        sections && plan && ptx && spec ? make_plot(x, &plot) : fail_call(x->session, PTXGEN_USAGE, "explaining");
     if (status == EXIT_OK) {
-        const struct page page = { .name = ptxgen_problem_name(x->problem), .arch = x->arch ? x->arch : "sm_80", .version = ptxgen_version(),
-                                   .sections = sections, .spec = spec, .plan = plan, .ir = ir, .ptx = ptx, .sass = sass, .plot = plot };
+        const struct page page = { .name = ptxgen_problem_name(x->problem),
+                                   .arch = x->arch ? x->arch : "sm_80",
+                                   .version = ptxgen_version(),
+                                   .sections = sections,
+                                   .spec = spec,
+                                   .plan = plan,
+                                   .ir = ir,
+                                   .ptx = ptx,
+                                   .sass = sass,
+                                   .plot = plot };
         status = write_page(&page, path);
     }
     ptxgen_free(sections);

@@ -8,9 +8,9 @@
 /* What the page shows; texts that are NULL are left out. */
 struct page {
     const char *name, *arch, *version;
-    const char *sections;            /* of the explanation, HTML */
+    const char *sections; /* of the explanation, HTML */
     const char *spec, *plan, *ir, *ptx, *sass;
-    const char *plot;                /* HTML */
+    const char *plot; /* HTML */
 };
 void page_write(FILE *to, const struct page *p);
 

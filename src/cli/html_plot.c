@@ -7,7 +7,8 @@
 #include "html.h"
 
 enum { WIDTH = 960, HEIGHT = 420, LEFT = 70, RIGHT = 20, TOP = 20, BOTTOM = 60, COLUMNS_MAX = 32, TALLEST = 20 };
-static const char *const colour[] = { "#3b7dd8", "#0b9e6f", "#c9702b", "#a353c9", "#c93b5b", "#7d8a2b", "#2b9ec9", "#8a6a4a" };
+static const char *const colour[] = { "#3b7dd8", "#0b9e6f", "#c9702b", "#a353c9",
+                                      "#c93b5b", "#7d8a2b", "#2b9ec9", "#8a6a4a" };
 enum { COLOURS = sizeof colour / sizeof *colour };
 
 struct plot {
@@ -31,7 +32,8 @@ static double y_of(const struct plot *p, double us)
     return TOP + (HEIGHT - TOP - BOTTOM) * (p->high - fmin(log10(us), p->high)) / (p->high - p->low);
 }
 
-/* Columns in order of appearance, and the range, a little wider than the times; those that are far behind the best stand at its upper end. */
+/* Columns in order of appearance, and the range, a little wider than the times; those that are far behind the best
+ * stand at its upper end. */
 static void measure(struct plot *p)
 {
     p->low = INFINITY;
@@ -61,7 +63,8 @@ static void axis(FILE *to, const struct plot *p)
             if (log10(us) < p->low || log10(us) > p->high) {
                 continue;
             }
-            fprintf(to, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT, y_of(p, us), y_of(p, us));
+            fprintf(to, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
+                    y_of(p, us), y_of(p, us));
             fprintf(to, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g µs</text>\n", LEFT - 6, y_of(p, us) + 4, us);
         }
     }
@@ -82,13 +85,17 @@ static void points(FILE *to, const struct plot *p)
             continue;
         }
         double place = LEFT + wide * (c + 0.1 + 0.8 * (at[c]++ + 0.5) / count[c]);
-        fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"><title>", place, y_of(p, x->us), colour[c % COLOURS]);
+        fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"><title>", place, y_of(p, x->us),
+                colour[c % COLOURS]);
         html_escape(to, x->id, strlen(x->id));
         fprintf(to, ": %.3f µs</title></circle>\n", x->us);
     }
     for (int c = 0; c < p->ncolumns; c++) {
-        fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d variants</text>\n",
-                LEFT + wide * (c + 0.5), HEIGHT - BOTTOM + 20, p->column[c], LEFT + wide * (c + 0.5), HEIGHT - BOTTOM + 36, count[c]);
+        fprintf(to,
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%d\" "
+                "text-anchor=\"middle\">%d variants</text>\n",
+                LEFT + wide * (c + 0.5), HEIGHT - BOTTOM + 20, p->column[c], LEFT + wide * (c + 0.5),
+                HEIGHT - BOTTOM + 36, count[c]);
     }
 }
 
@@ -97,7 +104,8 @@ static void standing(FILE *to, const struct plot *p)
     for (int i = 0; i < p->n; i++) {
         if (p->point[i].standing) {
             double y = y_of(p, p->point[i].us);
-            fprintf(to, "<line class=\"standing\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT, y, y);
+            fprintf(to, "<line class=\"standing\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
+                    y, y);
             fprintf(to, "<text x=\"%d\" y=\"%.1f\">the default: %.2f µs</text>\n", LEFT + 4, y - 5, p->point[i].us);
         }
     }
@@ -113,8 +121,7 @@ void plot_write(FILE *to, const struct plot_point *point, int n, const char *wha
     measure(&p);
     fprintf(to, "<p>%d variants, %s. The fastest: <code>", n, what);
     html_escape(to, point[best].id, strlen(point[best].id));
-    fprintf(to, "</code>, %.3f µs.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", point[best].us, WIDTH,
-            HEIGHT);
+    fprintf(to, "</code>, %.3f µs.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", point[best].us, WIDTH, HEIGHT);
     fputs("<title>times of variants</title>\n", to);
     axis(to, &p);
     points(to, &p);

@@ -6,12 +6,14 @@
 
 enum { COPIES_MAX = 16384, PLACES = 4 };
 
-/* So many copies that a launch finds none of its arrays in the L2 cache, and at least PLACES, because the same kernel can be some percent
- * faster or slower where the device happens to have placed its arrays; within half of the device's memory. */
+/* So many copies that a launch finds none of its arrays in the L2 cache, and at least PLACES, because the same kernel
+ * can be some percent faster or slower where the device happens to have placed its arrays; within half of the device's
+ * memory. */
 static int64_t choose_copies(const struct job *j, const ptxgen_gpu_info *gpu)
 {
     size_t one = copies_bytes(j);
-    uint64_t cold = one ? 4 * gpu->l2 / one + 1 : 1, wanted = cold < PLACES ? PLACES : cold, fit = one ? gpu->memory / 2 / one : 1;
+    uint64_t cold = one ? 4 * gpu->l2 / one + 1 : 1, wanted = cold < PLACES ? PLACES : cold,
+             fit = one ? gpu->memory / 2 / one : 1;
     wanted = wanted > fit ? fit : wanted;
     return wanted < 1 ? 1 : wanted > COPIES_MAX ? COPIES_MAX : (int64_t)wanted;
 }

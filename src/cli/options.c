@@ -27,7 +27,8 @@ const struct command command_table[] = {
     { "compile", "SPEC.yaml", "generate PTX and its manifest (the default command)",
       "Writes NAME.ptx and NAME.json in the current directory, or what --emit asks for.", cmd_compile },
     { "check", "SPEC.yaml...", "diagnose specs",
-      "Reports errors and warnings, and judges the operators: associative, commutative, identity, idempotent. A law that\n"
+      "Reports errors and warnings, and judges the operators: associative, commutative, identity, idempotent. A law "
+      "that\n"
       "fails only by overflow, rounding or special values is noted; one that fails in exact arithmetic is an error.",
       cmd_check },
     { "explain", "SPEC.yaml | PTXG-nnnn", "say what was chosen and why, or what a message means",
@@ -49,8 +50,10 @@ const struct command command_table[] = {
       "several values: --set strategy=reduce.block,reduce.gather --set threads=128,256.",
       cmd_variants },
     { "tune", "SPEC.yaml", "search for the fastest variant",
-      "Compiles variants, checks the results of each, measures them, drops the slow ones early, and writes the fastest\n"
-      "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'; stops and goes on.",
+      "Compiles variants, checks the results of each, measures them, drops the slow ones early, and writes the "
+      "fastest\n"
+      "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'; stops and goes "
+      "on.",
       cmd_tune },
     { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
 };
@@ -82,24 +85,29 @@ static const struct option option_table[] = {
       "the tuning file (default on a GPU: PTXGEN_TUNING, then XDG_DATA_HOME/ptxgen/tuning.yaml)" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
       "where measurements are kept to go on from (default: NAME.journal); the variants that a page shows" },
-    { "limit", 0, O_TEXT, AT(limit), C_TUNE, "N", "variants to measure, a random selection (default 500; on the host 20)" },
+    { "limit", 0, O_TEXT, AT(limit), C_TUNE, "N",
+      "variants to measure, a random selection (default 500; on the host 20)" },
     { "budget", 0, O_TEXT, AT(budget), C_TUNE, "SECONDS", "stop taking new variants after this time" },
     { "seed", 0, O_TEXT, AT(seed), C_TUNE, "N", "of the random selection (default 1)" },
     { "reference", 0, O_TEXT, AT(reference), C_TUNE, "oracle|default",
       "what results are checked against (default: the oracle up to 2^27 elements, then the default's results)" },
-    { "emit-def", 0, O_TEXT, AT(emit_def), C_TUNE, "FILE", "append a row for src/lower/tuning.def; - is standard output" },
-    { "export", 0, O_TEXT, AT(export), C_TUNE, "t1|t4", "also write NAME.t1.json (the space) or NAME.t4.json (the results)" },
-    { "compile", 0, O_FLAG, AT(compile), C_VARIANTS, NULL, "compile them all: times, failures, variants of the same code" },
-    { "all", 0, O_FLAG, AT(all), C_VARIANTS, NULL, "also combinations of tunables that are not legal, with the reason" },
+    { "emit-def", 0, O_TEXT, AT(emit_def), C_TUNE, "FILE",
+      "append a row for src/lower/tuning.def; - is standard output" },
+    { "export", 0, O_TEXT, AT(export), C_TUNE, "t1|t4",
+      "also write NAME.t1.json (the space) or NAME.t4.json (the results)" },
+    { "compile", 0, O_FLAG, AT(compile), C_VARIANTS, NULL,
+      "compile them all: times, failures, variants of the same code" },
+    { "all", 0, O_FLAG, AT(all), C_VARIANTS, NULL,
+      "also combinations of tunables that are not legal, with the reason" },
     { "jobs", 'j', O_TEXT, AT(jobs), C_VARIANTS | C_TUNE, "N", "threads that compile (default: as many as cores)" },
-    { "math-library", 0, O_TEXT, AT(math_library), C_PLAN, "FILE",
-      "libdevice or libclc bitcode (default: searched)" },
+    { "math-library", 0, O_TEXT, AT(math_library), C_PLAN, "FILE", "libdevice or libclc bitcode (default: searched)" },
     { "size", 0, O_LIST, AT(size), C_PLAN, "NAME=N",
       "a size: what is known when compiling, what is used when running" },
     { "input", 0, O_LIST, AT(input), C_RUN | C_BENCH | C_EXPLAIN | C_TUNE, "NAME=DATA", "elements of an input" },
     { "param", 0, O_LIST, AT(param), C_RUN | C_BENCH | C_EXPLAIN | C_TUNE, "NAME=VALUE", "value of a param" },
     { "output", 0, O_LIST, AT(output), C_RUN, "NAME=FILE", "write an output as .npy; - prints all of it" },
-    { "device", 0, O_TEXT, AT(device), C_RUN | C_BENCH | C_EXPLAIN | C_TUNE, "DEVICE", "auto (default), cpu, cuda or cuda:N" },
+    { "device", 0, O_TEXT, AT(device), C_RUN | C_BENCH | C_EXPLAIN | C_TUNE, "DEVICE",
+      "auto (default), cpu, cuda or cuda:N" },
     { "gpu", 0, O_TEXT, AT(gpu), C_EXPLAIN | C_VARIANTS, "NAME",
       "a known GPU that times are predicted for, as in H200 (default: this machine's, or a usual one)" },
     { "laws", 0, O_FLAG, AT(laws), C_PLAN, NULL, "judge the operators, and use commutativity that is proved" },
@@ -111,12 +119,13 @@ static const struct option option_table[] = {
     { "cache", 0, O_TEXT, AT(cache), C_PLAN | C_CACHE | C_CHECK, "DIR|off", "the disk cache, instead of PTXGEN_CACHE" },
     { "verify", 0, O_FLAG, AT(verify), C_RUN, NULL,
       "compare with the sequential reference; exit status 4 on a difference" },
-    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES | C_BENCH | C_CACHE | C_EXPLAIN | C_VARIANTS | C_TUNE | C_CHECK, NULL,
-      "print results as JSON" },
+    { "json", 0, O_FLAG, AT(json), C_RUN | C_DEVICES | C_BENCH | C_CACHE | C_EXPLAIN | C_VARIANTS | C_TUNE | C_CHECK,
+      NULL, "print results as JSON" },
     { "simt", 0, O_TEXT, AT(simt), C_RUN, "MODES", "modes of the host executor: seed:N,race,weak,..." },
     { "unaligned", 0, O_TEXT, AT(unaligned), C_RUN | C_BENCH | C_TUNE, "N",
       "place every array N elements past an aligned address (for tests)" },
-    { "html", 0, O_TEXT, AT(html), C_EXPLAIN, "FILE", "write a self-contained page: spec, decision, plan, code, variants" },
+    { "html", 0, O_TEXT, AT(html), C_EXPLAIN, "FILE",
+      "write a self-contained page: spec, decision, plan, code, variants" },
     { "diagnostics", 0, O_TEXT, AT(diagnostics), C_ALL, "text|json", "form of messages on standard error" },
     { "color", 0, O_TEXT, AT(color), C_ALL, "auto|always|never", "colour of messages; auto respects NO_COLOR" },
     { "help", 'h', O_FLAG, AT(help), C_ALL, NULL, "show this help" },
@@ -124,10 +133,7 @@ static const struct option option_table[] = {
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof *option_table };
 
-static int command_bit(const struct command *c)
-{
-    return 1 << (c - command_table);
-}
+static int command_bit(const struct command *c) { return 1 << (c - command_table); }
 
 const char *setting_value(const char *item, int *name_length)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptxas.c - NVIDIA's tools, where a CUDA toolkit is installed: ptxas makes machine code and counts registers, cuobjdump
- * or nvdisasm show it.  They are child processes that read and write files, so texts pass through a directory that only this
- * process sees.  Without ptxas, nvJitLink makes the machine code.
+ * or nvdisasm show it.  They are child processes that read and write files, so texts pass through a directory that only
+ * this process sees.  Without ptxas, nvJitLink makes the machine code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +60,8 @@ static bool target_of(const char *ptx, char *arch, size_t capacity)
     return true;
 }
 
-/* Runs a program to its end: 0 when it succeeds, else an errno or -1.  `out`: what becomes of its standard output and error;
- * NULL: they go where ours go. */
+/* Runs a program to its end: 0 when it succeeds, else an errno or -1.  `out`: what becomes of its standard output and
+ * error; NULL: they go where ours go. */
 static int run_tool(char *const *argv, const char *out)
 {
     posix_spawn_file_actions_t files;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* space.c - see space.h.
  *
- * A variant is compiled in a session of its own, which reads the spec again: that takes microseconds, and shares nothing.
+ * A variant is compiled in a session of its own, which reads the spec again: that takes microseconds, and shares
+ * nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -39,8 +39,8 @@ void space_finish(struct space *sp);
 /* What is chosen without pins, as item 0 with the id "default". */
 int space_add_default(struct space *sp);
 
-/* Compiles n items (index NULL: the first n) that are legal; keep: their programs stay, else only the figures do.  Sizes are not
- * given to the planner: a variant takes all. */
+/* Compiles n items (index NULL: the first n) that are legal; keep: their programs stay, else only the figures do. Sizes
+ * are not given to the planner: a variant takes all. */
 struct compiling {
     const struct options *options;
     const char *path, *arch; /* of the spec; architecture */

@@ -27,7 +27,7 @@ enum outcome {
 #define X(id, name) OUT_##id,
     OUTCOMES(X)
 #undef X
-    OUT_COUNT
+        OUT_COUNT
 };
 const char *outcome_name(enum outcome o);
 
@@ -36,7 +36,7 @@ struct trial {
     enum outcome outcome;
     double seconds; /* per launch, median of its samples; 0: none */
     int samples;
-    char *why; /* malloc; NULL */
+    char *why;          /* malloc; NULL */
     bool chosen, fresh; /* in a batch; measured by this run */
     ptxgen_loaded *loaded;
     ptxgen_host *host;
@@ -62,8 +62,8 @@ struct tuner {
 double tune_now(void);
 
 /* ---- tune_choose.c ---- */
-/* Marks up to `most` untried variants as chosen, and gives their number: all of the space where the limit allows, else a random
- * selection that takes the strategies in turn, the last part of it beside the fastest so far. */
+/* Marks up to `most` untried variants as chosen, and gives their number: all of the space where the limit allows, else
+ * a random selection that takes the strategies in turn, the last part of it beside the fastest so far. */
 int tune_choose(struct tuner *t, int most);
 /* The fastest that is right and not dropped, whose time has the most samples; -1: none. */
 int tune_best(const struct tuner *t);

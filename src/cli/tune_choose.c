@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_choose.c - which variants are tried next.
  *
- * Three fifths of the limit are a random selection, in which strategies take turns so that those with many tunables do not crowd
- * out the others; a strategy that is far behind after some tries gets no more.  The rest are neighbours of the fastest: variants
- * of the same strategy that differ in one tunable.
+ * Three fifths of the limit are a random selection, in which strategies take turns so that those with many tunables do
+ * not crowd out the others; a strategy that is far behind after some tries gets no more.  The rest are neighbours of
+ * the fastest: variants of the same strategy that differ in one tunable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,8 @@ static struct standing standing_of(const struct tuner *t, const char *strategy)
 {
     struct standing s = { 0 };
     for (int i = 1; i < t->space.n; i++) {
-        if (strcmp(t->space.item[i].strategy, strategy) == 0 && (t->trial[i].outcome != OUT_NEW || t->trial[i].chosen)) {
+        if (strcmp(t->space.item[i].strategy, strategy) == 0 &&
+            (t->trial[i].outcome != OUT_NEW || t->trial[i].chosen)) {
             s.tried++;
             double x = t->trial[i].seconds;
             s.best = x > 0 && (s.best == 0 || x < s.best) ? x : s.best;

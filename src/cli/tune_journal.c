@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_journal.c - what is known from earlier runs, so that a tuning that was stopped goes on.
  *
- * A text file: the first line says what is tuned, and every line after it is a variant with its outcome, fields separated by tabs;
- * a later line about a variant counts.  A variant is written down before it runs, so that one that ends the program
- * is not tried again.
+ * A text file: the first line says what is tuned, and every line after it is a variant with its outcome, fields
+ * separated by tabs; a later line about a variant counts.  A variant is written down before it runs, so that one that
+ * ends the program is not tried again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static char *header(struct tuner *t)
         ptxgen_free(key);
         return NULL;
     }
-    fprintf(to, "ptxgen-tune 1\t%s\t%s\t%s\t%s", ptxgen_version(), key ? key : "", t->job.device, t->arch ? t->arch : "");
+    fprintf(to, "ptxgen-tune 1\t%s\t%s\t%s\t%s", ptxgen_version(), key ? key : "", t->job.device,
+            t->arch ? t->arch : "");
     for (int i = 0; i < t->job.nsizes; i++) {
         fprintf(to, "\t%s=%lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
     }
@@ -85,7 +86,8 @@ static int read_all(struct tuner *t, const char *path, char *text, const char *e
         }
         *next++ = 0;
         if (number == 0 && strcmp(line, expected) != 0) {
-            return fail(EXIT_USAGE, "%s is the journal of another tuning: name another with --journal, or remove it", path);
+            return fail(EXIT_USAGE, "%s is the journal of another tuning: name another with --journal, or remove it",
+                        path);
         }
         if (number > 0) {
             read_line(t, line);
@@ -125,7 +127,8 @@ int journal_open(struct tuner *t, const char *path)
 void journal_write(struct tuner *t, int i)
 {
     const struct trial *x = &t->trial[i];
-    fprintf(t->journal, "%s\t%s\t%.4f\t%d\t", t->space.item[i].id, outcome_name(x->outcome), x->seconds * 1e6, x->samples);
+    fprintf(t->journal, "%s\t%s\t%.4f\t%d\t", t->space.item[i].id, outcome_name(x->outcome), x->seconds * 1e6,
+            x->samples);
     for (const char *at = x->why; at && *at; at++) {
         fputc(*at == '\n' || *at == '\t' ? ' ' : *at, t->journal);
     }

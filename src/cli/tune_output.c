@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_output.c - what tuning leaves: a report, an entry of the tuning file, a row for tuning.def, and JSON for other tools:
- * T1 describes the space, T4 the results (formats of Kernel Tuner and other frameworks).
+/* tune_output.c - what tuning leaves: a report, an entry of the tuning file, a row for tuning.def, and JSON for other
+ * tools: T1 describes the space, T4 the results (formats of Kernel Tuner and other frameworks).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,8 @@ static int by_time(const void *a, const void *b, void *user)
 {
     const struct tuner *t = user;
     const struct trial *x = &t->trial[*(const int *)a], *y = &t->trial[*(const int *)b];
-    return x->outcome != y->outcome ? (int)x->outcome - (int)y->outcome : (x->seconds > y->seconds) - (x->seconds < y->seconds);
+    return x->outcome != y->outcome ? (int)x->outcome - (int)y->outcome
+                                    : (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
 /* Those that are right, fastest first, those that were dropped behind the others; malloc. */
@@ -106,8 +107,8 @@ static void show_json(const struct tuner *t, const int *index, int n)
         json_text(stdout, ptxgen_problem_size_name(t->job.problem, i));
         printf(": %lld", (long long)t->job.size[i]);
     }
-    printf("}, \"tried\": %d, \"space\": %d, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured, t->space.n,
-           tune_now() - t->begin, t->trial[0].seconds * 1e6);
+    printf("}, \"tried\": %d, \"space\": %d, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
+           t->space.n, tune_now() - t->begin, t->trial[0].seconds * 1e6);
     n > 0 ? json_text(stdout, t->space.item[index[0]].id) : (void)fputs("null", stdout);
     fputs(", \"results\": [", stdout);
     bool any = false;
@@ -118,7 +119,8 @@ static void show_json(const struct tuner *t, const int *index, int n)
         }
         fputs(any ? ",\n  {\"id\": " : "\n  {\"id\": ", stdout);
         json_text(stdout, t->space.item[i].id);
-        printf(", \"outcome\": \"%s\", \"us\": %.4f, \"samples\": %d", outcome_name(x->outcome), x->seconds * 1e6, x->samples);
+        printf(", \"outcome\": \"%s\", \"us\": %.4f, \"samples\": %d", outcome_name(x->outcome), x->seconds * 1e6,
+               x->samples);
         if (x->why) {
             fputs(", \"why\": ", stdout);
             json_text(stdout, x->why);
@@ -194,8 +196,8 @@ int tune_emit_row(struct tuner *t, const char *path)
     }
     int n = snprintf(evidence, sizeof evidence, "%s %s", t->job.device, ptxgen_problem_name(t->job.problem));
     for (int i = 0; i < t->job.nsizes && n < (int)sizeof evidence; i++) {
-        n += snprintf(evidence + n, sizeof evidence - (size_t)n, " %s=%lld", ptxgen_problem_size_name(t->job.problem, i),
-                      (long long)t->job.size[i]);
+        n += snprintf(evidence + n, sizeof evidence - (size_t)n, " %s=%lld",
+                      ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
     }
     if (n < (int)sizeof evidence) {
         snprintf(evidence + n, sizeof evidence - (size_t)n, ": %.4g us, best of %d; the default before it %.4g",
@@ -290,7 +292,9 @@ static void write_t1(FILE *to, const struct tuner *t)
     json_text(to, ptxgen_problem_name(t->job.problem));
     fputs(", \"KernelFile\": ", to);
     json_text(to, t->path);
-    fputs(", \"GlobalSize\": {\"X\": \"grid of the plan\"}, \"LocalSize\": {\"X\": \"threads\"}, \"Device\": {\"Name\": ", to);
+    fputs(
+        ", \"GlobalSize\": {\"X\": \"grid of the plan\"}, \"LocalSize\": {\"X\": \"threads\"}, \"Device\": {\"Name\": ",
+        to);
     json_text(to, t->job.device);
     fputs("}}\n}\n", to);
 }
@@ -316,11 +320,13 @@ static void t4_result(FILE *to, const struct tuner *t, int i, const char *stamp)
     for (int k = 0; k < v->ntunables; k++) {
         fprintf(to, ", \"%s\": %d", v->name[k], v->value[k]);
     }
-    fprintf(to, "}, \"objectives\": [\"time\"], \"times\": {\"compilation_time\": %.4f, \"runtimes\": [", v->compiled.seconds * 1e3);
+    fprintf(to, "}, \"objectives\": [\"time\"], \"times\": {\"compilation_time\": %.4f, \"runtimes\": [",
+            v->compiled.seconds * 1e3);
     if (x->seconds > 0) {
         fprintf(to, "%.6f", x->seconds * 1e3);
     }
-    fprintf(to, "]}, \"invalidity\": \"%s\", \"correctness\": %d, \"measurements\": [", compile ? "compile" : invalidity(x->outcome),
+    fprintf(to, "]}, \"invalidity\": \"%s\", \"correctness\": %d, \"measurements\": [",
+            compile ? "compile" : invalidity(x->outcome),
             x->outcome == OUT_OK || x->outcome == OUT_SLOW || x->outcome == OUT_SAME);
     if (x->seconds > 0) {
         fprintf(to, "{\"name\": \"time\", \"value\": %.6f, \"unit\": \"ms\"}", x->seconds * 1e3);

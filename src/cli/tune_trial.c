@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_trial.c - one variant on a device: made ready, checked, timed.
  *
- * Racing: a variant whose first launches take twice as long as the best gets no samples; one whose first samples are clearly
- * behind is dropped; what is left takes part in the rounds of cmd_tune.c.
+ * Racing: a variant whose first launches take twice as long as the best gets no samples; one whose first samples are
+ * clearly behind is dropped; what is left takes part in the rounds of cmd_tune.c.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -101,7 +101,9 @@ void tune_ready(struct tuner *t)
     }
     if (!t->on_host) {
         void **data = copies_at(&t->subject.copies, &t->job, 0);
-        struct loading l = { t, index, { t->job.size, (const void *const *)data, data + t->job.ninputs, t->job.param } };
+        struct loading l = { t,
+                             index,
+                             { t->job.size, (const void *const *)data, data + t->job.ninputs, t->job.param } };
         parallel_for(n, 0, load_one, &l);
     }
     for (int k = 0; t->on_host && k < n; k++) {
@@ -157,7 +159,8 @@ static void scale_bounds(struct array *a)
     size_t fields = (size_t)a->info.field_count;
     for (size_t k = 0; k < (size_t)a->elements * fields; k++) {
         ptxgen_type type = a->info.field_type[k % fields];
-        ptxgen_value v = ptxgen_value_load(type, a->expected + k / fields * a->info.element_size + a->info.field_offset[k % fields]);
+        ptxgen_value v =
+            ptxgen_value_load(type, a->expected + k / fields * a->info.element_size + a->info.field_offset[k % fields]);
         largest = type_is_float(type) && isfinite(v.f) ? fmax(largest, fabs(v.f)) : largest;
     }
     for (size_t k = 0; k < (size_t)a->elements * fields; k++) {

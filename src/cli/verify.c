@@ -55,7 +55,8 @@ static double share(ptxgen_type t, ptxgen_value got, ptxgen_value expected, doub
     return bound > 0 && isfinite(difference) ? fabs(difference) / bound : 0;
 }
 
-/* The first elements of plain f32 that are within finite bounds: how many; most of the time of a large comparison goes here. */
+/* The first elements of plain f32 that are within finite bounds: how many; most of the time of a large comparison goes
+ * here. */
 static int64_t within_f32(const struct array *a, int64_t from, int64_t to, double *worst)
 {
     const float *got = (const float *)(const void *)a->data, *expected = (const float *)(const void *)a->expected;

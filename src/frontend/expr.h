@@ -6,8 +6,8 @@
  * (ref/) evaluate the same tree; the meaning of every operation, including division by zero, shifts, float-to-integer
  * conversion and min/max with NaN, is that of docs/spec-language.md, the same everywhere.
  *
- * Conversions are explicit in the tree: the type checker inserts EX_CAST where the language converts implicitly, so both
- * operands of EX_BINARY have one type and every expression has exactly the type of its place.
+ * Conversions are explicit in the tree: the type checker inserts EX_CAST where the language converts implicitly, so
+ * both operands of EX_BINARY have one type and every expression has exactly the type of its place.
  */
 #ifndef PTXGEN_EXPR_H
 #define PTXGEN_EXPR_H
@@ -18,19 +18,19 @@
 enum { OFFSET_MAX = 3, EXPR_ARG_MAX = 3 };
 
 enum expr_kind {
-    EX_CONST,     /* imm */
-    EX_INPUT,     /* input `which`, field `field`, at the element plus offset[0..noffsets) (noffsets 0: at the element) */
-    EX_PARAM,     /* param `which` */
-    EX_SIZE,      /* size of dimension name `which`, i64 */
-    EX_INDEX,     /* i64 index along dimension number `which` of the iteration space */
-    EX_LET,       /* problem let `which` */
-    EX_OP_LET,    /* let `which` of the operator that is being evaluated */
-    EX_LEFT,      /* a.field of the operator being evaluated */
-    EX_RIGHT,     /* b.field */
-    EX_STATE,     /* field `field` of reduction or scan `which`: r in outputs of a reduce, s in those of a scan */
-    EX_TOTAL,     /* field `field` of the total of scan `which` */
-    EX_OUTPUT,    /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
-    EX_GATHER,    /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
+    EX_CONST,  /* imm */
+    EX_INPUT,  /* input `which`, field `field`, at the element plus offset[0..noffsets) (noffsets 0: at the element) */
+    EX_PARAM,  /* param `which` */
+    EX_SIZE,   /* size of dimension name `which`, i64 */
+    EX_INDEX,  /* i64 index along dimension number `which` of the iteration space */
+    EX_LET,    /* problem let `which` */
+    EX_OP_LET, /* let `which` of the operator that is being evaluated */
+    EX_LEFT,   /* a.field of the operator being evaluated */
+    EX_RIGHT,  /* b.field */
+    EX_STATE,  /* field `field` of reduction or scan `which`: r in outputs of a reduce, s in those of a scan */
+    EX_TOTAL,  /* field `field` of the total of scan `which` */
+    EX_OUTPUT, /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
+    EX_GATHER, /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
     EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
     EX_UNARY,     /* op: enum unary */
     EX_BINARY,    /* op: enum binary; comparisons give bool */
@@ -42,9 +42,24 @@ enum expr_kind {
 enum unary { UN_NEG, UN_NOT /* logical, bool */, UN_COMPL /* ~ */ };
 
 enum binary {
-    BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_REM, BIN_AND, BIN_OR, BIN_XOR, BIN_SHL, BIN_SHR,
-    BIN_EQ, BIN_NE, BIN_LT, BIN_LE, BIN_GT, BIN_GE,
-    BIN_LAND, BIN_LOR, /* bool */
+    BIN_ADD,
+    BIN_SUB,
+    BIN_MUL,
+    BIN_DIV,
+    BIN_REM,
+    BIN_AND,
+    BIN_OR,
+    BIN_XOR,
+    BIN_SHL,
+    BIN_SHR,
+    BIN_EQ,
+    BIN_NE,
+    BIN_LT,
+    BIN_LE,
+    BIN_GT,
+    BIN_GE,
+    BIN_LAND,
+    BIN_LOR, /* bool */
 };
 
 /* What EX_GATHER folds with; in the order of the names add, mul, min, max, and, or, xor. */

@@ -307,7 +307,7 @@ bool node_is(struct builder *b, const struct ynode *n, enum ynode_kind kind, con
 bool node_name(struct builder *b, const struct ynode *n, const char *what); /* an identifier, reports */
 bool node_bool(struct builder *b, const struct ynode *n, bool otherwise);
 struct ast *node_expr(struct builder *b, const struct ynode *n); /* NULL: reported */
-bool lets_fit(struct builder *b, const struct ynode *lets); /* not too many; reports */
+bool lets_fit(struct builder *b, const struct ynode *lets);      /* not too many; reports */
 void warn_hidden(struct builder *b, const char *name, struct span at, const char *what);
 
 /* ---- schema ---- */

@@ -11,8 +11,9 @@
 #include "base/session.h"
 #include "expr.h"
 
-/* Limits.  STATE_FIELDS_MAX: of one state, and of the states of all reductions together; also of one structure in memory.
- * PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of their own. */
+/* Limits.  STATE_FIELDS_MAX: of one state, and of the states of all reductions together; also of one structure in
+ * memory. PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of
+ * their own. */
 enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3, PROBLEM_ARGS_MAX = 40, LETS_MAX = 256 };
 
 enum problem_kind { KIND_REDUCE, KIND_SCAN, KIND_STENCIL };
@@ -42,9 +43,9 @@ enum input_role { ROLE_ELEMENT, ROLE_OFFSETS, ROLE_FLAGS, ROLE_GATHER };
 struct input {
     struct prog_array array;
     enum input_role role;
-    int axis[PROG_RANK_MAX];                /* axis of the space that each dimension follows; -1 for other roles */
+    int axis[PROG_RANK_MAX];                 /* axis of the space that each dimension follows; -1 for other roles */
     struct boundary boundary[PROG_RANK_MAX]; /* per dimension of the input */
-    bool neighbours;                        /* read at a nonzero offset somewhere */
+    bool neighbours;                         /* read at a nonzero offset somewhere */
     struct span at;
 };
 
@@ -60,12 +61,13 @@ struct op {
     const char *field_name[STATE_FIELDS_MAX]; /* "" for a scalar state */
     enum ty field[STATE_FIELDS_MAX];
     const struct expr *identity[STATE_FIELDS_MAX]; /* of params and sizes; all NULL: identity-free */
-    const struct expr *pad[STATE_FIELDS_MAX];      /* neutral for padding inside kernels (built-in rows only), else NULL: min, max use NaN */
+    const struct expr *pad[STATE_FIELDS_MAX]; /* neutral for padding inside kernels (built-in rows only), else NULL:
+                                                 min, max use NaN */
     int nlets;
     const struct let *let;
     const struct expr *combine[STATE_FIELDS_MAX]; /* of EX_LEFT, EX_RIGHT, EX_OP_LET, params, sizes, invariant inputs */
     bool commutative;
-    bool exact;   /* any order and grouping gives the same bits (integer add, min, …) */
+    bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
     bool builtin;
 };
 
@@ -85,7 +87,8 @@ enum output_role {
 struct output {
     struct prog_array array;
     enum output_role role;
-    int axis[PROG_RANK_MAX];                    /* axis of the space that each dimension follows; -1: segment number of irregular segments */
+    int axis[PROG_RANK_MAX]; /* axis of the space that each dimension follows; -1: segment number of irregular segments
+                              */
     const struct expr *value[STATE_FIELDS_MAX]; /* per field */
     struct span at;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atomic_state.c - states that many threads update: one word of 8 bytes per reduction, in global or shared memory.
  *
- * What is in memory is encoded so that all bits zero is the neutral element, because that is what control memory begins with and is
- * left at.  Operators with an instruction use it: add, or and xor as they are; the others on a mapping that keeps their order
- * and sends their identity to zero,
+ * What is in memory is encoded so that all bits zero is the neutral element, because that is what control memory begins
+ * with and is left at.  Operators with an instruction use it: add, or and xor as they are; the others on a mapping that
+ * keeps their order and sends their identity to zero,
  *
  *     and(x) = ~or(~x)     max signed = max unsigned of x with the sign bit flipped     min(x) = ~max(~x)
  *
@@ -11,7 +11,8 @@
  */
 #include "gen.h"
 
-/* ---- fields as bits ------------------------------------------------------------------------------------------------------ */
+/* ---- fields as bits
+ * ------------------------------------------------------------------------------------------------------ */
 
 kb_val field_bits(kb *k, kb_val x)
 {
@@ -45,11 +46,13 @@ static kb_tup unpack(kb *k, const struct op *op, kb_val bits)
 {
     kb_tup x = { .n = op->nfields };
     for (int f = 0, at = 0; f < op->nfields; at += 8 * ty_bytes(op->field[f++]))
-        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, bits, at), ty_bytes(op->field[f]) == 8 ? TY_U64 : TY_U32), op->field[f]);
+        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, bits, at), ty_bytes(op->field[f]) == 8 ? TY_U64 : TY_U32),
+                                 op->field[f]);
     return x;
 }
 
-/* ---- one reduction --------------------------------------------------------------------------------------------------------- */
+/* ---- one reduction
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Word r, as a type of 4 or 8 bytes. */
 static kb_ptr view(kb *k, kb_ptr words, int r, enum ty ty)
@@ -70,8 +73,10 @@ static kb_val recode(kb *k, enum native native, kb_val bits, bool is_signed)
 
 static void update_native(struct gen *g, kb_ptr words, int r, kb_val x)
 {
-    static const enum kb_rmw rmw[] = { [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MAX, [NATIVE_MAX] = KB_RMW_MAX,
-                                       [NATIVE_AND] = KB_RMW_OR,  [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR };
+    static const enum kb_rmw rmw[] = {
+        [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MAX, [NATIVE_MAX] = KB_RMW_MAX,
+        [NATIVE_AND] = KB_RMW_OR,  [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
+    };
     kb *k = g->k;
     const enum native native = op_native(g->p->reduction[r].op);
     const kb_val value = ty_is_float(x.ty) ? x : recode(k, native, field_bits(k, x), ty_is_signed(x.ty));
@@ -85,7 +90,7 @@ static void update_by_swap(struct gen *g, struct emit_env *env, kb_ptr words, in
     const kb_val zero = kb_imm(k, TY_I32, 0), pad = pack(k, op, emit_pad(k, op, env));
     const kb_ptr word = view(k, words, r, pad.ty);
     kb_var old = kb_var_new(k, kb_load_relaxed(k, word, zero), "old");
-    kb_loop (k) {
+    kb_loop(k) {
         const kb_val seen = kb_get(k, old);
         const kb_tup sum = emit_combine(k, op, env, unpack(k, op, kb_xor(k, seen, pad)), x);
         LET(got, kb_cas(k, word, zero, seen, kb_xor(k, pack(k, op, sum), pad)));
@@ -110,7 +115,8 @@ void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x)
     }
 }
 
-/* ---- the total ------------------------------------------------------------------------------------------------------------- */
+/* ---- the total
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static enum ty word_type(const struct op *op)
 {
@@ -153,7 +159,8 @@ kb_tup take_accumulated(struct gen *g, kb_ptr words)
         const struct op *op = g->p->reduction[r].op;
         const kb_ptr at = view(k, words, r, word_type(op));
         const bool reset = kb_point(k, "accumulator reset");
-        decode(g, op, reset ? kb_atomic(k, KB_RMW_XCHG, at, zero, kb_imm(k, at.ty, 0)) : kb_load_relaxed(k, at, zero), &x);
+        decode(g, op, reset ? kb_atomic(k, KB_RMW_XCHG, at, zero, kb_imm(k, at.ty, 0)) : kb_load_relaxed(k, at, zero),
+               &x);
     }
     return x;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* boundary.c - which element stands for one beyond the edge.
  *
- * Any distance beyond the edge has an answer; within one period of it, which is all that kernels meet on ordinary extents, no division
- * is executed.
+ * Any distance beyond the edge has an answer; within one period of it, which is all that kernels meet on ordinary
+ * extents, no division is executed.
  */
 #include "gen.h"
 
@@ -12,7 +12,7 @@ static kb_val wrap(kb *k, kb_val i, kb_val n)
     const kb_val lifted = kb_select(k, kb_lt(k, i, 0), kb_add(k, i, n), i);
     const kb_val near = kb_select(k, kb_ge(k, lifted, n), kb_sub(k, lifted, n), lifted);
     kb_var m = kb_var_new(k, near, "wrapped");
-    kb_if (k, kb_or(k, kb_lt(k, near, 0), kb_ge(k, near, n))) {
+    kb_if(k, kb_or(k, kb_lt(k, near, 0), kb_ge(k, near, n))) {
         const kb_val r = kb_rem(k, i, n);
         kb_set(k, m, kb_select(k, kb_lt(k, r, 0), kb_add(k, r, n), r));
     }
@@ -34,9 +34,7 @@ kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val
         const kb_val m = wrap(k, i, period);
         return kb_min(k, m, kb_sub(k, period, m));
     }
-    case BOUND_CONSTANT:
-        *inside = kb_and(k, *inside, kb_eq(k, clamped, i));
-        return clamped;
+    case BOUND_CONSTANT: *inside = kb_and(k, *inside, kb_eq(k, clamped, i)); return clamped;
     case BOUND_CLAMP:
     case BOUND_INTERIOR: break;
     }

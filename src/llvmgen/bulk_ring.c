@@ -4,7 +4,10 @@
 
 enum { MBARRIER_BYTES = 8, ALIGN = 16 };
 
-int bulk_ring_bytes(int stages, int bytes, int rings) { return rings * stages * (bytes + 2 * MBARRIER_BYTES) + 2 * ALIGN; }
+int bulk_ring_bytes(int stages, int bytes, int rings)
+{
+    return rings * stages * (bytes + 2 * MBARRIER_BYTES) + 2 * ALIGN;
+}
 
 /* One thread: the barriers of one ring. */
 static void init_barriers(const struct bulk_ring *r, int consumers)
@@ -25,7 +28,7 @@ struct bulk_ring bulk_ring_block(kb *k, int stages, int bytes, int consumers)
     r.memory = kb_shared_v(k, TY_U8, stages * bytes, "stage");
     r.full = kb_mbarriers(k, stages, "full");
     r.empty = kb_mbarriers(k, stages, "empty");
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         init_barriers(&r, consumers);
     }
     kb_barrier(k);
@@ -38,7 +41,7 @@ struct bulk_ring bulk_ring_warp(kb *k, int stages, int bytes)
     struct bulk_ring r = { .k = k, .stages = stages, .bytes = bytes, .first = kb_mul(k, kb_warp(k), stages) };
     r.memory = kb_shared_v(k, TY_U8, warps * stages * bytes, "stage");
     r.full = kb_mbarriers(k, warps * stages, "full");
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         init_barriers(&r, 0);
     }
     kb_warp_sync(k);
@@ -66,7 +69,10 @@ void ring_advance(const struct bulk_ring *r, struct ring_place at)
     kb_set(k, at.parity, kb_xor(k, parity, kb_cast(k, around, TY_I32)));
 }
 
-static kb_val number(const struct bulk_ring *r, struct ring_place at) { return kb_add(r->k, r->first, kb_get(r->k, at.stage)); }
+static kb_val number(const struct bulk_ring *r, struct ring_place at)
+{
+    return kb_add(r->k, r->first, kb_get(r->k, at.stage));
+}
 
 kb_ptr ring_stage(const struct bulk_ring *r, struct ring_place at, int byte, enum ty ty)
 {

@@ -4,14 +4,14 @@
  * Two owners.  A *block's* ring has a producer, one lane of a warp of its own, and consumers, the warps of a team:
  *
  *     const struct bulk_ring r = bulk_ring_block(k, stages, bytes, consumers);      every thread of the block
- *     producer   ring_acquire(&r, at);  ring_announce(&r, at, n);  ring_copy(&r, at, 0, from, n);  ring_advance(&r, at);
- *     consumer   ring_await(&r, at);  … read ring_stage(&r, at, 0, ty) …  ring_release(&r, at);  ring_advance(&r, at);
+ *     producer   ring_acquire(&r, at);  ring_announce(&r, at, n);  ring_copy(&r, at, 0, from, n);  ring_advance(&r,
+ * at); consumer   ring_await(&r, at);  … read ring_stage(&r, at, 0, ty) …  ring_release(&r, at);  ring_advance(&r, at);
  *
- * A *warp's* ring belongs to that warp alone: lane 0 announces and copies, the others need not be waited for but by ring_release(),
- * behind which the stage may be filled again.
+ * A *warp's* ring belongs to that warp alone: lane 0 announces and copies, the others need not be waited for but by
+ * ring_release(), behind which the stage may be filled again.
  *
- * Everybody who uses a ring goes through the stages in turn, with a place of his own.  Global addresses and sizes of copies
- * are multiples of 16 bytes: the caller sees to that.
+ * Everybody who uses a ring goes through the stages in turn, with a place of his own.  Global addresses and sizes of
+ * copies are multiples of 16 bytes: the caller sees to that.
  */
 #ifndef PTXGEN_BULK_RING_H
 #define PTXGEN_BULK_RING_H
@@ -24,7 +24,7 @@ struct bulk_ring {
     bool shared;       /* by the warps of the block */
     kb_ptr memory;     /* u8 */
     kb_ptr full, empty;
-    kb_val first;      /* i32: number of the ring's first stage in memory and among the barriers */
+    kb_val first; /* i32: number of the ring's first stage in memory and among the barriers */
 };
 
 /* Where a user of the ring is: the stage, and the parity of the round. */

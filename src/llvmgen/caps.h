@@ -9,21 +9,21 @@
 #include <stdbool.h>
 
 /*    id                 sm   ptx  what */
-#define CAPS(X)                                                          \
-    X(BACKOFF,           70,  63, "nanosleep")                           \
-    X(CACHE_HINT,        70,  74, "L1::no_allocate on loads")            \
-    X(REDUX,             80,  70, "redux.sync of 32-bit integers")       \
-    X(COPY_ASYNC,        80,  70, "cp.async of 16 bytes")                \
-    X(CLUSTER,           90,  78, "thread block clusters")               \
-    X(DEPENDENT_LAUNCH,  90,  78, "griddepcontrol")                      \
-    X(BULK_COPY,         90,  80, "cp.async.bulk, mbarriers with transaction counts") \
-    X(LOAD_256,          100, 88, "32-byte loads and stores")
+#define CAPS(X)                                                                                                        \
+    X(BACKOFF, 70, 63, "nanosleep")                                                                                    \
+    X(CACHE_HINT, 70, 74, "L1::no_allocate on loads")                                                                  \
+    X(REDUX, 80, 70, "redux.sync of 32-bit integers")                                                                  \
+    X(COPY_ASYNC, 80, 70, "cp.async of 16 bytes")                                                                      \
+    X(CLUSTER, 90, 78, "thread block clusters")                                                                        \
+    X(DEPENDENT_LAUNCH, 90, 78, "griddepcontrol")                                                                      \
+    X(BULK_COPY, 90, 80, "cp.async.bulk, mbarriers with transaction counts")                                           \
+    X(LOAD_256, 100, 88, "32-byte loads and stores")
 
 enum cap {
 #define X(id, sm, ptx, what) CAP_##id,
     CAPS(X)
 #undef X
-    CAP_COUNT
+        CAP_COUNT
 };
 
 bool cap_has(enum cap c, int sm, int ptx);

@@ -4,9 +4,9 @@
  *     warp    tree over the lanes by shuffle-down: lane i takes in lane i + d for d = 1, 2, 4, …
  *     block   lane 0 of each warp parks its total in shared memory, warp 0 reduces the parked totals
  *
- * Operands keep their order, so the operator need not commute.  The tree depends on the number of lanes and warps alone, so the
- * result is the same on every run.  Where lanes may be empty and the state has no padding element, a lane combines only with
- * filled ones: a user's operator never sees anything but contributions of elements.
+ * Operands keep their order, so the operator need not commute.  The tree depends on the number of lanes and warps
+ * alone, so the result is the same on every run.  Where lanes may be empty and the state has no padding element, a lane
+ * combines only with filled ones: a user's operator never sees anything but contributions of elements.
  */
 #include "gen.h"
 
@@ -14,7 +14,7 @@ static kb_tup combine_if(struct gen *g, kb_val both, kb_tup left, kb_tup right)
 {
     kb *k = g->k;
     kb_tvar x = kb_var_new(k, left, "x");
-    kb_if (k, both) {
+    kb_if(k, both) {
         kb_set(k, x, state_combine(g, left, right));
     }
     return kb_get(k, x);
@@ -46,15 +46,15 @@ kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park)
         return x;
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
-    kb_if (k, kb_eq(k, lane, 0)) {
+    kb_if(k, kb_eq(k, lane, 0)) {
         kb_store(k, park, warp, x);
     }
     kb_barrier(k);
 
     kb_tvar total = kb_var_new(k, x, "total");
-    kb_if (k, kb_eq(k, warp, 0)) {
+    kb_if(k, kb_eq(k, warp, 0)) {
         kb_tvar y = kb_var_new(k, g->padded ? state_pad_value(g) : x, "parked");
-        kb_if (k, kb_lt(k, lane, filled.all ? kb_imm(k, TY_I32, warps) : filled.count)) {
+        kb_if(k, kb_lt(k, lane, filled.all ? kb_imm(k, TY_I32, warps) : filled.count)) {
             kb_set(k, y, kb_load(k, park, lane));
         }
         const struct filled lanes = filled.all && !g->padded ? filled_first(kb_imm(k, TY_I32, warps)) : filled;
@@ -74,12 +74,13 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
     return warps_combine(g, x, filled_first(warps), park);
 }
 
-/* ---- with gaps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- with gaps
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* x := x * other, or whichever of the two is there. */
 static void take_some(struct gen *g, kb_tvar x, kb_var have, kb_tup other, kb_val other_has)
 {
-    kb_if (g->k, other_has) {
+    kb_if(g->k, other_has) {
         state_accumulate(g, x, have, other);
     }
 }
@@ -105,14 +106,14 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have)
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
     warp_reduce_some(g, total, some);
-    kb_if (k, kb_eq(k, lane, 0)) {
+    kb_if(k, kb_eq(k, lane, 0)) {
         kb_store(k, park, warp, kb_get(k, total));
         kb_store(k, park_have, warp, kb_cast(k, kb_get(k, some), TY_U32));
     }
     kb_barrier(k);
-    kb_if (k, kb_eq(k, warp, 0)) {
+    kb_if(k, kb_eq(k, warp, 0)) {
         kb_set(k, some, kb_imm(k, TY_BOOL, 0));
-        kb_if (k, kb_lt(k, lane, warps)) {
+        kb_if(k, kb_lt(k, lane, warps)) {
             kb_set(k, total, kb_load(k, park, lane));
             kb_set(k, some, kb_ne(k, kb_load(k, park_have, lane), 0));
         }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_reduce_gather.c - a grid whose blocks hand over their totals in words that carry their own validity.
  *
- *     every block     draws a ticket and reads the epoch before its own work, so that both are there when the work is done;
- *                     publishes its total: each 32-bit word of it beside the launch's tag, in one 64-bit store
- *     the gatherer    (who drew the last ticket) reads the words of all blocks until every one bears the tag, and reduces them in order
+ *     every block     draws a ticket and reads the epoch before its own work, so that both are there when the work is
+ * done; publishes its total: each 32-bit word of it beside the launch's tag, in one 64-bit store the gatherer    (who
+ * drew the last ticket) reads the words of all blocks until every one bears the tag, and reduces them in order
  *
- * Against a last block found by a counter at the end (reduce.last_block) this saves a fence and an atomic on the critical path: about
- * 1 us of 4 on an H200.  Words are relaxed: what makes one valid travels in the same store.  The tag is one more than the epoch, which
- * the gatherer advances at the end; words of earlier launches bear older tags, so nothing has to be cleared.  The gatherer waits only for
- * blocks that drew a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
+ * Against a last block found by a counter at the end (reduce.last_block) this saves a fence and an atomic on the
+ * critical path: about 1 us of 4 on an H200.  Words are relaxed: what makes one valid travels in the same store.  The
+ * tag is one more than the epoch, which the gatherer advances at the end; words of earlier launches bear older tags, so
+ * nothing has to be cleared.  The gatherer waits only for blocks that drew a ticket before it, which run or have ended:
+ * nothing is assumed about the order of scheduling.
  */
 #include "gen.h"
 #include "kb_target.h"
@@ -23,10 +24,12 @@ static struct turn draw(struct gen *g, kb_val blocks)
     kb *k = g->k;
     const kb_val zero = kb_imm(k, TY_I32, 0), none = kb_imm(k, TY_U32, 0);
     struct turn t = { kb_var_new(k, none, "ticket"), kb_var_new(k, none, "tag") };
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
         const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        kb_set(k, t.ticket, kb_atomic(k, op, gen_buffer(g, "counter", TY_U32), zero, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+        kb_set(
+            k, t.ticket,
+            kb_atomic(k, op, gen_buffer(g, "counter", TY_U32), zero, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
         kb_set(k, t.tag, kb_add(k, kb_load_relaxed(k, gen_buffer(g, "epoch", TY_U32), zero), 1));
     }
     return t;
@@ -37,7 +40,7 @@ static kb_ptr post(struct gen *g, struct turn t)
 {
     kb *k = g->k;
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_store(k, turn, kb_imm(k, TY_I32, 0), kb_get(k, t.ticket));
         kb_store(k, turn, kb_imm(k, TY_I32, 1), kb_get(k, t.tag));
     }
@@ -46,7 +49,8 @@ static kb_ptr post(struct gen *g, struct turn t)
     return turn;
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
 
@@ -85,7 +89,7 @@ static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
     kb_var word[2 * KB_TUP_MAX];
     for (int w = 0; w < n; w++)
         word[w] = kb_var_new(k, kb_imm(k, TY_U64, 0), "word");
-    kb_loop (k) {
+    kb_loop(k) {
         kb_val all = kb_imm(k, TY_BOOL, 1);
         for (int w = 0; w < n; w++) {
             const kb_val x = kb_load_relaxed(k, words, kb_add(k, first, w));
@@ -105,7 +109,8 @@ static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
     return x;
 }
 
-/* ---- the kernel -------------------------------------------------------------------------------------------------------------- */
+/* ---- the kernel
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* The totals of the first `filled` blocks in order: every thread takes consecutive ones. The whole block arrives. */
 static kb_tup gather(struct gen *g, kb_val filled, kb_val tag)
@@ -117,7 +122,7 @@ static kb_tup gather(struct gen *g, kb_val filled, kb_val tag)
     LET(to, kb_min(k, kb_add(k, from, each), filled));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
-    kb_for (k, b, from, to, 1) {
+    kb_for(k, b, from, to, 1) {
         state_accumulate(g, acc, have, collect(g, b, tag));
     }
     LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
@@ -140,13 +145,13 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
     /* Words behind the barrier of combine_block(), read by all threads. */
     const kb_val ticket = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
     const kb_val tag = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         publish(g, total, block, tag);
     }
-    kb_if (k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
+    kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
         const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
         const kb_tup all = gather(g, filled, tag);
-        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             if (kb_point(k, "epoch advance"))
                 kb_store_relaxed(k, gen_buffer(g, "epoch", TY_U32), kb_imm(k, TY_I32, 0), tag);
             state_finish(g, all, empty(g));
@@ -162,15 +167,15 @@ void emit_reduce_gather(struct gen *g)
     LET(blocks, kb_blocks(k));
     const struct turn t = draw(g, blocks);
     struct filled f;
-    const kb_tup x = state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);
+    const kb_tup x =
+        state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);
     kb_section(k, "finish");
     const kb_ptr turn = post(g, t);
     const kb_tup total = combine_block(g, x, f);
-    kb_if (k, kb_eq(k, blocks, 1)) {
-        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, blocks, 1)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             state_finish(g, total, empty(g));
         }
-    } kb_else {
-        hand_over(g, total, block, blocks, turn);
     }
+    kb_else { hand_over(g, total, block, blocks, turn); }
 }

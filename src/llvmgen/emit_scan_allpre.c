@@ -13,7 +13,8 @@
 #include "lookback.h"
 #include "scan_tile.h"
 
-/* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives. */
+/* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
+ */
 static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val filled)
 {
     kb *k = g->k;

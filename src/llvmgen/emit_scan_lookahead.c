@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit_scan_lookahead.c - scans of large arrays by blocks that stay: a pipeline of bulk copies, and prefixes from totals alone.
+/* emit_scan_lookahead.c - scans of large arrays by blocks that stay: a pipeline of bulk copies, and prefixes from
+ * totals alone.
  *
  *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
  *     compute       a team of warps: combine tile i + 1 and publish its total, then scan tile i in place
- *     look-ahead    one warp: keeps the combination of all tiles before the block's latest one, and adds what others publish
- *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
+ *     look-ahead    one warp: keeps the combination of all tiles before the block's latest one, and adds what others
+ * publish storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
  *
- * Against look-back there is no chain: a block never waits for another one's prefix, only for totals, which every block publishes as
- * soon as a tile has arrived, one tile ahead of its own scan.  Tiles of many vectors keep the memory busy with few words exchanged.
+ * Against look-back there is no chain: a block never waits for another one's prefix, only for totals, which every block
+ * publishes as soon as a tile has arrived, one tile ahead of its own scan.  Tiles of many vectors keep the memory busy
+ * with few words exchanged.
  *
  * Note [Fixed windows]
- * Totals are combined in windows of the same tiles whoever does it, the last one partly: so the tree depends on sizes and tunables
- * alone, whichever block draws which tile, and results are the same on every run.
+ * Totals are combined in windows of the same tiles whoever does it, the last one partly: so the tree depends on sizes
+ * and tunables alone, whichever block draws which tile, and results are the same on every run.
  *
  * Note [Progress]
- * Of all tiles that are not published, the first one's block can only be waiting for the prefix of an earlier tile, whose
- * predecessors have all been published.  Tickets are drawn by running blocks, so nothing is assumed about how many run at once.
+ * Of all tiles that are not published, the first one's block can only be waiting for the prefix of an earlier tile,
+ * whose predecessors have all been published.  Tickets are drawn by running blocks, so nothing is assumed about how
+ * many run at once.
  *
- * Words, tags and epochs are those of look-back (lookback.c); a block goes on drawing until the tickets are used up, so the last one
- * is number tiles + blocks - 1 and starts the next epoch.
+ * Words, tags and epochs are those of look-back (lookback.c); a block goes on drawing until the tickets are used up, so
+ * the last one is number tiles + blocks - 1 and starts the next epoch.
  */
 #include "lookback.h"
 #include "scan_ring.h"
@@ -78,7 +81,8 @@ static void produce(struct scan_ring *r)
 /* ---- the look-ahead
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Consecutive tiles that a lane takes of a window: fewer where states are large, since all of them are in flight at once. */
+/* Consecutive tiles that a lane takes of a window: fewer where states are large, since all of them are in flight at
+ * once. */
 static int tiles_per_lane(const struct gen *g) { return scan_state_words(g->p, NULL) <= 4 ? 4 : 1; }
 
 /* The combination of `count` tiles from `first` on, at most a window, in order, in lane 0.  All lanes. */
@@ -222,7 +226,8 @@ static void scan(struct scan_ring *r, const struct scan_ring_tile *t, kb_val par
         }
 }
 
-/* Where the warps of this tile park their totals: two places in turn, because a warp may be one tile ahead of another. */
+/* Where the warps of this tile park their totals: two places in turn, because a warp may be one tile ahead of another.
+ */
 static struct park turn_park(struct gen *g, const struct park *both, kb_var second)
 {
     kb *k = g->k;
@@ -240,8 +245,8 @@ static void compute(struct scan_ring *r)
     kb *k = g->k;
     const struct park parks = park_new(g, 2 * KB_WARP, false, "warp_totals");
     const struct scan_ring_place in = scan_ring_begin(r, 0, KB_UNI_BLOCK), out = scan_ring_begin(r, 0, KB_UNI_BLOCK);
-    struct pending p = { kb_var_new(k, kb_imm(k, TY_BOOL, 0), "pending"), kb_var_new(k, kb_imm(k, TY_U64, 0), "pending_ticket"),
-                         run_var_new(g, run_none(g)) };
+    struct pending p = { kb_var_new(k, kb_imm(k, TY_BOOL, 0), "pending"),
+                         kb_var_new(k, kb_imm(k, TY_U64, 0), "pending_ticket"), run_var_new(g, run_none(g)) };
     kb_var second = kb_var_new(k, kb_imm(k, TY_I32, 0), "second");
     p.there.uni = p.word.uni = second.uni = KB_UNI_BLOCK;
     kb_loop(k) {
@@ -277,10 +282,9 @@ void emit_scan_lookahead(struct gen *g)
     scan_wait_for_predecessor(g);
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         kb_barrier(k); /* the mbarriers are ready */
-        kb_team(k, warps, TEAM) {
-            compute(&r);
-        }
-        kb_else {
+        kb_team(k, warps, TEAM) { compute(&r); }
+        kb_else
+        {
             kb_if(k, kb_eq(k, kb_warp(k), warps)) {
                 produce(&r);
             }

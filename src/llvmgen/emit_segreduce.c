@@ -3,14 +3,16 @@
  *
  *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
  *     block             a block per segment, segments round-robin over the grid
- *     multi_block       `parts` blocks per segment write partials and draw tickets; who draws the segment's last one combines them
+ *     multi_block       `parts` blocks per segment write partials and draw tickets; who draws the segment's last one
+ * combines them
  *
- * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.  No thread
- * divides by the size of a segment: teams know their segment, and blocks their part.
+ * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
+ * No thread divides by the size of a segment: teams know their segment, and blocks their part.
  */
 #include "seg_gen.h"
 
-/* ---- teams of lanes ----------------------------------------------------------------------------------------------------------- */
+/* ---- teams of lanes
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
 static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
@@ -22,7 +24,8 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
     struct stretch stretch[SEG_AT_ONCE_MAX];
     kb_val exists[SEG_AT_ONCE_MAX];
     for (int u = 0; u < n; u++) {
-        const kb_val number = kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
+        const kb_val number =
+            kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
         exists[u] = kb_lt(k, number, segments);
         seg_open(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
         seg_enter(g, &seg[u]);
@@ -32,7 +35,7 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
     stretches_reduce(g, team, n, stretch, gen_value(g, "length"));
     for (int u = 0; u < n; u++) {
         const kb_tup total = team_total(g, team, &stretch[u]);
-        kb_if (k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
+        kb_if(k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
             seg_finish(g, &seg[u], total);
         }
     }
@@ -47,7 +50,7 @@ static void emit_teams(struct gen *g, int lanes)
     const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
-    kb_for (k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
+    kb_for(k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
         warp_segments(g, &team, n, first);
     }
 }
@@ -63,7 +66,9 @@ void emit_segreduce_subwarp(struct gen *g)
         emit_teams(g, lanes);
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr park)
 {
@@ -97,8 +102,10 @@ static kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val
 {
     seg_enter(g, seg);
     /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
-    struct stretch s = { .seg = seg, .first = kb_assume_uniform(first, KB_UNI_BLOCK), .last = kb_assume_uniform(last, KB_UNI_BLOCK),
-                      .total = partial_new(g, "total") };
+    struct stretch s = { .seg = seg,
+                         .first = kb_assume_uniform(first, KB_UNI_BLOCK),
+                         .last = kb_assume_uniform(last, KB_UNI_BLOCK),
+                         .total = partial_new(g, "total") };
     return state_commutative(g->p) ? block_commutative(g, &s, park) : block_ordered(g, &s, park);
 }
 
@@ -107,18 +114,19 @@ void emit_segreduce_block(struct gen *g)
     kb *k = g->k;
     gen_wait_for_predecessor(g);
     const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
-    kb_for (k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct seg seg;
         kb_barrier(k); /* the first warp has read the totals of the segment before */
         seg_open(g, &seg, number);
         const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, park);
-        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, total);
         }
     }
 }
 
-/* ---- several blocks per segment ------------------------------------------------------------------------------------------------- */
+/* ---- several blocks per segment
+ * ------------------------------------------------------------------------------------------------- */
 
 void emit_segreduce_multi_block(struct gen *g)
 {
@@ -133,9 +141,9 @@ void emit_segreduce_multi_block(struct gen *g)
     LET(chunk, gen_value(g, "chunk"));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
-    kb_if (k, is_last_of(g, total, kb_block(k), segment, parts)) {
+    kb_if(k, is_last_of(g, total, kb_block(k), segment, parts)) {
         const kb_tup all = reduce_partials_from(g, kb_mul(k, segment, parts), parts);
-        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, all);
         }
     }

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit_segreduce_column.c - reductions along a dimension that is not the last: neighbouring threads take neighbouring columns.
+/* emit_segreduce_column.c - reductions along a dimension that is not the last: neighbouring threads take neighbouring
+ * columns.
  *
- * The space is a box [outer][place][column] (segments.h).  A block is `rows` row groups of threads; a thread takes `vector` columns
- * side by side, each a segment of its own, and the places of its row group:
+ * The space is a box [outer][place][column] (segments.h).  A block is `rows` row groups of threads; a thread takes
+ * `vector` columns side by side, each a segment of its own, and the places of its row group:
  *
  *     commutative   every rows-th place of the block's part
  *     ordered       consecutive ones
  *
  *     for place in mine:   load `items` vectors, combine each column's
- *     row groups of a warp meet by shuffles, those of the block in shared memory, one thread per column combining them in order
- *     parts:   blocks write partials; who draws the columns' last ticket combines them in the same way
+ *     row groups of a warp meet by shuffles, those of the block in shared memory, one thread per column combining them
+ * in order parts:   blocks write partials; who draws the columns' last ticket combines them in the same way
  */
 #include "seg_gen.h"
 
 struct columns {
     struct gen *g;
-    int rows, across;       /* row groups, and threads of each */
+    int rows, across; /* row groups, and threads of each */
     int items, vector;
     bool ordered;
-    kb_val row, x;          /* i32: of this thread */
-    kb_val lo, hi, step;    /* i64: its places are lo, lo + step, … below hi */
-    kb_val exists;          /* bool: it has columns */
+    kb_val row, x;       /* i32: of this thread */
+    kb_val lo, hi, step; /* i64: its places are lo, lo + step, … below hi */
+    kb_val exists;       /* bool: it has columns */
     struct seg seg[GEN_VECTOR_MAX];
     struct partial acc[GEN_VECTOR_MAX];
 };
 
-/* ---- places ------------------------------------------------------------------------------------------------------------------ */
+/* ---- places
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void load_place(struct columns *c, kb_val place, struct direct *d)
 {
@@ -58,19 +60,22 @@ static void take_round(struct columns *c, kb_val first)
         place[u] = kb_add(k, first, kb_mul(k, c->step, u));
         load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), &d[u * c->vector]);
     }
-    kb_if (k, kb_lt(k, place[c->items - 1], c->hi)) {
+    kb_if(k, kb_lt(k, place[c->items - 1], c->hi)) {
         for (int u = 0; u < c->items; u++)
             take_place(c, place[u], &d[u * c->vector]);
-    } kb_else {
+    }
+    kb_else
+    {
         for (int u = 0; u < c->items; u++) {
-            kb_if (k, kb_lt(k, place[u], c->hi)) {
+            kb_if(k, kb_lt(k, place[u], c->hi)) {
                 take_place(c, place[u], &d[u * c->vector]);
             }
         }
     }
 }
 
-/* ---- row groups -------------------------------------------------------------------------------------------------------------- */
+/* ---- row groups
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* Row groups that share a warp: `across` lanes each. Their total is in the first one. */
 static void warp_rows(struct gen *g, struct partial *acc, int across)
@@ -84,9 +89,10 @@ static void warp_rows(struct gen *g, struct partial *acc, int across)
     }
 }
 
-/* Totals of `n` columns per thread of a row group, in thread t < across * n for column t, all groups having been combined in
- * order.  The columns of a thread belong to seg[0 … n).  The whole block arrives. */
-static struct partial block_rows(struct gen *g, struct partial *acc, struct seg *seg, int n, int across, struct seg *mine)
+/* Totals of `n` columns per thread of a row group, in thread t < across * n for column t, all groups having been
+ * combined in order.  The columns of a thread belong to seg[0 … n).  The whole block arrives. */
+static struct partial block_rows(struct gen *g, struct partial *acc, struct seg *seg, int n, int across,
+                                 struct seg *mine)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
@@ -100,7 +106,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
         seg_enter(g, &seg[j]);
         warp_rows(g, &acc[j], across);
     }
-    kb_if (k, kb_eq(k, kb_and(k, kb_div(k, kb_tid(k), across), per_warp - 1), 0)) {
+    kb_if(k, kb_eq(k, kb_and(k, kb_div(k, kb_tid(k), across), per_warp - 1), 0)) {
         LET(slot, kb_mul(k, kb_add(k, kb_mul(k, group, across), x), n));
         for (int j = 0; j < n; j++) {
             kb_store(k, park, kb_add(k, slot, j), kb_get(k, acc[j].x));
@@ -109,7 +115,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     }
     kb_barrier(k);
     seg_enter(g, mine);
-    kb_if (k, kb_lt(k, kb_tid(k), across * n)) {
+    kb_if(k, kb_lt(k, kb_tid(k), across * n)) {
         for (int i = 0; i < groups; i++) {
             const kb_val slot = kb_add(k, kb_tid(k), i * across * n);
             partial_join(g, &total, kb_load(k, park, slot), kb_ne(k, kb_load(k, park_has, slot), 0));
@@ -118,7 +124,9 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     return total;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The segment of column j of vector q; vectors are numbered through the whole space. */
 static void open_column(struct gen *g, struct seg *seg, kb_val q, kb_val j)
@@ -150,8 +158,11 @@ static void my_places(struct columns *c, kb_val from, kb_val to)
 static void columns_init(struct columns *c, struct gen *g)
 {
     kb *k = g->k;
-    *c = (struct columns){ .g = g, .rows = gen_tunable(g, TN_ROWS), .items = gen_tunable(g, TN_ITEMS),
-                           .vector = gen_tunable(g, TN_VECTOR), .ordered = !state_commutative(g->p) };
+    *c = (struct columns){ .g = g,
+                           .rows = gen_tunable(g, TN_ROWS),
+                           .items = gen_tunable(g, TN_ITEMS),
+                           .vector = gen_tunable(g, TN_VECTOR),
+                           .ordered = !state_commutative(g->p) };
     c->across = kb_threads(k) / c->rows;
     c->row = kb_div(k, kb_tid(k), c->across);
     c->x = kb_and(k, kb_tid(k), c->across - 1);
@@ -171,37 +182,38 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
         c->acc[j] = partial_new(g, "acc");
     }
     my_places(c, from, kb_select(k, c->exists, to, from));
-    kb_for (k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
+    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
         take_round(c, first);
     }
 }
 
 /* Who draws the last ticket of the columns combines the partials of all parts. */
-static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts, struct seg *mine,
-                          kb_val has_column)
+static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts,
+                          struct seg *mine, kb_val has_column)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     const int width = c->across * c->vector;
     const kb_arr partial = gen_partials(g);
     const kb_val base = kb_mul(k, kb_mul(k, kb_cast(k, group, TY_I64), kb_cast(k, parts, TY_I64)), width);
-    kb_if (k, kb_lt(k, kb_tid(k), width)) {
+    kb_if(k, kb_lt(k, kb_tid(k), width)) {
         const kb_val slot = kb_add(k, kb_mul(k, part, width), kb_tid(k));
         kb_store(k, partial, kb_add(k, base, kb_cast(k, slot, TY_I64)), kb_get(k, total->x));
     }
     kb_barrier(k); /* the first thread's ticket covers what all threads have written */
-    kb_if (k, draw_last(g, group, parts)) {
+    kb_if(k, draw_last(g, group, parts)) {
         struct columns all = { .g = g, .rows = kb_threads(k) / width, .ordered = true };
         all.row = kb_div(k, kb_tid(k), width);
         my_places(&all, kb_imm(k, TY_I64, 0), kb_cast(k, parts, TY_I64));
         seg_enter(g, mine);
         struct partial acc = partial_new(g, "parts");
         LET(x, kb_cast(k, kb_and(k, kb_tid(k), width - 1), TY_I64));
-        kb_for (k, i, all.lo, all.hi, 1) {
-            state_accumulate(g, acc.x, acc.have, kb_load(k, partial, kb_add(k, base, kb_add(k, kb_mul(k, i, width), x))));
+        kb_for(k, i, all.lo, all.hi, 1) {
+            state_accumulate(g, acc.x, acc.have,
+                             kb_load(k, partial, kb_add(k, base, kb_add(k, kb_mul(k, i, width), x))));
         }
         struct partial sum = block_rows(g, &acc, mine, 1, width, mine);
-        kb_if (k, has_column) {
+        kb_if(k, has_column) {
             seg_finish(g, mine, kb_get(k, sum.x));
         }
     }
@@ -214,7 +226,7 @@ static void whole_columns(struct columns *c)
     kb *k = g->k;
     LET(q0, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), c->across));
     columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, "length"));
-    kb_if (k, c->exists) {
+    kb_if(k, c->exists) {
         for (int j = 0; j < c->vector; j++)
             seg_finish(g, &c->seg[j], kb_get(k, c->acc[j].x));
     }
@@ -238,13 +250,12 @@ static void split_columns(struct columns *c)
     LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, "vectors"))));
     open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, "vectors"), 1)), kb_and(k, kb_tid(k), c->vector - 1));
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
-    kb_if (k, kb_eq(k, parts, 1)) {
-        kb_if (k, has_column) {
+    kb_if(k, kb_eq(k, parts, 1)) {
+        kb_if(k, has_column) {
             seg_finish(g, &mine, kb_get(k, total.x));
         }
-    } kb_else {
-        combine_parts(c, &total, group, part, parts, &mine, has_column);
     }
+    kb_else { combine_parts(c, &total, group, part, parts, &mine, has_column); }
 }
 
 void emit_segreduce_column(struct gen *g)

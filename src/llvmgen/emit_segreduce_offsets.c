@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_segreduce_offsets.c - irregular segments, the work cut evenly whatever their sizes.
  *
- * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every warp takes
- * `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
+ * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every
+ * warp takes `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
  *
  *     where my share begins and ends: two searches in the offsets, by all lanes of the warp
- *     while segments end in my share:   32 by a lane each, or eight times 4 by 8 lanes each or one by the whole warp, as their sizes suggest
- *     the segment that goes on beyond my share: its elements so far are my tail
+ *     while segments end in my share:   32 by a lane each, or eight times 4 by 8 lanes each or one by the whole warp,
+ * as their sizes suggest the segment that goes on beyond my share: its elements so far are my tail
  *
- * A segment that began in an earlier share is finished by a second kernel, from the tails of the shares it began in and went
- * through, which follow from its offset without a search, and from the head that the share it ends in has left.
+ * A segment that began in an earlier share is finished by a second kernel, from the tails of the shares it began in and
+ * went through, which follow from its offset without a search, and from the head that the share it ends in has left.
  *
  * Partials: 2 w is the head of share w, 2 w + 1 its tail.  carry[w]: -1, or 2 * segment + (the head has an element).
  */
@@ -25,7 +25,8 @@ struct share {
     kb_val carried;              /* bool: the first of its segments began earlier */
 };
 
-/* ---- where shares begin ------------------------------------------------------------------------------------------------------- */
+/* ---- where shares begin
+ * ------------------------------------------------------------------------------------------------------- */
 
 static kb_val offset(struct gen *g, kb_val i)
 {
@@ -42,15 +43,15 @@ static kb_val end_before(struct gen *g, kb_val i, kb_val items)
     return kb_le(k, offset(g, kb_add(k, i, 1)), kb_sub(k, kb_sub(k, items, 1), i));
 }
 
-/* How many ends are among the first `items` of the sequence.  The lanes of the warp look at 32 places at a time, evenly apart, so that
- * millions of offsets take four or five steps. */
+/* How many ends are among the first `items` of the sequence.  The lanes of the warp look at 32 places at a time, evenly
+ * apart, so that millions of offsets take four or five steps. */
 static kb_val ends_before(struct gen *g, kb_val items)
 {
     kb *k = g->k;
     const kb_val n = gen_extent(g, &g->p->space[0].extent);
     kb_var lo = kb_var_new(k, kb_max(k, kb_sub(k, items, n), 0), "lo");
     kb_var hi = kb_var_new(k, kb_min(k, items, gen_value(g, "segments")), "hi");
-    kb_loop (k) {
+    kb_loop(k) {
         /* The same in all lanes: they search for the same item. */
         LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
         LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
@@ -84,7 +85,8 @@ static void share_open(struct gen *g, struct share *s, kb_val number)
     s->carried = kb_lt(k, offset(g, s->end0), s->from);
 }
 
-/* ---- segments that end in the share --------------------------------------------------------------------------------------------- */
+/* ---- segments that end in the share
+ * --------------------------------------------------------------------------------------------- */
 
 static void put_carry(struct share *s, kb_val segment, kb_val has, kb_tup head)
 {
@@ -109,12 +111,11 @@ static void take_segments(struct share *s, kb_val first, int lanes, kb_val longe
     part.last = kb_select(k, exists, kb_max(k, seg.last, part.first), part.first);
     stretches_reduce(g, &team, 1, &part, longest);
     const kb_tup total = team_total(g, &team, &part);
-    kb_if (k, kb_and(k, exists, kb_eq(k, team.rank, 0))) {
-        kb_if (k, kb_and(k, s->carried, kb_eq(k, number, s->end0))) {
+    kb_if(k, kb_and(k, exists, kb_eq(k, team.rank, 0))) {
+        kb_if(k, kb_and(k, s->carried, kb_eq(k, number, s->end0))) {
             put_carry(s, number, kb_lt(k, part.first, part.last), total);
-        } kb_else {
-            seg_finish(g, &seg, total);
         }
+        kb_else { seg_finish(g, &seg, total); }
     }
 }
 
@@ -151,17 +152,19 @@ static void take_longer(struct share *s, kb_val first, kb_val length)
     kb *k = g->k;
     const int at_once = KB_WARP / MEDIUM_LANES;
     LET(of_some, largest(g, length, at_once));
-    kb_for (k, lane, kb_imm(k, TY_I32, 0), KB_WARP, at_once) {
+    kb_for(k, lane, kb_imm(k, TY_I32, 0), KB_WARP, at_once) {
         LET(i, kb_add(k, first, kb_cast(k, lane, TY_I64)));
         LET(some, of_lane(g, of_some, lane));
-        kb_if (k, kb_lt(k, i, s->end1)) {
-            kb_if (k, kb_le(k, some, MEDIUM_VECTORS * gen_tunable(g, TN_VECTOR))) {
+        kb_if(k, kb_lt(k, i, s->end1)) {
+            kb_if(k, kb_le(k, some, MEDIUM_VECTORS * gen_tunable(g, TN_VECTOR))) {
                 take_segments(s, i, MEDIUM_LANES, kb_cast(k, some, TY_I64));
-            } kb_else {
-                kb_for (k, one, lane, kb_add(k, lane, at_once), 1) {
+            }
+            kb_else
+            {
+                kb_for(k, one, lane, kb_add(k, lane, at_once), 1) {
                     LET(j, kb_add(k, first, kb_cast(k, one, TY_I64)));
                     LET(of_one, of_lane(g, length, one));
-                    kb_if (k, kb_lt(k, j, s->end1)) {
+                    kb_if(k, kb_lt(k, j, s->end1)) {
                         take_segments(s, j, KB_WARP, kb_cast(k, of_one, TY_I64));
                     }
                 }
@@ -175,26 +178,27 @@ static void take_ends(struct share *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
-    const kb_val end0 = kb_assume_uniform(s->end0, KB_UNI_WARP), end1 = kb_assume_uniform(s->end1, KB_UNI_WARP); /* see share_open() */
-    kb_for (k, i, end0, end1, KB_WARP) {
+    const kb_val end0 = kb_assume_uniform(s->end0, KB_UNI_WARP),
+                 end1 = kb_assume_uniform(s->end1, KB_UNI_WARP); /* see share_open() */
+    kb_for(k, i, end0, end1, KB_WARP) {
         LET(length, part_length(s, kb_add(k, i, kb_cast(k, kb_lane(k), TY_I64))));
         LET(of_all, kb_assume_uniform(largest(g, length, KB_WARP), KB_UNI_WARP)); /* a maximum over the whole warp */
-        kb_if (k, kb_le(k, of_all, SHORT_VECTORS * gen_tunable(g, TN_VECTOR))) {
+        kb_if(k, kb_le(k, of_all, SHORT_VECTORS * gen_tunable(g, TN_VECTOR))) {
             take_segments(s, i, 1, kb_cast(k, of_all, TY_I64));
-        } kb_else {
-            take_longer(s, i, length);
         }
+        kb_else { take_longer(s, i, length); }
     }
 }
 
-/* ---- the segment that goes on ---------------------------------------------------------------------------------------------------- */
+/* ---- the segment that goes on
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void take_tail(struct share *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const struct team team = { KB_WARP, kb_lane(k) };
-    kb_if (k, kb_lt(k, s->end1, gen_value(g, "segments"))) {
+    kb_if(k, kb_lt(k, s->end1, gen_value(g, "segments"))) {
         struct seg seg;
         seg_open(g, &seg, s->end1);
         seg_enter(g, &seg);
@@ -203,7 +207,7 @@ static void take_tail(struct share *s)
         part.last = kb_max(k, first, s->to);
         stretches_reduce(g, &team, 1, &part, kb_sub(k, part.last, first));
         const kb_tup total = team_total(g, &team, &part);
-        kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, first, part.last))) {
+        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, first, part.last))) {
             kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, s->number, 2), 1), total);
         }
     }
@@ -214,10 +218,10 @@ static void emit_shares(struct gen *g)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
-    kb_if (k, kb_lt(k, number, gen_value(g, "shares"))) {
+    kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
         struct share s;
         share_open(g, &s, number);
-        kb_if (k, kb_eq(k, kb_lane(k), 0)) { /* which is also the lane that replaces the mark */
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) { /* which is also the lane that replaces the mark */
             kb_store(k, gen_buffer(g, "carry", TY_I64), number, kb_imm(k, TY_I64, -1));
         }
         take_ends(&s);
@@ -225,7 +229,8 @@ static void emit_shares(struct gen *g)
     }
 }
 
-/* ---- the second kernel ------------------------------------------------------------------------------------------------------------ */
+/* ---- the second kernel
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The tails of the shares [from, to) in order, by the whole warp, in lane 0; there is one at least. */
 static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
@@ -235,7 +240,7 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
     struct partial acc = partial_new(g, "tails");
     LET(each, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
     LET(own, kb_add(k, from, kb_mul(k, each, kb_cast(k, kb_lane(k), TY_I64))));
-    kb_for (k, w, own, kb_min(k, kb_add(k, own, each), to), 1) {
+    kb_for(k, w, own, kb_min(k, kb_add(k, own, each), to), 1) {
         state_accumulate(g, acc.x, acc.have, kb_load(k, partial, kb_add(k, kb_mul(k, w, 2), 1)));
     }
     const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, kb_lt(k, own, to))), TY_I32);
@@ -248,18 +253,18 @@ static void emit_carries(struct gen *g)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
-    kb_if (k, kb_lt(k, number, gen_value(g, "shares"))) {
+    kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
         /* One word, the same for the warp. */
         LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP));
-        kb_if (k, kb_ge(k, code, 0)) {
+        kb_if(k, kb_ge(k, code, 0)) {
             struct seg seg;
             seg_open(g, &seg, kb_shr(k, code, 1));
             seg_enter(g, &seg);
             LET(begin, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")));
             struct partial total = partial_new(g, "carried");
             partial_take(g, &total, combine_tails(g, begin, number));
-            kb_if (k, kb_eq(k, kb_lane(k), 0)) {
-                kb_if (k, kb_ne(k, kb_and(k, code, 1), 0)) {
+            kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+                kb_if(k, kb_ne(k, kb_and(k, code, 1), 0)) {
                     partial_take(g, &total, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
                 }
                 seg_finish(g, &seg, kb_get(k, total.x));

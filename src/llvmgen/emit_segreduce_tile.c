@@ -5,10 +5,11 @@
  *         copy it as it lies in memory, in the background while the tiles before it are reduced (sm_90: bulk copies)
  *         `lanes` lanes per segment, each `chunk` consecutive elements; a tree over them by shuffles
  *
- * Whole segments in a tile mean that positions follow from a lane's number by multiplication: nothing is divided by the segment size and
- * nothing is masked.  Lanes are the largest power of two that divides the size: chunks then have an odd number of elements, so that the
- * lanes of a warp read different banks of shared memory.  Where a tile has too few segments to occupy the warp, more lanes share
- * one.  Chunks are consecutive, so operators keep their order.  Tiles belong to warps: no warp waits for another one.
+ * Whole segments in a tile mean that positions follow from a lane's number by multiplication: nothing is divided by the
+ * segment size and nothing is masked.  Lanes are the largest power of two that divides the size: chunks then have an
+ * odd number of elements, so that the lanes of a warp read different banks of shared memory.  Where a tile has too few
+ * segments to occupy the warp, more lanes share one.  Chunks are consecutive, so operators keep their order.  Tiles
+ * belong to warps: no warp waits for another one.
  */
 #include "seg_gen.h"
 
@@ -26,22 +27,24 @@ struct tiles {
     int stages;
     int nstaged;
     struct staged staged[ARRAYS];
-    kb_ptr landed;             /* mbarriers of this warp, one per stage */
-    kb_val length, per_tile;   /* i32 */
-    kb_val segments, count;    /* i64: of segments and of tiles */
-    kb_val log, lanes, chunk;  /* i32: log2 lanes per segment, lanes, elements of each */
-    kb_val rank, from;         /* i32: this lane's place among those of its segment, and its first element, … */
-    kb_val whole, rest;        /* … how many it takes UNROLL at a time, and how many more */
+    kb_ptr landed;            /* mbarriers of this warp, one per stage */
+    kb_val length, per_tile;  /* i32 */
+    kb_val segments, count;   /* i64: of segments and of tiles */
+    kb_val log, lanes, chunk; /* i32: log2 lanes per segment, lanes, elements of each */
+    kb_val rank, from;        /* i32: this lane's place among those of its segment, and its first element, … */
+    kb_val whole, rest;       /* … how many it takes UNROLL at a time, and how many more */
 };
 
 /* A tile in a stage. */
 struct tile {
-    kb_val first;     /* i64: its first segment */
-    kb_val segments;  /* i32 */
-    kb_val stage;     /* i32 */
+    kb_val first;    /* i64: its first segment */
+    kb_val segments; /* i32 */
+    kb_val stage;    /* i32 */
 };
 
-/* ---- staging ------------------------------------------------------------------------------------------------------------------- */
+/* ---- staging
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void tiles_init(struct tiles *t, struct gen *g)
 {
@@ -55,7 +58,8 @@ static void tiles_init(struct tiles *t, struct gen *g)
             continue;
         struct staged *s = &t->staged[t->nstaged++];
         *s = (struct staged){ .input = i, .bytes = elements * g->p->input[i].array.stride };
-        s->tile = kb_advance(k, kb_shared_v(k, TY_U8, warps * t->stages * s->bytes, "tiles"), kb_mul(k, kb_warp(k), t->stages * s->bytes));
+        s->tile = kb_advance(k, kb_shared_v(k, TY_U8, warps * t->stages * s->bytes, "tiles"),
+                             kb_mul(k, kb_warp(k), t->stages * s->bytes));
     }
     t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
     t->per_tile = gen_value(g, "per_tile");
@@ -126,7 +130,7 @@ static kb_ptr tile_source(const struct tiles *t, const struct staged *s, const s
 static void start_copies(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         kb_val all = kb_imm(k, TY_I32, 0);
         for (int i = 0; i < t->nstaged; i++)
             all = kb_add(k, all, kb_and(k, tile_bytes(t, &t->staged[i], x), -16));
@@ -134,19 +138,21 @@ static void start_copies(const struct tiles *t, const struct tile *x)
         for (int i = 0; i < t->nstaged; i++) {
             const struct staged *s = &t->staged[i];
             const kb_val bytes = kb_and(k, tile_bytes(t, s, x), -16);
-            kb_if (k, kb_gt(k, bytes, 0)) {
+            kb_if(k, kb_gt(k, bytes, 0)) {
                 kb_bulk_load(k, staged_at(t, s, x->stage), tile_source(t, s, x), bytes, t->landed, x->stage);
             }
         }
     }
 }
 
-/* The warp copies words of `n` elements of the type from byte `from` on, below byte `to`; `items` of each lane in flight. */
-static void copy_words(const struct tiles *t, kb_ptr into, kb_ptr source, enum ty ty, int n, int items, kb_val from, kb_val to)
+/* The warp copies words of `n` elements of the type from byte `from` on, below byte `to`; `items` of each lane in
+ * flight. */
+static void copy_words(const struct tiles *t, kb_ptr into, kb_ptr source, enum ty ty, int n, int items, kb_val from,
+                       kb_val to)
 {
     kb *k = t->g->k;
     const int bytes = n * ty_bytes(ty);
-    kb_for (k, base, from, to, KB_WARP * bytes * items) {
+    kb_for(k, base, from, to, KB_WARP * bytes * items) {
         kb_val at[SEG_HELD_MAX], x[SEG_HELD_MAX][GEN_VECTOR_MAX];
         for (int i = 0; i < items; i++) {
             at[i] = kb_add(k, base, kb_mul(k, kb_add(k, kb_lane(k), i * KB_WARP), bytes));
@@ -154,7 +160,7 @@ static void copy_words(const struct tiles *t, kb_ptr into, kb_ptr source, enum t
             kb_load_n(k, typed(there, ty), kb_imm(k, TY_I32, 0), n, bytes, x[i]);
         }
         for (int i = 0; i < items; i++) {
-            kb_if (k, kb_lt(k, at[i], to)) {
+            kb_if(k, kb_lt(k, at[i], to)) {
                 kb_store_n(k, typed(kb_advance(k, into, at[i]), ty), kb_imm(k, TY_I32, 0), n, bytes, x[i]);
             }
         }
@@ -168,7 +174,7 @@ static void copy_rest(const struct tiles *t, const struct tile *x)
     kb_val some = kb_imm(k, TY_BOOL, 0);
     for (int i = 0; i < t->nstaged; i++)
         some = kb_or(k, some, kb_ne(k, kb_and(k, tile_bytes(t, &t->staged[i], x), 15), 0));
-    kb_if (k, some) {
+    kb_if(k, some) {
         for (int i = 0; i < t->nstaged; i++) {
             const struct staged *s = &t->staged[i];
             const kb_val bytes = tile_bytes(t, s, x);
@@ -199,10 +205,13 @@ static void copy_tile(const struct tiles *t, const struct tile *x)
     kb_warp_sync(k);
 }
 
-/* ---- reducing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- reducing
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Elements `done`, …, done + n - 1 of this lane's chunk, which begins at element `at` of the stage. */
-static void take_elements(const struct tiles *t, const struct seg *seg, const struct tile *x, kb_val at, kb_val done, int n, struct partial *acc)
+static void take_elements(const struct tiles *t, const struct seg *seg, const struct tile *x, kb_val at, kb_val done,
+                          int n, struct partial *acc)
 {
     struct gen *g = t->g;
     kb *k = g->k;
@@ -231,12 +240,12 @@ static void lanes_combine(const struct tiles *t, kb_tvar total)
     struct gen *g = t->g;
     kb *k = g->k;
     for (int d = 1; d < KB_WARP; d *= 2) {
-        kb_if (k, kb_gt(k, t->lanes, d)) {
+        kb_if(k, kb_gt(k, t->lanes, d)) {
             const kb_tup mine = kb_get(k, total), other = kb_shfl_down(k, mine, d);
             if (g->padded) {
                 kb_set(k, total, state_combine(g, mine, other));
             } else {
-                kb_if (k, kb_lt(k, kb_mul(k, kb_add(k, t->rank, d), t->chunk), t->length)) {
+                kb_if(k, kb_lt(k, kb_mul(k, kb_add(k, t->rank, d), t->chunk), t->length)) {
                     kb_set(k, total, state_combine(g, mine, other));
                 }
             }
@@ -257,18 +266,18 @@ static void take_segments(const struct tiles *t, const struct tile *x, kb_val fi
     seg_enter(g, &seg);
     LET(at, kb_add(k, kb_mul(k, which, t->length), t->from));
     struct partial acc = partial_new(g, "chunk");
-    kb_for (k, done, kb_imm(k, TY_I32, 0), t->whole, UNROLL) {
+    kb_for(k, done, kb_imm(k, TY_I32, 0), t->whole, UNROLL) {
         take_elements(t, &seg, x, at, done, UNROLL, &acc);
     }
     for (int u = 0; u + 1 < UNROLL; u++) {
-        kb_if (k, kb_gt(k, t->rest, u)) {
+        kb_if(k, kb_gt(k, t->rest, u)) {
             take_elements(t, &seg, x, at, kb_add(k, t->whole, u), 1, &acc);
         }
     }
-    kb_if (k, kb_gt(k, t->lanes, 1)) {
+    kb_if(k, kb_gt(k, t->lanes, 1)) {
         lanes_combine(t, acc.x);
     }
-    kb_if (k, kb_and(k, exists, kb_eq(k, t->rank, 0))) {
+    kb_if(k, kb_and(k, exists, kb_eq(k, t->rank, 0))) {
         state_finish(g, kb_get(k, acc.x), kb_eq(k, t->length, 0));
     }
 }
@@ -277,19 +286,20 @@ static void take_tile(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
     const kb_val per_round = kb_shr(k, kb_imm(k, TY_I32, KB_WARP), t->log);
-    kb_for (k, first, kb_imm(k, TY_I32, 0), x->segments, per_round) {
+    kb_for(k, first, kb_imm(k, TY_I32, 0), x->segments, per_round) {
         take_segments(t, x, first);
     }
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the kernel
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void mbarriers_init(struct tiles *t)
 {
     kb *k = t->g->k;
     const int count = kb_threads(k) / KB_WARP * t->stages;
     const kb_ptr bars = kb_mbarriers(k, count, "landed");
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         for (int i = 0; i < count; i++)
             kb_mbar_init(k, bars, kb_imm(k, TY_I32, i), 1);
         kb_mbar_ready(k);
@@ -304,14 +314,14 @@ static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
     kb *k = t->g->k;
     for (int s = 0; s < t->stages; s++) {
         const kb_val ahead = kb_add(k, number, kb_mul(k, step, s));
-        kb_if (k, kb_lt(k, ahead, t->count)) {
+        kb_if(k, kb_lt(k, ahead, t->count)) {
             const struct tile x = tile_at(t, ahead, kb_imm(k, TY_I32, s));
             start_copies(t, &x);
         }
     }
     kb_var stage = kb_var_new(k, kb_imm(k, TY_I32, 0), "stage");
     kb_var parity = kb_var_new(k, kb_imm(k, TY_I32, 0), "parity");
-    kb_for (k, i, number, t->count, step) {
+    kb_for(k, i, number, t->count, step) {
         LET(now, kb_assume_uniform(kb_get(k, stage), KB_UNI_WARP)); /* counted the same by all lanes */
         const struct tile x = tile_at(t, i, now);
         kb_mbar_wait(k, t->landed, now, kb_assume_uniform(kb_get(k, parity), KB_UNI_WARP));
@@ -319,7 +329,7 @@ static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
         take_tile(t, &x);
         kb_warp_sync(k); /* all lanes have read the stage */
         const kb_val ahead = kb_add(k, i, kb_mul(k, step, t->stages));
-        kb_if (k, kb_lt(k, ahead, t->count)) {
+        kb_if(k, kb_lt(k, ahead, t->count)) {
             const struct tile next = tile_at(t, ahead, now);
             start_copies(t, &next);
         }
@@ -345,7 +355,7 @@ void emit_segreduce_tile(struct gen *g)
         bulk_tiles(&t, number, step);
         return;
     }
-    kb_for (k, i, number, t.count, step) {
+    kb_for(k, i, number, t.count, step) {
         const struct tile x = tile_at(&t, i, kb_imm(k, TY_I32, 0));
         copy_tile(&t, &x);
         take_tile(&t, &x);

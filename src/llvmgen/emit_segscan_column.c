@@ -2,10 +2,11 @@
 /* emit_segscan_column.c - scans over dimensions that are not the last: neighbouring lanes take neighbouring segments.
  *
  *     rows = 1    a thread per segment, some positions at a time with a running carry
- *     rows > 1    a strip of 32 segments per block: every warp takes some consecutive positions of all of them, the totals of its
- *                 lanes meet in shared memory, and a carry runs on to the strip's next tile
+ *     rows > 1    a strip of 32 segments per block: every warp takes some consecutive positions of all of them, the
+ * totals of its lanes meet in shared memory, and a carry runs on to the strip's next tile
  *
- * Lanes load the same position of neighbouring segments, so accesses are whole lines wherever the last dimension is kept.
+ * Lanes load the same position of neighbouring segments, so accesses are whole lines wherever the last dimension is
+ * kept.
  */
 #include "scan_tile.h"
 
@@ -37,14 +38,16 @@ static void threads_take_segments(struct gen *g)
     kb *k = g->k;
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for (k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         thread_segment(g, &s);
     }
 }
 
-/* ---- strips --------------------------------------------------------------------------------------------------------------------- */
+/* ---- strips
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 /* A strip of 32 segments, one per lane; lanes behind the last segment repeat it and store nothing. */
 struct strip {
@@ -53,7 +56,8 @@ struct strip {
     kb_arr park;   /* totals: per turn, warp and lane */
 };
 
-/* What comes before this warp's positions in the lane's segment within the tile, and the tile's total.  The whole block arrives. */
+/* What comes before this warp's positions in the lane's segment within the tile, and the tile's total.  The whole block
+ * arrives. */
 static struct run warps_before(struct gen *g, const struct strip *s, kb_tup own, kb_val turn, struct run *total)
 {
     kb *k = g->k;
@@ -66,7 +70,7 @@ static struct run warps_before(struct gen *g, const struct strip *s, kb_tup own,
     for (int w = 0; w < warps; w++) {
         const kb_tup x = kb_load(k, s->park, kb_add(k, slot, w * KB_WARP));
         *total = run_join(g, *total, run_of(g, x, kb_imm(k, TY_BOOL, 0)));
-        kb_if (k, kb_gt(k, kb_warp(k), w)) {
+        kb_if(k, kb_gt(k, kb_warp(k), w)) {
             run_set(g, before, *total);
         }
     }
@@ -88,10 +92,10 @@ static void strip_tile(struct gen *g, struct strip *s, kb_val base, kb_val turn,
         own = state_combine(g, own, h->x[i]);
     const struct run in_tile = warps_before(g, s, own, turn, &total), before = run_get(g, carry);
     held_scan(h, run_join(g, before, in_tile), NULL);
-    kb_if (k, s->exists) {
+    kb_if(k, s->exists) {
         held_store(h);
         if (scan_has_totals(g->p))
-            kb_if (k, held_has_last(h)) {
+            kb_if(k, held_has_last(h)) {
                 segment_finish(g, &s->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
             }
     }
@@ -105,20 +109,21 @@ static void block_takes_strip(struct gen *g)
     struct strip s = { .park = state_shared(g, PARKS * kb_threads(k), "warp_totals") };
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), KB_WARP), kb_cast(k, kb_lane(k), TY_I64)));
     LET(segments, gen_value(g, "segments"));
-    kb_if (k, kb_gt(k, segments, 0)) {
+    kb_if(k, kb_gt(k, segments, 0)) {
         s.exists = kb_lt(k, number, segments);
         segment_open(g, &s.segment, kb_min(k, number, kb_sub(k, segments, 1)));
         struct run_var carry = run_var_new(g, run_none(g));
-        /* Totals alternate between two places: whoever writes a place has met the barrier behind which all had read it. */
+        /* Totals alternate between two places: whoever writes a place has met the barrier behind which all had read it.
+         */
         kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-        kb_for (k, base, kb_imm(k, TY_I64, 0), gen_value(g, "length"), tile) {
+        kb_for(k, base, kb_imm(k, TY_I64, 0), gen_value(g, "length"), tile) {
             strip_tile(g, &s, base, kb_get(k, turn), carry);
             if (kb_point(k, "alternation of parks"))
                 kb_set(k, turn, kb_xor(k, kb_get(k, turn), 1));
         }
         const kb_val empty = kb_eq(k, gen_value(g, "length"), 0);
         if (scan_has_totals(g->p))
-            kb_if (k, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0)))) {
+            kb_if(k, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0)))) {
                 segment_finish(g, &s.segment, state_zero(g), kb_imm(k, TY_BOOL, 1));
             }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit_segscan_lookback.c - scans of few long segments in one pass: tiles of a segment pass their totals on by look-back, tiles of
- * all segments take turns.
+/* emit_segscan_lookback.c - scans of few long segments in one pass: tiles of a segment pass their totals on by
+ * look-back, tiles of all segments take turns.
  *
  *     until no ticket is left:
  *         upsweep     each lane combines its vectors, warps their lines, the block its warps
@@ -8,13 +8,14 @@
  *         look-back   one warp publishes the tile's total and finds what comes before it in its segment
  *         downsweep   from there on; the next ticket's tile is taken
  *
- * Ticket q is tile q / segments of segment q % segments, so that the tiles of one segment are far apart in time, and look-back seldom
- * waits.  A segment begins with a tile of its own, which publishes a prefix at once: no look-back leaves its segment.  Merrill
- * and Garland's look-back, Clausen's boundaries; blocks stay, so that loads are in flight while they wait.
+ * Ticket q is tile q / segments of segment q % segments, so that the tiles of one segment are far apart in time, and
+ * look-back seldom waits.  A segment begins with a tile of its own, which publishes a prefix at once: no look-back
+ * leaves its segment.  Merrill and Garland's look-back, Clausen's boundaries; blocks stay, so that loads are in flight
+ * while they wait.
  *
  * Note [Tickets of blocks that stay]
- * Every block draws until it gets a ticket beyond the last tile, and no further: so tickets and blocks together are the number of
- * draws, and whoever draws the last one starts the next epoch (see lookback.c).
+ * Every block draws until it gets a ticket beyond the last tile, and no further: so tickets and blocks together are the
+ * number of draws, and whoever draws the last one starts the next epoch (see lookback.c).
  */
 #include "lookback.h"
 #include "scan_lines.h"
@@ -79,12 +80,13 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
 }
 
 /* What comes before the tile in its segment, for all threads behind the next barrier. */
-static void share_prefix(struct gen *g, const struct shared *m, const struct long_tile *t, kb_val epoch, struct run total)
+static void share_prefix(struct gen *g, const struct shared *m, const struct long_tile *t, kb_val epoch,
+                         struct run total)
 {
     kb *k = g->k;
-    kb_if (k, kb_eq(k, kb_warp(k), 0)) {
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         const struct run found = lookback(g, (struct ticket){ t->state, epoch }, total, t->first);
-        kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
             kb_store(k, m->prefix, kb_imm(k, TY_I32, 0), found.x);
         }
     }
@@ -106,19 +108,20 @@ static void finish_tile(struct gen *g, struct long_tile *t, struct run before)
     kb_val mine;
     const kb_tup last = lines_last(&t->l, &mine);
     const kb_val end = kb_add(k, t->l.base, kb_cast(k, t->l.to, TY_I64));
-    kb_if (k, kb_and(k, mine, kb_eq(k, end, t->segment.length))) {
+    kb_if(k, kb_and(k, mine, kb_eq(k, end, t->segment.length))) {
         segment_finish(g, &t->segment, last, kb_imm(k, TY_BOOL, 0));
     }
 }
 
 /* The tile of ticket `current`, whose inputs have been fetched; then those of the next one, which goes to `next`. */
-static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_val epoch, struct lines_ahead *ahead, kb_var next)
+static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_val epoch, struct lines_ahead *ahead,
+                      kb_var next)
 {
     kb *k = g->k;
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     LET(leader, kb_eq(k, kb_tid(k), 0));
     kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
-    kb_if (k, leader) { /* its answer is not waited for before the upsweep is done */
+    kb_if(k, leader) { /* its answer is not waited for before the upsweep is done */
         kb_set(k, drawn, draw(g));
     }
     struct long_tile t, following;
@@ -126,7 +129,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     open_tile(g, &t, current);
     lines_take(&t.l, ahead);
     const struct run own = lines_total(&t.l);
-    kb_if (k, leader) {
+    kb_if(k, leader) {
         share_ticket(g, m, kb_get(k, drawn));
     }
     in_tile = block_scan_warps(g, own, &m->park, &total);
@@ -134,18 +137,18 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
         kb_barrier(k); /* a single warp has met none */
     LET(number, kb_cast(k, shared_ticket(g, m), TY_U32));
     kb_set(k, next, number);
-    kb_if (k, kb_lt(k, number, tiles)) {
+    kb_if(k, kb_lt(k, number, tiles)) {
         open_tile(g, &following, number);
-        kb_if (k, following.some) {
+        kb_if(k, following.some) {
             lines_fetch(&following.l, ahead);
         }
     }
     g->here = &t.segment.here;
-    kb_if (k, t.some) {
+    kb_if(k, t.some) {
         share_prefix(g, m, &t, epoch, total);
     }
     kb_barrier(k); /* the prefix is there, and all have read the ticket */
-    kb_if (k, t.some) {
+    kb_if(k, t.some) {
         finish_tile(g, &t, run_join(g, shared_prefix(g, m, &t), in_tile));
     }
 }
@@ -155,7 +158,7 @@ static void next_epoch(struct gen *g, kb_val last_drawn, kb_val epoch)
 {
     kb *k = g->k;
     const kb_val draws = kb_add(k, kb_cast(k, gen_value(g, "tiles"), TY_U32), kb_cast(k, kb_blocks(k), TY_U32));
-    kb_if (k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, last_drawn, kb_sub(k, draws, 1)))) {
+    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, last_drawn, kb_sub(k, draws, 1)))) {
         ticket_next_epoch(g, (struct ticket){ .epoch = epoch });
     }
 }
@@ -163,11 +166,12 @@ static void next_epoch(struct gen *g, kb_val last_drawn, kb_val epoch)
 static void take_tiles(struct gen *g)
 {
     kb *k = g->k;
-    struct shared m = { .ticket = kb_shared_v(k, TY_U64, 1, "ticket_slot"), .prefix = state_shared(g, 1, "tile_prefix"),
+    struct shared m = { .ticket = kb_shared_v(k, TY_U64, 1, "ticket_slot"),
+                        .prefix = state_shared(g, 1, "tile_prefix"),
                         .park = park_new(g, KB_WARP, false, "warp_totals") };
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     struct lines_ahead ahead = { .declared = false };
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         share_ticket(g, &m, draw(g));
     }
     kb_barrier(k);
@@ -176,10 +180,10 @@ static void take_tiles(struct gen *g)
     ticket.uni = KB_UNI_BLOCK; /* it only takes what all threads have read in one place */
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
     kb_barrier(k); /* all have read the ticket */
-    kb_if (k, kb_lt(k, kb_get(k, ticket), tiles)) {
+    kb_if(k, kb_lt(k, kb_get(k, ticket), tiles)) {
         struct long_tile t;
         open_tile(g, &t, kb_get(k, ticket));
-        kb_if (k, t.some) {
+        kb_if(k, t.some) {
             lines_fetch(&t.l, &ahead);
         }
     }
@@ -195,7 +199,7 @@ void emit_segscan_lookback(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
-    kb_if (k, kb_gt(k, gen_value(g, "count"), 0)) {
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         take_tiles(g);
         g->here = NULL;
     }

@@ -4,11 +4,12 @@
  *     subwarp, staged    a warp, or a block, takes as many whole rows as fit its tile: one sequence with cuts
  *     stream             a block takes several whole rows of any length, tile by tile, with cuts and a running carry
  *     warp, block        a warp, or a block, takes a segment of any length, tile by tile with a running carry
- *     cluster            the blocks of a cluster do, a part of each tile each; totals of blocks through distributed shared memory
+ *     cluster            the blocks of a cluster do, a part of each tile each; totals of blocks through distributed
+ * shared memory
  *
- * Where there is more than one tile, the loads of the next one are in flight while this one is scanned.  Tiles are arranged in
- * lines (scan_lines.h).  The host says how many rows a team takes and gives the reciprocal of their length, so nothing divides.
- * Futhark's SegRed has the small and the large case for reductions; here they scan.
+ * Where there is more than one tile, the loads of the next one are in flight while this one is scanned.  Tiles are
+ * arranged in lines (scan_lines.h).  The host says how many rows a team takes and gives the reciprocal of their length,
+ * so nothing divides. Futhark's SegRed has the small and the large case for reductions; here they scan.
  */
 #include "scan_lines.h"
 #include "scan_tile.h"
@@ -28,7 +29,10 @@ struct team {
 
 static int lines_of(const struct gen *g) { return gen_tunable(g, TN_ITEMS); }
 static int vector_of(const struct gen *g) { return gen_tunable(g, TN_VECTOR); }
-static int tile_of(const struct gen *g, const struct team *t) { return t->warps * KB_WARP * lines_of(g) * vector_of(g); }
+static int tile_of(const struct gen *g, const struct team *t)
+{
+    return t->warps * KB_WARP * lines_of(g) * vector_of(g);
+}
 static kb_uni uniformity(const struct team *t) { return t->width == WARP ? KB_UNI_WARP : KB_UNI_BLOCK; }
 
 static struct team team_new(struct gen *g, enum width width, bool cuts)
@@ -74,15 +78,15 @@ static struct park park_at(struct gen *g, struct park park, kb_val slot)
     return park;
 }
 
-/* What comes before this block in the cluster's tile, and the tile's total: every block parks its total, every warp reads all of
- * them, one per lane.  All blocks arrive. */
+/* What comes before this block in the cluster's tile, and the tile's total: every block parks its total, every warp
+ * reads all of them, one per lane.  All blocks arrive. */
 static struct run cluster_scan(struct gen *g, const struct team *t, struct run own, kb_val slot, struct run *total)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
     const kb_val zero = kb_imm(k, TY_I32, 0);
     struct park mine = park_at(g, t->blocks, slot);
-    kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         park_store(g, &mine, zero, own);
     }
     kb_cluster_arrive(k);
@@ -99,8 +103,8 @@ static struct run cluster_scan(struct gen *g, const struct team *t, struct run o
     return before;
 }
 
-/* What comes before this warp's lines in the tile, and the tile's total; `turn` is 0 and 1 alternately, for a team that meets more
- * than once.  The whole team arrives. */
+/* What comes before this warp's lines in the tile, and the tile's total; `turn` is 0 and 1 alternately, for a team that
+ * meets more than once.  The whole team arrives. */
 static struct run team_scan(struct gen *g, const struct team *t, struct run own, kb_val turn, struct run *total)
 {
     kb *k = g->k;
@@ -116,7 +120,8 @@ static struct run team_scan(struct gen *g, const struct team *t, struct run own,
     return run_join(g, cluster_scan(g, t, block, turn, total), in_block);
 }
 
-/* ---- whole rows ----------------------------------------------------------------------------------------------------------------- */
+/* ---- whole rows
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* All rows as one sequence. */
 static void open_all(struct gen *g, struct scan_segment *all)
@@ -126,7 +131,8 @@ static void open_all(struct gen *g, struct scan_segment *all)
     g->here = NULL; /* operators read nothing that differs between rows */
 }
 
-/* Positions [begin, end) of a segment or of all rows, which a team takes; rows: several whole ones, from number `first` on. */
+/* Positions [begin, end) of a segment or of all rows, which a team takes; rows: several whole ones, from number `first`
+ * on. */
 struct stretch_of {
     struct scan_segment *segment;
     kb_val begin, end; /* i64 */
@@ -135,17 +141,21 @@ struct stretch_of {
 };
 
 /* The team's tile at `base`; its rows are kept in *rows. */
-static struct lines tile_at(struct gen *g, const struct team *t, const struct stretch_of *s, kb_val base, struct line_rows *rows)
+static struct lines tile_at(struct gen *g, const struct team *t, const struct stretch_of *s, kb_val base,
+                            struct line_rows *rows)
 {
     kb *k = g->k;
-    struct lines l = { .g = g, .segment = s->segment, .n = lines_of(g), .v = vector_of(g), .base = base, .own = t->own };
+    struct lines l = {
+        .g = g, .segment = s->segment, .n = lines_of(g), .v = vector_of(g), .base = base, .own = t->own
+    };
     const kb_val origin = kb_sub(k, s->begin, base);
     l.from = kb_cast(k, kb_max(k, origin, 0), TY_I32);
     l.to = kb_name(kb_cast(k, kb_min(k, kb_sub(k, s->end, base), tile_of(g, t)), TY_I32), "to");
     l.fresh = kb_ge(k, origin, 0);
     if (s->rows) {
-        *rows = (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32), kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first,
-                                    kb_cast(k, origin, TY_I32) };
+        *rows =
+            (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32),
+                                kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first, kb_cast(k, origin, TY_I32) };
         l.rows = rows;
     }
     return l;
@@ -158,7 +168,8 @@ static struct stretch_of rows_of(struct gen *g, kb_val first, struct scan_segmen
     const kb_val length = gen_value(g, "length");
     const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, "rows")), gen_value(g, "segments"));
     open_all(g, all);
-    return (struct stretch_of){ all, kb_name(kb_mul(k, first, length), "begin"), kb_name(kb_mul(k, last, length), "end"), true, first };
+    return (struct stretch_of){ all, kb_name(kb_mul(k, first, length), "begin"),
+                                kb_name(kb_mul(k, last, length), "end"), true, first };
 }
 
 static void whole_rows(struct gen *g, enum width width)
@@ -167,7 +178,7 @@ static void whole_rows(struct gen *g, enum width width)
     scan_wait_for_predecessor(g);
     const struct team t = team_new(g, width, true);
     LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
-    kb_if (k, kb_lt(k, first, gen_value(g, "segments"))) {
+    kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
         struct scan_segment all;
         struct line_rows rows;
         struct lines_ahead inputs = { .declared = false };
@@ -186,7 +197,8 @@ static void whole_rows(struct gen *g, enum width width)
 void emit_segscan_subwarp(struct gen *g) { whole_rows(g, WARP); }
 void emit_segscan_staged(struct gen *g) { whole_rows(g, BLOCK); }
 
-/* ---- tile by tile ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tile by tile
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* The total of a segment, by the lane that holds its last position. */
 static void store_total(struct lines *l, const struct stretch_of *s)
@@ -195,13 +207,14 @@ static void store_total(struct lines *l, const struct stretch_of *s)
     kb *k = g->k;
     kb_val mine;
     const kb_tup last = lines_last(l, &mine);
-    kb_if (k, kb_and(k, mine, kb_eq(k, kb_add(k, l->base, kb_cast(k, l->to, TY_I64)), s->end))) {
+    kb_if(k, kb_and(k, mine, kb_eq(k, kb_add(k, l->base, kb_cast(k, l->to, TY_I64)), s->end))) {
         segment_finish(g, s->segment, last, kb_imm(k, TY_BOOL, 0));
     }
 }
 
 /* Scan a tile whose inputs have been taken, from the carry on. */
-static void tile_scan(struct lines *l, const struct team *t, const struct stretch_of *s, kb_val turn, struct run_var carry)
+static void tile_scan(struct lines *l, const struct team *t, const struct stretch_of *s, kb_val turn,
+                      struct run_var carry)
 {
     struct gen *g = l->g;
     struct run total;
@@ -230,11 +243,11 @@ static void stretch_tiles(struct gen *g, const struct team *t, const struct stre
     LET(end, kb_assume_uniform(s->end, uniformity(t)));
     struct lines l = tile_at(g, t, s, start, &rows);
     lines_fetch(&l, &ahead);
-    kb_for (k, base, start, end, size) {
+    kb_for(k, base, start, end, size) {
         l = tile_at(g, t, s, base, &rows);
         lines_take(&l, &ahead);
         LET(behind, kb_add(k, base, size));
-        kb_if (k, kb_lt(k, behind, end)) {
+        kb_if(k, kb_lt(k, behind, end)) {
             struct line_rows next_rows;
             struct lines next = tile_at(g, t, s, behind, &next_rows);
             lines_fetch(&next, &ahead);
@@ -250,19 +263,20 @@ static void segment_each(struct gen *g, enum width width)
     kb *k = g->k;
     scan_wait_for_predecessor(g);
     const struct team t = team_new(g, width, false);
-    /* Parked totals alternate between two places: whoever writes a place has met the barrier behind which all had read it. */
+    /* Parked totals alternate between two places: whoever writes a place has met the barrier behind which all had read
+     * it. */
     kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-    kb_for (k, number, t.number, gen_value(g, "segments"), teams(g, &t)) {
+    kb_for(k, number, t.number, gen_value(g, "segments"), teams(g, &t)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         const struct stretch_of all = { .segment = &s, .begin = kb_imm(k, TY_I64, 0), .end = s.length };
-        kb_if (k, kb_gt(k, kb_assume_uniform(s.length, uniformity(&t)), 0)) { /* as in stretch_tiles */
+        kb_if(k, kb_gt(k, kb_assume_uniform(s.length, uniformity(&t)), 0)) { /* as in stretch_tiles */
             stretch_tiles(g, &t, &all, turn);
         }
         kb_else
         {
             if (scan_has_totals(g->p))
-                kb_if (k, kb_eq(k, t.own, 0)) { /* one lane of the team */
+                kb_if(k, kb_eq(k, t.own, 0)) { /* one lane of the team */
                     segment_finish(g, &s, state_zero(g), kb_imm(k, TY_BOOL, 1));
                 }
         }
@@ -278,7 +292,7 @@ void emit_segscan_stream(struct gen *g)
     const struct team t = team_new(g, BLOCK, true);
     kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
     LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
-    kb_if (k, kb_lt(k, first, gen_value(g, "segments"))) {
+    kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
         struct scan_segment all;
         const struct stretch_of s = rows_of(g, first, &all);
         stretch_tiles(g, &t, &s, turn);

@@ -17,7 +17,9 @@
 #include "kb_target.h"
 #include "stencil_gen.h"
 
-/* ---- places -------------------------------------------------------------------------------------------------------------------- */
+/* ---- places
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static kb_val u32(kb *k, kb_val x) { return kb_cast(k, x, TY_U32); }
 
@@ -117,7 +119,8 @@ kb_val sweep_exists(struct sweep *s, int from, int to)
     return exists;
 }
 
-/* ---- one window ---------------------------------------------------------------------------------------------------------------- */
+/* ---- one window
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void contribute(struct sweep *s, struct stencil_point *sp)
 {
@@ -125,7 +128,7 @@ static void contribute(struct sweep *s, struct stencil_point *sp)
     if (s->role != STENCIL_LAST || s->g->nfields == 0)
         return;
     const kb_tup x = point_map(&sp->pt);
-    kb_if (k, sp->exists) {
+    kb_if(k, sp->exists) {
         state_accumulate(s->g, s->acc, s->have, x);
     }
 }
@@ -151,9 +154,11 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
     if (together && w->place == PLACE_INSIDE) {
         stencil_store_row(sp, n);
     } else if (together) {
-        kb_if (s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
+        kb_if(s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
             stencil_store_row(sp, n);
-        } kb_else {
+        }
+        kb_else
+        {
             for (int i = 0; i < n; i++)
                 stencil_store(&sp[i]);
         }
@@ -186,8 +191,10 @@ kb_val sweep_rows_inside(struct sweep *s)
     kb *k = g->k;
     const int rank = g->p->rank;
     const struct reach r = stencil_space_reach(g->p);
-    const kb_val before = kb_ge(k, s->origin[0], 1 - r.lo[0]), wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
-    const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]), gen_extent(g, &g->p->space[0].extent));
+    const kb_val before = kb_ge(k, s->origin[0], 1 - r.lo[0]),
+                 wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
+    const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]),
+                               gen_extent(g, &g->p->space[0].extent));
     return kb_and(k, kb_and(k, sweep_inside(s, 0, rank - 1), wide), kb_and(k, before, after));
 }
 
@@ -224,22 +231,23 @@ static kb_val exists(struct sweep *s, int axis)
 void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place)
 {
     kb *k = s->g->k;
-    const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1), lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
+    const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1),
+              lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
     const int row[SPACE_MAX] = { rank > 1 ? 1 : points, rank > 2 ? 1 : points, points };
-    kb_for (k, i, kb_imm(k, TY_I64, 0), count, 1) {
+    kb_for(k, i, kb_imm(k, TY_I64, 0), count, 1) {
         const kb_val at_place = kb_select(k, kb_lt(k, i, before), i, kb_add(k, i, gap));
         struct sweep there = rank > 1 ? moved(s, 0, at_place) : *s;
-        kb_for (k, j, kb_imm(k, TY_I64, 0), lines, 1) {
+        kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {
             struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
-            kb_if (k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
+            kb_if(k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
                 window(&at, row, place);
             }
         }
     }
 }
 
-/* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row by row.  But in
- * three dimensions many warps end a row. */
+/* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row
+ * by row.  But in three dimensions many warps end a row. */
 static void edge(struct sweep *s, const int *points, enum placement place)
 {
     kb *k = s->g->k;
@@ -259,14 +267,18 @@ static void windows(struct sweep *s)
         points[d] = stencil_points(s->g->c, rank, d);
     LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_imm(k, TY_BOOL, 0));
     kb_section(k, "inside");
-    kb_if (k, kb_all(k, sweep_inside(s, 0, rank))) {
+    kb_if(k, kb_all(k, sweep_inside(s, 0, rank))) {
         window(s, points, PLACE_INSIDE);
-    } kb_else {
-        kb_if (k, sweep_exists(s, 0, rank)) {
+    }
+    kb_else
+    {
+        kb_if(k, sweep_exists(s, 0, rank)) {
             kb_section(k, "columns");
-            kb_if (k, rows) {
+            kb_if(k, rows) {
                 edge(s, points, PLACE_ROWS);
-            } kb_else {
+            }
+            kb_else
+            {
                 kb_section(k, "edge");
                 edge(s, points, PLACE_EDGE);
             }
@@ -274,7 +286,8 @@ static void windows(struct sweep *s)
     }
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- reductions
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static kb_tup block_sum(struct sweep *s)
 {
@@ -302,21 +315,24 @@ static void finish(struct sweep *s)
     LET(blocks, kb_blocks(k));
     kb_section(k, "finish");
     if (g->nfields == 0) {
-        kb_if (k, kb_and(k, kb_eq(k, block, 0), kb_eq(k, kb_tid(k), 0))) {
+        kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_eq(k, kb_tid(k), 0))) {
             state_finish(g, (kb_tup){ .n = 0 }, no_points(g));
         }
         return;
     }
     const kb_tup total = block_sum(s);
-    kb_if (k, is_last_block(g, total, block, blocks)) {
-        const kb_tup all = reduce_partials(g, blocks); /* the first window of every block has a point, or there are none at all */
-        kb_if (k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, is_last_block(g, total, block, blocks)) {
+        const kb_tup all =
+            reduce_partials(g, blocks); /* the first window of every block has a point, or there are none at all */
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             state_finish(g, all, no_points(g));
         }
     }
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Element i of every fed-back input to its output. */
 static void copy(struct gen *g)
@@ -329,7 +345,7 @@ static void copy(struct gen *g)
         kb_val count = kb_imm(k, TY_I64, 1);
         for (int d = 0; d < a->rank; d++)
             count = kb_mul(k, count, gen_extent(g, &a->dim[d]));
-        kb_if (k, kb_lt(k, i, count)) {
+        kb_if(k, kb_lt(k, i, count)) {
             for (int f = 0; f < a->nfields; f++) {
                 const kb_val x = gen_load_field(g, a, gen_input(g, g->p->feedback[b].input), i, f);
                 gen_store_field(g, a, gen_output(g, g->p->feedback[b].output), i, f, x);

@@ -5,18 +5,21 @@
  *     queue[l]: the last 2R + 1 planes of step l
  *     for each plane r, from T R before the first plane that is written to T R behind the last one:
  *         queue[0] takes plane r, which was loaded rounds earlier
- *         for l = 0 ... T-1: queue[l] holds planes r - l R - 2R ... r - l R, so step l + 1 of plane r - (l+1) R can be computed:
- *             columns beside the lane's come by shuffles, lines beside the warp's from shared memory;
- *             the result goes to queue[l+1], or to memory for l = T-1
- *         in three dimensions: the outer lines of what will be the middle planes go to shared memory; a barrier
+ *         for l = 0 ... T-1: queue[l] holds planes r - l R - 2R ... r - l R, so step l + 1 of plane r - (l+1) R can be
+ * computed: columns beside the lane's come by shuffles, lines beside the warp's from shared memory; the result goes to
+ * queue[l+1], or to memory for l = T-1 in three dimensions: the outer lines of what will be the middle planes go to
+ * shared memory; a barrier
  *
- * The loop takes 2R + 1 planes at a time, so that the place of a plane in its queue is known when the kernel is generated.  What a
- * warp or block computes goes wrong from its sides inward, R more with each step, so they overlap: N.5-dimensional blocking as in AN5D
- * (Matsumura et al., CGO 2020), with a warp's registers in place of shared memory but for the lines between warps.
+ * The loop takes 2R + 1 planes at a time, so that the place of a plane in its queue is known when the kernel is
+ * generated.  What a warp or block computes goes wrong from its sides inward, R more with each step, so they overlap:
+ * N.5-dimensional blocking as in AN5D (Matsumura et al., CGO 2020), with a warp's registers in place of shared memory
+ * but for the lines between warps.
  */
 #include "strip_gen.h"
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static const struct queue *queue_of(const struct strip *s, int input)
 {
@@ -80,7 +83,8 @@ static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
     return point_leaf(k, env, e);
 }
 
-/* ---- one step of one plane ------------------------------------------------------------------------------------------------------- */
+/* ---- one step of one plane
+ * ------------------------------------------------------------------------------------------------------- */
 
 static kb_val wrapped(const struct strip *s, bool beyond, int axis, kb_val i, kb_val extent)
 {
@@ -139,7 +143,7 @@ static void store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX]
 {
     struct gen *g = s->g;
     kb *k = g->k;
-    kb_if (k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
+    kb_if(k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
         for (int j = 0; j < s->is.lines; j++) {
             const kb_val row = kb_add(k, kb_mul(k, kb_cast(k, z, TY_I64), s->pitch), s->line[j]);
             kb_val written = kb_imm(k, TY_BOOL, 1);
@@ -147,15 +151,17 @@ static void store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX]
                 const kb_val y = kb_add(k, s->y, j);
                 written = kb_and(k, kb_ge(k, y, s->top), kb_lt(k, y, s->bottom));
             }
-            kb_if (k, written) {
+            kb_if(k, written) {
                 for (int n = 0; n < s->nqueues; n++)
-                    strip_store(s, gen_output(g, s->queue[n].output), &g->p->output[s->queue[n].output].array, row, v[n][j]);
+                    strip_store(s, gen_output(g, s->queue[n].output), &g->p->output[s->queue[n].output].array, row,
+                                v[n][j]);
             }
         }
     }
 }
 
-/* ---- the stream ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the stream
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static kb_val row_of(const struct strip *s, const struct queue *q, kb_val z, int line, kb_val *outside)
 {
@@ -253,7 +259,7 @@ static void turns(struct strip *s, kb_val from, kb_val to, bool ends)
 {
     kb *k = s->g->k;
     s->ends = ends;
-    kb_for (k, r, from, to, s->is.places) {
+    kb_for(k, r, from, to, s->is.places) {
         for (int u = 0; u < s->is.places; u++)
             round_of(s, u, kb_add(k, r, u));
     }
@@ -267,7 +273,8 @@ static kb_val whole_turns(const struct strip *s, kb_val x, int up)
     return kb_mul(k, n, s->is.places);
 }
 
-/* Write planes [from, to).  Near the first and the last plane of the array, in the first and second stretch, something lies beyond. */
+/* Write planes [from, to).  Near the first and the last plane of the array, in the first and second stretch, something
+ * lies beyond. */
 static void stream(struct strip *s)
 {
     kb *k = s->g->k;
@@ -276,21 +283,25 @@ static void stream(struct strip *s)
     LET(end, kb_add(k, s->to, lost));
     LET(near_first, whole_turns(s, kb_sub(k, kb_imm(k, TY_I32, lost + s->is.reach + 1), begin), 1));
     LET(away, kb_add(k, begin, near_first));
-    const kb_val room = whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead), away), 0); /* until a plane behind the last is read */
+    const kb_val room =
+        whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead), away), 0); /* until a plane behind the last is read */
     LET(near_last, kb_add(k, away, kb_min(k, whole_turns(s, kb_sub(k, end, away), 1), room)));
     s->ends = true;
     for (int u = 0; u < s->ahead; u++)
         fetch(s, u, kb_add(k, begin, u));
-    kb_for (k, stretch, kb_imm(k, TY_I32, 0), 2, 1) {
+    kb_for(k, stretch, kb_imm(k, TY_I32, 0), 2, 1) {
         const kb_val first = kb_eq(k, stretch, 0);
         turns(s, kb_select(k, first, begin, near_last), kb_select(k, first, kb_min(k, away, end), end), true);
         turns(s, kb_select(k, first, away, near_last), near_last, false);
     }
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- places
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
-/* The first of `size` columns or lines that are computed for [first, last), and whether they are away from the ends of the array. */
+/* The first of `size` columns or lines that are computed for [first, last), and whether they are away from the ends of
+ * the array. */
 static kb_val shifted_inward(struct strip *s, bool wraps, kb_val first, int lost, int size, kb_val extent, kb_val *away)
 {
     kb *k = s->g->k;
@@ -342,18 +353,22 @@ static void place_reads(struct strip *s)
 
 static void stream_somewhere(struct strip *s, kb_val away)
 {
-    kb_if (s->g->k, kb_not(s->g->k, away)) {
+    kb_if(s->g->k, kb_not(s->g->k, away)) {
         s->sides = true;
         place_reads(s);
         stream(s);
-    } kb_else {
+    }
+    kb_else
+    {
         s->sides = false;
         place_reads(s);
         stream(s);
     }
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void make_queue(struct strip *s, int n)
 {
@@ -379,8 +394,12 @@ static void make_queue(struct strip *s, int n)
 static void begin_strip(struct strip *s, struct gen *g, int steps)
 {
     kb *k = g->k;
-    *s = (struct strip){ .g = g, .is = strip_shape(g->c, g->p, steps), .aligned = g->c->aligned, .nqueues = g->p->nfeedback,
-                         .lane = kb_lane(k), .warp = kb_warp(k) };
+    *s = (struct strip){ .g = g,
+                         .is = strip_shape(g->c, g->p, steps),
+                         .aligned = g->c->aligned,
+                         .nqueues = g->p->nfeedback,
+                         .lane = kb_lane(k),
+                         .warp = kb_warp(k) };
     s->ahead = s->is.height ? 1 : s->is.places;
     s->pitch = kb_imm(k, TY_I64, 1);
     for (int d = 1; d < g->p->rank; d++)
@@ -406,12 +425,13 @@ static void rows_of_warp(struct strip *s)
     const kb_val away = place_columns(s, kb_rem(k, number, strips));
     s->from = kb_mul(k, kb_div(k, number, strips), rows);
     s->to = kb_min(k, kb_add(k, s->from, rows), s->planes);
-    kb_if (k, kb_lt(k, s->from, s->planes)) {
+    kb_if(k, kb_lt(k, s->from, s->planes)) {
         stream_somewhere(s, away);
     }
 }
 
-/* Three dimensions: the planes of all tiles one after another are dealt out evenly; a block goes through its share tile by tile. */
+/* Three dimensions: the planes of all tiles one after another are dealt out evenly; a block goes through its share tile
+ * by tile. */
 static void planes_of_block(struct strip *s)
 {
     struct gen *g = s->g;
@@ -421,7 +441,7 @@ static void planes_of_block(struct strip *s)
     LET(begin, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), rows));
     LET(end, kb_min(k, kb_add(k, begin, rows), all));
     LET(tiles, kb_cast(k, kb_div(k, kb_add(k, end, kb_sub(k, planes, 1)), planes), TY_I32));
-    kb_for (k, tile, kb_cast(k, kb_div(k, begin, planes), TY_I32), tiles, 1) {
+    kb_for(k, tile, kb_cast(k, kb_div(k, begin, planes), TY_I32), tiles, 1) {
         LET(first, kb_mul(k, kb_cast(k, tile, TY_I64), planes));
         s->from = kb_cast(k, kb_max(k, kb_sub(k, begin, first), 0), TY_I32);
         s->to = kb_cast(k, kb_min(k, kb_sub(k, end, first), planes), TY_I32);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_emit.c - see expr_emit.h.
  *
- * Everything is total: no operand makes LLVM's poison, so values may be computed for lanes that nobody asks, and `if` is a
- * select.  Guards fold away where an operand is known while generating: a division by a nonzero constant is one division.
+ * Everything is total: no operand makes LLVM's poison, so values may be computed for lanes that nobody asks, and `if`
+ * is a select.  Guards fold away where an operand is known while generating: a division by a nonzero constant is one
+ * division.
  */
 #include "expr_emit.h"
 
@@ -62,8 +63,8 @@ static kb_val emit_leaf_value(kb *k, struct emit_env *env, const struct expr *e)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* x / 0 and x % 0 are 0; MIN / -1 is MIN and x % -1 is 0.  The divisor that the hardware sees is never 0 nor, where that
- * overflows, -1. */
+/* x / 0 and x % 0 are 0; MIN / -1 is MIN and x % -1 is 0.  The divisor that the hardware sees is never 0 nor, where
+ * that overflows, -1. */
 static kb_val divide(kb *k, bool remainder, kb_val a, kb_val b)
 {
     const enum kb_bin op = remainder ? KB_REM : KB_DIV;
@@ -101,9 +102,10 @@ static kb_val shift(kb *k, enum kb_bin op, kb_val a, kb_val b)
 }
 
 static const enum kb_bin plain[] = {
-    [BIN_ADD] = KB_ADD, [BIN_SUB] = KB_SUB, [BIN_MUL] = KB_MUL, [BIN_DIV] = KB_DIV,  [BIN_REM] = KB_REM,  [BIN_AND] = KB_AND,
-    [BIN_OR] = KB_OR,   [BIN_XOR] = KB_XOR, [BIN_SHL] = KB_SHL, [BIN_SHR] = KB_SHR,  [BIN_EQ] = KB_EQ,    [BIN_NE] = KB_NE,
-    [BIN_LT] = KB_LT,   [BIN_LE] = KB_LE,   [BIN_GT] = KB_GT,   [BIN_GE] = KB_GE,    [BIN_LAND] = KB_AND, [BIN_LOR] = KB_OR,
+    [BIN_ADD] = KB_ADD, [BIN_SUB] = KB_SUB,  [BIN_MUL] = KB_MUL, [BIN_DIV] = KB_DIV, [BIN_REM] = KB_REM,
+    [BIN_AND] = KB_AND, [BIN_OR] = KB_OR,    [BIN_XOR] = KB_XOR, [BIN_SHL] = KB_SHL, [BIN_SHR] = KB_SHR,
+    [BIN_EQ] = KB_EQ,   [BIN_NE] = KB_NE,    [BIN_LT] = KB_LT,   [BIN_LE] = KB_LE,   [BIN_GT] = KB_GT,
+    [BIN_GE] = KB_GE,   [BIN_LAND] = KB_AND, [BIN_LOR] = KB_OR,
 };
 
 /* bool: false < true. */
@@ -241,7 +243,10 @@ static kb_tup emit_constants(kb *k, const struct op *op, struct emit_env *outer,
     return x;
 }
 
-kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer) { return emit_constants(k, op, outer, op->identity); }
+kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer)
+{
+    return emit_constants(k, op, outer, op->identity);
+}
 
 kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer)
 {

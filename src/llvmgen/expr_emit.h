@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_emit.h - typed expressions become kb_vals.
  *
- * The meaning is that of docs/spec-language.md: total, the same as the oracle's.  What an expression reads (inputs, params,
- * indices, states, neighbours) is the caller's business: a callback.  A `let` is emitted once per environment, where it is
- * first needed; a use in a scope that this place does not reach emits it again, so an environment may be used across scopes.
+ * The meaning is that of docs/spec-language.md: total, the same as the oracle's.  What an expression reads (inputs,
+ * params, indices, states, neighbours) is the caller's business: a callback.  A `let` is emitted once per environment,
+ * where it is first needed; a use in a scope that this place does not reach emits it again, so an environment may be
+ * used across scopes.
  *
  *     struct emit_env env;
  *     emit_env_init(&env, my_leaf, &my_state, problem);
@@ -26,19 +27,19 @@ struct emit_cached {
 };
 
 struct emit_env;
-/* The value of a leaf: EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_LEFT, EX_RIGHT, EX_STATE, EX_TOTAL, EX_OUTPUT, EX_NEIGHBOUR,
- * EX_GATHER.  Its type must be e->type. */
+/* The value of a leaf: EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_LEFT, EX_RIGHT, EX_STATE, EX_TOTAL, EX_OUTPUT,
+ * EX_NEIGHBOUR, EX_GATHER.  Its type must be e->type. */
 typedef kb_val (*emit_leaf)(kb *k, struct emit_env *env, const struct expr *e);
 
 struct emit_env {
     emit_leaf leaf;
-    void *user;                /* the callback's */
-    const struct let *let;     /* what EX_LET refers to */
+    void *user;            /* the callback's */
+    const struct let *let; /* what EX_LET refers to */
     int nlets;
     struct emit_cached cache[EMIT_LET_MAX]; /* lets after these are emitted at every use */
-    const struct op *op;       /* what EX_OP_LET refers to; set by emit_combine() */
+    const struct op *op;                    /* what EX_OP_LET refers to; set by emit_combine() */
     const kb_tup *left, *right;
-    struct emit_env *outer;    /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
+    struct emit_env *outer; /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
 };
 
 /* p may be NULL when no expression refers to a let of the problem. */
@@ -50,7 +51,8 @@ kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
 /* n expressions as the fields of a tuple. */
 kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);
 
-/* a op b, a the earlier operand.  `outer` supplies params, sizes and invariant inputs; NULL for an operator without them. */
+/* a op b, a the earlier operand.  `outer` supplies params, sizes and invariant inputs; NULL for an operator without
+ * them. */
 kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b);
 /* The identity; a misuse for an operator that has none. */
 kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer);

@@ -8,7 +8,10 @@
 #include <string.h>
 
 /* Arrays of structures are addressed by bytes. */
-static enum ty element_type(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name ? a->field[0].type : TY_U8; }
+static enum ty element_type(const struct prog_array *a)
+{
+    return a->nfields == 1 && !*a->field[0].name ? a->field[0].type : TY_U8;
+}
 
 /* The widest power of two that divides the size of an element, at most 8: what C aligns it to, at least. */
 static int natural_alignment(const struct prog_array *a)
@@ -60,7 +63,8 @@ static void declare(struct gen *g, int i)
     }
 }
 
-void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c, const struct prog_kernel *kernel)
+void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c,
+               const struct prog_kernel *kernel)
 {
     *g = (struct gen){ .k = k, .c = c, .p = plan->problem, .kernel = kernel };
     g->nfields = state_fields(g->p, g->field);
@@ -85,7 +89,8 @@ static int find(const struct gen *g, enum prog_arg_kind kind, int index, const c
     int nth = 0;
     for (int i = 0; i < g->kernel->nargs; i++) {
         const struct prog_arg *a = &g->kernel->arg[i];
-        if (a->kind != kind && !(kind == ARG_INPUT && a->kind == ARG_FED) && !(kind == ARG_OUTPUT && a->kind == ARG_NEXT))
+        if (a->kind != kind && !(kind == ARG_INPUT && a->kind == ARG_FED) &&
+            !(kind == ARG_OUTPUT && a->kind == ARG_NEXT))
             continue;
         if (name ? !strcmp(a->name, name) && nth >= index : kind == ARG_VALUE ? nth == index : a->index == index)
             return i;

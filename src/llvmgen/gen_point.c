@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* ---- indices ---------------------------------------------------------------------------------------------------------------- */
+/* ---- indices
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 kb_val gen_extent(struct gen *g, const struct prog_dim *d)
 {
@@ -39,7 +40,8 @@ static kb_val point_index(struct point *pt, int axis)
     return pt->index[axis];
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- inputs
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
 
@@ -153,7 +155,8 @@ kb_tup point_map(struct point *pt)
     return x;
 }
 
-/* ---- direct inputs --------------------------------------------------------------------------------------------------------- */
+/* ---- direct inputs
+ * --------------------------------------------------------------------------------------------------------- */
 
 static int vector_alignment(int bytes)
 {
@@ -164,7 +167,8 @@ static int vector_alignment(int bytes)
 }
 
 /* n structures as 32-bit words, taken apart. */
-static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at, int n, bool aligned, struct direct *out, int slot)
+static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at, int n, bool aligned,
+                            struct direct *out, int slot)
 {
     enum { WORDS_MAX = 64 };
     kb_val word[WORDS_MAX];
@@ -208,7 +212,8 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
     }
 }
 
-/* ---- outputs per element ------------------------------------------------------------------------------------------------------- */
+/* ---- outputs per element
+ * ------------------------------------------------------------------------------------------------------- */
 
 void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
 {
@@ -252,7 +257,7 @@ void point_store_element(struct point *pt, int output)
     kb_val x[STATE_FIELDS_MAX];
     for (int f = 0; f < o->array.nfields; f++)
         x[f] = emit_expr(g->k, &pt->env, o->value[f]);
-    kb_if (g->k, inside) {
+    kb_if(g->k, inside) {
         for (int f = 0; f < o->array.nfields; f++)
             gen_store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
     }

@@ -64,11 +64,10 @@ kb_tup state_zero(struct gen *g)
 void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x)
 {
     kb *k = g->k;
-    kb_if (k, kb_get(k, have)) {
+    kb_if(k, kb_get(k, have)) {
         kb_set(k, acc, state_combine(g, kb_get(k, acc), x));
-    } kb_else {
-        kb_set(k, acc, x);
     }
+    kb_else { kb_set(k, acc, x); }
     kb_set(k, have, kb_imm(k, TY_BOOL, 1));
 }
 
@@ -81,7 +80,7 @@ static kb_tup begin_with_init(struct gen *g, struct point *pt, int r, kb_val beg
         return x;
     const kb_tup init = emit_exprs(k, &pt->env, red->op->nfields, red->init);
     kb_tvar result = kb_var_new(k, x, "begun");
-    kb_if (k, begins) {
+    kb_if(k, begins) {
         kb_set(k, result, emit_combine(k, red->op, &pt->env, init, x));
     }
     return kb_get(k, result);
@@ -115,9 +114,13 @@ kb_tup state_start(struct gen *g)
     return x;
 }
 
-kb_arr state_shared(struct gen *g, int count, const char *name) { return kb_shared(g->k, g->nfields, g->field, count, name); }
+kb_arr state_shared(struct gen *g, int count, const char *name)
+{
+    return kb_shared(g->k, g->nfields, g->field, count, name);
+}
 
-/* init combined on the left; without elements, init or the identity alone (checked before the launch where neither is). */
+/* init combined on the left; without elements, init or the identity alone (checked before the launch where neither is).
+ */
 static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb_val empty)
 {
     kb *k = g->k;
@@ -129,7 +132,7 @@ static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb
         return kb_select(k, empty, emit_identity(k, red->op, &pt->env), total);
     const kb_tup init = emit_exprs(k, &pt->env, n, red->init);
     kb_tvar result = kb_var_new(k, init, "result");
-    kb_if (k, kb_not(k, empty)) {
+    kb_if(k, kb_not(k, empty)) {
         kb_set(k, result, emit_combine(k, red->op, &pt->env, init, total));
     }
     return kb_get(k, result);

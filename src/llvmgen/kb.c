@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kb.c - kernel builder: lifetime of builders and kernels, parameters, names, misuse, ordering points.
  *
- * A kernel's function can only be created when the types of all its parameters are known, but parameters are declared one by one
- * and their values are used at once.  So entry and body start as blocks without a function; each parameter is stood in for by an
- * instruction of the entry block, and takes its place when the kernel ends.
+ * A kernel's function can only be created when the types of all its parameters are known, but parameters are declared
+ * one by one and their values are used at once.  So entry and body start as blocks without a function; each parameter
+ * is stood in for by an instruction of the entry block, and takes its place when the kernel ends.
  */
 #include "kb_impl.h"
 
@@ -217,7 +217,8 @@ kb_val kb_param(kb *k, enum ty ty, const char *name)
         kb_ready(k);
     if (ty != TY_BOOL)
         return r;
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(k->cx); /* right behind the parameter, whether there is a function or not */
+    LLVMBuilderRef b =
+        LLVMCreateBuilderInContext(k->cx); /* right behind the parameter, whether there is a function or not */
     LLVMValueRef next = LLVMIsAInstruction(r.ir) ? LLVMGetNextInstruction(r.ir) : NULL;
     if (next)
         LLVMPositionBuilderBefore(b, next);
@@ -253,7 +254,8 @@ bool kb_kernel_end(kb *k)
     }
     const int most = k->options.shared_max ? k->options.shared_max : KB_SHARED_STATIC;
     if (k->shared_bytes > most)
-        kb_misuse(k, "%d bytes of shared memory, more than the %d of a block on sm_%d", k->shared_bytes, most, k->options.sm);
+        kb_misuse(k, "%d bytes of shared memory, more than the %d of a block on sm_%d", k->shared_bytes, most,
+                  k->options.sm);
     if (k->shared)
         k->target->shared_done(k, k->shared_bytes);
     substitute_parameters(k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kb_async.c - asynchronous copies between global and shared memory, and the mbarriers that they report to.
  *
- * Checks what can be checked while generating (architecture, spaces, types) and numbers the ordering points; addresses are computed
- * here, so that targets get pointers to what is meant.
+ * Checks what can be checked while generating (architecture, spaces, types) and numbers the ordering points; addresses
+ * are computed here, so that targets get pointers to what is meant.
  */
 #include "kb_impl.h"
 
@@ -16,7 +16,8 @@ static bool able(kb *k, enum cap c)
     const bool has = cap_has(c, k->options.sm, k->options.ptx);
     kb_ready(k);
     if (!has)
-        kb_misuse(k, "sm_%d with PTX %d.%d has no %s", k->options.sm, k->options.ptx / 10, k->options.ptx % 10, cap_text(c));
+        kb_misuse(k, "sm_%d with PTX %d.%d has no %s", k->options.sm, k->options.ptx / 10, k->options.ptx % 10,
+                  cap_text(c));
     return has;
 }
 
@@ -66,7 +67,7 @@ void kb_mbar_arrive_at(kb *k, kb_ptr bars, kb_val i, const char *file, int line)
     kb_warp_sync_at(k, file, line);
     if (!mbarrier(k, bars) || kb_omit(k, "mbarrier arrive", file, line))
         return;
-    kb_if (k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         k->target->mbar_arrive(k, kb_advance(k, bars, i).ir, NULL, bars.name);
     }
 }
@@ -91,14 +92,16 @@ void kb_mbar_wait_at(kb *k, kb_ptr bars, kb_val i, kb_val parity, const char *fi
 void kb_bulk_load(kb *k, kb_ptr to, kb_ptr from, kb_val bytes, kb_ptr bars, kb_val i)
 {
     const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
-    if (mbarrier(k, bars) && in_space(k, to, KB_SHARED) && in_space(k, from, KB_GLOBAL) && is_i32(k, bytes, "number of bytes"))
+    if (mbarrier(k, bars) && in_space(k, to, KB_SHARED) && in_space(k, from, KB_GLOBAL) &&
+        is_i32(k, bytes, "number of bytes"))
         k->target->bulk_load(k, &c, bytes.ir, kb_advance(k, bars, i).ir);
 }
 
 void kb_bulk_store(kb *k, kb_ptr to, kb_ptr from, kb_val bytes)
 {
     const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
-    if (able(k, CAP_BULK_COPY) && in_space(k, from, KB_SHARED) && in_space(k, to, KB_GLOBAL) && is_i32(k, bytes, "number of bytes"))
+    if (able(k, CAP_BULK_COPY) && in_space(k, from, KB_SHARED) && in_space(k, to, KB_GLOBAL) &&
+        is_i32(k, bytes, "number of bytes"))
         k->target->bulk_store(k, &c, bytes.ir);
 }
 

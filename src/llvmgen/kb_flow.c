@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kb_flow.c - control flow of device programs: scopes on a stack, and who may be where.
  *
- * Every scope knows how different the threads inside may be (`uni`, from its condition; a loop's from the conditions it is left
- * by) and how different an operation inside lets them be (`need`).  A barrier is checked against the scopes that are open; a
- * break behind it in the same loop is checked against the barrier, which the next iteration meets again.
+ * Every scope knows how different the threads inside may be (`uni`, from its condition; a loop's from the conditions it
+ * is left by) and how different an operation inside lets them be (`need`).  A barrier is checked against the scopes
+ * that are open; a break behind it in the same loop is checked against the barrier, which the next iteration meets
+ * again.
  */
 #include "kb_impl.h"
 
@@ -107,7 +108,8 @@ kb_scope kb_team_begin(kb *k, int warps, int id, const char *file, int line)
 {
     enum { BARRIERS = 16 };
     if (warps < 1 || warps * KB_WARP > k->threads || id < 1 || id >= BARRIERS || kb_team_of(k))
-        kb_misuse(k, "%s:%d: a team of %d warps of %d threads, barrier %d", kb_base_name(file), line, warps, k->threads, id);
+        kb_misuse(k, "%s:%d: a team of %d warps of %d threads, barrier %d", kb_base_name(file), line, warps, k->threads,
+                  id);
     const bool all = warps * KB_WARP >= k->threads;
     kb_scope s = kb_if_begin(k, all ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, kb_warp(k), warps), file, line);
     struct kb_flow *f = &k->flow[k->depth - 1];
@@ -207,7 +209,8 @@ kb_val kb_for_end(kb *k, kb_val i)
     return (kb_val){ NULL, TY_BOOL, KB_UNI_GRID };
 }
 
-/* ---- variables ----------------------------------------------------------------------------------------------------- */
+/* ---- variables -----------------------------------------------------------------------------------------------------
+ */
 
 /* Slots live in the entry block, where the sroa pass turns them into values. */
 kb_var kb_var_v(kb *k, kb_val init, const char *name)

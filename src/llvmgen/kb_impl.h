@@ -14,11 +14,11 @@ struct kb_flow {
     LLVMBasicBlockRef after; /* if: the join */
     kb_var counter;          /* kb_for */
     kb_val step, index;
-    kb_uni uni;              /* how different the threads inside may be */
-    kb_uni need;             /* the least difference that an operation inside tolerates, and which */
+    kb_uni uni;  /* how different the threads inside may be */
+    kb_uni need; /* the least difference that an operation inside tolerates, and which */
     const char *need_what;
-    int team, team_threads;  /* number of the team's barrier (0: no team), and its size */
-    unsigned place;          /* number of the current arm, unique in the builder */
+    int team, team_threads; /* number of the team's barrier (0: no team), and its size */
+    unsigned place;         /* number of the current arm, unique in the builder */
     const char *file;
     int line;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kb_memory.c - addresses, loads and stores, vectors, atomics, shared memory.
  *
- * Every access goes to the target as one struct kb_access.  Runs of elements are moved by the widest vectors that their alignment
- * allows, up to 16 bytes.  Elements smaller than a word travel in 32-bit words and are taken apart in registers, since vectors
- * of bytes cost a shuffle per element.
+ * Every access goes to the target as one struct kb_access.  Runs of elements are moved by the widest vectors that their
+ * alignment allows, up to 16 bytes.  Elements smaller than a word travel in 32-bit words and are taken apart in
+ * registers, since vectors of bytes cost a shuffle per element.
  */
 #include "kb_impl.h"
 
@@ -11,7 +11,8 @@ enum { VECTOR_BYTES = 16, WORD_BYTES = 4, SHARED_ALIGN = 16 };
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
 
-/* Indices are taken as signed 64-bit by the address arithmetic; what is not that already is extended by its own sign. */
+/* Indices are taken as signed 64-bit by the address arithmetic; what is not that already is extended by its own sign.
+ */
 static LLVMValueRef index_value(kb *k, kb_val i)
 {
     if (!ty_is_int(i.ty)) {
@@ -48,14 +49,21 @@ kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i)
     return p;
 }
 
-/* In a dependent kernel nothing is invariant: what the previous one still writes must not be loaded before the wait, which an
- * invariant load may be. */
+/* In a dependent kernel nothing is invariant: what the previous one still writes must not be loaded before the wait,
+ * which an invariant load may be. */
 static struct kb_access access_to(kb *k, kb_ptr p, LLVMValueRef at, LLVMTypeRef type, int bytes, int align)
 {
     if (k->dependent)
         p.flags &= (unsigned char)~KB_INVARIANT;
-    return (struct kb_access){ .at = at, .type = type, .bytes = bytes, .align = align, .space = p.space, .order = KB_WEAK,
-                               .scope = KB_SCOPE_BLOCK, .flags = p.flags, .name = p.name };
+    return (struct kb_access){ .at = at,
+                               .type = type,
+                               .bytes = bytes,
+                               .align = align,
+                               .space = p.space,
+                               .order = KB_WEAK,
+                               .scope = KB_SCOPE_BLOCK,
+                               .flags = p.flags,
+                               .name = p.name };
 }
 
 static struct kb_access scalar_access(kb *k, kb_ptr p, kb_val i)
@@ -79,7 +87,8 @@ static LLVMValueRef to_memory(kb *k, enum ty ty, LLVMValueRef x)
 static bool same_type(kb *k, kb_ptr p, kb_val x)
 {
     if (p.ty != x.ty)
-        kb_misuse(k, "value of type %s stored to %s of type %s", ty_name(x.ty), p.name ? p.name : "memory", ty_name(p.ty));
+        kb_misuse(k, "value of type %s stored to %s of type %s", ty_name(x.ty), p.name ? p.name : "memory",
+                  ty_name(p.ty));
     return p.ty == x.ty;
 }
 
@@ -99,8 +108,8 @@ void kb_store_v(kb *k, kb_ptr p, kb_val i, kb_val x)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the next access: a power of two that does not pass the end.  Accesses only get smaller along a run, so that each
- * lies at a multiple of its size. */
+/* Bytes of the next access: a power of two that does not pass the end.  Accesses only get smaller along a run, so that
+ * each lies at a multiple of its size. */
 static int chunk_bytes(int offset, int bytes, int align)
 {
     int chunk = align < VECTOR_BYTES ? align : VECTOR_BYTES;
@@ -227,7 +236,8 @@ void kb_load_n(kb *k, kb_ptr p, kb_val i, int n, int align, kb_val *out)
     }
 }
 
-/* Small elements as one integer of `bytes` bytes; a vector's bits are what the hardware's byte permutation makes best. */
+/* Small elements as one integer of `bytes` bytes; a vector's bits are what the hardware's byte permutation makes best.
+ */
 static LLVMValueRef pack(kb *k, enum ty ty, const kb_val *x, int bytes)
 {
     const int each = ty_bytes(ty), n = bytes / each;
@@ -269,7 +279,8 @@ void kb_store_n(kb *k, kb_ptr p, kb_val i, int n, int align, const kb_val *x)
         chunk = chunk_bytes(o, n * each, align);
         const int unit = each >= WORD_BYTES ? each : chunk < WORD_BYTES ? chunk : WORD_BYTES;
         LLVMTypeRef unit_type = each >= WORD_BYTES ? k->ty[p.ty] : kb_int_ty(k, 8 * unit);
-        const struct kb_access a = access_to(k, p, byte_offset(k, at, o), chunk_type(unit_type, unit, chunk), chunk, chunk);
+        const struct kb_access a =
+            access_to(k, p, byte_offset(k, at, o), chunk_type(unit_type, unit, chunk), chunk, chunk);
         k->target->store(k, &a, chunk_value(k, p.ty, x + o / each, unit_type, unit, chunk));
     }
 }
@@ -312,7 +323,8 @@ kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_o
     return kb_make(k->target->load(k, &a), p.ty, KB_DIVERGENT);
 }
 
-void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file, int line)
+void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file,
+                    int line)
 {
     if (!ordered_type(k, p) || !same_type(k, p, x) || !order_fits(k, o, KB_RELEASE, file, line))
         return;
@@ -347,7 +359,8 @@ kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected, kb_val desired)
 
 /* ---- shared memory ----------------------------------------------------------------------------------------------- */
 
-/* All arrays of a kernel lie in one arena; their addresses are made in the entry block, so that they hold everywhere. */
+/* All arrays of a kernel lie in one arena; their addresses are made in the entry block, so that they hold everywhere.
+ */
 kb_ptr kb_shared_v(kb *k, enum ty ty, int count, const char *name)
 {
     LLVMBuilderRef saved = kb_enter_entry(k);

@@ -29,10 +29,7 @@ kb_val kb_immf(kb *k, enum ty ty, double x)
     return kb_make(LLVMConstReal(k->ty[ty], x), ty, KB_UNI_GRID);
 }
 
-kb_val kb_const(kb *k, enum ty ty, union value v)
-{
-    return ty_is_float(ty) ? kb_immf(k, ty, v.f) : kb_imm(k, ty, v.i);
-}
+kb_val kb_const(kb *k, enum ty ty, union value v) { return ty_is_float(ty) ? kb_immf(k, ty, v.f) : kb_imm(k, ty, v.i); }
 
 bool kb_is_const(kb_val v, int64_t *x)
 {
@@ -107,9 +104,12 @@ static LLVMValueRef compare(kb *k, enum kb_bin op, kb_val a, kb_val b)
         LLVMIntPredicate s, u;
         LLVMRealPredicate f;
     } pred[] = {
-        [KB_EQ - KB_EQ] = { LLVMIntEQ, LLVMIntEQ, LLVMRealOEQ },    [KB_NE - KB_EQ] = { LLVMIntNE, LLVMIntNE, LLVMRealUNE },
-        [KB_LT - KB_EQ] = { LLVMIntSLT, LLVMIntULT, LLVMRealOLT },  [KB_LE - KB_EQ] = { LLVMIntSLE, LLVMIntULE, LLVMRealOLE },
-        [KB_GT - KB_EQ] = { LLVMIntSGT, LLVMIntUGT, LLVMRealOGT },  [KB_GE - KB_EQ] = { LLVMIntSGE, LLVMIntUGE, LLVMRealOGE },
+        [KB_EQ - KB_EQ] = { LLVMIntEQ, LLVMIntEQ, LLVMRealOEQ },
+        [KB_NE - KB_EQ] = { LLVMIntNE, LLVMIntNE, LLVMRealUNE },
+        [KB_LT - KB_EQ] = { LLVMIntSLT, LLVMIntULT, LLVMRealOLT },
+        [KB_LE - KB_EQ] = { LLVMIntSLE, LLVMIntULE, LLVMRealOLE },
+        [KB_GT - KB_EQ] = { LLVMIntSGT, LLVMIntUGT, LLVMRealOGT },
+        [KB_GE - KB_EQ] = { LLVMIntSGE, LLVMIntUGE, LLVMRealOGE },
     };
     const int p = (int)op - KB_EQ;
     if (!ty_is_float(a.ty))

@@ -18,13 +18,13 @@ enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT };
 
 /* One memory access of an LLVM type (scalar or vector). */
 struct kb_access {
-    LLVMValueRef at;      /* pointer, in the target's form */
+    LLVMValueRef at; /* pointer, in the target's form */
     LLVMTypeRef type;
     int bytes, align;
     enum kb_space space;
     enum kb_order order;
     enum kb_scope_of scope;
-    unsigned flags;       /* KB_INVARIANT, KB_STREAM */
+    unsigned flags; /* KB_INVARIANT, KB_STREAM */
     const char *name;
 };
 
@@ -38,24 +38,27 @@ struct kb_target {
     const char *name;
     /* A kernel begins (after its function exists, builder in the entry block): calling convention, attributes. */
     void (*kernel)(kb *k, int threads, int cluster, int min_blocks);
-    /* Static shared memory of the block: pointer in the space KB_SHARED.  offset: place in the kernel's arena of shared bytes.
-     * `pool` is called once at the end of the kernel with the total so that a backing object can be made; see kb.c. */
+    /* Static shared memory of the block: pointer in the space KB_SHARED.  offset: place in the kernel's arena of shared
+     * bytes. `pool` is called once at the end of the kernel with the total so that a backing object can be made; see
+     * kb.c. */
     LLVMValueRef (*shared_base)(kb *k);
     void (*shared_done)(kb *k, int bytes);
-    LLVMValueRef (*sreg)(kb *k, enum kb_sreg which);                                     /* i32 */
+    LLVMValueRef (*sreg)(kb *k, enum kb_sreg which);                                       /* i32 */
     LLVMValueRef (*shfl)(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg, int width); /* i32 */
-    LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                   /* i1 -> i1, ballot i32 */
-    LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);        /* i32; NULL: none */
+    LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                     /* i1 -> i1, ballot i32 */
+    LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);          /* i32; NULL: none */
     void (*barrier)(kb *k);
     void (*team_barrier)(kb *k, int id, int threads);
     void (*warp_sync)(kb *k);
     void (*fence)(kb *k, enum kb_order o, enum kb_scope_of s);
     LLVMValueRef (*load)(kb *k, const struct kb_access *a);
     void (*store)(kb *k, const struct kb_access *a, LLVMValueRef x);
-    LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed, bool is_float);
+    LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed,
+                        bool is_float);
     LLVMValueRef (*cas)(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
     void (*backoff)(kb *k, int nanoseconds);
-    LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
+    LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,
+                         LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
     void (*trap)(kb *k, LLVMValueRef cond_ok, const char *message);
     LLVMValueRef (*cluster_map)(kb *k, LLVMValueRef shared, LLVMValueRef rank);
     void (*cluster_arrive)(kb *k);
@@ -80,12 +83,13 @@ extern const struct kb_target kb_target_nvptx, kb_target_host;
 
 /* What kb.c shares with the target files and nobody else. */
 LLVMContextRef kb_context(kb *k);
-LLVMModuleRef  kb_module(kb *k);
+LLVMModuleRef kb_module(kb *k);
 LLVMBuilderRef kb_builder(kb *k);
-LLVMValueRef   kb_function(kb *k);
-LLVMTypeRef    kb_llvm_ty(kb *k, enum ty ty);
-/* Call a declared function or intrinsic by name (declared on first use); convergent: barriers, shuffles, inline assembly like them. */
-LLVMValueRef   kb_call(kb *k, const char *name, LLVMTypeRef ret, int n, LLVMValueRef *args, bool convergent);
-void           kb_misuse(kb *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+LLVMValueRef kb_function(kb *k);
+LLVMTypeRef kb_llvm_ty(kb *k, enum ty ty);
+/* Call a declared function or intrinsic by name (declared on first use); convergent: barriers, shuffles, inline
+ * assembly like them. */
+LLVMValueRef kb_call(kb *k, const char *name, LLVMTypeRef ret, int n, LLVMValueRef *args, bool convergent);
+void kb_misuse(kb *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

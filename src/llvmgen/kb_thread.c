@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kb_thread.c - who a thread is, and what threads do together.
  *
- * Special registers are read once, in the entry block.  Everything that involves several threads is first checked against the
- * open scopes: block-wide operations need block-uniform ones, warp operations warp-uniform ones.
+ * Special registers are read once, in the entry block.  Everything that involves several threads is first checked
+ * against the open scopes: block-wide operations need block-uniform ones, warp operations warp-uniform ones.
  */
 #include "kb_impl.h"
 
@@ -63,7 +63,8 @@ kb_val kb_warp(kb *k)
     if (!k->warp.ir) {
         const kb_val tid = kb_tid(k);
         LLVMBuilderRef saved = kb_enter_entry(k);
-        k->warp = kb_name(kb_make(LLVMBuildLShr(k->b, tid.ir, kb_imm(k, TY_I32, 5).ir, ""), TY_I32, KB_UNI_WARP), "warp");
+        k->warp =
+            kb_name(kb_make(LLVMBuildLShr(k->b, tid.ir, kb_imm(k, TY_I32, 5).ir, ""), TY_I32, KB_UNI_WARP), "warp");
         kb_leave_entry(k, saved);
     }
     return k->warp;
@@ -94,8 +95,11 @@ void kb_warp_sync_at(kb *k, const char *file, int line)
 
 void kb_fence_at(kb *k, enum kb_order o, enum kb_scope_of s, const char *file, int line)
 {
-    static const char *const what[] = { [KB_WEAK] = "weak fence", [KB_RELAXED] = "relaxed fence", [KB_ACQUIRE] = "acquire fence",
-                                        [KB_RELEASE] = "release fence", [KB_ACQ_REL] = "acquire-release fence" };
+    static const char *const what[] = { [KB_WEAK] = "weak fence",
+                                        [KB_RELAXED] = "relaxed fence",
+                                        [KB_ACQUIRE] = "acquire fence",
+                                        [KB_RELEASE] = "release fence",
+                                        [KB_ACQ_REL] = "acquire-release fence" };
     kb_ready(k);
     if (o == KB_WEAK || o == KB_RELAXED)
         kb_misuse(k, "%s:%d: a fence without an order", kb_base_name(file), line);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llvm_guard.c - see llvm_guard.h.
  *
- * Jumping out of the fatal handler skips destructors of LLVM's frames: memory leaks, but nothing global is held at the places
- * that report (instruction selection, symbol names, target options).  The capability table keeps this from happening
- * at all; this is the second line.
+ * Jumping out of the fatal handler skips destructors of LLVM's frames: memory leaks, but nothing global is held at the
+ * places that report (instruction selection, symbol names, target options).  The capability table keeps this from
+ * happening at all; this is the second line.
  */
 #include "llvm_guard.h"
 

@@ -13,7 +13,7 @@
 
 static void (*emitter(const struct strategy *row))(struct gen *g)
 {
-    static void (*const emit[])(struct gen *g) = {
+    static void (*const emit[])(struct gen * g) = {
 #define STRATEGY(id, kind, name, reference, tunables) emit_##id,
 #include "lower/strategies.def"
 #undef STRATEGY
@@ -50,12 +50,15 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
     return true;
 }
 
-/* Every operation is rounded by itself, as the language says and the oracle does: a * b + c is fused only where a spec says fma. */
+/* Every operation is rounded by itself, as the language says and the oracle does: a * b + c is fused only where a spec
+ * says fma. */
 static const bool contract = false;
 
-/* ---- PTX ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PTX
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o, struct prog_case *code)
+static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o,
+                                    struct prog_case *code)
 {
     struct codegen *cg = codegen_begin(&plan->device, o, contract, plan->kase[c].code.name);
     if (cg && !emit_case(codegen_builder(cg), plan, c, code))
@@ -104,7 +107,8 @@ static void compile_cases(struct job *job, int n)
 {
     enum { STACK = 8 << 20 }; /* emitters hold the values of a tile on it */
     pthread_attr_t attributes;
-    const bool threads = job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_attr_init(&attributes);
+    const bool threads =
+        job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_attr_init(&attributes);
     if (threads)
         pthread_attr_setstacksize(&attributes, STACK);
     for (int c = 0; c < n; c++) {
@@ -163,7 +167,8 @@ int llvmgen_version(void)
     return (int)(major * 10000 + minor * 100 + patch);
 }
 
-/* ---- the host ------------------------------------------------------------------------------------------------------------- */
+/* ---- the host
+ * ------------------------------------------------------------------------------------------------------------- */
 
 struct host_case {
     struct llvm_errors errors; /* what LLVM says about the case's context */
@@ -190,8 +195,8 @@ static bool keep_points(struct host_case *h, const kb *k)
     return h->point != NULL;
 }
 
-static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_case *code, LLVMContextRef cx, LLVMModuleRef mod,
-                                 const struct host_symbol *symbols, int nsymbols)
+static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_case *code, LLVMContextRef cx,
+                                 LLVMModuleRef mod, const struct host_symbol *symbols, int nsymbols)
 {
     const char *name[8];
     for (int i = 0; i < code->nkernels; i++)
@@ -199,13 +204,17 @@ static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_cas
     return host_jit_compile(s, cx, mod, code->nkernels, name, symbols, nsymbols);
 }
 
-/* Emit a case for the host and compile it. Ordering points are numbered through all cases; `before`: those of earlier ones. */
-static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, const struct llvmgen_options *o, int before,
-                      struct host_code *h, const struct host_symbol *symbols, int nsymbols)
+/* Emit a case for the host and compile it. Ordering points are numbered through all cases; `before`: those of earlier
+ * ones. */
+static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, const struct llvmgen_options *o,
+                      int before, struct host_code *h, const struct host_symbol *symbols, int nsymbols)
 {
     LLVMContextRef cx = llvm_context(&h->kase[c].errors);
     LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->kase[c].code.name, cx);
-    const struct kb_options ko = { .sm = plan->device.sm, .ptx = plan->device.ptx, .contract = contract, .assertions = true,
+    const struct kb_options ko = { .sm = plan->device.sm,
+                                   .ptx = plan->device.ptx,
+                                   .contract = contract,
+                                   .assertions = true,
                                    .omit_point = o->omit_point > before ? o->omit_point - before : 0,
                                    .shared_max = plan->device.shared_per_block };
     kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;
@@ -240,7 +249,10 @@ struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan
 }
 
 const struct program *host_program(const struct host_code *h) { return h->program; }
-host_kernel host_entry(const struct host_code *h, int kase, int kernel) { return host_jit_entry(h->kase[kase].jit, kernel); }
+host_kernel host_entry(const struct host_code *h, int kase, int kernel)
+{
+    return host_jit_entry(h->kase[kase].jit, kernel);
+}
 
 int host_points(const struct host_code *h)
 {

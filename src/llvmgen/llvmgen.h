@@ -8,9 +8,9 @@
 struct llvmgen_options {
     enum { PIPELINE_LEAN, PIPELINE_O2, PIPELINE_O3 } pipeline;
     bool assertions;
-    int threads;              /* 1: compile on the caller's thread alone; 0: a thread per case */
-    int omit_point;           /* mutation tests */
-    const char *libdevice;    /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
+    int threads;           /* 1: compile on the caller's thread alone; 0: a thread per case */
+    int omit_point;        /* mutation tests */
+    const char *libdevice; /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
 };
 
 /* PTX for every case of the plan (one module each).  NULL with diagnostics.  The program is on the heap and independent
@@ -19,8 +19,8 @@ struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, c
 /* LLVM IR text of all modules, after the passes. */
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out);
 
-/* The same kernels as native code of this machine, for the host executor.  Calls to the runtime (simt/simt_rt.h) are bound to
- * `symbols`.  The program has no PTX; entry points by case and kernel. */
+/* The same kernels as native code of this machine, for the host executor.  Calls to the runtime (simt/simt_rt.h) are
+ * bound to `symbols`.  The program has no PTX; entry points by case and kernel. */
 struct host_symbol {
     const char *name;
     void *address;
@@ -31,7 +31,7 @@ struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan
                                const struct host_symbol *symbols, int nsymbols);
 const struct program *host_program(const struct host_code *h);
 host_kernel host_entry(const struct host_code *h, int kase, int kernel);
-int  host_points(const struct host_code *h);                   /* ordering points emitted, over all cases */
+int host_points(const struct host_code *h);                    /* ordering points emitted, over all cases */
 const char *host_point_text(const struct host_code *h, int i); /* 1 … */
 void host_destroy(struct host_code *h);
 

@@ -216,8 +216,8 @@ static struct glance glance_at(struct gen *g, struct ticket t, kb_val tile, kb_t
     return r;
 }
 
-/* The nearest lane of the window with a prefix (KB_WARP: none) once all tiles after it have published; what the lanes see in
- * *x. */
+/* The nearest lane of the window with a prefix (KB_WARP: none) once all tiles after it have published; what the lanes
+ * see in *x. */
 static kb_val wait_for_window(struct gen *g, struct ticket t, kb_val tile, kb_tvar x)
 {
     kb *k = g->k;

@@ -19,9 +19,9 @@ struct ticket ticket_draw(struct gen *g, kb_val tiles);
  * `alone`: nothing before the tile goes into its first element; then there is no search. */
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
 
-/* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs from
- * thread to thread for the builder but not in fact.  Whoever knows that all blocks have published, which they do when all
- * their threads have read the epoch, starts the next one (one thread). */
+/* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs
+ * from thread to thread for the builder but not in fact.  Whoever knows that all blocks have published, which they do
+ * when all their threads have read the epoch, starts the next one (one thread). */
 struct ticket ticket_of_block(struct gen *g);
 void ticket_next_epoch(struct gen *g, struct ticket t);
 /* Publish a tile's total (one thread), and wait for that of an earlier tile. */

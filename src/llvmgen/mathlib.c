@@ -5,7 +5,8 @@
  *     linkonce every definition of the library, so that the linker takes only what the module reaches
  *     internal what was taken, so that nothing of it is left after inlining
  *
- * 3.5 ms instead of 377 for parsing and linking all of libdevice.  libclc has the same functions under OpenCL's mangled names.
+ * 3.5 ms instead of 377 for parsing and linking all of libdevice.  libclc has the same functions under OpenCL's mangled
+ * names.
  */
 #include "mathlib.h"
 
@@ -52,8 +53,10 @@ static bool readable(char *path, const char *dir, const char *file)
 static bool search(char *path)
 {
     static const char device[] = "/nvvm/libdevice/libdevice.10.bc";
-    static const char *const roots[] = { "/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit" };
-    static const char *const clc[] = { "/usr/lib/clc/nvptx64--.bc", "/usr/share/clc/nvptx64--.bc", "/usr/local/share/clc/nvptx64--.bc" };
+    static const char *const roots[] = { "/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda",
+                                         "/usr/lib/nvidia-cuda-toolkit" };
+    static const char *const clc[] = { "/usr/lib/clc/nvptx64--.bc", "/usr/share/clc/nvptx64--.bc",
+                                       "/usr/local/share/clc/nvptx64--.bc" };
     if (readable(path, getenv("PTXGEN_LIBDEVICE"), "") || readable(path, getenv("CUDA_HOME"), device) ||
         readable(path, getenv("CUDA_PATH"), device))
         return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvptx_async.c - asynchronous copies of NVIDIA GPUs: mbarriers, bulk copies (sm_90), copies of 16 bytes (sm_80).
  *
- * Everything is inline assembly that clobbers memory: LLVM's intrinsics say that they touch their operands alone, and accesses to a
- * buffer would be moved across the wait that it is filled at.  Shared addresses are given as 32-bit numbers of the shared window.
- * None of these instructions needs the lanes of a warp together.
+ * Everything is inline assembly that clobbers memory: LLVM's intrinsics say that they touch their operands alone, and
+ * accesses to a buffer would be moved across the wait that it is filled at.  Shared addresses are given as 32-bit
+ * numbers of the shared window. None of these instructions needs the lanes of a warp together.
  */
 #include "nvptx_impl.h"
 
@@ -22,7 +22,8 @@ static void statement(kb *k, const char *text, int n, const LLVMValueRef *operan
         LLVMTypeRef type = LLVMTypeOf(operand[i]);
         const bool pointer = LLVMGetTypeKind(type) == LLVMPointerTypeKind;
         const bool global = pointer && LLVMGetPointerAddressSpace(type) == KB_GLOBAL;
-        args[i] = pointer && !global ? LLVMBuildPtrToInt(kb_builder(k), operand[i], kb_llvm_ty(k, TY_I32), "") : operand[i];
+        args[i] =
+            pointer && !global ? LLVMBuildPtrToInt(kb_builder(k), operand[i], kb_llvm_ty(k, TY_I32), "") : operand[i];
         types[i] = LLVMTypeOf(args[i]);
         constraints[at++] = global ? 'l' : 'r';
         constraints[at++] = ',';
@@ -84,7 +85,8 @@ void nv_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueR
 
 void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
 {
-    statement(k, "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", 3, (LLVMValueRef[]){ c->to, c->from, bytes });
+    statement(k, "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", 3,
+              (LLVMValueRef[]){ c->to, c->from, bytes });
 }
 
 void nv_bulk_commit(kb *k) { statement(k, "cp.async.bulk.commit_group;", 0, NULL); }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvptx_memory.c - memory accesses, fences and atomics of NVIDIA GPUs.
  *
- * Weak accesses are plain, with !invariant.load where nobody writes (ld.global.nc).  Ordered ones are LLVM's atomic loads and
- * stores, which select ld.acquire, st.release and so on.  Read-modify-writes are relaxed at device scope whatever they say:
- * LLVM drops ordering and scope of atomicrmw here, so kernels order them by fences alone.
+ * Weak accesses are plain, with !invariant.load where nobody writes (ld.global.nc).  Ordered ones are LLVM's atomic
+ * loads and stores, which select ld.acquire, st.release and so on.  Read-modify-writes are relaxed at device scope
+ * whatever they say: LLVM drops ordering and scope of atomicrmw here, so kernels order them by fences alone.
  */
 #include "nvptx_impl.h"
 
@@ -14,8 +14,9 @@
 
 static unsigned scope_id(kb *k, enum kb_scope_of s)
 {
-    static const char *const name[] = { [KB_SCOPE_BLOCK] = "block", [KB_SCOPE_CLUSTER] = "cluster",
-                                        [KB_SCOPE_DEVICE] = "device", [KB_SCOPE_SYSTEM] = "" };
+    static const char *const name[] = {
+        [KB_SCOPE_BLOCK] = "block", [KB_SCOPE_CLUSTER] = "cluster", [KB_SCOPE_DEVICE] = "device", [KB_SCOPE_SYSTEM] = ""
+    };
     if (s == KB_SCOPE_CLUSTER && !cap_has(CAP_CLUSTER, kb_sm(k), kb_ptx(k))) {
         kb_misuse(k, "cluster scope needs sm_90 and PTX 7.8");
         s = KB_SCOPE_DEVICE;
@@ -77,7 +78,10 @@ static LLVMValueRef streaming_load(kb *k, const struct kb_access *a)
         !asm_class(element, &constraint, &type))
         return NULL;
     int at = snprintf(text, sizeof text, "ld.global%s.L1::no_allocate%s.%s ", a->flags & KB_INVARIANT ? ".nc" : "",
-                      n == 4 ? ".v4" : n == 2 ? ".v2" : "", type);
+                      n == 4   ? ".v4"
+                      : n == 2 ? ".v2"
+                               : "",
+                      type);
     at += snprintf(text + at, sizeof text - (size_t)at, "%s", n == 4 ? "{$0,$1,$2,$3}" : n == 2 ? "{$0,$1}" : "$0");
     snprintf(text + at, sizeof text - (size_t)at, ", [$%u];", n);
     size_t c = 0;
@@ -131,8 +135,10 @@ static LLVMAtomicRMWBinOp rmw_op(enum kb_rmw op, bool is_signed, bool is_float)
 {
     switch (op) {
     case KB_RMW_ADD: return is_float ? LLVMAtomicRMWBinOpFAdd : LLVMAtomicRMWBinOpAdd;
-    case KB_RMW_MIN: return is_float ? LLVMAtomicRMWBinOpFMin : is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin;
-    case KB_RMW_MAX: return is_float ? LLVMAtomicRMWBinOpFMax : is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax;
+    case KB_RMW_MIN:
+        return is_float ? LLVMAtomicRMWBinOpFMin : is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin;
+    case KB_RMW_MAX:
+        return is_float ? LLVMAtomicRMWBinOpFMax : is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax;
     case KB_RMW_AND: return LLVMAtomicRMWBinOpAnd;
     case KB_RMW_OR: return LLVMAtomicRMWBinOpOr;
     case KB_RMW_XOR: return LLVMAtomicRMWBinOpXor;
@@ -153,8 +159,9 @@ LLVMValueRef nv_rmw(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueR
 
 LLVMValueRef nv_cas(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired)
 {
-    LLVMValueRef r = LLVMBuildAtomicCmpXchgSyncScope(kb_builder(k), a->at, expected, desired, LLVMAtomicOrderingMonotonic,
-                                                     LLVMAtomicOrderingMonotonic, scope_id(k, a->scope));
+    LLVMValueRef r =
+        LLVMBuildAtomicCmpXchgSyncScope(kb_builder(k), a->at, expected, desired, LLVMAtomicOrderingMonotonic,
+                                        LLVMAtomicOrderingMonotonic, scope_id(k, a->scope));
     LLVMSetAlignment(r, (unsigned)a->align);
     return LLVMBuildExtractValue(kb_builder(k), r, 0, "");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.c - LLVM context, target machine, passes and PTX text of one module.
  *
- * The emitters have already unrolled, vectorised and qualified everything, so the default pipeline only cleans up, and code
- * generation runs at level None: its optimisations (straight-line strength reduction among them, quadratic and worse) are what
- * ptxas does again anyway.  2 ms per kernel instead of 20, and no worse machine code.
+ * The emitters have already unrolled, vectorised and qualified everything, so the default pipeline only cleans up, and
+ * code generation runs at level None: its optimisations (straight-line strength reduction among them, quadratic and
+ * worse) are what ptxas does again anyway.  2 ms per kernel instead of 20, and no worse machine code.
  */
 #include "ptx.h"
 
@@ -44,8 +44,10 @@ static void create(void *user)
         return;
     }
     snprintf(features, sizeof features, "+ptx%d", cg->device.ptx);
-    const LLVMCodeGenOptLevel level = cg->options.pipeline == PIPELINE_O3 ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelNone;
-    cg->tm = LLVMCreateTargetMachine(target, TRIPLE, cg->device.arch, features, level, LLVMRelocDefault, LLVMCodeModelDefault);
+    const LLVMCodeGenOptLevel level =
+        cg->options.pipeline == PIPELINE_O3 ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelNone;
+    cg->tm = LLVMCreateTargetMachine(target, TRIPLE, cg->device.arch, features, level, LLVMRelocDefault,
+                                     LLVMCodeModelDefault);
     LLVMSetTargetMachineAsmVerbosity(cg->tm, true); /* block names are comments in the PTX */
     LLVMSetTarget(cg->mod, TRIPLE);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(cg->tm); /* before anything is built: it decides alignments */
@@ -53,7 +55,8 @@ static void create(void *user)
     LLVMDisposeTargetData(layout);
 }
 
-struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract, const char *module_name)
+struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract,
+                              const char *module_name)
 {
     struct codegen *cg = calloc(1, sizeof *cg);
     if (!cg)
@@ -66,8 +69,12 @@ struct codegen *codegen_begin(const struct device *d, const struct llvmgen_optio
     cg->mod = LLVMModuleCreateWithNameInContext(module_name, cg->cx);
     if (!llvm_guard(create, cg, &cg->errors))
         cg->abandoned = true;
-    const struct kb_options ko = { .sm = d->sm, .ptx = d->ptx, .contract = contract, .assertions = o->assertions,
-                                   .omit_point = o->omit_point, .shared_max = d->shared_per_block };
+    const struct kb_options ko = { .sm = d->sm,
+                                   .ptx = d->ptx,
+                                   .contract = contract,
+                                   .assertions = o->assertions,
+                                   .omit_point = o->omit_point,
+                                   .shared_max = d->shared_per_block };
     cg->k = kb_new(cg->cx, cg->mod, &kb_target_nvptx, &ko);
     if (cg->k)
         return cg;
@@ -111,7 +118,8 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 #define CLEAN "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
-#define INLINE "nvvm-reflect,always-inline,function(sroa,instcombine<no-verify-fixpoint>,simplifycfg),cgscc(inline),globaldce,"
+#define INLINE                                                                                                         \
+    "nvvm-reflect,always-inline,function(sroa,instcombine<no-verify-fixpoint>,simplifycfg),cgscc(inline),globaldce,"
 
 const char *codegen_pipeline(int pipeline, bool library)
 {

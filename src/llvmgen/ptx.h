@@ -7,8 +7,8 @@
  *     program text = codegen_ptx(cg, &length);
  *     bool ok = codegen_end(cg, session);      // false: the first error is in the session
  *
- * After the first error everything is a no-op until codegen_end().  The session's arena is not used while LLVM's objects are
- * held, because it may jump out when memory is exhausted.
+ * After the first error everything is a no-op until codegen_end().  The session's arena is not used while LLVM's
+ * objects are held, because it may jump out when memory is exhausted.
  */
 #ifndef PTXGEN_PTX_H
 #define PTXGEN_PTX_H
@@ -21,9 +21,11 @@
 struct codegen;
 
 /* NULL when memory is exhausted. */
-struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract, const char *module_name);
+struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract,
+                              const char *module_name);
 kb *codegen_builder(struct codegen *cg);
-void codegen_fail(struct codegen *cg, enum diag_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void codegen_fail(struct codegen *cg, enum diag_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Verified, linked with the math library where needed, and optimised; done by the two below when it has not been. */
 bool codegen_finish(struct codegen *cg);
 /* NUL-terminated text, owned by the caller (free); NULL after an error. */
@@ -32,7 +34,8 @@ char *codegen_ir(struct codegen *cg);
 /* Releases everything. False when there was an error, which is reported to s (which may be NULL). */
 bool codegen_end(struct codegen *cg, struct ptxgen_session *s);
 
-/* The pass pipeline of an option, for other targets too. `library`: functions of a math library are to be inlined first. */
+/* The pass pipeline of an option, for other targets too. `library`: functions of a math library are to be inlined
+ * first. */
 const char *codegen_pipeline(int pipeline, bool library);
 
 #endif

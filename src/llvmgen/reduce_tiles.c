@@ -2,19 +2,21 @@
 /* reduce_tiles.c - the share of one thread in a commutative reduction.
  *
  *     elements:   | head |  vector  vector  vector  …  vector | tail |
- *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t, and is its vector u * threads + t, or
+ *     tile:       items x threads vectors; vector (u, t) of a tile belongs to thread t, and is its vector u * threads +
+ * t, or
  *                 (`over_threads` tiled) t * items + u
  *
- *     for tile = block; tile < full tiles; tile += blocks:    load all, combine each vector as a tree, the vectors in turn
+ *     for tile = block; tile < full tiles; tile += blocks:    load all, combine each vector as a tree, the vectors in
+ * turn
  *     (`over_blocks` tiled: the block's consecutive tiles, as many for each block)
  *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
  *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
- * With `bulk` stages (sm_90) a warp's vectors of a tile are consecutive, and bulk copies bring them into a ring of the warp's own,
- * several tiles ahead: vector (u, lane) of warp w is its w * 32 * items + u * 32 + lane.
+ * With `bulk` stages (sm_90) a warp's vectors of a tile are consecutive, and bulk copies bring them into a ring of the
+ * warp's own, several tiles ahead: vector (u, lane) of warp w is its w * 32 * items + u * 32 + lane.
  *
- * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles are
- * clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
+ * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles
+ * are clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
  * padding element, or, when the state has none, never combined.
  */
 #include "bulk_ring.h"
@@ -30,8 +32,8 @@ struct share {
     kb_val place;                /* of its first one, in vectors … */
     kb_val offset;               /* … and in elements */
     kb_tvar acc;
-    kb_var have;                 /* only without padding */
-    int bulk;                    /* stages of the ring; 0: none */
+    kb_var have; /* only without padding */
+    int bulk;    /* stages of the ring; 0: none */
     struct bulk_ring ring;
     struct ring_place here;
 };
@@ -47,7 +49,8 @@ static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
 }
 
 /* One vector of points beginning at base[offset + plus], its direct inputs in d. */
-static void vector_points(struct share *s, struct point *pt, const struct direct *d, kb_val base, kb_val offset, int64_t plus)
+static void vector_points(struct share *s, struct point *pt, const struct direct *d, kb_val base, kb_val offset,
+                          int64_t plus)
 {
     for (int j = 0; j < s->vector; j++) {
         point_init(&pt[j], s->g, base, offset, plus + j);
@@ -69,7 +72,8 @@ struct tiles {
     kb_val from, to, step;
 };
 
-/* ---- the ring -------------------------------------------------------------------------------------------------------------- */
+/* ---- the ring
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of a warp's part of a tile. */
 static int part_bytes(const struct share *s, int input)
@@ -90,13 +94,15 @@ static void fill(struct share *s, const struct tiles *mine, kb_val t, struct rin
 {
     kb *k = s->g->k;
     const int part = KB_WARP * s->items * s->vector;
-    kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, t, mine->to))) {
-        const kb_val tile = kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
+    kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, t, mine->to))) {
+        const kb_val tile =
+            kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
         const kb_val first = kb_add(k, tile, kb_cast(k, kb_mul(k, kb_warp(k), part), TY_I64));
         ring_announce(&s->ring, at, kb_imm(k, TY_I32, stage_bytes(s)));
         for (int i = 0, byte = 0; i < s->g->p->ninputs; i++)
             if (access_input_direct(s->g->p, i)) {
-                ring_copy(&s->ring, at, byte, kb_advance(k, gen_input(s->g, i), first), kb_imm(k, TY_I32, part_bytes(s, i)));
+                ring_copy(&s->ring, at, byte, kb_advance(k, gen_input(s->g, i), first),
+                          kb_imm(k, TY_I32, part_bytes(s, i)));
                 byte += part_bytes(s, i);
             }
     }
@@ -127,7 +133,8 @@ static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struc
         const kb_ptr stage = ring_stage(&s->ring, s->here, byte, a->field[0].type);
         for (int u = 0; u < s->items; u++) {
             kb_val x[GEN_VECTOR_MAX];
-            kb_load_n(k, stage, kb_mul(k, kb_add(k, place, u * s->stride), s->vector), s->vector, s->vector * a->stride, x);
+            kb_load_n(k, stage, kb_mul(k, kb_add(k, place, u * s->stride), s->vector), s->vector, s->vector * a->stride,
+                      x);
             for (int j = 0; j < s->vector; j++)
                 d[u * s->vector + j].v[slot] = x[j];
         }
@@ -139,7 +146,8 @@ static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struc
     ring_advance(&s->ring, s->here);
 }
 
-/* ---- tiles ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tiles
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* Vectors are folded one after the other, so that few mapped values are held at once. */
 static void full_tile(struct share *s, const struct tiles *mine, kb_val t, kb_val base)
@@ -171,7 +179,7 @@ static void take_if(struct share *s, kb_val valid, struct point *pt, int n, bool
         take(s, kb_select(k, valid, tree(g, pt, 0, n), state_pad_value(g)));
         return;
     }
-    kb_if (k, valid) {
+    kb_if(k, valid) {
         points_store(pt, n, aligned);
         take(s, tree(g, pt, 0, n));
     }
@@ -214,8 +222,12 @@ static void ends(struct share *s, kb_val extra)
 static void share_init(struct share *s, struct gen *g)
 {
     kb *k = g->k;
-    *s = (struct share){ .g = g, .threads = kb_threads(k), .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR),
-                         .aligned = g->c->aligned, .tid = kb_tid(k) };
+    *s = (struct share){ .g = g,
+                         .threads = kb_threads(k),
+                         .items = gen_tunable(g, TN_ITEMS),
+                         .vector = gen_tunable(g, TN_VECTOR),
+                         .aligned = g->c->aligned,
+                         .tid = kb_tid(k) };
     s->head = gen_value(g, "head");
     s->vectors = gen_value(g, "vectors");
     s->count = gen_value(g, "count");
@@ -251,7 +263,8 @@ static kb_val tiles_each(kb *k, kb_val full, kb_val blocks)
     return kb_max(k, each, 1);
 }
 
-/* How many of the first blocks have full tiles; i64.  Made where it is used: it would be held in a register through the loop. */
+/* How many of the first blocks have full tiles; i64.  Made where it is used: it would be held in a register through the
+ * loop. */
 static kb_val blocks_with_tiles(struct gen *g, kb_val full, kb_val blocks)
 {
     kb *k = g->k;
@@ -278,7 +291,8 @@ kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
     const kb_val vectors = gen_value(g, "vectors");
     LET(rest, kb_cast(k, kb_ne(k, kb_rem(k, vectors, tile), 0), TY_I64));
-    LET(some, kb_min(k, kb_add(k, blocks_with_tiles(g, kb_div(k, vectors, tile), blocks), rest), kb_cast(k, blocks, TY_I64)));
+    LET(some,
+        kb_min(k, kb_add(k, blocks_with_tiles(g, kb_div(k, vectors, tile), blocks), rest), kb_cast(k, blocks, TY_I64)));
     return kb_cast(k, kb_max(k, some, 1), TY_I32); /* block 0 has the ends */
 }
 
@@ -294,20 +308,21 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     const struct tiles mine = tiles_of(g, full, block, blocks);
     if (s.bulk)
         start_ring(&s, &mine);
-    kb_for (k, t, mine.from, mine.to, mine.step) {
+    kb_for(k, t, mine.from, mine.to, mine.step) {
         full_tile(&s, &mine, t, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
     }
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));
     LET(rest, kb_cast(k, kb_sub(k, s.vectors, whole), TY_I32));
-    LET(turn, kb_cast(k, kb_min(k, blocks_with_tiles(g, full, blocks), kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
-    kb_if (k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
+    LET(turn,
+        kb_cast(k, kb_min(k, blocks_with_tiles(g, full, blocks), kb_cast(k, kb_sub(k, blocks, 1), TY_I64)), TY_I32));
+    kb_if(k, kb_and(k, kb_eq(k, block, turn), kb_gt(k, rest, 0))) {
         partial_tile(&s, kb_add(k, first, kb_mul(k, whole, s.vector)), rest);
     }
     kb_section(k, "ends");
     LET(body, kb_mul(k, s.vectors, s.vector));
     LET(extra, kb_cast(k, kb_sub(k, s.count, body), TY_I32));
-    kb_if (k, kb_and(k, kb_eq(k, block, 0), kb_gt(k, extra, 0))) {
+    kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_gt(k, extra, 0))) {
         ends(&s, extra);
     }
     *threads = filled_all();

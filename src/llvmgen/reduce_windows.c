@@ -8,11 +8,11 @@
  *     for window in range:   lane i reduces its items x vector consecutive elements
  *                            warp tree over the lanes in order;  carry := carry * total
  *
- * After Futhark's SegRed for non-commutative operators, with windows of a warp instead of a block, so that no window needs a
- * block barrier.  Consecutive elements per lane come either straight from memory (vectors, `staged` 0), or through a
- * warp-private transpose in shared memory: coalesced loads in, consecutive vectors out.  An odd number of 16-byte vectors per lane
- * makes both sides of the transpose free of bank conflicts without padding.  Or (`bulk` stages, sm_90) through a ring of the
- * warp's own in shared memory, which bulk copies fill several windows ahead.
+ * After Futhark's SegRed for non-commutative operators, with windows of a warp instead of a block, so that no window
+ * needs a block barrier.  Consecutive elements per lane come either straight from memory (vectors, `staged` 0), or
+ * through a warp-private transpose in shared memory: coalesced loads in, consecutive vectors out.  An odd number of
+ * 16-byte vectors per lane makes both sides of the transpose free of bank conflicts without padding.  Or (`bulk`
+ * stages, sm_90) through a ring of the warp's own in shared memory, which bulk copies fill several windows ahead.
  */
 #include "bulk_ring.h"
 #include "gen.h"
@@ -21,16 +21,17 @@ struct windows {
     struct gen *g;
     int items, vector, per_lane;
     kb_val lead, count;         /* i32, i64 */
-    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer, or the window's place in the ring */
+    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer, or the window's place in
+                                   the ring */
     int bulk;                   /* stages of the ring; 0: none */
     struct bulk_ring ring;
-    struct ring_place here;     /* where the window is, and where the next copies go */
-    kb_val to;                  /* windows before this one are full; u32 */
+    struct ring_place here; /* where the window is, and where the next copies go */
+    kb_val to;              /* windows before this one are full; u32 */
 };
 
 /* Calls f for every direct input with its first slot in struct direct. */
-static void each_direct(struct windows *w, void (*f)(struct windows *w, int input, int slot, int q, struct direct *d), int q,
-                        struct direct *d)
+static void each_direct(struct windows *w, void (*f)(struct windows *w, int input, int slot, int q, struct direct *d),
+                        int q, struct direct *d)
 {
     for (int i = 0, slot = 0; i < w->g->p->ninputs; i++)
         if (access_input_direct(w->g->p, i)) {
@@ -44,7 +45,8 @@ static void make_stage(struct windows *w, int input, int slot, int q, struct dir
     (void)slot, (void)q, (void)d;
     kb *k = w->g->k;
     const int count = KB_WARP * w->per_lane;
-    const kb_ptr all = kb_shared_v(k, w->g->p->input[input].array.field[0].type, kb_threads(k) / KB_WARP * count, "stage");
+    const kb_ptr all =
+        kb_shared_v(k, w->g->p->input[input].array.field[0].type, kb_threads(k) / KB_WARP * count, "stage");
     w->stage[input] = kb_advance(k, all, kb_mul(k, kb_warp(k), count));
 }
 
@@ -70,7 +72,8 @@ static void get_vector(struct windows *w, int input, int slot, int q, struct dir
         d[j].v[slot] = x[j];
 }
 
-/* ---- the ring ------------------------------------------------------------------------------------------------------------- */
+/* ---- the ring
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static int window_bytes(const struct windows *w, int input)
 {
@@ -91,13 +94,13 @@ static kb_val window_base(struct windows *w, kb_val i)
     return kb_sub(k, kb_mul(k, kb_cast(k, i, TY_I64), KB_WARP * w->per_lane), kb_cast(k, w->lead, TY_I64));
 }
 
-/* Lane 0 of a warp, together with the other lanes: start the copies of window i into the stage at the place, if the warp has
- * that window and it is full. */
+/* Lane 0 of a warp, together with the other lanes: start the copies of window i into the stage at the place, if the
+ * warp has that window and it is full. */
 static void fill(struct windows *w, kb_val i, struct ring_place at)
 {
     struct gen *g = w->g;
     kb *k = g->k;
-    kb_if (k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, i, w->to))) {
+    kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, i, w->to))) {
         ring_announce(&w->ring, at, kb_imm(k, TY_I32, stage_bytes(w)));
         for (int input = 0, byte = 0; input < g->p->ninputs; input++)
             if (access_input_direct(g->p, input)) {
@@ -144,7 +147,8 @@ static void load_ring(struct windows *w, kb_val i, struct direct *d)
     ring_advance(&w->ring, w->here);
 }
 
-/* ---- windows -------------------------------------------------------------------------------------------------------------- */
+/* ---- windows
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* The lane's consecutive elements of full window i, which begins at element base. */
 static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct *d)
@@ -164,7 +168,8 @@ static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct
     const kb_val lane_vector = kb_mul(k, kb_lane(k), w->vector);
     struct direct striped[64];
     for (int q = 0; q < w->items; q++)
-        direct_load(g, base, lane_vector, (int64_t)q * KB_WARP * w->vector, w->vector, g->c->aligned, &striped[q * w->vector]);
+        direct_load(g, base, lane_vector, (int64_t)q * KB_WARP * w->vector, w->vector, g->c->aligned,
+                    &striped[q * w->vector]);
     kb_warp_sync(k); /* every lane has read the previous window */
     for (int q = 0; q < w->items; q++)
         each_direct(w, put_vector, q, &striped[q * w->vector]);
@@ -198,8 +203,8 @@ static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
     return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, filled_all());
 }
 
-/* A window that begins before the first element or ends behind the last one: its places [lo, hi) are inside.  Loads are clamped into
- * them, and only what is inside counts. */
+/* A window that begins before the first element or ends behind the last one: its places [lo, hi) are inside.  Loads are
+ * clamped into them, and only what is inside counts. */
 static kb_tup partial_window(struct windows *w, kb_val base)
 {
     struct gen *g = w->g;
@@ -217,7 +222,7 @@ static kb_tup partial_window(struct windows *w, kb_val base)
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "part");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_part");
     for (int i = 0; i < w->per_lane; i++) {
-        kb_if (k, kb_eq(k, at[i], kb_add(k, own, i))) {
+        kb_if(k, kb_eq(k, at[i], kb_add(k, own, i))) {
             struct point pt;
             point_init(&pt, g, base, at[i], 0);
             pt.direct = &d[i];
@@ -231,7 +236,8 @@ static kb_tup partial_window(struct windows *w, kb_val base)
 }
 
 /* This warp's windows [from, to): the same number for all warps, one more for the first ones. */
-static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks, kb_val *from, kb_val *to, struct filled *filled)
+static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks, kb_val *from, kb_val *to,
+                     struct filled *filled)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -252,7 +258,9 @@ static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks,
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps)
 {
     kb *k = g->k;
-    struct windows w = { .g = g, .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR), .bulk = gen_tunable(g, TN_BULK) };
+    struct windows w = {
+        .g = g, .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR), .bulk = gen_tunable(g, TN_BULK)
+    };
     w.per_lane = w.items * w.vector;
     w.lead = gen_value(g, "lead");
     w.count = gen_value(g, "count");
@@ -269,20 +277,18 @@ kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled 
     my_range(g, windows, block, blocks, &from, &to, warps);
     if (w.bulk)
         start_ring(&w, from, to);
-    kb_for (k, i, from, to, 1) {
+    kb_for(k, i, from, to, 1) {
         LET(base, window_base(&w, i));
         LET(full, kb_and(k, kb_ge(k, base, 0), kb_le(k, kb_add(k, base, size), w.count)));
         kb_tvar total = kb_var_new(k, state_zero(g), "total");
-        kb_if (k, full) {
+        kb_if(k, full) {
             kb_set(k, total, full_window(&w, i, base));
-        } kb_else {
-            kb_set(k, total, partial_window(&w, base));
         }
-        kb_if (k, kb_eq(k, i, from)) {
+        kb_else { kb_set(k, total, partial_window(&w, base)); }
+        kb_if(k, kb_eq(k, i, from)) {
             kb_set(k, carry, kb_get(k, total));
-        } kb_else {
-            kb_set(k, carry, state_combine(g, kb_get(k, carry), kb_get(k, total)));
         }
+        kb_else { kb_set(k, carry, state_combine(g, kb_get(k, carry), kb_get(k, total))); }
     }
     return kb_get(k, carry);
 }

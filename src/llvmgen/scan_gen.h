@@ -58,9 +58,10 @@ struct held {
     struct gen *g;
     struct scan_segment *segment;
     int n;
-    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0 */
-    kb_val base;  /* i64 position where the tile begins */
-    kb_val own;   /* i32, relative to base */
+    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0
+                  */
+    kb_val base; /* i64 position where the tile begins */
+    kb_val own;  /* i32, relative to base */
     kb_val valid; /* i32: positions from base on that are inside, at least 1 */
     kb_val fresh; /* bool: base + own is where the scan begins */
     bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
@@ -85,8 +86,8 @@ void held_load(struct held *h);
 void held_contribute(struct held *h);
 /* Of a block's tile, set `own` and `stretch`. */
 void held_arrange(struct held *h);
-/* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the tile's
- * total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
+/* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the
+ * tile's total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
 struct park;
 void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total);
 /* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */

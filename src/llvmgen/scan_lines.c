@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_lines.c - see scan_lines.h.
  *
- * Loads take whole vectors: the first and the last one of a tile may hold positions of its neighbours, which nothing uses, and
- * lanes behind the last vector read it again.  So no lane branches, and all loads of a tile are in flight together.  Only where the
- * arrays end in the middle of a vector, that warp reads one element at a time.  Stores are exact: a vector that is partly outside is
- * written element by element.
+ * Loads take whole vectors: the first and the last one of a tile may hold positions of its neighbours, which nothing
+ * uses, and lanes behind the last vector read it again.  So no lane branches, and all loads of a tile are in flight
+ * together.  Only where the arrays end in the middle of a vector, that warp reads one element at a time.  Stores are
+ * exact: a vector that is partly outside is written element by element.
  *
- * Where rows begin follows by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): a lane knows the distance
- * from its vector to the next beginning, from line to line it shrinks by the length of a line, modulo the length of a row.
+ * Where rows begin follows by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): a lane knows
+ * the distance from its vector to the next beginning, from line to line it shrinks by the length of a line, modulo the
+ * length of a row.
  */
 #include "scan_lines.h"
 
@@ -28,7 +29,8 @@ static kb_val inside(const struct lines *l, int i)
     return kb_and(k, kb_ge(k, p, l->from), kb_lt(k, p, l->to));
 }
 
-/* ---- points ----------------------------------------------------------------------------------------------------------------- */
+/* ---- points
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* Quotient of 0 <= x and the length of a row; exact while x * length < 2^32. */
 static kb_val row_of(struct lines *l, kb_val x)
@@ -85,12 +87,14 @@ static void line_point(struct lines *l, struct point *pt, int i)
     pt->direct = &l->direct[i];
 }
 
-/* ---- loading ---------------------------------------------------------------------------------------------------------------- */
+/* ---- loading
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position)
 {
     kb *k = g->k;
-    const kb_val element = g->p->reverse ? kb_sub(k, position, kb_add(k, s->first, s->length)) : kb_add(k, s->first, position);
+    const kb_val element =
+        g->p->reverse ? kb_sub(k, position, kb_add(k, s->first, s->length)) : kb_add(k, s->first, position);
     return kb_and(k, element, v - 1);
 }
 
@@ -192,7 +196,7 @@ void lines_fetch(struct lines *l, struct lines_ahead *a)
 {
     kb *k = l->g->k;
     places(l);
-    kb_if (k, whole_vectors(l)) {
+    kb_if(k, whole_vectors(l)) {
         load_vectors(l);
         keep(l, a);
     }
@@ -212,7 +216,8 @@ void lines_take(struct lines *l, struct lines_ahead *a)
             l->direct[i].v[f] = kb_get(l->g->k, a->value[i][f]);
 }
 
-/* ---- where segments begin ----------------------------------------------------------------------------------------------------- */
+/* ---- where segments begin
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* A tile of one segment: at its first place, if at all. */
 static void single_head(struct lines *l)
@@ -261,7 +266,8 @@ static void row_heads(struct lines *l, kb_val *first)
     }
 }
 
-/* ---- scanning ----------------------------------------------------------------------------------------------------------------- */
+/* ---- scanning
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 struct run lines_total(struct lines *l)
 {
@@ -284,7 +290,8 @@ struct run lines_total(struct lines *l)
             if (cuts || u == 0)
                 l->x[i] = state_with_init(g, l->head[i], l->x[i]);
             own = run_join(g, own, run_of(g, l->x[i], l->head[i]));
-            own.cut = cuts ? kb_le(k, first[u], j) : kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
+            own.cut = cuts ? kb_le(k, first[u], j)
+                           : kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
             l->upto[i] = own;
         }
         l->in_line[u] = warp_scan_exclusive(g, own, cuts, &l->line[u]);
@@ -312,7 +319,9 @@ void lines_scan(struct lines *l, struct run before)
     }
 }
 
-/* ---- storing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- storing
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static int alignment(const struct gen *g, int v, int stride)
 {
@@ -328,7 +337,7 @@ static void store_vector(struct lines *l, int output, int u, kb_val *x)
     const kb_ptr out = gen_output(g, output);
     const int i = u * l->v, stride = g->p->output[output].array.stride;
     const kb_val at = place(l, i);
-    kb_if (k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
+    kb_if(k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
         kb_val in_memory[GEN_VECTOR_MAX];
         memcpy(in_memory, x, sizeof *x * (size_t)l->v);
         turn(l, in_memory);
@@ -338,7 +347,7 @@ static void store_vector(struct lines *l, int output, int u, kb_val *x)
     kb_else
     {
         for (int j = 0; j < l->v && l->v > 1; j++)
-            kb_if (k, inside(l, i + j)) {
+            kb_if(k, inside(l, i + j)) {
                 struct point pt;
                 line_point(l, &pt, i + j);
                 kb_store(k, out, point_linear(&pt), x[j]);
@@ -359,10 +368,9 @@ static void store_output(struct lines *l, int output)
             pt.state = &l->state[i + j];
             if (vectors)
                 x[j] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
-            else
-                kb_if (k, inside(l, i + j)) {
-                    point_store_element(&pt, output);
-                }
+            else kb_if(k, inside(l, i + j)) {
+                point_store_element(&pt, output);
+            }
         }
         if (vectors)
             store_vector(l, output, i / l->v, x);
@@ -382,7 +390,7 @@ void lines_store_totals(struct lines *l)
     struct gen *g = l->g;
     kb *k = g->k;
     for (int i = 0; i < l->n * l->v; i++)
-        kb_if (k, kb_and(k, l->tail[i], inside(l, i))) {
+        kb_if(k, kb_and(k, l->tail[i], inside(l, i))) {
             const kb_val row = row_of(l, kb_sub(k, l->at[i], l->rows->origin));
             kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
             if (g->p->reverse)

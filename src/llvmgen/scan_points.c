@@ -230,7 +230,8 @@ static struct run warp_total(struct held *h, struct run *in_warp)
     struct run before = run_none(h->g);
     for (int s = 0; s < h->n / h->stretch; s++) {
         struct run total;
-        in_warp[s] = run_join(h->g, before, warp_scan_exclusive(h->g, stretch_total(h, s * h->stretch, h->stretch), false, &total));
+        in_warp[s] = run_join(h->g, before,
+                              warp_scan_exclusive(h->g, stretch_total(h, s * h->stretch, h->stretch), false, &total));
         before = run_join(h->g, before, total);
     }
     return before;

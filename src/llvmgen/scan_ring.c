@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_ring.c - see scan_ring.h.
  *
- *     empty -> (producer: ticket) numbered -> (copies) full -> (compute: two passes) scanned -> (storer: copies back) empty
- *                                                 (look-ahead) prefixed
+ *     empty -> (producer: ticket) numbered -> (copies) full -> (compute: two passes) scanned -> (storer: copies back)
+ * empty (look-ahead) prefixed
  *
- * A stage holds a tile of every array that is copied, an output in the place of an input of the same width where there is
- * one: a thread reads its positions of all inputs before it writes.  Threads hold consecutive positions, an odd number of vectors each, so that
- * accesses to the plain layout that bulk copies leave are free of bank conflicts.
+ * A stage holds a tile of every array that is copied, an output in the place of an input of the same width where there
+ * is one: a thread reads its positions of all inputs before it writes.  Threads hold consecutive positions, an odd
+ * number of vectors each, so that accesses to the plain layout that bulk copies leave are free of bank conflicts.
  *
  * A reversed scan takes its tiles from the end of memory; inside a stage elements stand in the order of memory.
  */
@@ -48,7 +48,8 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
 struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni)
 {
     kb *k = r->g->k;
-    struct scan_ring_place at = { kb_var_new(k, kb_imm(k, TY_I32, 0), "stage"), kb_var_new(k, kb_imm(k, TY_I32, parity), "parity") };
+    struct scan_ring_place at = { kb_var_new(k, kb_imm(k, TY_I32, 0), "stage"),
+                                  kb_var_new(k, kb_imm(k, TY_I32, parity), "parity") };
     at.stage.uni = at.parity.uni = uni;
     return at;
 }
@@ -90,13 +91,14 @@ struct part {
     int stride;
 };
 
-static struct part part_of(const struct scan_ring *r, const struct scan_ring_tile *t, const struct prog_array *a, kb_ptr memory, int offset)
+static struct part part_of(const struct scan_ring *r, const struct scan_ring_tile *t, const struct prog_array *a,
+                           kb_ptr memory, int offset)
 {
     kb *k = r->g->k;
     const enum ty type = a->field[0].type;
     const int unit = UNIT / a->stride;
-    return (struct part){ typed(kb_advance(k, t->data, kb_imm(k, TY_I32, offset)), type), kb_advance(k, memory, t->start),
-                          kb_and(k, t->valid, -unit), a->stride };
+    return (struct part){ typed(kb_advance(k, t->data, kb_imm(k, TY_I32, offset)), type),
+                          kb_advance(k, memory, t->start), kb_and(k, t->valid, -unit), a->stride };
 }
 
 /* The inputs' or the outputs' parts; how many. */
@@ -216,7 +218,8 @@ static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slo
         for (int i = 0; i < h->n; i++)
             var[i] = kb_var_new(k, x[i], "element");
     }
-    kb_else {
+    kb_else
+    {
         for (int i = 0; i < h->n; i++)
             kb_set(k, var[i], kb_load(k, from, place(h, i)));
     }
@@ -260,7 +263,8 @@ void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, 
             kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
             turn(h, x);
         }
-        kb_else {
+        kb_else
+        {
             for (int i = 0; i < h->n; i++)
                 kb_if(k, held_inside(h, i)) {
                     kb_store(k, to, place(h, i), x[i]);

@@ -46,8 +46,8 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* One lane: announce the tile to `full` and start the copies of its inputs. */
 void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
-/* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads that wrote
- * them have called scan_ring_store and met. */
+/* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads
+ * that wrote them have called scan_ring_store and met. */
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
 
 /* The thread's positions of the tile: sets up *h (all but g) and its direct inputs. */

@@ -7,10 +7,11 @@
 #include "scan_gen.h"
 
 struct tile {
-    kb_val number;      /* i32, block-uniform */
-    kb_val alone;       /* bool, block-uniform: nothing before the tile goes into its first element */
-    struct run total;   /* of the tile, in all threads */
-    struct run in_tile[SCAN_HELD_MAX]; /* what comes before the thread within the tile, or before each of its stretches */
+    kb_val number;    /* i32, block-uniform */
+    kb_val alone;     /* bool, block-uniform: nothing before the tile goes into its first element */
+    struct run total; /* of the tile, in all threads */
+    struct run
+        in_tile[SCAN_HELD_MAX]; /* what comes before the thread within the tile, or before each of its stretches */
     struct park park;
     struct scan_segment all; /* the positions of all segments, as one sequence */
     struct held held;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seg_gen.h - what emitters of segmented reductions share: segments, and stretches of elements that a team of threads reduces.
+/* seg_gen.h - what emitters of segmented reductions share: segments, and stretches of elements that a team of threads
+ * reduces.
  *
- * A *team* is a power of two of lanes of a warp, or a whole block.  A *stretch* is a range of consecutive positions of one segment.
- * Positions are element numbers where segments are runs of elements (trailing), else places within the segment.
+ * A *team* is a power of two of lanes of a warp, or a whole block.  A *stretch* is a range of consecutive positions of
+ * one segment. Positions are element numbers where segments are runs of elements (trailing), else places within the
+ * segment.
  */
 #ifndef PTXGEN_SEG_GEN_H
 #define PTXGEN_SEG_GEN_H
@@ -12,7 +14,8 @@
 
 enum { SEG_AT_ONCE_MAX = 8, SEG_HELD_MAX = 64 };
 
-/* ---- segments (seg_points.c) ------------------------------------------------------------------------------------------------ */
+/* ---- segments (seg_points.c)
+ * ------------------------------------------------------------------------------------------------ */
 
 struct seg {
     kb_val number;      /* i64 */
@@ -20,7 +23,8 @@ struct seg {
     kb_val first, last; /* … and its positions, [first, last) */
     struct point here;  /* its first element, for what does not vary within it */
 };
-/* Segment `number`, which exists; seg_enter() makes it the one whose invariants operators read, until another one is entered. */
+/* Segment `number`, which exists; seg_enter() makes it the one whose invariants operators read, until another one is
+ * entered. */
 void seg_open(struct gen *g, struct seg *s, kb_val number);
 /* The segment of a column (see segments.h). */
 void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column);
@@ -30,7 +34,8 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
 /* One thread: init, the empty case and the outputs of the segment. */
 void seg_finish(struct gen *g, struct seg *s, kb_tup total);
 
-/* ---- stretches (seg_stretches.c) ----------------------------------------------------------------------------------------------------- */
+/* ---- stretches (seg_stretches.c)
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* What one lane, warp or block has combined so far; `have` is used where the state has no padding element. */
 struct partial {
@@ -48,18 +53,19 @@ struct stretch {
     struct partial total; /* of this lane (commutative), or of the team in its lane 0 (ordered) */
 };
 struct team {
-    int lanes;    /* 1 … 32, or all threads of the block (commutative operators only) */
-    kb_val rank;  /* i32 of this thread in the team */
+    int lanes;   /* 1 … 32, or all threads of the block (commutative operators only) */
+    kb_val rank; /* i32 of this thread in the team */
 };
-/* Reduce n stretches side by side, so that all their loads are in flight together.  `longest`: i64 >= last - first of each of them; as
- * uniform as a team is wide.  Whole teams arrive. */
+/* Reduce n stretches side by side, so that all their loads are in flight together.  `longest`: i64 >= last - first of
+ * each of them; as uniform as a team is wide.  Whole teams arrive. */
 void stretches_reduce(struct gen *g, const struct team *team, int n, struct stretch *stretch, kb_val longest);
 /* How many lanes of the team hold something then, counted from the first; at least 1. */
 kb_val stretch_filled(struct gen *g, const struct team *team, const struct stretch *stretch);
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
-/* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c) ---------------------------------------------------- */
+/* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c)
+ * ---------------------------------------------------- */
 void emit_packed(struct gen *g);
 
 #endif

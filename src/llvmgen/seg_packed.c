@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seg_packed.c - segments of 1, 2, 4, … or 32 vectors: a warp reads consecutive vectors, whatever the size of a segment.
+/* seg_packed.c - segments of 1, 2, 4, … or 32 vectors: a warp reads consecutive vectors, whatever the size of a
+ * segment.
  *
  *     vectors:    0   1   2   3   4   5   6   7  …  31        the warp's first load
  *     segments:   |---|---|   |---|---|                       of two vectors each
  *
- * A lane has `items` vectors, a warp's width apart.  The lanes that share a segment are neighbours, so the tree over a warp, left off
- * after as many steps as a segment has lanes, ends in the segment's first lane.  No lane is idle and no position is masked, hence states
- * need no padding, and operators keep their order.
+ * A lane has `items` vectors, a warp's width apart.  The lanes that share a segment are neighbours, so the tree over a
+ * warp, left off after as many steps as a segment has lanes, ends in the segment's first lane.  No lane is idle and no
+ * position is masked, hence states need no padding, and operators keep their order.
  */
 #include "seg_gen.h"
 
@@ -54,7 +55,7 @@ static void packed_round(const struct packed *q, kb_val first)
     for (int i = 0; i < q->items; i++) {
         seg_enter(g, &seg[i]);
         if (access_writes_elements(g->p)) {
-            kb_if (k, exists[i]) {
+            kb_if(k, exists[i]) {
                 points_store(pt[i], q->vector, g->c->aligned);
             }
         }
@@ -64,7 +65,7 @@ static void packed_round(const struct packed *q, kb_val first)
     for (int i = 0; i < q->items; i++)
         total[i] = kb_var_new(k, x[i], "total");
     for (int step = 1; step < KB_WARP; step *= 2) {
-        kb_if (k, kb_gt(k, q->per_segment, step)) {
+        kb_if(k, kb_gt(k, q->per_segment, step)) {
             for (int i = 0; i < q->items; i++) {
                 seg_enter(g, &seg[i]);
                 const kb_tup own = kb_get(k, total[i]);
@@ -74,7 +75,7 @@ static void packed_round(const struct packed *q, kb_val first)
     }
     LET(leads, kb_eq(k, kb_and(k, kb_lane(k), kb_sub(k, q->per_segment, 1)), 0));
     for (int i = 0; i < q->items; i++) {
-        kb_if (k, kb_and(k, exists[i], leads)) {
+        kb_if(k, kb_and(k, exists[i], leads)) {
             seg_enter(g, &seg[i]);
             state_finish(g, kb_get(k, total[i]), kb_imm(k, TY_BOOL, 0));
         }
@@ -94,7 +95,7 @@ void emit_packed(struct gen *g)
     q.vectors = kb_mul(k, gen_value(g, "segments"), per_segment);
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
-    kb_for (k, first, kb_mul(k, warp, each), q.vectors, step) {
+    kb_for(k, first, kb_mul(k, warp, each), q.vectors, step) {
         packed_round(&q, first);
     }
 }

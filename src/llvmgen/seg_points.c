@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seg_points.c - segments and positions become points.
  *
- * Where segments are runs of elements, a position is an element number and nothing is divided but the segment's number, once,
- * into indices along the kept axes.  Otherwise a position is a place, divided into indices along the reduced axes when there is
- * more than one.
+ * Where segments are runs of elements, a position is an element number and nothing is divided but the segment's number,
+ * once, into indices along the kept axes.  Otherwise a position is a place, divided into indices along the reduced axes
+ * when there is more than one.
  */
 #include "seg_gen.h"
 

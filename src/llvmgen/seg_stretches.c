@@ -5,14 +5,16 @@
  *     stretch:          first ^^^^^^^^^^^^^^^^^^^^^^^^^^^ last
  *                        head |  whole vectors      | tail
  *
- * Whole vectors are loaded as such, a round of lanes x items at a time, and only the last round is masked, a vector at a time.  The
- * few positions at both ends, fewer than a vector each, are loaded one by one.  A stretch of whole vectors has none.
+ * Whole vectors are loaded as such, a round of lanes x items at a time, and only the last round is masked, a vector at
+ * a time.  The few positions at both ends, fewer than a vector each, are loaded one by one.  A stretch of whole vectors
+ * has none.
  *
  *     for round:   load the vectors of all stretches;   combine
  *
- * Commutative: vector i of lane r is number i * lanes + r, lanes keep running totals, and the ends go to the first lanes; they are
- * loaded ahead of the vectors, so that the team waits once.  Ordered: a lane has consecutive vectors, the team's tree runs over them
- * in order, and lane 0 keeps the running total, which begins with the head and takes the tail in the end.
+ * Commutative: vector i of lane r is number i * lanes + r, lanes keep running totals, and the ends go to the first
+ * lanes; they are loaded ahead of the vectors, so that the team waits once.  Ordered: a lane has consecutive vectors,
+ * the team's tree runs over them in order, and lane 0 keeps the running total, which begins with the head and takes the
+ * tail in the end.
  */
 #include "seg_gen.h"
 
@@ -33,12 +35,12 @@ struct run {
 
 /* What a lane has loaded in a round. */
 struct round {
-    kb_val base;                    /* i64 position */
-    kb_val at[SEG_HELD_MAX];        /* i32 per vector: where it was loaded, relative to base, … */
-    int plus[SEG_HELD_MAX];         /* … and a distance known when generating */
-    kb_val inside[SEG_HELD_MAX];    /* bool: it is part of the stretch */
+    kb_val base;                 /* i64 position */
+    kb_val at[SEG_HELD_MAX];     /* i32 per vector: where it was loaded, relative to base, … */
+    int plus[SEG_HELD_MAX];      /* … and a distance known when generating */
+    kb_val inside[SEG_HELD_MAX]; /* bool: it is part of the stretch */
     bool masked;
-    struct direct d[SEG_HELD_MAX];  /* per position */
+    struct direct d[SEG_HELD_MAX]; /* per position */
 };
 
 struct partial partial_new(struct gen *g, const char *name)
@@ -61,7 +63,7 @@ void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have)
         partial_take(g, p, x);
         return;
     }
-    kb_if (g->k, have) {
+    kb_if(g->k, have) {
         state_accumulate(g, p->x, p->have, x);
     }
 }
@@ -70,8 +72,13 @@ static void run_open(struct run *r, struct gen *g, const struct team *team, stru
 {
     kb *k = g->k;
     const int vector = gen_tunable(g, TN_VECTOR);
-    *r = (struct run){ .g = g, .team = team, .stretch = s, .items = gen_tunable(g, TN_ITEMS), .vector = vector,
-                       .ordered = !state_commutative(g->p), .aligned = g->c->aligned };
+    *r = (struct run){ .g = g,
+                       .team = team,
+                       .stretch = s,
+                       .items = gen_tunable(g, TN_ITEMS),
+                       .vector = vector,
+                       .ordered = !state_commutative(g->p),
+                       .aligned = g->c->aligned };
     const kb_val length = kb_max(k, kb_sub(k, s->last, s->first), 0);
     const kb_val to_boundary = kb_and(k, kb_sub(k, kb_imm(k, TY_I64, 0), s->first), vector - 1);
     const kb_val head = kb_min(k, to_boundary, length), rest = kb_sub(k, length, head);
@@ -81,7 +88,9 @@ static void run_open(struct run *r, struct gen *g, const struct team *team, stru
     r->ends = kb_add(k, r->head, kb_cast(k, kb_and(k, rest, vector - 1), TY_I32));
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- ends
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Position `number` of those outside of whole vectors: the head, then the tail. */
 static void end_point(struct run *r, struct point *pt, kb_val number)
@@ -104,7 +113,7 @@ static void take_point(struct run *r, struct point *pt, const struct direct *d)
 static void take_ends(struct run *r, kb_val lo, kb_val hi, int step)
 {
     struct gen *g = r->g;
-    kb_for (g->k, number, lo, hi, step) {
+    kb_for(g->k, number, lo, hi, step) {
         struct point pt;
         struct direct d;
         end_point(r, &pt, number);
@@ -140,7 +149,7 @@ static void ends_load(struct run *r)
     for (int f = 0; f < r->nend; f++)
         r->end_value[f] = kb_var_new(k, kb_imm(k, direct_type(g, f), 0), "end");
     end_point(r, &r->end, r->team->rank);
-    kb_if (k, kb_lt(k, r->team->rank, r->ends)) {
+    kb_if(k, kb_lt(k, r->team->rank, r->ends)) {
         struct direct d;
         direct_load(g, r->end.base, r->end.offset, r->end.plus, 1, false, &d);
         for (int f = 0; f < r->nend; f++)
@@ -151,7 +160,7 @@ static void ends_load(struct run *r)
 static void ends_take(struct run *r)
 {
     kb *k = r->g->k;
-    kb_if (k, kb_lt(k, r->team->rank, r->ends)) {
+    kb_if(k, kb_lt(k, r->team->rank, r->ends)) {
         struct direct d;
         for (int f = 0; f < r->nend; f++)
             d.v[f] = kb_get(k, r->end_value[f]);
@@ -159,10 +168,11 @@ static void ends_take(struct run *r)
     }
 }
 
-/* ---- rounds of whole vectors ----------------------------------------------------------------------------------------------------- */
+/* ---- rounds of whole vectors
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a stretch that has
- * none left, any vector. */
+/* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a
+ * stretch that has none left, any vector. */
 static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
 {
     struct gen *g = r->g;
@@ -214,7 +224,7 @@ static void round_take(const struct run *r, const struct round *in, struct parti
     kb_tup total = { .n = 0 };
     for (int i = 0; i < r->items; i++) {
         if (in->masked && !select) {
-            kb_if (k, in->inside[i]) {
+            kb_if(k, in->inside[i]) {
                 partial_take(g, into, vector_total(r, in, i));
             }
             continue;
@@ -238,7 +248,7 @@ static void round_join(const struct run *r, struct partial *part, kb_val done)
     const kb_val before = kb_sub(k, kb_lane(k), r->team->rank);
     const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, filled));
     const kb_tup x = warp_reduce(g, kb_get(k, part->x), r->team->lanes, f);
-    kb_if (k, kb_gt(k, left, 0)) {
+    kb_if(k, kb_gt(k, left, 0)) {
         partial_take(g, &r->stretch->total, x);
     }
 }
@@ -264,15 +274,14 @@ static void rounds(struct run *r, int n, kb_val longest)
     kb_val fewest = r[0].vectors;
     for (int u = 1; u < n; u++)
         fewest = kb_min(k, fewest, r[u].vectors);
-    kb_for (k, done, kb_imm(k, TY_I64, 0), kb_div(k, longest, r->vector), tile) {
+    kb_for(k, done, kb_imm(k, TY_I64, 0), kb_div(k, longest, r->vector), tile) {
         struct partial part[SEG_AT_ONCE_MAX];
         for (int u = 0; u < n; u++)
             part[u] = r->ordered ? partial_new(g, "part") : r[u].stretch->total;
-        kb_if (k, kb_le(k, kb_add(k, done, tile), fewest)) {
+        kb_if(k, kb_le(k, kb_add(k, done, tile), fewest)) {
             round_all(r, n, done, part, false);
-        } kb_else {
-            round_all(r, n, done, part, true);
         }
+        kb_else { round_all(r, n, done, part, true); }
         for (int u = 0; u < n && r->ordered; u++) {
             seg_enter(g, r[u].stretch->seg);
             round_join(&r[u], &part[u], done);
@@ -293,7 +302,7 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
         if (spread) {
             ends_load(&r[u]);
         } else if (r->ordered) {
-            kb_if (k, kb_eq(k, team->rank, 0)) {
+            kb_if(k, kb_eq(k, team->rank, 0)) {
                 take_ends(&r[u], zero, r[u].head, 1);
             }
         }
@@ -304,8 +313,8 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
         if (spread)
             ends_take(&r[u]);
         else
-            take_ends(&r[u], r->ordered ? kb_select(k, kb_eq(k, team->rank, 0), r[u].head, r[u].ends) : team->rank, r[u].ends,
-                      r->ordered ? 1 : team->lanes);
+            take_ends(&r[u], r->ordered ? kb_select(k, kb_eq(k, team->rank, 0), r[u].head, r[u].ends) : team->rank,
+                      r[u].ends, r->ordered ? 1 : team->lanes);
     }
 }
 

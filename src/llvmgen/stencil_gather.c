@@ -48,8 +48,9 @@ static kb_val fold_identity(kb *k, enum fold op, enum ty t)
 
 static kb_val fold_combine(kb *k, enum fold op, kb_val a, kb_val b)
 {
-    static const enum binary binary[] = { [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR,
-                                          [FOLD_XOR] = BIN_XOR };
+    static const enum binary binary[] = {
+        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
+    };
     const kb_val both[] = { a, b };
     if (op == FOLD_MIN || op == FOLD_MAX)
         return emit_function(k, op == FOLD_MIN ? FN_MIN : FN_MAX, 2, both);
@@ -62,7 +63,7 @@ kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
     kb *k = g->k;
     const kb_val *outer = sp->neighbour;
     kb_var sum = kb_var_new(k, fold_identity(k, (enum fold)e->op, e->type), "gathered");
-    kb_for (k, row, kb_imm(k, TY_I64, 0), gen_extent(g, &g->p->input[e->which2].array.dim[0]), 1) {
+    kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(g, &g->p->input[e->which2].array.dim[0]), 1) {
         kb_val field[STATE_FIELDS_MAX];
         neighbour(sp, e, row, field);
         sp->neighbour = field;
@@ -74,7 +75,8 @@ kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
     return kb_get(k, sum);
 }
 
-/* ---- how far gathers reach ------------------------------------------------------------------------------------------------------- */
+/* ---- how far gathers reach
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct collect {
     struct gen *g;
@@ -93,7 +95,7 @@ static void extend(const struct expr *e, void *user)
         c->any = true;
         if (!c->emit)
             continue;
-        kb_for (k, row, kb_imm(k, TY_I64, 0), gen_extent(c->g, &c->g->p->input[e->which2].array.dim[0]), 1) {
+        kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(c->g, &c->g->p->input[e->which2].array.dim[0]), 1) {
             const kb_val offset = row_offset(c->g, e, row, d);
             const kb_var lo = c->lo[in->axis[d]], hi = c->hi[in->axis[d]];
             kb_set(k, lo, kb_min(k, kb_get(k, lo), offset));

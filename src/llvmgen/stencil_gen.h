@@ -34,11 +34,11 @@ struct window {
     int rank, points[SPACE_MAX];
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
-    bool vectors; /* rows of the window begin at vector boundaries */
-    bool slanted; /* each row begins at a column of its own; see stencil_slant() */
-    bool sliding; /* along axis 0 everything lies inside */
-    const struct tile *tile;        /* per input, or NULL */
-    const kb_val *box;              /* with tiles: the first point of the block */
+    bool vectors;            /* rows of the window begin at vector boundaries */
+    bool slanted;            /* each row begins at a column of its own; see stencil_slant() */
+    bool sliding;            /* along axis 0 everything lies inside */
+    const struct tile *tile; /* per input, or NULL */
+    const kb_val *box;       /* with tiles: the first point of the block */
     int ncells, capacity;
     struct cell *cell;
     int nspots;
@@ -52,8 +52,8 @@ struct spot {
     kb_val index, beyond; /* index: i32 in windows in vectors, else i64; beyond.ir NULL: never outside */
 };
 
-/* A window without cells; the cells of all that its points read; their values, of those that have none yet; window_free() when it has been
- * emitted.  window_load() does the middle ones. */
+/* A window without cells; the cells of all that its points read; their values, of those that have none yet;
+ * window_free() when it has been emitted.  window_load() does the middle ones. */
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place);
 void window_collect(struct window *w);
 void window_fill(struct window *w);
@@ -61,11 +61,13 @@ void window_load(struct window *w);
 /* NULL: no point of the window reads there. */
 struct cell *window_cell(struct window *w, int input, int field, const int *at);
 void window_free(struct window *w);
-/* The row of `at` at the column of the first point, in an array that lies at p and has all axes; `at` lies inside but for its column. */
+/* The row of `at` at the column of the first point, in an array that lies at p and has all axes; `at` lies inside but
+ * for its column. */
 kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at);
 /* A field of a direct input, `at` from the first point; loads it if it is no cell. */
 kb_val window_read(struct window *w, int input, int field, const int *at);
-/* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir NULL: never. */
+/* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir
+ * NULL: never. */
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
 
 /* One point of a window. */
@@ -73,8 +75,8 @@ struct stencil_point {
     struct point pt; /* its environment's leaves are those of stencils */
     struct window *w;
     int at[SPACE_MAX];
-    kb_val exists; /* bool */
-    kb_val skip;   /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
+    kb_val exists;           /* bool */
+    kb_val skip;             /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
     const kb_val *neighbour; /* fields, inside a gather */
     struct emit_cached value[64];
 };
@@ -92,16 +94,17 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */
 void stencil_store_row(struct stencil_point *sp, int n);
-/* ---- sweeps (emit_stencil.c) --------------------------------------------------------------------------------------------------- */
+/* ---- sweeps (emit_stencil.c)
+ * --------------------------------------------------------------------------------------------------- */
 /* What a thread does in a kernel of windows. */
 struct sweep {
     struct gen *g;
     enum stencil_role role;
-    kb_val origin[SPACE_MAX];   /* first point of its window, i64 */
+    kb_val origin[SPACE_MAX]; /* first point of its window, i64 */
     struct gather_reach gather;
-    const struct tile *tile;    /* per input, or NULL */
-    kb_val box[SPACE_MAX];      /* first point of the block */
-    kb_tvar acc;                /* what this thread's points contribute */
+    const struct tile *tile; /* per input, or NULL */
+    kb_val box[SPACE_MAX];   /* first point of the block */
+    kb_tvar acc;             /* what this thread's points contribute */
     kb_var have;
 };
 /* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
@@ -113,7 +116,8 @@ kb_val sweep_exists(struct sweep *s, int from, int to);
 /* Compute and store points `first` … of the last axis, a row of a window that has been loaded; and all of its rows. */
 void sweep_row(struct sweep *s, struct window *w, const int *first);
 void sweep_rows(struct sweep *s, struct window *w);
-/* `count` places of the window along axis 0, row by row: the first `before`, and those from `gap` places later on. i64. */
+/* `count` places of the window along axis 0, row by row: the first `before`, and those from `gap` places later on. i64.
+ */
 void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place);
 /* The window slides along axis 0 instead (stencil_slide.c). */
 void sweep_slide(struct sweep *s);

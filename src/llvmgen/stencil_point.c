@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_point.c - what a stencil reads and gives at one point.
  *
- * Direct inputs come from the window.  Inputs with fewer or permuted dimensions, and neighbours whose offsets are known at
- * launch only, are loaded where they are used.
+ * Direct inputs come from the window.  Inputs with fewer or permuted dimensions, and neighbours whose offsets are known
+ * at launch only, are loaded where they are used.
  */
 #include "stencil_gen.h"
 
@@ -10,7 +10,9 @@
 
 #include "kb_impl.h"
 
-/* ---- reads --------------------------------------------------------------------------------------------------------------------- */
+/* ---- reads
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 /* An input that is not direct. */
 static kb_val read_general(struct stencil_point *sp, const struct expr *e)
@@ -43,7 +45,9 @@ static kb_val read_input(struct stencil_point *sp, const struct expr *e)
     return window_read(sp->w, e->which, e->field, at);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static int fed_input(const struct problem *p, int output)
 {
@@ -60,7 +64,7 @@ static kb_val kept(struct stencil_point *sp, int o, int f)
     kb *k = g->k;
     const struct output *out = &g->p->output[o];
     kb_var x = kb_var_new(k, kb_imm(k, out->array.field[f].type, 0), "kept");
-    kb_if (k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
+    kb_if(k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
         kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), point_output_element(&sp->pt, out), f));
     }
     return kb_get(k, x);
@@ -101,7 +105,9 @@ static kb_val seen_value(struct stencil_point *sp, int o, int f)
     return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
 }
 
-/* ---- points -------------------------------------------------------------------------------------------------------------------- */
+/* ---- points
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
@@ -164,7 +170,9 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
         sp->skip = skipped(sp, gr);
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------------------------------- */
+/* ---- outputs
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The fields of an element together, where structures are aligned to themselves. */
 static bool store_whole(struct stencil_point *sp, int o, kb_val element, const kb_val *x)
@@ -192,7 +200,7 @@ static void store_output(struct stencil_point *sp, int o)
         written = kb_and(k, written, point_in_output(&sp->pt, out));
     if (sp->skip.ir && fed_input(g->p, o) < 0)
         written = kb_and(k, written, kb_not(k, sp->skip));
-    kb_if (k, written) {
+    kb_if(k, written) {
         const kb_val element = point_output_element(&sp->pt, out);
         const bool whole = store_whole(sp, o, element, x);
         for (int f = 0; f < out->array.nfields && !whole; f++)
@@ -226,6 +234,7 @@ void stencil_store_row(struct stencil_point *sp, int n)
         const int bytes = n * a->stride;
         const bool power = (bytes & (bytes - 1)) == 0;
         const kb_ptr to = window_row(sp->w, a, gen_output(g, o), sp->at);
-        kb_store_n(k, to, kb_imm(k, TY_I64, sp->at[sp->w->rank - 1]), n, sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
+        kb_store_n(k, to, kb_imm(k, TY_I64, sp->at[sp->w->rank - 1]), n,
+                   sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
     }
 }

@@ -6,10 +6,10 @@
  *         next window: what this one has too is taken over, the rest is loaded
  *         compute and store this window
  *
- * So each value is loaded once by the thread that computes at it, and the loads of a place are under way while the one before is computed
- * (Micikevicius, 3D finite difference computation on GPUs, with registers and the L1 cache in the place of shared memory).  The body is
- * unrolled twice, so that a value that is on its way need not be copied.  Places whose surroundings leave the arrays along axis 0 are
- * windows of their own.
+ * So each value is loaded once by the thread that computes at it, and the loads of a place are under way while the one
+ * before is computed (Micikevicius, 3D finite difference computation on GPUs, with registers and the L1 cache in the
+ * place of shared memory).  The body is unrolled twice, so that a value that is on its way need not be copied.  Places
+ * whose surroundings leave the arrays along axis 0 are windows of their own.
  */
 #include "stencil_gen.h"
 
@@ -46,7 +46,8 @@ static void look_ahead(struct window *w)
     }
 }
 
-/* A window at `place`, whose columns begin `slant` columns right of the chunk's; like: another one of the chunk, or NULL. */
+/* A window at `place`, whose columns begin `slant` columns right of the chunk's; like: another one of the chunk, or
+ * NULL. */
 static void window_at(struct sweep *s, struct window *w, kb_val place, kb_val slant, enum placement where,
                       const struct window *like)
 {
@@ -82,7 +83,8 @@ static kb_val slant_of(struct sweep *s, kb_val place)
 }
 
 /* The window one place on, but not past the last. */
-static void advance(struct sweep *s, struct window *w, struct window *next, kb_val place, kb_val end, const struct window *like)
+static void advance(struct sweep *s, struct window *w, struct window *next, kb_val place, kb_val end,
+                    const struct window *like)
 {
     kb *k = s->g->k;
     const kb_val to = kb_min(k, kb_add(k, place, 1), kb_sub(k, end, 1));
@@ -112,14 +114,14 @@ static void slide(struct sweep *s, kb_val begin, kb_val end, enum placement wher
     }
     for (int i = 0; i < first.ncells; i++)
         held[i] = kb_var_new(k, first.cell[i].v, "held");
-    kb_for (k, place, begin, end, UNROLL) {
+    kb_for(k, place, begin, end, UNROLL) {
         window_at(s, &w[0], place, slant_of(s, place), where, &first);
         for (int i = 0; i < w[0].ncells; i++)
             w[0].cell[i].v = kb_get(k, held[i]);
         for (int u = 0; u < UNROLL; u++) {
             const kb_val here = kb_add(k, place, u);
             advance(s, &w[u], &w[u + 1], here, end, &first);
-            kb_if (k, u == 0 ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, here, end)) {
+            kb_if(k, u == 0 ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, here, end)) {
                 sweep_rows(s, &w[u]);
             }
         }
@@ -137,7 +139,8 @@ static kb_val middle_inside(struct sweep *s)
 {
     kb *k = s->g->k;
     const int rank = s->g->p->rank;
-    const kb_val wide = kb_ge(k, gen_extent(s->g, &s->g->p->space[rank - 1].extent), 64 + 2 * stencil_points(s->g->c, rank, 0));
+    const kb_val wide =
+        kb_ge(k, gen_extent(s->g, &s->g->p->space[rank - 1].extent), 64 + 2 * stencil_points(s->g->c, rank, 0));
     return kb_and(k, wide, sweep_inside(s, 1, rank - 1));
 }
 
@@ -154,22 +157,25 @@ void sweep_slide(struct sweep *s)
     const kb_val some = kb_lt(k, begin, end);
     LET(rows, kb_all(k, middle_inside(s)));
     const kb_val clear = kb_all(k, sweep_inside(s, rank - 1, rank)), exists = sweep_exists(s, 1, rank);
-    kb_if (k, rows) {
+    kb_if(k, rows) {
         kb_section(k, "inside");
-        kb_if (k, clear) {
-            kb_if (k, some) {
+        kb_if(k, clear) {
+            kb_if(k, some) {
                 slide(s, begin, end, PLACE_INSIDE);
             }
-        } kb_else {
+        }
+        kb_else
+        {
             kb_section(k, "columns");
-            kb_if (k, kb_and(k, some, exists)) {
+            kb_if(k, kb_and(k, some, exists)) {
                 slide(s, begin, end, PLACE_ROWS);
             }
         }
     }
     kb_section(k, "edge");
-    kb_if (k, exists) {
-        const kb_val before = kb_sub(k, begin, s->origin[0]), slid = kb_select(k, rows, kb_sub(k, end, begin), kb_imm(k, TY_I64, 0));
+    kb_if(k, exists) {
+        const kb_val before = kb_sub(k, begin, s->origin[0]),
+                     slid = kb_select(k, rows, kb_sub(k, end, begin), kb_imm(k, TY_I64, 0));
         sweep_by_rows(s, kb_sub(k, kb_sub(k, stop, s->origin[0]), slid), before, slid, PLACE_EDGE);
     }
 }

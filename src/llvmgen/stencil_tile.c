@@ -51,7 +51,7 @@ static void load_all(struct gen *g, const kb_val *box, const struct tile *tile, 
     for (int i = 0; i < g->p->ninputs; i++) {
         if (!tile[i].staged)
             continue;
-        kb_for (k, e, kb_tid(k), elements(g, &tile[i]), kb_threads(k)) {
+        kb_for(k, e, kb_tid(k), elements(g, &tile[i]), kb_threads(k)) {
             load_element(g, i, box, &tile[i], e, inside);
         }
     }
@@ -64,7 +64,8 @@ static void declare_tiles(struct gen *g, struct tile *tile)
         const struct reach r = stencil_input_reach(g->p, i);
         tile[i] = (struct tile){ .staged = stencil_staged(g->p, i) };
         for (int d = 0; d < g->p->rank; d++)
-            tile[i].extent[d] = (int)(stencil_threads(g->c, g->p->rank, d) * stencil_points(g->c, g->p->rank, d) + r.hi[d] - r.lo[d]);
+            tile[i].extent[d] =
+                (int)(stencil_threads(g->c, g->p->rank, d) * stencil_points(g->c, g->p->rank, d) + r.hi[d] - r.lo[d]);
         for (int f = 0; tile[i].staged && f < a->nfields; f++)
             tile[i].field[f] = kb_shared_v(g->k, a->field[f].type, elements(g, &tile[i]), a->name);
     }
@@ -78,15 +79,18 @@ void tiles_load(struct gen *g, const kb_val *box, struct tile *tile)
     declare_tiles(g, tile);
     for (int d = 0; d < g->p->rank; d++) {
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
-        const int64_t far = (int64_t)stencil_threads(g->c, g->p->rank, d) * stencil_points(g->c, g->p->rank, d) + r.hi[d];
+        const int64_t far =
+            (int64_t)stencil_threads(g->c, g->p->rank, d) * stencil_points(g->c, g->p->rank, d) + r.hi[d];
         inside = kb_and(k, inside, kb_and(k, kb_ge(k, box[d], -r.lo[d]), kb_le(k, kb_add(k, box[d], far), extent)));
         any = kb_and(k, any, kb_gt(k, extent, 0));
     }
     kb_section(k, "tile");
-    kb_if (k, inside) {
+    kb_if(k, inside) {
         load_all(g, box, tile, true);
-    } kb_else {
-        kb_if (k, any) {
+    }
+    kb_else
+    {
+        kb_if(k, any) {
             load_all(g, box, tile, false);
         }
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_window.c - the values around a window, each loaded once.
  *
- *     inside     address of the first point + row distance (in a register) + column (in the instruction); runs of a row in
- *                vectors where rows begin at vector boundaries
- *     columns    the same, but what is read sideways goes through the boundary mode of the columns
- *     at edges   coordinates go through the boundary mode of their dimension, once for all rows and columns of a window that share them
+ *     inside     address of the first point + row distance (in a register) + column (in the instruction); runs of a row
+ * in vectors where rows begin at vector boundaries columns    the same, but what is read sideways goes through the
+ * boundary mode of the columns at edges   coordinates go through the boundary mode of their dimension, once for all
+ * rows and columns of a window that share them
  *
  * Coordinates are 64-bit at the first point only; distances are known when the kernel is generated.
  */
@@ -15,7 +15,9 @@
 
 #include "kb_target.h"
 
-/* ---- cells ------------------------------------------------------------------------------------------------------------------- */
+/* ---- cells
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static struct cell *find_cell(struct window *w, int input, int field, const int *at)
 {
@@ -67,7 +69,8 @@ static void collect(const struct expr *e, void *user)
     }
 }
 
-/* ---- addresses ----------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val *beyond)
 {
@@ -106,8 +109,8 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
     return compute_index(w, axis, mode, at, beyond);
 }
 
-/* Where only columns may leave, a value that points read in their own column lies inside if they exist; if they do not, it lies in the rows
- * around.  Rows that do not slant exist as whole vectors. */
+/* Where only columns may leave, a value that points read in their own column lies inside if they exist; if they do not,
+ * it lies in the rows around.  Rows that do not slant exist as whole vectors. */
 static bool loads_inside(const struct window *w, const struct cell *c)
 {
     const int x = c->at[w->rank - 1];
@@ -189,7 +192,8 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
     const int last = w->rank - 1;
     for (int d = 0; d < last; d++)
         row = kb_mul(k, kb_add(k, row, window_index(w, in, &r, d, at[d], &beyond[d])), w->extent[d + 1]);
-    const kb_ptr p = kb_advance(k, gen_input(w->g, input), kb_mul(k, row, structure(&in->array) ? in->array.stride : 1));
+    const kb_ptr p =
+        kb_advance(k, gen_input(w->g, input), kb_mul(k, row, structure(&in->array) ? in->array.stride : 1));
     const kb_val column = window_index(w, in, &r, last, at[last], &beyond[last]);
     kb_val x = gen_load_field(w->g, &in->array, p, column, field);
     for (int d = 0; d <= last; d++)
@@ -198,7 +202,9 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
     return x;
 }
 
-/* ---- vectors --------------------------------------------------------------------------------------------------------------------- */
+/* ---- vectors
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static int floor_multiple(int x, int of) { return x >= 0 ? x / of * of : -((-x + of - 1) / of * of); }
 
@@ -251,15 +257,20 @@ static void load_run(struct window *w, const struct cell *c, struct run r)
     kb *k = w->g->k;
     const struct prog_array *a = &w->g->p->input[c->input].array;
     kb_val v[GEN_VECTOR_MAX];
-    kb_load_n(k, window_row(w, a, gen_input(w->g, c->input), c->at), kb_imm(k, TY_I64, r.from), r.n, r.n * a->stride, v);
+    kb_load_n(k, window_row(w, a, gen_input(w->g, c->input), c->at), kb_imm(k, TY_I64, r.from), r.n, r.n * a->stride,
+              v);
     take_run(w, c, r, v);
 }
 
-/* ---- windows --------------------------------------------------------------------------------------------------------------------- */
+/* ---- windows
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place)
 {
-    *w = (struct window){ .g = g, .rank = g->p->rank, .place = place, .vectors = g->c->aligned, .slanted = stencil_slanted(g->c) };
+    *w = (struct window){
+        .g = g, .rank = g->p->rank, .place = place, .vectors = g->c->aligned, .slanted = stencil_slanted(g->c)
+    };
     for (int d = 0; d < w->rank; d++) {
         w->points[d] = points[d];
         w->origin[d] = origin[d];
@@ -282,7 +293,10 @@ static bool in_vector(const struct window *w, const struct cell *c)
     return w->rank > 1 || (x >= 0 && x < w->points[0]);
 }
 
-struct cell *window_cell(struct window *w, int input, int field, const int *at) { return find_cell(w, input, field, at); }
+struct cell *window_cell(struct window *w, int input, int field, const int *at)
+{
+    return find_cell(w, input, field, at);
+}
 
 /* By rows, so that what addresses have in common is short-lived. */
 static int in_order(const void *a, const void *b)

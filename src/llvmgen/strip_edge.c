@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip_edge.c - what lies beside a lane's values: those of other lanes and warps, or what stands for them beyond the array.
+/* strip_edge.c - what lies beside a lane's values: those of other lanes and warps, or what stands for them beyond the
+ * array.
  *
- * Strips and blocks are shifted inward at the ends of the array, so that its edge is always that of lane 0 or 31, and of the first or last
- * warp: what lies beyond is then among the lane's own values.  Beyond the first and last plane it is among the planes of the
- * queue, which are put right as soon as the plane that the farthest one mirrors is there.  Arrays that wrap around need none of this:
- * they are computed beyond their edge as within.
+ * Strips and blocks are shifted inward at the ends of the array, so that its edge is always that of lane 0 or 31, and
+ * of the first or last warp: what lies beyond is then among the lane's own values.  Beyond the first and last plane it
+ * is among the planes of the queue, which are put right as soon as the plane that the farthest one mirrors is there.
+ * Arrays that wrap around need none of this: they are computed beyond their edge as within.
  */
 #include "strip_gen.h"
 
-static const struct boundary *boundary(const struct strip *s, const struct queue *q, int d) { return &s->g->p->input[q->input].boundary[d]; }
+static const struct boundary *boundary(const struct strip *s, const struct queue *q, int d)
+{
+    return &s->g->p->input[q->input].boundary[d];
+}
 
 static kb_val constant(const struct strip *s, const struct queue *q, int d)
 {
@@ -34,9 +38,12 @@ kb_val strip_column_beside(const struct strip *s, const struct queue *q, const k
     return kb_select(k, kb_eq(k, s->lane, side == 0 ? 0 : KB_WARP - 1), beyond, near);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
-void strip_line_beside(const struct strip *s, const struct queue *q, int step, int place, int side, int distance, kb_val v[V])
+void strip_line_beside(const struct strip *s, const struct queue *q, int step, int place, int side, int distance,
+                       kb_val v[V])
 {
     kb *k = s->g->k;
     const enum boundary_mode mode = boundary(s, q, 1)->mode;
@@ -46,7 +53,8 @@ void strip_line_beside(const struct strip *s, const struct queue *q, int step, i
     const int slot = ((step * 2 + side) * s->is.reach + distance - 1) * s->is.warps;
     const kb_val line = kb_add(k, kb_mul(k, kb_add(k, other, slot), STRIP_WIDTH), kb_mul(k, s->lane, V));
     const int bytes = V * ty_bytes(q->border.ty);
-    kb_load_n(k, kb_advance(k, q->border, kb_add(k, line, kb_get(k, s->half))), kb_imm(k, TY_I32, 0), V, bytes < 16 ? bytes : 16, v);
+    kb_load_n(k, kb_advance(k, q->border, kb_add(k, line, kb_get(k, s->half))), kb_imm(k, TY_I32, 0), V,
+              bytes < 16 ? bytes : 16, v);
     if (!s->sides || mode == BOUND_WRAP || mode == BOUND_INTERIOR)
         return;
     const int i = inside(mode, distance);
@@ -57,7 +65,9 @@ void strip_line_beside(const struct strip *s, const struct queue *q, int step, i
     }
 }
 
-/* ---- planes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- planes
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void set_plane(const struct strip *s, const struct queue *q, int step, int place, int source)
 {
@@ -65,7 +75,8 @@ static void set_plane(const struct strip *s, const struct queue *q, int step, in
     for (int j = 0; j < s->is.lines; j++)
         for (int i = 0; i < V; i++)
             kb_set(k, q->at[step][place][j][i],
-                   boundary(s, q, 0)->mode == BOUND_CONSTANT ? constant(s, q, 0) : kb_get(k, q->at[step][source][j][i]));
+                   boundary(s, q, 0)->mode == BOUND_CONSTANT ? constant(s, q, 0)
+                                                             : kb_get(k, q->at[step][source][j][i]));
 }
 
 void strip_planes_beyond(const struct strip *s, const struct queue *q, int step, int place, kb_val z)
@@ -76,17 +87,18 @@ void strip_planes_beyond(const struct strip *s, const struct queue *q, int step,
     if (!s->ends || mode == BOUND_WRAP || mode == BOUND_INTERIOR)
         return;
     /* plane `reach` is the farthest that one before the first stands for */
-    kb_if (k, kb_eq(k, z, reach)) {
+    kb_if(k, kb_eq(k, z, reach)) {
         for (int d = 1; d <= reach; d++)
             set_plane(s, q, step, strip_place(s, place, reach + d), strip_place(s, place, reach - inside(mode, d)));
     }
     for (int d = 1; d <= reach; d++)
-        kb_if (k, kb_eq(k, z, kb_add(k, s->planes, d - 1))) {
+        kb_if(k, kb_eq(k, z, kb_add(k, s->planes, d - 1))) {
             set_plane(s, q, step, place, strip_place(s, place, d + inside(mode, d)));
         }
 }
 
-/* ---- interior ------------------------------------------------------------------------------------------------------------------ */
+/* ---- interior
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static kb_val leaves(const struct strip *s, const struct strip_point *sp, int input, int d)
 {
@@ -108,5 +120,6 @@ kb_val strip_keep(const struct strip *s, const struct strip_point *sp, const str
         for (int d = 0; d < p->input[i].array.rank; d++)
             if (p->input[i].boundary[d].mode == BOUND_INTERIOR && (p->input[i].axis[d] == 0 ? s->ends : s->sides))
                 skip = kb_or(k, skip, leaves(s, sp, i, d));
-    return kb_select(k, skip, kb_get(k, q->at[sp->step][strip_place(s, sp->place, s->is.reach)][sp->line][sp->column]), v);
+    return kb_select(k, skip, kb_get(k, q->at[sp->step][strip_place(s, sp->place, s->is.reach)][sp->line][sp->column]),
+                     v);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strip_rows.c - a warp's 128 columns of a row, to and from memory.
  *
- * Rows whose length is no multiple of a vector begin anywhere.  A warp then reads the vectors from the boundary before its columns on, and
- * moves all values m columns down, m being the same for the warp: two rounds of shuffles and selects, for m's two bits.  Results are moved
- * up by the m of the output's row and written in whole vectors.  What is lost on the right is in the halo.  At the edges of the
- * array, where there is no halo, columns go one by one.
+ * Rows whose length is no multiple of a vector begin anywhere.  A warp then reads the vectors from the boundary before
+ * its columns on, and moves all values m columns down, m being the same for the warp: two rounds of shuffles and
+ * selects, for m's two bits.  Results are moved up by the m of the output's row and written in whole vectors.  What is
+ * lost on the right is in the halo.  At the edges of the array, where there is no halo, columns go one by one.
  */
 #include "strip_gen.h"
 
@@ -76,7 +76,7 @@ static void store_elements(const struct strip *s, kb_ptr p, kb_val m, const kb_v
     const kb_val last = kb_select(k, kb_eq(k, s->last, s->columns), s->last, kb_sub(k, s->last, m));
     for (int i = 0; i < V; i++) {
         const kb_val x = kb_add(k, s->x, i);
-        kb_if (k, kb_and(k, kb_ge(k, x, first), kb_lt(k, x, last))) {
+        kb_if(k, kb_and(k, kb_ge(k, x, first), kb_lt(k, x, last))) {
             kb_store(k, p, x, v[i]);
         }
     }
@@ -98,7 +98,7 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
         for (int n = 1; n < strip_vector(a); n *= 2)
             move_up(k, kb_ne(k, kb_and(k, m, n), 0), n, w);
     }
-    kb_if (k, kb_and(k, kb_ge(k, s->x, s->first), kb_lt(k, s->x, s->last))) {
+    kb_if(k, kb_and(k, kb_ge(k, s->x, s->first), kb_lt(k, s->x, s->last))) {
         kb_store_n(k, kb_advance(k, kb_advance(k, array, row), s->x), kb_imm(k, TY_I32, 0), V, bytes_of(s, a), w);
     }
 }

@@ -287,13 +287,14 @@ static void host_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const c
 
 static void host_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar)
 {
-    LLVMValueRef args[] = { as_space(k, c->to, 0),   as_space(k, c->from, 0), bytes, as_space(k, bar, 0),
-                            text(k, c->to_name), text(k, c->from_name) };
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), bytes,
+                            as_space(k, bar, 0),   text(k, c->to_name),     text(k, c->from_name) };
     runtime(k, "simt_bulk_load", 6, args);
 }
 static void host_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
 {
-    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), bytes, text(k, c->to_name), text(k, c->from_name) };
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), bytes, text(k, c->to_name),
+                            text(k, c->from_name) };
     runtime(k, "simt_bulk_store", 5, args);
 }
 static void host_bulk_commit(kb *k) { runtime(k, "simt_bulk_commit", 0, NULL); }
@@ -305,7 +306,8 @@ static void host_proxy_fence(kb *k) { runtime(k, "simt_proxy_fence", 0, NULL); }
 
 static void host_copy16(kb *k, const struct kb_copy *c)
 {
-    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), text(k, c->to_name), text(k, c->from_name) };
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), text(k, c->to_name),
+                            text(k, c->from_name) };
     runtime(k, "simt_copy16", 4, args);
 }
 static void host_copy_commit(kb *k) { runtime(k, "simt_copy_commit", 0, NULL); }

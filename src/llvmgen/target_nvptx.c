@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_nvptx.c - the kernel builder's hooks for NVIDIA GPUs: threads, warps, synchronisation.
  *
- * NVVM intrinsics where LLVM has them; memory is in nvptx_memory.c, asynchronous copies in nvptx_async.c, math in nvptx_math.c.
+ * NVVM intrinsics where LLVM has them; memory is in nvptx_memory.c, asynchronous copies in nvptx_async.c, math in
+ * nvptx_math.c.
  */
 #include "nvptx_impl.h"
 
@@ -22,7 +23,8 @@ static void attribute(kb *k, const char *name, int value, const char *suffix)
 {
     char text[32];
     snprintf(text, sizeof text, "%d%s", value, suffix);
-    LLVMAttributeRef a = LLVMCreateStringAttribute(kb_context(k), name, (unsigned)strlen(name), text, (unsigned)strlen(text));
+    LLVMAttributeRef a =
+        LLVMCreateStringAttribute(kb_context(k), name, (unsigned)strlen(name), text, (unsigned)strlen(text));
     LLVMAddAttributeAtIndex(kb_function(k), (unsigned)LLVMAttributeFunctionIndex, a);
 }
 
@@ -36,8 +38,8 @@ static void nv_kernel(kb *k, int threads, int cluster, int min_blocks)
         attribute(k, "nvvm.cluster_dim", cluster, ",1,1");
 }
 
-/* The size is not known before the kernel ends: a declaration stands for the array until then.  What is more than a kernel may
- * have without asking is dynamic, and stays one. */
+/* The size is not known before the kernel ends: a declaration stands for the array until then.  What is more than a
+ * kernel may have without asking is dynamic, and stays one. */
 static void shared_name(kb *k, char *name, size_t size)
 {
     size_t length;
@@ -173,10 +175,12 @@ static void nv_dependency_launch(kb *k) { plain_call(k, "llvm.nvvm.griddepcontro
 static LLVMValueRef nv_cluster_map(kb *k, LLVMValueRef shared, LLVMValueRef rank)
 {
     LLVMValueRef args[] = { shared, rank };
-    return kb_call(k, "llvm.nvvm.mapa.shared.cluster", LLVMPointerTypeInContext(kb_context(k), KB_CLUSTER_SHARED), 2, args, false);
+    return kb_call(k, "llvm.nvvm.mapa.shared.cluster", LLVMPointerTypeInContext(kb_context(k), KB_CLUSTER_SHARED), 2,
+                   args, false);
 }
 
-LLVMValueRef nv_asm(kb *k, LLVMTypeRef ret, const char *text, const char *constraints, int n, LLVMValueRef *args, LLVMTypeRef *types)
+LLVMValueRef nv_asm(kb *k, LLVMTypeRef ret, const char *text, const char *constraints, int n, LLVMValueRef *args,
+                    LLVMTypeRef *types)
 {
     LLVMTypeRef fty = LLVMFunctionType(ret, types, (unsigned)n, false);
     LLVMValueRef a = LLVMGetInlineAsm(fty, text, strlen(text), constraints, strlen(constraints), true, false,

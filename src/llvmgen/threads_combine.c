@@ -10,8 +10,8 @@
  */
 #include "gen.h"
 
-/* A tree over `n` neighbouring threads in shared memory, in each group of n; the total is in the first of each.  A group meets between
- * steps: a warp (n 32) or the block.  Every slot is written once, before the step that reads it. */
+/* A tree over `n` neighbouring threads in shared memory, in each group of n; the total is in the first of each.  A
+ * group meets between steps: a warp (n 32) or the block.  Every slot is written once, before the step that reads it. */
 static kb_tup shared_tree(struct gen *g, kb_tup x, int n)
 {
     kb *k = g->k;
@@ -24,14 +24,14 @@ static kb_tup shared_tree(struct gen *g, kb_tup x, int n)
     while (2 * d < n)
         d *= 2;
     for (; d > 0; d /= 2) {
-        kb_if (k, kb_and(k, kb_ge(k, place, d), kb_lt(k, place, 2 * d))) {
+        kb_if(k, kb_and(k, kb_ge(k, place, d), kb_lt(k, place, 2 * d))) {
             kb_store(k, slot, tid, kb_get(k, sum));
         }
         if (warp)
             kb_warp_sync(k);
         else
             kb_barrier(k);
-        kb_if (k, kb_lt(k, place, d < n - d ? d : n - d)) {
+        kb_if(k, kb_lt(k, place, d < n - d ? d : n - d)) {
             kb_set(k, sum, state_combine(g, kb_get(k, sum), kb_load(k, slot, kb_add(k, tid, d))));
         }
     }
@@ -44,17 +44,17 @@ static kb_tup shared_atomic(struct gen *g, kb_tup x, kb_val takes)
     kb *k = g->k;
     const kb_ptr words = kb_shared_v(k, TY_U64, g->p->nreductions, "accumulator");
     const kb_val tid = kb_tid(k);
-    kb_if (k, kb_eq(k, tid, 0)) {
+    kb_if(k, kb_eq(k, tid, 0)) {
         for (int r = 0; r < g->p->nreductions; r++)
             kb_store(k, words, kb_imm(k, TY_I32, r), kb_imm(k, TY_U64, 0));
     }
     kb_barrier(k);
-    kb_if (k, takes) {
+    kb_if(k, takes) {
         accumulate_atomic(g, words, x);
     }
     kb_barrier(k);
     kb_tvar total = kb_var_new(k, x, "accumulated");
-    kb_if (k, kb_eq(k, tid, 0)) {
+    kb_if(k, kb_eq(k, tid, 0)) {
         kb_set(k, total, read_accumulated(g, words));
     }
     return kb_get(k, total);
@@ -62,8 +62,10 @@ static kb_tup shared_atomic(struct gen *g, kb_tup x, kb_val takes)
 
 static kb_tup warp_redux(struct gen *g, kb_tup x)
 {
-    static const enum kb_rmw rmw[] = { [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MIN, [NATIVE_MAX] = KB_RMW_MAX,
-                                       [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR };
+    static const enum kb_rmw rmw[] = {
+        [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MIN, [NATIVE_MAX] = KB_RMW_MAX,
+        [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
+    };
     for (int r = 0; r < g->p->nreductions; r++)
         x.e[r] = kb_redux(g->k, rmw[op_native(g->p->reduction[r].op)], x.e[r]); /* one field each */
     return x;
@@ -78,13 +80,13 @@ static kb_tup block_redux(struct gen *g, kb_tup x, kb_arr park)
         return kb_get(k, total);
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
-    kb_if (k, kb_eq(k, lane, 0)) {
+    kb_if(k, kb_eq(k, lane, 0)) {
         kb_store(k, park, warp, kb_get(k, total));
     }
     kb_barrier(k);
-    kb_if (k, kb_eq(k, warp, 0)) {
+    kb_if(k, kb_eq(k, warp, 0)) {
         kb_tvar y = kb_var_new(k, state_pad_value(g), "parked");
-        kb_if (k, kb_lt(k, lane, warps)) {
+        kb_if(k, kb_lt(k, lane, warps)) {
             kb_set(k, y, kb_load(k, park, lane));
         }
         kb_set(k, total, warp_redux(g, kb_get(k, y)));

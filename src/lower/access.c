@@ -44,7 +44,8 @@ bool access_output_in_segments(const struct problem *p, const struct output *o)
         if (p->space[d].reduced)
             continue;
         const struct prog_dim *e = &p->space[d].extent;
-        if (kept >= o->array.rank || o->axis[kept] != d || o->array.dim[kept].size != e->size || o->array.dim[kept].add != e->add)
+        if (kept >= o->array.rank || o->axis[kept] != d || o->array.dim[kept].size != e->size ||
+            o->array.dim[kept].add != e->add)
             return false;
         kept++;
     }
@@ -60,7 +61,8 @@ bool access_writes_elements(const struct problem *p)
 }
 
 /* Calls f for every direct array with its pointer number (inputs first). */
-static void each_direct(const struct problem *p, void (*f)(const struct prog_array *a, int pointer, void *user), void *user)
+static void each_direct(const struct problem *p, void (*f)(const struct prog_array *a, int pointer, void *user),
+                        void *user)
 {
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
@@ -95,7 +97,9 @@ struct formula access_count(const struct problem *p)
     struct formula n = f_const(1);
     for (int d = 0; d < p->rank; d++) {
         const struct prog_dim *e = &p->space[d].extent;
-        struct formula extent = e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
+        struct formula extent = e->size < 0 ? f_const(e->add)
+                                : e->add    ? f_add(f_size(e->size), f_const(e->add))
+                                            : f_size(e->size);
         n = d == 0 ? extent : f_mul(n, extent);
     }
     return n;
@@ -130,7 +134,8 @@ static void align_with(const struct prog_array *a, int pointer, void *user)
     struct alignment *al = user;
     const int bytes = al->vector * a->stride;
     if (al->always_zero || !power_of_two(a->stride)) {
-        require(al, f_eq(f_mod(f_misalign(pointer), f_const(bytes < 16 && power_of_two(bytes) ? bytes : 16)), f_const(0)));
+        require(al,
+                f_eq(f_mod(f_misalign(pointer), f_const(bytes < 16 && power_of_two(bytes) ? bytes : 16)), f_const(0)));
         if (al->first < 0) {
             al->first = pointer;
             al->first_bytes = bytes;
@@ -139,7 +144,8 @@ static void align_with(const struct prog_array *a, int pointer, void *user)
         return;
     }
     if (al->first >= 0) {
-        require(al, f_eq(misplaced(pointer, bytes, a->stride), misplaced(al->first, al->first_bytes, al->first_stride)));
+        require(al,
+                f_eq(misplaced(pointer, bytes, a->stride), misplaced(al->first, al->first_bytes, al->first_stride)));
         return;
     }
     al->first = pointer;
@@ -176,7 +182,8 @@ struct formula access_head(const struct problem *p, int vector)
     if (al.first < 0 || al.always_zero)
         return f_const(0);
     /* (vector - misplaced) mod vector, and never more than there are elements. */
-    struct formula head = f_mod(f_sub(f_const(vector), misplaced(al.first, al.first_bytes, al.first_stride)), f_const(vector));
+    struct formula head =
+        f_mod(f_sub(f_const(vector), misplaced(al.first, al.first_bytes, al.first_stride)), f_const(vector));
     return f_min(head, access_count(p));
 }
 

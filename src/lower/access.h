@@ -13,18 +13,20 @@
 
 bool access_input_direct(const struct problem *p, int input);
 bool access_output_direct(const struct problem *p, int output); /* OUT_ELEMENT and in the order of the space */
-bool access_output_whole(const struct problem *p, int output);  /* per element, and no dimension is shorter than its axis (f32[n-1]) */
+bool access_output_whole(const struct problem *p,
+                         int output); /* per element, and no dimension is shorter than its axis (f32[n-1]) */
 bool access_output_in_segments(const struct problem *p, const struct output *o); /* element i is of segment i */
-bool access_writes_elements(const struct problem *p);           /* has an OUT_ELEMENT output */
+bool access_writes_elements(const struct problem *p);                            /* has an OUT_ELEMENT output */
 
-/* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct arrays. */
+/* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct
+ * arrays. */
 int access_vector_width(const struct problem *p);
 
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);
 
-/* Elements before the first vector boundary that all direct arrays share, and the condition that they share one. `always_zero`:
- * only head 0 will do (a fixed combination tree).  Returns false when no guard is needed. */
+/* Elements before the first vector boundary that all direct arrays share, and the condition that they share one.
+ * `always_zero`: only head 0 will do (a fixed combination tree).  Returns false when no guard is needed. */
 struct formula access_head(const struct problem *p, int vector);
 bool access_aligned_guard(const struct problem *p, int vector, bool always_zero, struct formula *guard);
 
@@ -32,14 +34,15 @@ bool access_aligned_guard(const struct problem *p, int vector, bool always_zero,
 void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, int64_t *written);
 
 /* The whole product of states as one operator: facts about all reductions together. */
-int  state_fields(const struct problem *p, enum ty *types /* or NULL */);
+int state_fields(const struct problem *p, enum ty *types /* or NULL */);
 bool state_commutative(const struct problem *p);
 bool state_exact(const struct problem *p);
-bool state_identity(const struct problem *p); /* every operator has one */
-bool state_pad(const struct problem *p);      /* every operator has a padding element */
+bool state_identity(const struct problem *p);                /* every operator has one */
+bool state_pad(const struct problem *p);                     /* every operator has a padding element */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 
-/* The machine's own instruction for an operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers) of a warp. */
+/* The machine's own instruction for an operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers) of a
+ * warp. */
 enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIVE_OR, NATIVE_XOR };
 enum native op_native(const struct op *op);
 /* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */

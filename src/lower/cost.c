@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c - see cost.h.
  *
- * The model: a launch costs what an empty kernel costs.  Memory moves the bytes of all arrays once per pass, at the rate of
- * reading, writing or copying; it needs latency x bandwidth bytes in flight (Little), which resident blocks x threads x
- * loads of a thread must supply.  Arithmetic issues one f32 operation per lane and cycle, which is half of a GPU's FLOP/s.
+ * The model: a launch costs what an empty kernel costs.  Memory moves the bytes of all arrays once per pass, at the
+ * rate of reading, writing or copying; it needs latency x bandwidth bytes in flight (Little), which resident blocks x
+ * threads x loads of a thread must supply.  Arithmetic issues one f32 operation per lane and cycle, which is half of a
+ * GPU's FLOP/s.
  */
 #include "cost.h"
 
@@ -11,7 +12,8 @@
 
 #include <string.h>
 
-/* ---- operations per point ---------------------------------------------------------------------------------------------------- */
+/* ---- operations per point
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct counting {
     const struct problem *p;
@@ -63,10 +65,20 @@ static void count_call(struct counting *c, const struct expr *e)
     switch ((enum fn)e->op) {
     case FN_FMA: add_flops(c, type, 2, 1); return;
     case FN_CLAMP: ty_is_float(type) ? add_flops(c, type, 2, 2) : (add_integer(c, type), add_integer(c, type)); return;
-    case FN_MIN: case FN_MAX: case FN_ABS: case FN_SIGN: case FN_FLOOR: case FN_CEIL: case FN_ROUND: case FN_TRUNC: case FN_ISNAN: case FN_ISINF:
-        ty_is_float(type) ? add_flops(c, type, 1, 1) : add_integer(c, type);
-        return;
-    case FN_SELECT: case FN_POPCOUNT: case FN_CLZ: case FN_CTZ: add_integer(c, type); return;
+    case FN_MIN:
+    case FN_MAX:
+    case FN_ABS:
+    case FN_SIGN:
+    case FN_FLOOR:
+    case FN_CEIL:
+    case FN_ROUND:
+    case FN_TRUNC:
+    case FN_ISNAN:
+    case FN_ISINF: ty_is_float(type) ? add_flops(c, type, 1, 1) : add_integer(c, type); return;
+    case FN_SELECT:
+    case FN_POPCOUNT:
+    case FN_CLZ:
+    case FN_CTZ: add_integer(c, type); return;
     default: add_special(c, type); return;
     }
 }
@@ -77,7 +89,9 @@ static void count(struct counting *c, const struct expr *e);
 static void count_gather(struct counting *c, const struct expr *e)
 {
     const struct prog_dim *rows = &c->p->input[e->which2].array.dim[0];
-    const double outer = c->times, n = rows->size < 0 ? (double)rows->add : c->size && c->size[rows->size] >= 0 ? (double)c->size[rows->size] : 1;
+    const double outer = c->times, n = rows->size < 0                        ? (double)rows->add
+                                       : c->size && c->size[rows->size] >= 0 ? (double)c->size[rows->size]
+                                                                             : 1;
     c->times *= n;
     ty_is_float(e->type) ? add_flops(c, e->type, 1, 1) : add_integer(c, e->type);
     count(c, e->arg[0]);
@@ -101,7 +115,10 @@ static void count(struct counting *c, const struct expr *e)
     case EX_OP_LET: count_let(c, &c->op_let_seen[e->which], &c->op->let[e->which]); return;
     case EX_GATHER: count_gather(c, e); return;
     case EX_CALL: count_call(c, e); break;
-    case EX_UNARY: case EX_BINARY: case EX_CAST: case EX_IF: count_arithmetic(c, e); break;
+    case EX_UNARY:
+    case EX_BINARY:
+    case EX_CAST:
+    case EX_IF: count_arithmetic(c, e); break;
     default: break;
     }
     for (int i = 0; i < e->nargs; i++)
@@ -126,7 +143,8 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
     return c.work;
 }
 
-/* ---- the least time ---------------------------------------------------------------------------------------------------------- */
+/* ---- the least time
+ * ---------------------------------------------------------------------------------------------------------- */
 
 bool sizes_known(const struct problem *p, const int64_t *size)
 {
@@ -161,7 +179,8 @@ struct roofline roofline_of(const struct problem *p, const int64_t *size, const 
     return r;
 }
 
-/* ---- occupancy --------------------------------------------------------------------------------------------------------------- */
+/* ---- occupancy
+ * --------------------------------------------------------------------------------------------------------------- */
 
 enum { WARP = 32, REGISTER_UNIT = 256, SHARED_UNIT = 1024 };
 
@@ -198,7 +217,8 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
     return NULL;
 }
 
-/* ---- a plan at known sizes --------------------------------------------------------------------------------------------------- */
+/* ---- a plan at known sizes
+ * --------------------------------------------------------------------------------------------------- */
 
 /* Arrays of a launch that are aligned and do not overlap. */
 struct launch_site {
@@ -208,7 +228,8 @@ struct launch_site {
     int resident[PROBLEM_ARGS_MAX];
 };
 
-static void site_init(struct launch_site *site, const struct plan *plan, const int64_t *size, const union value *param, const struct gpu_model *m)
+static void site_init(struct launch_site *site, const struct plan *plan, const int64_t *size, const union value *param,
+                      const struct gpu_model *m)
 {
     const struct problem *p = plan->problem;
     memset(site, 0, sizeof *site);
@@ -222,9 +243,14 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
     }
     for (int i = 0; i < p->nparams; i++)
         site->param[i] = param ? param[i].i : p->param[i].has_default ? p->param[i].value.i : 1;
-    site->env = (struct formula_env){ .size = size, .param = site->param, .sms = m->sms, .arch = plan->device.sm,
-                                      .smem = plan->device.shared_per_block, .resident = site->resident,
-                                      .pointer = site->pointer, .pointer_bytes = site->bytes };
+    site->env = (struct formula_env){ .size = size,
+                                      .param = site->param,
+                                      .sms = m->sms,
+                                      .arch = plan->device.sm,
+                                      .smem = plan->device.shared_per_block,
+                                      .resident = site->resident,
+                                      .pointer = site->pointer,
+                                      .pointer_bytes = site->bytes };
 }
 
 static int case_at(const struct plan *plan, const struct launch_site *site)
@@ -255,15 +281,18 @@ static double bytes_of_point(const struct problem *p)
 }
 
 /* Of the bytes in flight that memory wants: latency x bandwidth. */
-static double in_flight(const struct plan *plan, const struct plan_case *c, int kernel, int64_t grid, const struct occupancy *o, const struct gpu_model *m)
+static double in_flight(const struct plan *plan, const struct plan_case *c, int kernel, int64_t grid,
+                        const struct occupancy *o, const struct gpu_model *m)
 {
-    const double latency = 0.7e-6, held = (double)grid < (double)o->blocks * m->sms ? (double)grid : (double)o->blocks * m->sms;
-    const double wanted = latency * m->read, have = held * c->code.kernel[kernel].threads * loads_of_thread(c) * bytes_of_point(plan->problem);
+    const double latency = 0.7e-6,
+                 held = (double)grid < (double)o->blocks * m->sms ? (double)grid : (double)o->blocks * m->sms;
+    const double wanted = latency * m->read,
+                 have = held * c->code.kernel[kernel].threads * loads_of_thread(c) * bytes_of_point(plan->problem);
     return have < wanted ? have / wanted : 1;
 }
 
-struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param, const struct gpu_model *m,
-                          const struct resources *r)
+struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param,
+                          const struct gpu_model *m, const struct resources *r)
 {
     struct launch_site site;
     site_init(&site, plan, size, param, m);
@@ -276,7 +305,8 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
     struct occupancy held[PROG_ARG_MAX];
     for (int k = 0; k < c->code.nkernels; k++) {
         const ptxgen_kernel_resources *known = resources_find(r, c->code.kernel[k].name);
-        held[k] = occupancy_of(&plan->device, c->code.kernel[k].threads, known ? known->registers : 0, known ? known->shared : 0);
+        held[k] = occupancy_of(&plan->device, c->code.kernel[k].threads, known ? known->registers : 0,
+                               known ? known->shared : 0);
         site.resident[k] = held[k].blocks > 0 ? held[k].blocks : 1;
     }
     for (int i = 0; i < c->code.nsteps; i++) {

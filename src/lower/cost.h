@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost.h - what a problem costs at best, and what a plan is expected to take: a model, for explanations and for ordering variants. */
+/* cost.h - what a problem costs at best, and what a plan is expected to take: a model, for explanations and for
+ * ordering variants. */
 #ifndef PTXGEN_COST_H
 #define PTXGEN_COST_H
 
 #include "plan.h"
 
-/* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once. */
+/* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once.
+ */
 struct work {
     int flops;    /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
     int special;  /* calls of the mathematical library, divisions */
@@ -41,13 +43,13 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
 
 /* A plan at known sizes. */
 struct prediction {
-    int kase;          /* the case that a launch takes (arrays aligned and apart), or -1 */
-    int launches;      /* kernels, time steps counted */
-    double passes;     /* over the arrays: launches of many blocks */
-    double in_flight;  /* part of the loads in flight that memory wants */
+    int kase;         /* the case that a launch takes (arrays aligned and apart), or -1 */
+    int launches;     /* kernels, time steps counted */
+    double passes;    /* over the arrays: launches of many blocks */
+    double in_flight; /* part of the loads in flight that memory wants */
     double seconds;
 };
-struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param, const struct gpu_model *m,
-                          const struct resources *r);
+struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param,
+                          const struct gpu_model *m, const struct resources *r);
 
 #endif

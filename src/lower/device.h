@@ -8,19 +8,19 @@
 
 /* A target architecture: one row of device.c per sm number. */
 struct device {
-    const char *arch;      /* "sm_90" */
-    int sm;                /* 90 */
-    int ptx;               /* PTX version to emit, 80 for 8.0: max of the architecture's minimum and what features need */
-    int ptx_min;           /* lowest the architecture accepts */
-    int shared_per_block;  /* opt-in maximum, bytes */
+    const char *arch; /* "sm_90" */
+    int sm;           /* 90 */
+    int ptx;          /* PTX version to emit, 80 for 8.0: max of the architecture's minimum and what features need */
+    int ptx_min;      /* lowest the architecture accepts */
+    int shared_per_block; /* opt-in maximum, bytes */
     int shared_per_sm;
     int threads_per_sm, blocks_per_sm, registers_per_sm;
-    bool host;             /* the host executor: same capabilities as the sm number says */
+    bool host; /* the host executor: same capabilities as the sm number says */
 };
 
 /* The row for "sm_90", "90", "sm_90a"; false when unknown. ptx 0: by policy; else checked against the minimum. */
 bool device_by_name(const char *arch, int ptx, struct device *out);
-int  device_names(const char *const **names);
+int device_names(const char *const **names);
 
 /* What a known GPU can do at best, for rooflines.  Rates are what programs reach, not what data sheets promise. */
 struct gpu_model {
@@ -39,10 +39,10 @@ struct gpu_facts {
     int64_t l2;
     int memory_clock_khz, bus_bits;
 };
-/* By the name that users or drivers give ("H200", "NVIDIA H200"; NULL: the first of its architecture), else from the facts
- * (NULL: none); false when nothing is known. */
+/* By the name that users or drivers give ("H200", "NVIDIA H200"; NULL: the first of its architecture), else from the
+ * facts (NULL: none); false when nothing is known. */
 bool gpu_model_find(const char *name, int sm, const struct gpu_facts *facts, struct gpu_model *out);
 enum { GPU_MODELS_MAX = 64 };
-int  gpu_model_names(const char **names); /* room for GPU_MODELS_MAX */
+int gpu_model_names(const char **names); /* room for GPU_MODELS_MAX */
 
 #endif

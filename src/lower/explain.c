@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - why a plan is as it is, and what it costs: the facts, and their text.  The other forms have files of their own. */
+/* explain.c - why a plan is as it is, and what it costs: the facts, and their text.  The other forms have files of
+ * their own. */
 #include "explain.h"
 #include "scan.h"
 #include "stencil.h"
@@ -23,7 +24,8 @@ enum choice explain_choice(const struct explained *x, const struct strategy *row
     return CHOICE_FITS;
 }
 
-const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k, struct occupancy *o)
+const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,
+                                              struct occupancy *o)
 {
     const ptxgen_kernel_resources *known = resources_find(&x->resources, k->name);
     *o = occupancy_of(&x->plan->device, k->threads, known ? known->registers : 0, known ? known->shared : 0);
@@ -37,7 +39,9 @@ const char *explain_source(const struct explained *x)
     return x->options->device && !x->options->gpu ? "as its driver reports" : "by its data sheet";
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void text_strategies(const struct explained *x, struct str *out)
 {
@@ -60,7 +64,8 @@ static void text_tunables(const struct plan_case *c, struct str *out)
         if (!(c->strategy->tunables & 1u << t))
             continue;
         const char *from = c->tunable_from[t] ? c->tunable_from[t] : "default";
-        str_printf(out, "    %-14s %-6d %s\n", tunable_name(t), c->tunable[t], last && !strcmp(last, from) ? "as above" : from);
+        str_printf(out, "    %-14s %-6d %s\n", tunable_name(t), c->tunable[t],
+                   last && !strcmp(last, from) ? "as above" : from);
         last = from;
     }
 }
@@ -70,8 +75,8 @@ static void text_degree(const struct explained *x, const struct plan_case *c, st
 {
     const struct problem *p = x->plan->problem;
     if (p->kind == KIND_SCAN && state_fields(p, NULL) <= 32)
-        str_printf(out, "    %-14s %-6d elements per thread; %d by Clausen's model of registers and shared memory\n", "degree", scan_degree(c),
-                   scan_model_degree(p, &x->plan->device, c));
+        str_printf(out, "    %-14s %-6d elements per thread; %d by Clausen's model of registers and shared memory\n",
+                   "degree", scan_degree(c), scan_model_degree(p, &x->plan->device, c));
 }
 
 static void text_kernel(const struct explained *x, const struct prog_kernel *k, struct str *out)
@@ -80,14 +85,16 @@ static void text_kernel(const struct explained *x, const struct prog_kernel *k, 
     const ptxgen_kernel_resources *known = explain_kernel(x, k, &o);
     str_printf(out, "    kernel         %s: %d threads, ", k->name, k->threads);
     if (known && known->registers)
-        str_printf(out, "%d registers, %d bytes shared, %d local (%s)", known->registers, known->shared, known->local, x->options->resource_source);
+        str_printf(out, "%d registers, %d bytes shared, %d local (%s)", known->registers, known->shared, known->local,
+                   x->options->resource_source);
     else
         str_add(out, "registers unknown (neither an assembler nor a GPU has seen it)");
-    str_printf(out, "; %s%d block%s per multiprocessor, %.0f%% of its warps, limited by %s\n", known && known->registers ? "" : "at most ", o.blocks,
-               o.blocks == 1 ? "" : "s", 100 * o.warps, o.limit);
+    str_printf(out, "; %s%d block%s per multiprocessor, %.0f%% of its warps, limited by %s\n",
+               known && known->registers ? "" : "at most ", o.blocks, o.blocks == 1 ? "" : "s", 100 * o.warps, o.limit);
 }
 
-static void text_case(const struct explained *x, const struct plan_case *c, const struct formula_names *names, struct str *out)
+static void text_case(const struct explained *x, const struct plan_case *c, const struct formula_names *names,
+                      struct str *out)
 {
     str_printf(out, "  %s: %s when ", c->code.name, c->code.strategy);
     if (c->code.guard.n)
@@ -114,32 +121,37 @@ static void text_operators(const struct problem *p, struct str *out)
     str_add(out, "operators\n");
     for (int r = 0; r < p->nreductions; r++) {
         const struct op *op = p->reduction[r].op;
-        str_printf(out, "  %-10s %s: %d field%s, %s, %s%s\n", p->reduction[r].name, op->name, op->nfields, op->nfields == 1 ? "" : "s",
-                   op->commutative ? "commutative" : "ordered", op->identity[0] ? "with identity" : "identity-free",
-                   op->exact ? ", exact in any order" : "");
+        str_printf(out, "  %-10s %s: %d field%s, %s, %s%s\n", p->reduction[r].name, op->name, op->nfields,
+                   op->nfields == 1 ? "" : "s", op->commutative ? "commutative" : "ordered",
+                   op->identity[0] ? "with identity" : "identity-free", op->exact ? ", exact in any order" : "");
     }
 }
 
 static void text_work(const struct explained *x, struct str *out)
 {
     const struct work *w = &x->work;
-    str_printf(out, "work\n  per element    %d floating-point operation%s, %d integer or logical, %d division%s or library call%s\n", w->flops,
-               w->flops == 1 ? "" : "s", w->integer, w->special, w->special == 1 ? "" : "s", w->special == 1 ? "" : "s");
+    str_printf(out,
+               "work\n  per element    %d floating-point operation%s, %d integer or logical, %d division%s or library "
+               "call%s\n",
+               w->flops, w->flops == 1 ? "" : "s", w->integer, w->special, w->special == 1 ? "" : "s",
+               w->special == 1 ? "" : "s");
     if (!x->has_model) {
         str_printf(out, "  no roofline: no GPU with %s is known\n", x->plan->device.arch);
         return;
     }
-    str_printf(out, "  target         %s (%s): reads %.0f GB/s, writes %.0f, copies %.0f; %.1f TFLOP/s f32; %.1f us per launch\n", x->model.name,
-               explain_source(x), x->model.read * 1e-9, x->model.write * 1e-9, x->model.copy * 1e-9, x->model.flops * 1e-12,
-               x->model.launch * 1e6);
+    str_printf(
+        out,
+        "  target         %s (%s): reads %.0f GB/s, writes %.0f, copies %.0f; %.1f TFLOP/s f32; %.1f us per launch\n",
+        x->model.name, explain_source(x), x->model.read * 1e-9, x->model.write * 1e-9, x->model.copy * 1e-9,
+        x->model.flops * 1e-12, x->model.launch * 1e6);
 }
 
 static void text_measured(const struct explained *x, const char *how, double seconds, struct str *out)
 {
     const double predicted = x->prediction.seconds;
     if (seconds > 0)
-        str_printf(out, "  measured       %.2f us in a %s: %.2f of the prediction, %.2f of the roofline\n", seconds * 1e6, how, seconds / predicted,
-                   seconds / x->least.seconds);
+        str_printf(out, "  measured       %.2f us in a %s: %.2f of the prediction, %.2f of the roofline\n",
+                   seconds * 1e6, how, seconds / predicted, seconds / x->least.seconds);
 }
 
 static void text_at(const struct explained *x, struct str *out)
@@ -156,15 +168,17 @@ static void text_at(const struct explained *x, struct str *out)
     if (l->points > 0)
         str_printf(out, "; %.3g bytes and %.3g operations per element", (double)(l->read + l->written) / l->points,
                    (double)(x->work.flops + x->work.integer + x->work.special));
-    str_printf(out, "\n  roofline       %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s\n", l->seconds * 1e6, l->memory * 1e6,
-               l->arithmetic * 1e6, x->model.launch * 1e6, p->iterated ? "; of one step" : "");
+    str_printf(out, "\n  roofline       %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s\n", l->seconds * 1e6,
+               l->memory * 1e6, l->arithmetic * 1e6, x->model.launch * 1e6, p->iterated ? "; of one step" : "");
     if (t->kase < 0) {
         str_add(out, "  no case takes these sizes\n");
         return;
     }
-    str_printf(out, "  case           %s (%s): %d launch%s, %.3g pass%s over the arrays, %.0f%% of the loads in flight that memory wants\n",
-               x->plan->kase[t->kase].code.name, x->plan->kase[t->kase].code.strategy, t->launches, t->launches == 1 ? "" : "es", t->passes,
-               t->passes == 1 ? "" : "es", 100 * t->in_flight);
+    str_printf(out,
+               "  case           %s (%s): %d launch%s, %.3g pass%s over the arrays, %.0f%% of the loads in flight that "
+               "memory wants\n",
+               x->plan->kase[t->kase].code.name, x->plan->kase[t->kase].code.strategy, t->launches,
+               t->launches == 1 ? "" : "es", t->passes, t->passes == 1 ? "" : "es", 100 * t->in_flight);
     str_printf(out, "  predicted      %.2f us, %.2f of the roofline\n", t->seconds * 1e6, t->seconds / l->seconds);
     text_measured(x, "stream", x->options->stream_seconds, out);
     text_measured(x, "graph", x->options->graph_seconds, out);
@@ -173,7 +187,8 @@ static void text_at(const struct explained *x, struct str *out)
 void explain_text(const struct explained *x, struct str *out)
 {
     const struct plan *plan = x->plan;
-    str_printf(out, "%s on %s, PTX %d.%d\n", plan->problem->name, plan->device.arch, plan->device.ptx / 10, plan->device.ptx % 10);
+    str_printf(out, "%s on %s, PTX %d.%d\n", plan->problem->name, plan->device.arch, plan->device.ptx / 10,
+               plan->device.ptx % 10);
     text_operators(plan->problem, out);
     text_strategies(x, out);
     str_add(out, "cases, the first whose condition holds is taken\n");
@@ -185,14 +200,19 @@ void explain_text(const struct explained *x, struct str *out)
     text_at(x, out);
 }
 
-/* ---- gathering ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gathering
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* False: the user's name is no known GPU. */
 static bool find_model(struct explained *x)
 {
     const ptxgen_explain_options *o = x->options;
-    const struct gpu_facts facts = { .name = o->device, .sm = o->sm, .sms = o->multiprocessors, .l2 = (int64_t)o->l2,
-                                     .memory_clock_khz = o->memory_clock_khz, .bus_bits = o->bus_bits };
+    const struct gpu_facts facts = { .name = o->device,
+                                     .sm = o->sm,
+                                     .sms = o->multiprocessors,
+                                     .l2 = (int64_t)o->l2,
+                                     .memory_clock_khz = o->memory_clock_khz,
+                                     .bus_bits = o->bus_bits };
     x->has_model = gpu_model_find(o->gpu, x->plan->device.sm, o->device && !o->gpu ? &facts : NULL, &x->model);
     if (o->gpu && !x->has_model) {
         struct diag *m = diag_error(&x->s->diags, D_BAD_TARGET, span_none(), "unknown GPU '%s'", o->gpu);
@@ -203,9 +223,12 @@ static bool find_model(struct explained *x)
     return true;
 }
 
-bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options, struct str *out)
+bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,
+                  struct str *out)
 {
-    struct explained x = { .s = s, .plan = plan, .options = options, .resources = { options->resource_count, options->resource } };
+    struct explained x = {
+        .s = s, .plan = plan, .options = options, .resources = { options->resource_count, options->resource }
+    };
     if (!find_model(&x))
         return false;
     x.work = work_of(plan->problem, options->size, plan->device.sm);
@@ -217,6 +240,8 @@ bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxge
         x.least = roofline_of(plan->problem, options->size, &x.model);
         x.prediction = predict(plan, options->size, options->param ? param : NULL, &x.model, &x.resources);
     }
-    (options->form == PTXGEN_FORM_JSON ? explain_json : options->form == PTXGEN_FORM_HTML ? explain_html : explain_text)(&x, out);
+    (options->form == PTXGEN_FORM_JSON   ? explain_json
+     : options->form == PTXGEN_FORM_HTML ? explain_html
+                                         : explain_text)(&x, out);
     return true;
 }

@@ -23,7 +23,8 @@ struct explained {
 enum choice { CHOICE_CHOSEN, CHOICE_FITS, CHOICE_UNFIT };
 enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why);
 /* What is known of a kernel, and how many of its blocks a multiprocessor holds. */
-const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k, struct occupancy *o);
+const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,
+                                              struct occupancy *o);
 /* Where the figures of the target come from. */
 const char *explain_source(const struct explained *x);
 

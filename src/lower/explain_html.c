@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_html.c - an explanation as sections of an HTML page: well-formed, no scripts, classes for the page's style. */
+/* explain_html.c - an explanation as sections of an HTML page: well-formed, no scripts, classes for the page's style.
+ */
 #include "explain.h"
 #include "stencil.h"
 
@@ -31,14 +32,15 @@ static void strategies(const struct explained *x, struct str *out)
 {
     static const char *const class[] = { "chosen", "fits", "unfit" };
     heading(out, "decision", "Decision");
-    str_add(out, "<table><thead><tr><th>strategy</th><th>chosen, or why not</th><th>algorithm</th></tr></thead><tbody>\n");
+    str_add(out,
+            "<table><thead><tr><th>strategy</th><th>chosen, or why not</th><th>algorithm</th></tr></thead><tbody>\n");
     for (int i = 0; i < strategy_count(); i++) {
         const struct strategy *row = strategy_row(i);
         const char *why;
         if (row->kind != x->plan->problem->kind)
             continue;
         const enum choice choice = explain_choice(x, row, &why);
-        str_printf(out, "<tr class=\"%s\"><td><code>%s</code></td>", class[choice], row->name);
+        str_printf(out, "<tr class=\"%s\"><td><code>%s</code></td>", class[choice], row -> name);
         cell(out, why);
         cell(out, row->reference);
         str_add(out, "</tr>\n");
@@ -51,7 +53,8 @@ static void tunables(const struct plan_case *c, struct str *out)
     str_add(out, "<table><thead><tr><th>tunable</th><th>value</th><th>from</th></tr></thead><tbody>\n");
     for (int t = 0; t < TN_COUNT; t++)
         if (c->strategy->tunables & 1u << t) {
-            str_printf(out, "<tr><td><code>%s</code></td><td class=\"number\">%d</td>", tunable_name((enum tunable_id)t), c->tunable[t]);
+            str_printf(out, "<tr><td><code>%s</code></td><td class=\"number\">%d</td>",
+                       tunable_name((enum tunable_id)t), c->tunable[t]);
             cell(out, c->tunable_from[t] ? c->tunable_from[t] : "default");
             str_add(out, "</tr>\n");
         }
@@ -60,7 +63,8 @@ static void tunables(const struct plan_case *c, struct str *out)
 
 static void kernels(const struct explained *x, const struct plan_case *c, struct str *out)
 {
-    static const char *const columns[] = { "threads", "registers", "shared", "local", "blocks per multiprocessor", "warps held" };
+    static const char *const columns[] = { "threads",   "registers", "shared", "local", "blocks per multiprocessor",
+                                           "warps held" };
     str_add(out, "<table><thead><tr><th>kernel</th>");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         str_printf(out, "<th class=\"number\">%s</th>", columns[i]);
@@ -71,11 +75,12 @@ static void kernels(const struct explained *x, const struct plan_case *c, struct
         const ptxgen_kernel_resources *known = explain_kernel(x, k, &o);
         str_printf(out, "<tr><td><code>%s</code></td><td class=\"number\">%d</td>", k->name, k->threads);
         if (known && known->registers)
-            str_printf(out, "<td class=\"number\">%d</td><td class=\"number\">%d</td><td class=\"number\">%d</td>", known->registers, known->shared,
-                       known->local);
+            str_printf(out, "<td class=\"number\">%d</td><td class=\"number\">%d</td><td class=\"number\">%d</td>",
+                       known->registers, known->shared, known->local);
         else
             str_add(out, "<td>unknown</td><td>unknown</td><td>unknown</td>");
-        str_printf(out, "<td class=\"number\">%d</td><td class=\"number\">%.0f%%</td><td>%s</td></tr>\n", o.blocks, 100 * o.warps, o.limit);
+        str_printf(out, "<td class=\"number\">%d</td><td class=\"number\">%.0f%%</td><td>%s</td></tr>\n", o.blocks,
+                   100 * o.warps, o.limit);
     }
     str_add(out, "</tbody></table>\n");
 }
@@ -97,8 +102,8 @@ static void cases(const struct explained *x, struct str *out)
     for (int i = 0; i < x->plan->ncases; i++) {
         const struct plan_case *c = &x->plan->kase[i];
         const struct formula_names names = plan_names(&x->s->arena, x->plan, &c->code);
-        str_printf(out, "<article%s><h3>%s: <code>%s</code></h3>\n", x->at_size && x->prediction.kase == i ? " class=\"taken\"" : "", c->code.name,
-                   c->code.strategy);
+        str_printf(out, "<article%s><h3>%s: <code>%s</code></h3>\n",
+                   x->at_size && x->prediction.kase == i ? " class=\"taken\"" : "", c->code.name, c->code.strategy);
         if (c->code.guard.n)
             formula(out, "when", &c->code.guard, &names);
         else
@@ -118,7 +123,9 @@ static void cases(const struct explained *x, struct str *out)
 static void bar(struct str *out, const char *class, const char *what, double seconds, double longest)
 {
     if (seconds > 0)
-        str_printf(out, "<tr><td>%s</td><td class=\"number\">%.2f µs</td><td class=\"wide\"><div class=\"bar %s\" style=\"width:%.1f%%\"></div></td></tr>\n",
+        str_printf(out,
+                   "<tr><td>%s</td><td class=\"number\">%.2f µs</td><td class=\"wide\"><div class=\"bar %s\" "
+                   "style=\"width:%.1f%%\"></div></td></tr>\n",
                    what, seconds * 1e6, class, 100 * seconds / longest);
 }
 
@@ -127,13 +134,15 @@ static void costs(const struct explained *x, struct str *out)
     const struct roofline *l = &x->least;
     const ptxgen_explain_options *o = x->options;
     heading(out, "cost", "Cost");
-    str_printf(out, "<p>Per element: floating-point operations %d, integer or logical %d, divisions and library calls %d.</p>\n", x->work.flops,
-               x->work.integer, x->work.special);
+    str_printf(
+        out,
+        "<p>Per element: floating-point operations %d, integer or logical %d, divisions and library calls %d.</p>\n",
+        x->work.flops, x->work.integer, x->work.special);
     if (x->has_model) {
         str_add(out, "<p>Target: ");
         escaped(out, x->model.name);
-        str_printf(out, " (%s), reads %.0f GB/s, writes %.0f, copies %.0f, %.1f TFLOP/s f32.</p>\n", explain_source(x), x->model.read * 1e-9,
-                   x->model.write * 1e-9, x->model.copy * 1e-9, x->model.flops * 1e-12);
+        str_printf(out, " (%s), reads %.0f GB/s, writes %.0f, copies %.0f, %.1f TFLOP/s f32.</p>\n", explain_source(x),
+                   x->model.read * 1e-9, x->model.write * 1e-9, x->model.copy * 1e-9, x->model.flops * 1e-12);
     }
     if (!x->at_size) {
         str_add(out, "<p>No sizes are given.</p></section>\n");
@@ -144,9 +153,11 @@ static void costs(const struct explained *x, struct str *out)
     str_add(out, "<p>At ");
     for (int i = 0; i < x->plan->problem->nsizes; i++)
         str_printf(out, "%s%s = %lld", i ? ", " : "", x->plan->problem->size[i].name, (long long)o->size[i]);
-    str_printf(out, ": reads %lld bytes, writes %lld; %d launch%s, %.3g pass%s over the arrays.</p>\n<table class=\"bars\"><tbody>\n",
-               (long long)l->read, (long long)l->written, x->prediction.launches, x->prediction.launches == 1 ? "" : "es", x->prediction.passes,
-               x->prediction.passes == 1 ? "" : "es");
+    str_printf(out,
+               ": reads %lld bytes, writes %lld; %d launch%s, %.3g pass%s over the arrays.</p>\n<table "
+               "class=\"bars\"><tbody>\n",
+               (long long)l->read, (long long)l->written, x->prediction.launches,
+               x->prediction.launches == 1 ? "" : "es", x->prediction.passes, x->prediction.passes == 1 ? "" : "es");
     bar(out, "least", "memory", l->memory, longest);
     bar(out, "least", "arithmetic", l->arithmetic, longest);
     bar(out, "least", "roofline", l->seconds, longest);

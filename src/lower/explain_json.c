@@ -174,7 +174,8 @@ static void costs(const struct explained *x, struct json *j)
     json_end(j);
     count_of(j, "bytes_read", x->least.read);
     count_of(j, "bytes_written", x->least.written);
-    number_of(j, "bytes_per_element", x->least.points > 0 ? (double)(x->least.read + x->least.written) / x->least.points : 0);
+    number_of(j, "bytes_per_element",
+              x->least.points > 0 ? (double)(x->least.read + x->least.written) / x->least.points : 0);
     microseconds(j, "roofline_us", x->least.seconds);
     microseconds(j, "memory_us", x->least.memory);
     microseconds(j, "arithmetic_us", x->least.arithmetic);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_models.c - known GPUs: one row each, for rooflines.
  *
- * The H200 has been measured (docs/strategies.md, bench/NOTES.md): 1 GiB read 4637 GB/s, written 4621, copied 4258 of the 4800 that
- * its data sheet promises; an empty kernel takes 2.6 us in a stream and 0.55 us in a graph.  The other rows are data sheets
- * (boost clock, memory bandwidth, dense f32), and of their bandwidth the same fractions are taken to be within reach.
+ * The H200 has been measured (docs/strategies.md, bench/NOTES.md): 1 GiB read 4637 GB/s, written 4621, copied 4258 of
+ * the 4800 that its data sheet promises; an empty kernel takes 2.6 us in a stream and 0.55 us in a graph.  The other
+ * rows are data sheets (boost clock, memory bandwidth, dense f32), and of their bandwidth the same fractions are taken
+ * to be within reach.
  */
 #define _GNU_SOURCE
 #include "device.h"
@@ -18,27 +19,27 @@ static const struct known {
     double read, write, copy; /* GB/s, where measured */
 } known[] = {
     /* name          sm  sms  L2  GB/s  TFLOP/s  measured */
-    { "V100",        70,  80,   6,  900,  15.7, 0, 0, 0 },
-    { "Xavier",      72,   8,   1,  137,   1.4, 0, 0, 0 },
-    { "T4",          75,  40,   4,  320,   8.1, 0, 0, 0 },
-    { "A100",        80, 108,  40, 2039,  19.5, 0, 0, 0 },
-    { "A30",         80,  56,  24,  933,  10.3, 0, 0, 0 },
-    { "RTX 3090",    86,  82,   6,  936,  35.6, 0, 0, 0 },
-    { "A10",         86,  72,   6,  600,  31.2, 0, 0, 0 },
-    { "A40",         86,  84,   6,  696,  37.4, 0, 0, 0 },
-    { "Orin",        87,  16,   4,  205,   5.3, 0, 0, 0 },
-    { "RTX 4090",    89, 128,  72, 1008,  82.6, 0, 0, 0 },
-    { "L4",          89,  58,  48,  300,  30.3, 0, 0, 0 },
-    { "L40",         89, 142,  96,  864,  91.6, 0, 0, 0 },
-    { "H200",        90, 132,  60, 4800,  66.9, 4637, 4621, 4258 },
-    { "H100 PCIe",   90, 114,  50, 2039,  51.2, 0, 0, 0 },
-    { "H100",        90, 132,  50, 3352,  66.9, 0, 0, 0 },
-    { "B200",       100, 148, 126, 8000,  75.0, 0, 0, 0 },
-    { "B300",       103, 148, 126, 8000,  75.0, 0, 0, 0 },
-    { "Thor",       110,  20,  32,  273,   8.1, 0, 0, 0 },
-    { "RTX 5090",   120, 170,  96, 1792, 104.8, 0, 0, 0 },
+    { "V100", 70, 80, 6, 900, 15.7, 0, 0, 0 },
+    { "Xavier", 72, 8, 1, 137, 1.4, 0, 0, 0 },
+    { "T4", 75, 40, 4, 320, 8.1, 0, 0, 0 },
+    { "A100", 80, 108, 40, 2039, 19.5, 0, 0, 0 },
+    { "A30", 80, 56, 24, 933, 10.3, 0, 0, 0 },
+    { "RTX 3090", 86, 82, 6, 936, 35.6, 0, 0, 0 },
+    { "A10", 86, 72, 6, 600, 31.2, 0, 0, 0 },
+    { "A40", 86, 84, 6, 696, 37.4, 0, 0, 0 },
+    { "Orin", 87, 16, 4, 205, 5.3, 0, 0, 0 },
+    { "RTX 4090", 89, 128, 72, 1008, 82.6, 0, 0, 0 },
+    { "L4", 89, 58, 48, 300, 30.3, 0, 0, 0 },
+    { "L40", 89, 142, 96, 864, 91.6, 0, 0, 0 },
+    { "H200", 90, 132, 60, 4800, 66.9, 4637, 4621, 4258 },
+    { "H100 PCIe", 90, 114, 50, 2039, 51.2, 0, 0, 0 },
+    { "H100", 90, 132, 50, 3352, 66.9, 0, 0, 0 },
+    { "B200", 100, 148, 126, 8000, 75.0, 0, 0, 0 },
+    { "B300", 103, 148, 126, 8000, 75.0, 0, 0, 0 },
+    { "Thor", 110, 20, 32, 273, 8.1, 0, 0, 0 },
+    { "RTX 5090", 120, 170, 96, 1792, 104.8, 0, 0, 0 },
     { "RTX PRO 6000", 120, 188, 128, 1792, 125.0, 0, 0, 0 },
-    { "GB10",       121,  48,  24,  273,  31.0, 0, 0, 0 },
+    { "GB10", 121, 48, 24, 273, 31.0, 0, 0, 0 },
 };
 enum { KNOWN = sizeof known / sizeof *known };
 _Static_assert((int)KNOWN <= (int)GPU_MODELS_MAX, "names of all rows have room");

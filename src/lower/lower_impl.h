@@ -31,7 +31,8 @@ void plan_arg(struct prog_kernel *k, struct prog_arg arg);
 /* All inputs, outputs, params and sizes, in this order: every kernel begins with them. */
 void plan_problem_args(struct planner *pl, struct prog_kernel *k);
 void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value);
-int  plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region, struct formula bytes);
+int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
+                struct formula bytes);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
 
@@ -40,7 +41,8 @@ void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 
 struct tuning {
-    const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered" */
+    const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several
+                                       reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered" */
     int sm;                         /* lowest architecture the row is for */
     int value[TN_COUNT];
     const char *evidence;
@@ -48,9 +50,9 @@ struct tuning {
 /* The row for the highest architecture not above sm; sm 0: the one for the lowest. */
 const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm);
 
-#define STRATEGY(id, kind, name, reference, tunables)                                                        \
-    bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);      \
-    void id##_plan(struct planner *pl, const struct strategy *row);                                          \
+#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
+    bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);                \
+    void id##_plan(struct planner *pl, const struct strategy *row);                                                    \
     bool id##_build(struct planner *pl, struct plan_case *c);
 #include "strategies.def"
 #undef STRATEGY

@@ -23,7 +23,8 @@ const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
 
 const char *tunable_value_name(enum tunable_id t, int value)
 {
-    static const char *const combine[] = { "shuffle", "tree", "shared_atomic_all", "shared_atomic_leaders", "redux", "tree_leaders" };
+    static const char *const combine[] = { "shuffle", "tree",        "shared_atomic_all", "shared_atomic_leaders",
+                                           "redux",   "tree_leaders" };
     static const char *const distribution[] = { "strided", "tiled" };
     if (t != TN_COMBINE && t != TN_OVER_BLOCKS && t != TN_OVER_THREADS)
         return NULL;
@@ -56,8 +57,13 @@ void tunable_limits(enum tunable_id t, int *lo, int *hi)
 
 static const struct tuning tuning_rows[] = {
 #define TUNE(strategy, variant, sm, threads, items, blocks, cluster, grid, evidence)                                   \
-    { strategy, variant, sm,                                                                                           \
-      { [TN_THREADS] = threads, [TN_ITEMS] = items, [TN_BLOCKS_PER_SM] = blocks, [TN_CLUSTER] = cluster,               \
+    { strategy,                                                                                                        \
+      variant,                                                                                                         \
+      sm,                                                                                                              \
+      { [TN_THREADS] = threads,                                                                                        \
+        [TN_ITEMS] = items,                                                                                            \
+        [TN_BLOCKS_PER_SM] = blocks,                                                                                   \
+        [TN_CLUSTER] = cluster,                                                                                        \
         [TN_MAX_GRID] = grid },                                                                                        \
       evidence },
 #include "tuning.def"
@@ -80,8 +86,9 @@ const struct tuning *tuning_lookup(const char *strategy, const char *variant, in
 void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
 {
     const struct plan_case *c = &plan->kase[0];
-    str_printf(out, "TUNE( \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, \"", c->strategy->name, tuning_variant(plan->problem), plan->device.sm,
-               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_BLOCKS_PER_SM], c->tunable[TN_CLUSTER], c->tunable[TN_MAX_GRID]);
+    str_printf(out, "TUNE( \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, \"", c->strategy->name,
+               tuning_variant(plan->problem), plan->device.sm, c->tunable[TN_THREADS], c->tunable[TN_ITEMS],
+               c->tunable[TN_BLOCKS_PER_SM], c->tunable[TN_CLUSTER], c->tunable[TN_MAX_GRID]);
     for (; *evidence; evidence++)
         if (*evidence != '"' && *evidence != '\\' && *evidence != '\n')
             str_addc(out, *evidence);
@@ -112,9 +119,10 @@ static bool setting_check(struct planner *pl, const struct strategy *row, const 
         return false;
     }
     long v;
-    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v) || v < tunable_range[t].lo || v > tunable_range[t].hi) {
-        diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value, tunable_range[t].lo,
-                   tunable_range[t].hi);
+    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v) || v < tunable_range[t].lo ||
+        v > tunable_range[t].hi) {
+        diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value,
+                   tunable_range[t].lo, tunable_range[t].hi);
         return false;
     }
     return true;
@@ -248,7 +256,8 @@ void plan_problem_args(struct planner *pl, struct prog_kernel *k)
     for (int i = 0; i < p->noutputs; i++)
         plan_arg(k, (struct prog_arg){ .kind = ARG_OUTPUT, .index = i, .name = p->output[i].array.name });
     for (int i = 0; i < p->nparams; i++)
-        plan_arg(k, (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
+        plan_arg(
+            k, (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
     for (int i = 0; i < p->nsizes; i++)
         plan_value_arg(k, p->size[i].name, TY_I64, f_size(i));
 }
@@ -258,7 +267,8 @@ void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struc
     plan_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .type = type, .value = value, .name = name });
 }
 
-int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region, struct formula bytes)
+int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
+                struct formula bytes)
 {
     if (!c->code.buffer)
         c->code.buffer = arena_new(&pl->s->arena, struct prog_buffer, PROG_ARG_MAX);

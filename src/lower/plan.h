@@ -11,42 +11,53 @@
 #include "frontend/problem.h"
 
 /* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what. */
-#define TUNABLES(X)                                                                                    \
-    X(THREADS, "threads", 32, 1024, "threads per block")                                               \
-    X(ITEMS, "items", 1, 64, "load vectors per thread and tile")             \
-    X(VECTOR, "vector", 1, 16, "elements per load of a thread")                                        \
-    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for")                  \
-    X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none")                           \
-    X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                 \
-    X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                       \
-    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                \
-    X(STAGES, "stages", 3, 8, "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back") \
-    X(STRIPED, "striped", 0, 1, "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other") \
-    X(COMBINE, "combine", 0, 5, "how the threads of a block combine: shuffle, tree, shared_atomic_all, shared_atomic_leaders, redux, tree_leaders") \
-    X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled")                               \
-    X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled")                \
-    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none")  \
-    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                     \
-    X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                \
-    X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")    \
-    X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                \
-    X(POINTS_Y, "points_y", 1, 256, "stencils: points of a thread along the second to last dimension")      \
-    X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                           \
-    X(POINTS_Z, "points_z", 1, 256, "stencils: points of a thread along the third to last dimension")       \
-    X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none")                                \
-    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")               \
-    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                         \
+#define TUNABLES(X)                                                                                                    \
+    X(THREADS, "threads", 32, 1024, "threads per block")                                                               \
+    X(ITEMS, "items", 1, 64, "load vectors per thread and tile")                                                       \
+    X(VECTOR, "vector", 1, 16, "elements per load of a thread")                                                        \
+    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for")                                  \
+    X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none")                                           \
+    X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                                 \
+    X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                                       \
+    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                                \
+    X(STAGES, "stages", 3, 8,                                                                                          \
+      "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back")                   \
+    X(STRIPED, "striped", 0, 1,                                                                                        \
+      "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other")                \
+    X(COMBINE, "combine", 0, 5,                                                                                        \
+      "how the threads of a block combine: shuffle, tree, shared_atomic_all, shared_atomic_leaders, redux, "           \
+      "tree_leaders")                                                                                                  \
+    X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled")                                         \
+    X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled")                          \
+    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none")              \
+    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                                   \
+    X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                            \
+    X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")                \
+    X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                            \
+    X(POINTS_Y, "points_y", 1, 256, "stencils: points of a thread along the second to last dimension")                 \
+    X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                                       \
+    X(POINTS_Z, "points_z", 1, 256, "stencils: points of a thread along the third to last dimension")                  \
+    X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none")                                              \
+    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")            \
+    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                                         \
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two")
 
 enum tunable_id {
 #define X(id, name, lo, hi, what) TN_##id,
     TUNABLES(X)
 #undef X
-    TN_COUNT
+        TN_COUNT
 };
 
 /* Values of TN_COMBINE. */
-enum { COMBINE_SHUFFLE, COMBINE_TREE, COMBINE_SHARED_ATOMIC_ALL, COMBINE_SHARED_ATOMIC_LEADERS, COMBINE_REDUX, COMBINE_TREE_LEADERS };
+enum {
+    COMBINE_SHUFFLE,
+    COMBINE_TREE,
+    COMBINE_SHARED_ATOMIC_ALL,
+    COMBINE_SHARED_ATOMIC_LEADERS,
+    COMBINE_REDUX,
+    COMBINE_TREE_LEADERS
+};
 
 const char *tunable_name(enum tunable_id t);
 /* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
@@ -57,13 +68,14 @@ void tunable_limits(enum tunable_id t, int *lo, int *hi);
 
 struct strategy;
 struct plan_case {
-    struct prog_case code;         /* what the launcher sees */
+    struct prog_case code; /* what the launcher sees */
     const struct strategy *strategy;
-    int tunable[TN_COUNT];         /* 0 where the strategy does not use it */
-    bool overridden[TN_COUNT];     /* set by the user */
+    int tunable[TN_COUNT];              /* 0 where the strategy does not use it */
+    bool overridden[TN_COUNT];          /* set by the user */
     const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
-    bool aligned;                  /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
-    int shift[SPACE_MAX - 1];      /* stencils, aligned: how many elements, modulo a vector, a step along this axis moves the boundaries */
+    bool aligned; /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
+    int shift[SPACE_MAX - 1]; /* stencils, aligned: how many elements, modulo a vector, a step along this axis moves the
+                                 boundaries */
 };
 
 struct plan {
@@ -83,10 +95,10 @@ struct tuned {
 };
 
 struct plan_options {
-    const char *strategy;     /* pinned; NULL: the problem's pin, else chosen */
+    const char *strategy; /* pinned; NULL: the problem's pin, else chosen */
     int nset;
     const struct tunable *set; /* --set NAME=VALUE: names of TUNABLES, or "strategy" */
-    const int64_t *size;      /* known sizes (-1: unknown) or NULL: fewer cases */
+    const int64_t *size;       /* known sizes (-1: unknown) or NULL: fewer cases */
     int ntuned;
     const struct tuned *tuned; /* before the usual cases, unless something is pinned */
 };
@@ -100,7 +112,7 @@ struct planner {
 
 /* A strategy: one row of strategies.def, in order of preference within its kind. */
 struct strategy {
-    const char *name;      /* "reduce.last_block" */
+    const char *name; /* "reduce.last_block" */
     enum problem_kind kind;
     const char *reference; /* the paper or system it comes from */
     /* Does it fit?  When not, *why gets a sentence in the arena. */
@@ -118,12 +130,16 @@ const struct strategy *strategy_row(int i);
 const struct strategy *strategy_by_name(const char *name);
 
 /* Choose and plan; NULL with diagnostics when nothing fits. */
-const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct plan_options *o);
-/* The text form, and back. Reading checks the plan against the problem; NULL with diagnostics (their source is the plan's text). */
+const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                               const struct plan_options *o);
+/* The text form, and back. Reading checks the plan against the problem; NULL with diagnostics (their source is the
+ * plan's text). */
 void plan_print(const struct plan *plan, struct str *out);
-const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text, size_t length);
-/* Which strategy was chosen, why the others were not, tunables and where they come from, what it costs and takes; as text or JSON.
- * False after a diagnostic when the options name an unknown GPU. */
-bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options, struct str *out);
+const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text,
+                             size_t length);
+/* Which strategy was chosen, why the others were not, tunables and where they come from, what it costs and takes; as
+ * text or JSON. False after a diagnostic when the options name an unknown GPU. */
+bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,
+                  struct str *out);
 
 #endif

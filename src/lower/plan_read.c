@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_read.c - a plan back from its text, for experiments and tuning.
  *
- * Strategy, tunables, alignment and guard of each case are taken from the text; kernels, buffers and steps are then built as
- * the planner builds them, and the formulas that the text gives (grids, bytes, dynamic shared memory) take their place.  A kernel
- * or buffer that does not fit the tunables is an error, so that a plan cannot say one thing and do another.
+ * Strategy, tunables, alignment and guard of each case are taken from the text; kernels, buffers and steps are then
+ * built as the planner builds them, and the formulas that the text gives (grids, bytes, dynamic shared memory) take
+ * their place.  A kernel or buffer that does not fit the tunables is an error, so that a plan cannot say one thing and
+ * do another.
  */
 #include "lower_impl.h"
 
@@ -55,7 +56,8 @@ static bool flag(struct reader *r, const struct ynode *mapping, const char *key)
     return text && !strcmp(text, "true");
 }
 
-static void formula(struct reader *r, const struct ynode *mapping, const char *key, const struct prog_case *c, struct formula *out)
+static void formula(struct reader *r, const struct ynode *mapping, const char *key, const struct prog_case *c,
+                    struct formula *out)
 {
     const char *text = scalar(r, mapping, key, false);
     if (!text)
@@ -84,7 +86,8 @@ static void read_tunables(struct reader *r, struct plan_case *c, const struct yn
         while (t < TN_COUNT && strcmp(pair->key->text, tunable_name(t)))
             t++;
         if (t == TN_COUNT || !(c->strategy->tunables & 1u << t)) {
-            wrong(r, pair->key, arena_printf(&r->s->arena, "%s has no tunable '%s'", c->code.strategy, pair->key->text));
+            wrong(r, pair->key,
+                  arena_printf(&r->s->arena, "%s has no tunable '%s'", c->code.strategy, pair->key->text));
             continue;
         }
         c->tunable[t] = number(r, y, pair->key->text, 0);
@@ -170,7 +173,8 @@ static void read_checks(struct reader *r, const struct ynode *y)
     }
 }
 
-const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text, size_t length)
+const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text,
+                             size_t length)
 {
     diags_source(&s->diags, file, text, length);
     const int errors = s->diags.errors;
@@ -182,7 +186,8 @@ const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, 
     r.pl = (struct planner){ .s = s, .plan = plan };
     const char *arch = scalar(&r, root, "arch", true), *problem = scalar(&r, root, "problem", true);
     if (problem && strcmp(problem, p->name))
-        wrong(&r, ynode_get(root, "problem"), arena_printf(&s->arena, "the plan is for '%s', the problem is '%s'", problem, p->name));
+        wrong(&r, ynode_get(root, "problem"),
+              arena_printf(&s->arena, "the plan is for '%s', the problem is '%s'", problem, p->name));
     if (arch && !device_by_name(arch, number(&r, root, "ptx", 0), &plan->device))
         wrong(&r, ynode_get(root, "arch"), "unknown architecture, or a PTX version that it does not have");
     if (!r.ok)

@@ -5,10 +5,13 @@
 struct formula_names plan_names(struct arena *a, const struct plan *plan, const struct prog_case *c)
 {
     const struct problem *p = plan->problem;
-    struct formula_names names = { .nsizes = p->nsizes, .nparams = p->nparams, .nkernels = c ? c->nkernels : 0,
+    struct formula_names names = { .nsizes = p->nsizes,
+                                   .nparams = p->nparams,
+                                   .nkernels = c ? c->nkernels : 0,
                                    .npointers = p->ninputs + p->noutputs };
     const char **size = arena_new(a, const char *, names.nsizes), **param = arena_new(a, const char *, names.nparams);
-    const char **kernel = arena_new(a, const char *, names.nkernels), **pointer = arena_new(a, const char *, names.npointers);
+    const char **kernel = arena_new(a, const char *, names.nkernels),
+               **pointer = arena_new(a, const char *, names.npointers);
     for (int i = 0; i < names.nsizes; i++)
         size[i] = p->size[i].name;
     for (int i = 0; i < names.nparams; i++)
@@ -24,8 +27,8 @@ struct formula_names plan_names(struct arena *a, const struct plan *plan, const 
     return names;
 }
 
-static void print_formula(struct str *out, const char *before, const struct formula *f, const struct formula_names *names,
-                          const char *behind)
+static void print_formula(struct str *out, const char *before, const struct formula *f,
+                          const struct formula_names *names, const char *behind)
 {
     str_printf(out, "%s\"", before);
     formula_print(f, names, out);
@@ -57,7 +60,8 @@ static void print_case(const struct plan_case *c, const struct formula_names *na
     str_add(out, code->nbuffers ? "    buffers:\n" : "");
     for (int i = 0; i < code->nbuffers; i++) {
         const struct prog_buffer *b = &code->buffer[i];
-        str_printf(out, "      - {name: %s, region: %s, ", b->name, b->region == REGION_CONTROL ? "control" : "scratch");
+        str_printf(out, "      - {name: %s, region: %s, ", b->name,
+                   b->region == REGION_CONTROL ? "control" : "scratch");
         print_formula(out, "bytes: ", &b->bytes, names, "}\n");
     }
     str_add(out, "    steps:\n");
@@ -78,7 +82,8 @@ static void print_case(const struct plan_case *c, const struct formula_names *na
 /* Names for printing live in a scratch arena: printing needs no session. */
 static void print_all(struct arena *a, const struct plan *plan, struct str *out)
 {
-    str_printf(out, "ptxgen_plan: 1\nproblem: %s\narch: %s\nptx: %d\n", plan->problem->name, plan->device.arch, plan->device.ptx);
+    str_printf(out, "ptxgen_plan: 1\nproblem: %s\narch: %s\nptx: %d\n", plan->problem->name, plan->device.arch,
+               plan->device.ptx);
     const struct formula_names plain = plan_names(a, plan, NULL);
     str_add(out, plan->nchecks ? "checks:\n" : "");
     for (int i = 0; i < plan->nchecks; i++) {

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c - planning of whole-array reductions.
  *
- * Three strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in vectors of
- * `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both ends, fewer than
- * 2 * vector elements, is taken by the first block.
+ * Three strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in
+ * vectors of `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both
+ * ends, fewer than 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block, for small arrays: half the time of a grid's; with more threads where there is more than a little
- *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
- *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others, which come in
- *                      words that say themselves whether they are of this launch; chosen for what is not small
- *   reduce.ordered     the same for operators that do not commute; inputs may come through rings of bulk copies (sm_90)
- *   reduce.last_block  a grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the
- *                      counter wraps to zero by itself, so there is no initialisation launch)
+ *   reduce.block       one block, for small arrays: half the time of a grid's; with more threads where there is more
+ * than a little reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others,
+ * which come in words that say themselves whether they are of this launch; chosen for what is not small reduce.ordered
+ * the same for operators that do not commute; inputs may come through rings of bulk copies (sm_90) reduce.last_block  a
+ * grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the counter wraps to
+ * zero by itself, so there is no initialisation launch)
  *
- * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp takes one
- * consecutive range of windows of 32 x items vectors, and partials are combined in order.
+ * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp
+ * takes one consecutive range of windows of 32 x items vectors, and partials are combined in order.
  *
- * Determinism: the combination tree is a function of n, the tunables and the grid.  For `run` and `device` the tree must not
- * depend on addresses: only head 0 is taken by the vector case, and a scalar case with the same tree takes the rest;
- * for `device` the grid does not depend on the device either.
+ * Determinism: the combination tree is a function of n, the tunables and the grid.  For `run` and `device` the tree
+ * must not depend on addresses: only head 0 is taken by the vector case, and a scalar case with the same tree takes the
+ * rest; for `device` the grid does not depend on the device either.
  */
 #include "reduce.h"
 
 #include <string.h>
 
-enum { SHORT_LIMIT = 1 << 12, BLOCK_LIMIT = 1 << 14, CLUSTER_LIMIT = 1 << 17, FIXED_GRID = 1024, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
+enum {
+    SHORT_LIMIT = 1 << 12,
+    BLOCK_LIMIT = 1 << 14,
+    CLUSTER_LIMIT = 1 << 17,
+    FIXED_GRID = 1024,
+    HELD_MAX = 64,
+    STAGING_MAX = 40 * 1024
+};
 
 bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
 {
@@ -128,7 +135,8 @@ static int window_bytes(const struct problem *p, const struct plan_case *c)
 static int ring_bytes(const struct problem *p, const struct plan_case *c)
 {
     const int bulk = c->tunable[TN_BULK];
-    return bulk * (staging_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) + 2048; /* and barriers; totals of warps and blocks */
+    return bulk * (staging_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) +
+           2048; /* and barriers; totals of warps and blocks */
 }
 
 static bool has_structures(const struct problem *p)
@@ -157,7 +165,8 @@ static void choose_bulk(struct planner *pl, struct plan_case *c)
     enum { STAGES = 2 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
-    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || state_commutative(p) || !bulk_aligned(p, c))
+    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || state_commutative(p) ||
+        !bulk_aligned(p, c))
         return;
     c->tunable[TN_BULK] = STAGES;
     c->tunable_from[TN_BULK] = "where the architecture has bulk copies";
@@ -165,8 +174,8 @@ static void choose_bulk(struct planner *pl, struct plan_case *c)
         c->tunable[TN_BULK]--;
 }
 
-/* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit: an odd
- * number, which keeps the transpose free of bank conflicts. */
+/* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit:
+ * an odd number, which keeps the transpose free of bank conflicts. */
 static void choose_staged(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -174,14 +183,16 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
         return;
     if (!c->overridden[TN_STAGED])
         c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_BULK];
-    while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && staging_bytes(p, c) > STAGING_MAX)
+    while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           staging_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
 }
 
 /* A thread holds a tile's elements in registers. */
 static void choose_items(struct plan_case *c)
 {
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
         c->tunable[TN_ITEMS]--;
 }
 
@@ -191,8 +202,8 @@ static struct formula all_of(const struct formula *a, const struct formula *b)
 }
 
 /* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it. */
-static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard,
-                      bool fallback)
+static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                      struct formula guard, bool fallback)
 {
     const struct problem *p = pl->plan->problem;
     const bool fixed_tree = state_determinism(p) != DET_ANY;
@@ -217,7 +228,8 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     choose_pdl(pl, u);
     choose_stream(u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
-        u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
+        u->tunable[TN_ITEMS] =
+            c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
         u->tunable[TN_VECTOR] = 1;
     }
     u->tunable[TN_BULK] = 0;
@@ -275,8 +287,8 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
     add_cases(pl, row, "", "medium", f_and(above, below), false);
 }
 
-/* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket takes than the
- * shorter end gives back, and have reduce.ordered. */
+/* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket
+ * takes than the shorter end gives back, and have reduce.ordered. */
 void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen)
 {
     if (pinned(pl, row, "grid") || !chosen)
@@ -293,12 +305,14 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------------- */
 
 bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
-               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 
@@ -312,12 +326,15 @@ static bool check_bulk(struct planner *pl, const struct plan_case *c)
     if (c->tunable[TN_STAGED])
         return reduce_contradiction(pl, c, "inputs come through bulk copies or through the transpose, not both");
     if (!bulk_aligned(p, c))
-        return reduce_contradiction(pl, c, "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
+        return reduce_contradiction(pl, c,
+                                    "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
     if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
         return reduce_contradiction(pl, c, "a block has at most 128 stages");
     if (ring_bytes(p, c) > d->shared_per_block)
-        return reduce_contradiction(pl, c, arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
-                                                 ring_bytes(p, c), d->arch, d->shared_per_block));
+        return reduce_contradiction(
+            pl, c,
+            arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
+                         ring_bytes(p, c), d->arch, d->shared_per_block));
     return true;
 }
 
@@ -330,7 +347,8 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
         return reduce_contradiction(pl, c, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
-        return reduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+        return reduce_contradiction(pl, c,
+                                    "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (!reduce_check_space(pl, c))
         return false;
     if (c->tunable[TN_BULK])
@@ -339,7 +357,8 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
         return true;
     if (state_commutative(p) || has_structures(p))
         return reduce_contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
-    return staging_bytes(p, c) <= STAGING_MAX || reduce_contradiction(pl, c, "the transpose takes more than 40960 bytes");
+    return staging_bytes(p, c) <= STAGING_MAX ||
+           reduce_contradiction(pl, c, "the transpose takes more than 40960 bytes");
 }
 
 /* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */
@@ -381,21 +400,25 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
 }
 
 /* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
- * holds at once, or a few times that where every block still has ROUNDS tiles, because blocks that start late even out what the
- * memory system does to the early ones.  Of those numbers the smallest that needs no more rounds, so that all finish together;
- * one where its loop is shorter than a ticket takes. */
+ * holds at once, or a few times that where every block still has ROUNDS tiles, because blocks that start late even out
+ * what the memory system does to the early ones.  Of those numbers the smallest that needs no more rounds, so that all
+ * finish together; one where its loop is shorter than a ticket takes. */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
 {
     enum { ROUNDS = 4, GATHERED = 4 };
     const struct problem *p = pl->plan->problem;
-    const int most_waves = state_commutative(p) ? 16 : 1; /* ordered warps read ranges of their own: more of them scatter the reads */
+    const int most_waves =
+        state_commutative(p) ? 16 : 1; /* ordered warps read ranges of their own: more of them scatter the reads */
     const struct formula count = access_count(p);
-    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
+    const struct formula tiles =
+        f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
     const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula waves = f_max(f_const(1), f_min(f_const(most_waves), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
+    const struct formula waves =
+        f_max(f_const(1), f_min(f_const(most_waves), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
     /* What the blocks leave is gathered by the threads of one. */
     const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
-    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(f_mul(resident, waves), gathered);
+    struct formula most =
+        state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(f_mul(resident, waves), gathered);
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
     const struct formula rounds = f_cdiv(tiles, most);
@@ -403,10 +426,11 @@ struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
     return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
 }
 
-void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, enum prog_region region,
-                       struct formula bytes)
+void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
+                       enum prog_region region, struct formula bytes)
 {
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
+    plan_arg(k,
+             (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
 }
 
 bool reduce_gather_build(struct planner *pl, struct plan_case *c)
@@ -436,8 +460,10 @@ bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++) {
         const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name,
-                                       .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
+        plan_arg(k, (struct prog_arg){
+                        .kind = ARG_BUFFER,
+                        .name = name,
+                        .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
     }
     plan_launch(pl, c, 0, blocks);
     return reduce_check_tunables(pl, c);

@@ -13,8 +13,8 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
 struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Blocks of a grid that fills the device. */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c);
-void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name, enum prog_region region,
-                       struct formula bytes);
+void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
+                       enum prog_region region, struct formula bytes);
 /* Do the tunables go together?  False after a diagnostic. */
 bool reduce_check_tunables(struct planner *pl, const struct plan_case *c);
 bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_space.c - the space of whole-array reductions after Tangram (Garcia de Gonzalo et al., CGO 2019): how elements are
- * distributed over blocks and threads, how the threads of a block combine, and how the blocks do.
+/* reduce_space.c - the space of whole-array reductions after Tangram (Garcia de Gonzalo et al., CGO 2019): how elements
+ * are distributed over blocks and threads, how the threads of a block combine, and how the blocks do.
  *
- *   reduce.atomic       every block updates one accumulator per reduction atomically; the last one reads and resets it, so that no
- *                       launch has to initialise anything
- *   reduce.two_kernel   a second kernel of one block reduces the partials
+ *   reduce.atomic       every block updates one accumulator per reduction atomically; the last one reads and resets it,
+ * so that no launch has to initialise anything reduce.two_kernel   a second kernel of one block reduces the partials
  *
- * and, for these, reduce.block and reduce.last_block, the tunables `combine`, `over_blocks` and `over_threads`.  None of it is chosen
- * by default.
+ * and, for these, reduce.block and reduce.last_block, the tunables `combine`, `over_blocks` and `over_threads`.  None
+ * of it is chosen by default.
  */
 #include "reduce.h"
 
 enum { SHARED_MAX = 40 * 1024 };
 
-/* ---- what is legal ------------------------------------------------------------------------------------------------------- */
+/* ---- what is legal
+ * ------------------------------------------------------------------------------------------------------- */
 
-/* Atomic accumulation reorders: every operator must commute, have a neutral element, and an instruction or a word for its state. */
+/* Atomic accumulation reorders: every operator must commute, have a neutral element, and an instruction or a word for
+ * its state. */
 static bool atomic_states(const struct problem *p, struct arena *a, const char **why)
 {
     if (!state_commutative(p)) {
@@ -32,7 +33,8 @@ static bool atomic_states(const struct problem *p, struct arena *a, const char *
     }
     for (int r = 0; r < p->nreductions; r++)
         if (op_native(p->reduction[r].op) == NATIVE_NONE && !op_packed_bytes(p->reduction[r].op)) {
-            *why = arena_printf(a, "the state of '%s' is wider than the 8 bytes that an atomic operation updates", p->reduction[r].name);
+            *why = arena_printf(a, "the state of '%s' is wider than the 8 bytes that an atomic operation updates",
+                                p->reduction[r].name);
             return false;
         }
     return true;
@@ -67,18 +69,24 @@ bool reduce_check_space(struct planner *pl, const struct plan_case *c)
     if (combine == COMBINE_SHUFFLE)
         return true;
     if (!state_pad(p))
-        return reduce_contradiction(pl, c, "without an identity only `combine` shuffle leaves out threads that have no element");
-    if ((combine == COMBINE_SHARED_ATOMIC_ALL || combine == COMBINE_SHARED_ATOMIC_LEADERS || combine == COMBINE_TREE_LEADERS) &&
+        return reduce_contradiction(
+            pl, c, "without an identity only `combine` shuffle leaves out threads that have no element");
+    if ((combine == COMBINE_SHARED_ATOMIC_ALL || combine == COMBINE_SHARED_ATOMIC_LEADERS ||
+         combine == COMBINE_TREE_LEADERS) &&
         !atomic_states(p, &pl->s->arena, &why))
         return reduce_contradiction(pl, c, why);
     if (combine == COMBINE_REDUX && (pl->plan->device.sm < 80 || !has_redux(p)))
-        return reduce_contradiction(pl, c, "redux.sync takes integers of 32 bits and add, min, max, and, or, xor, on sm_80 or newer");
-    if ((combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS) && c->tunable[TN_THREADS] * state_bytes(p) > SHARED_MAX)
-        return reduce_contradiction(pl, c, "a tree in shared memory of all threads' states takes more than 40960 bytes");
+        return reduce_contradiction(
+            pl, c, "redux.sync takes integers of 32 bits and add, min, max, and, or, xor, on sm_80 or newer");
+    if ((combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS) &&
+        c->tunable[TN_THREADS] * state_bytes(p) > SHARED_MAX)
+        return reduce_contradiction(pl, c,
+                                    "a tree in shared memory of all threads' states takes more than 40960 bytes");
     return true;
 }
 
-/* ---- reduce.atomic --------------------------------------------------------------------------------------------------------- */
+/* ---- reduce.atomic
+ * --------------------------------------------------------------------------------------------------------- */
 
 bool reduce_atomic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -97,7 +105,8 @@ bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
     return reduce_check_tunables(pl, c);
 }
 
-/* ---- reduce.two_kernel ------------------------------------------------------------------------------------------------------ */
+/* ---- reduce.two_kernel
+ * ------------------------------------------------------------------------------------------------------ */
 
 bool reduce_two_kernel_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {

@@ -70,8 +70,8 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
     return scan_few_fields(p, a, why);
 }
 
-/* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as registers go:
- * (registers - 1 - sum t') / (2 sum t' + 3). */
+/* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as
+ * registers go: (registers - 1 - sum t') / (2 sum t' + 3). */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c)
 {
     enum ty type[32];
@@ -84,7 +84,8 @@ int scan_model_degree(const struct problem *p, const struct device *d, const str
         largest = ty_bytes(type[f]) > largest ? ty_bytes(type[f]) : largest;
     }
     const int shared = d->shared_per_sm / resident, registers = d->registers_per_sm / resident;
-    const int by_memory = (shared > sum ? shared : sum) / largest, by_registers = (registers - 1 - words) / (2 * words + 3);
+    const int by_memory = (shared > sum ? shared : sum) / largest,
+              by_registers = (registers - 1 - words) / (2 * words + 3);
     const int m = by_memory < by_registers ? by_memory : by_registers;
     return m > 1 ? m : 1;
 }
@@ -150,14 +151,16 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p)
 {
-    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && !scan_keeps(p) && p->flags < 0 && p->offsets < 0;
+    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && !scan_keeps(p) && p->flags < 0 &&
+           p->offsets < 0;
 }
 
 /* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const bool more = scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
+    const bool more =
+        scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
     const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = scan_held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (scan_degree(c) > HELD_MAX || scan_degree(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
@@ -169,7 +172,8 @@ static void choose_items(const struct problem *p, struct plan_case *c)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    const bool heavy = scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+    const bool heavy =
+        scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -216,7 +220,7 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
 }
 
 struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
-                                     const char *name, struct formula guard)
+                                   const char *name, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_variant(pl, c, variant);

@@ -22,12 +22,12 @@ bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
 int scan_state_words(const struct problem *p, int *offset);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_held_words(const struct problem *p);
-/* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads that the case
- * keeps resident; and those that the case has. */
+/* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
+ * that the case keeps resident; and those that the case has. */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
 int scan_degree(const struct plan_case *c);
-/* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes the place of
- * an input of its width where it can.  bytes: of the stage. */
+/* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes
+ * the place of an input of its width where it can.  bytes: of the stage. */
 struct scan_layout {
     int input[PROBLEM_ARGS_MAX], output[PROBLEM_ARGS_MAX];
     int bytes;
@@ -50,8 +50,8 @@ int scan_held_words(const struct problem *p);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */
-struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                                   struct formula guard);
+struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
+                                   const char *name, struct formula guard);
 /* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
 void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                     struct formula guard, bool staged);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_lookahead.c - planning of scan.lookahead: blocks that stay, a ring of tiles in shared memory.
  *
- * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are left to
- * look-back.  A reversed scan begins its tiles at the end of memory, so there the length counts as well.
+ * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
+ * left to look-back.  A reversed scan begins its tiles at the end of memory, so there the length counts as well.
  */
 #include "lower_impl.h"
 #include "scan.h"
@@ -62,7 +62,8 @@ static int reserved(const struct problem *p, int stages)
 {
     enum { MBARRIERS = 5, PARKED = 64, ALIGNMENT = 16, ARRAYS = 8 };
     const int fields = state_fields(p, NULL);
-    return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) + ALIGNMENT * (ARRAYS + 2 * fields);
+    return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) +
+           ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
 /* Bytes of registers that a position takes: its inputs and results; states come and go one after the other. */
@@ -103,7 +104,8 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         c->tunable[TN_THREADS] = threads;
         c->tunable[TN_ITEMS] = items;
     }
-    c->tunable_from[TN_THREADS] = c->tunable_from[TN_ITEMS] = "the largest tile that registers and shared memory have room for";
+    c->tunable_from[TN_THREADS] = c->tunable_from[TN_ITEMS] =
+        "the largest tile that registers and shared memory have room for";
 }
 
 enum { STAGES = 4 };
@@ -162,7 +164,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     if (!c->overridden[TN_PDL])
         c->tunable[TN_PDL] = 1;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
-    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+    const int most =
+        most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
@@ -172,8 +175,9 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d stages of %d threads x %d items x %d elements: %s",
-               c->code.strategy, c->tunable[TN_STAGES], c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d stages of %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_STAGES],
+               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 
@@ -187,7 +191,8 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "threads must be a multiple of 32, and 96 more fit a block");
     if (held > HELD_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
-    if (threads * held % UNIT || c->tunable[TN_STAGES] * l.bytes + reserved(p, c->tunable[TN_STAGES]) > pl->plan->device.shared_per_block)
+    if (threads * held % UNIT ||
+        c->tunable[TN_STAGES] * l.bytes + reserved(p, c->tunable[TN_STAGES]) > pl->plan->device.shared_per_block)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = threads + SIDE_THREADS;

@@ -88,7 +88,8 @@ static void plan(struct planner *pl, const struct strategy *row, const char *nam
 }
 
 void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
-/* Fewer segments than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are fewer. */
+/* Fewer segments than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take
+ * turns are fewer. */
 void segscan_flat_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -117,8 +118,10 @@ static const struct {
     { "", "long", 4 * RESIDENT, false },
 };
 
-/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor. */
-static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int quarters)
+/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
+ */
+static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                          int quarters)
 {
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);

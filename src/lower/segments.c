@@ -80,10 +80,7 @@ struct formula segments_count(const struct problem *p)
 
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }
 
-struct formula segments_inner(const struct problem *p)
-{
-    return product(p, segments_behind(p), false);
-}
+struct formula segments_inner(const struct problem *p) { return product(p, segments_behind(p), false); }
 
 static int64_t saturating_product(int64_t a, int64_t b)
 {

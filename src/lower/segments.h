@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segments.h - how the elements of a reduction with kept dimensions lie in memory.
  *
- * A problem has *segments*: one per combination of the kept axes, or one per pair of offsets.  The elements of a segment are
- * numbered by their *place*: 0, 1, … in row-major order of the reduced axes.  Where the reduced axes are neighbours, the space is
- * a box of three merged axes,
+ * A problem has *segments*: one per combination of the kept axes, or one per pair of offsets.  The elements of a
+ * segment are numbered by their *place*: 0, 1, … in row-major order of the reduced axes.  Where the reduced axes are
+ * neighbours, the space is a box of three merged axes,
  *
  *     element = (outer * length + place) * inner + column,      segment = outer * inner + column
  *
@@ -19,11 +19,11 @@ bool segments_kept(const struct problem *p);     /* an axis is kept */
 bool segments_any(const struct problem *p);      /* an axis is kept, or there are offsets */
 bool segments_trailing(const struct problem *p); /* also with offsets */
 bool segments_adjacent(const struct problem *p); /* the reduced axes are neighbours, so the box above exists */
-int  segments_behind(const struct problem *p);   /* the first axis behind the reduced ones */
+int segments_behind(const struct problem *p);    /* the first axis behind the reduced ones */
 struct formula segments_count(const struct problem *p);
 struct formula segments_length(const struct problem *p); /* not with offsets: there it differs */
 /* What is known about the length before the launch. */
 void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi);
-struct formula segments_inner(const struct problem *p);  /* only where adjacent */
+struct formula segments_inner(const struct problem *p); /* only where adjacent */
 
 #endif

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segreduce.c - planning of reductions that keep dimensions or have segments: which strategy takes which sizes.
  *
- * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses by
- * their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
+ * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses
+ * by their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
  *
- *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 8 or 32 lanes per segment
- *   segreduce.thread       a lane per segment
- *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
- *   segreduce.column       where segments are no runs of elements (segreduce_column.c)
- *   segreduce.block        a block per segment
+ *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 8 or 32 lanes per
+ * segment segreduce.thread       a lane per segment segreduce.multi_block  several blocks per segment, where there are
+ * too few segments to fill the device segreduce.column       where segments are no runs of elements
+ * (segreduce_column.c) segreduce.block        a block per segment
  *
- * Vector loads need arrays that begin at a vector boundary; other launches take scalar cases behind.  Where results must be the same
- * on every run, those have the same combination tree.
+ * Vector loads need arrays that begin at a vector boundary; other launches take scalar cases behind.  Where results
+ * must be the same on every run, those have the same combination tree.
  */
 #include "segreduce.h"
 
 #include <string.h>
 
-enum { HELD_MAX = 64, WARP = 32, BLOCKS_PER_SM = 4, SPLIT_VECTORS = 8192, WARP_VECTORS = 512, PACKED = -1, EXACTLY = -2 };
+enum {
+    HELD_MAX = 64,
+    WARP = 32,
+    BLOCKS_PER_SM = 4,
+    SPLIT_VECTORS = 8192,
+    WARP_VECTORS = 512,
+    PACKED = -1,
+    EXACTLY = -2
+};
 
-/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- facts
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bool few_fields(const struct problem *p, struct arena *a, const char **why)
 {
@@ -73,10 +81,12 @@ bool segreduce_offsets_fits(const struct problem *p, const struct device *d, str
     return false;
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+/* ---- cases
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1, 2, 4, … 32, or
- * where it has so many elements, which are the vector then. */
+/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1,
+ * 2, 4, … 32, or where it has so many elements, which are the vector then. */
 static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
@@ -84,14 +94,19 @@ static const struct shape {
     const char *evidence;
 } shapes[] = {
     { "segreduce.subwarp", "single", 1, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 1: 133 us; segreduce.tile 152" },
-    { "segreduce.subwarp", "pair", 2, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 2: 103 us; segreduce.tile 166, one element per load 108" },
-    { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1, "model: eight vectors in flight per lane, all of them needed" },
-    { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2, "model: lanes of 128 bytes, eight vectors in flight per lane" },
+    { "segreduce.subwarp", "pair", 2, EXACTLY, 256, 0, 8, 1,
+      "H200 f32 2^26 by 2: 103 us; segreduce.tile 166, one element per load 108" },
+    { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1,
+      "model: eight vectors in flight per lane, all of them needed" },
+    { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2,
+      "model: lanes of 128 bytes, eight vectors in flight per lane" },
     { "segreduce.subwarp", "warps", 4, WARP_VECTORS, 256, 32, 4, 1,
-      "H200 f32 2^26 by 256/512/1000/1024: 62.9/62.2/62.0/61.9 us; 8 items 75.5/62.7/62.1/61.9, 2 segments 89/61.8/65.9/61.9; read 61.1" },
+      "H200 f32 2^26 by 256/512/1000/1024: 62.9/62.2/62.0/61.9 us; 8 items 75.5/62.7/62.1/61.9, 2 segments "
+      "89/61.8/65.9/61.9; read 61.1" },
     { "segreduce.thread", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
     { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.block", "rows", 0, 2048, 128, 0, 4, 0, "model: a short round for segments of a few thousand elements" },
+    { "segreduce.block", "rows", 0, 2048, 128, 0, 4, 0,
+      "model: a short round for segments of a few thousand elements" },
     { "segreduce.block", "wide", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
     { "segreduce.offsets", "offsets", 0, 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
 };
@@ -141,8 +156,8 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
-/* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel, wide states
- * leave less room. */
+/* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel,
+ * wide states leave less room. */
 static void fit_registers(const struct problem *p, struct plan_case *c)
 {
     if (p->offsets >= 0 && segreduce_state_words(p) > 2)
@@ -151,7 +166,8 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
-    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX && !c->overridden[TN_ITEMS])
+    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX &&
+           !c->overridden[TN_ITEMS])
         c->tunable[TN_ITEMS] /= 2;
 }
 
@@ -166,8 +182,8 @@ static void leave_registers(const struct problem *p, struct plan_case *c)
         segreduce_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
 }
 
-static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *name,
-                                    struct formula guard, bool aligned)
+static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape,
+                                    const char *name, struct formula guard, bool aligned)
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
@@ -198,7 +214,8 @@ static struct formula packed_guard(const struct planner *pl, int vector, bool *n
     const struct formula divides = f_eq(f_mod(f_const((int64_t)WARP * vector), length), f_const(0));
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector || lo > (int64_t)WARP * vector || (lo == hi && WARP * vector % lo);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector ||
+             lo > (int64_t)WARP * vector || (lo == hi && WARP * vector % lo);
     if (lo == hi && !*never)
         return (struct formula){ 0 };
     return f_and(f_ge(length, f_const(vector)), divides);
@@ -209,8 +226,8 @@ static struct formula exact_guard(const struct planner *pl, int length, bool *ne
 {
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR) || lo > length ||
-             hi < length || length >= access_vector_width(pl->plan->problem);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR) ||
+             lo > length || hi < length || length >= access_vector_width(pl->plan->problem);
     return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
 }
 
@@ -240,9 +257,10 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     return hi <= most ? guard : segreduce_all(guard, f_le(segments_length(p), f_const(most)));
 }
 
-/* An aligned case, and behind it one for arrays that begin anywhere: for every case where the tree must stay, else for the last
- * one of the strategy. */
-static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, struct formula guard, bool last)
+/* An aligned case, and behind it one for arrays that begin anywhere: for every case where the tree must stay, else for
+ * the last one of the strategy. */
+static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, struct formula guard,
+                      bool last)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
@@ -303,7 +321,10 @@ void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 }
 
 /* Multiprocessors that a grid is sized for. */
-struct formula segreduce_sms(const struct problem *p) { return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms(); }
+struct formula segreduce_sms(const struct problem *p)
+{
+    return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+}
 
 /* Would groups of `width` leave more than an eighth of the last one empty? */
 static struct formula leaves_gaps(struct formula segments, struct formula width)
@@ -311,11 +332,12 @@ static struct formula leaves_gaps(struct formula segments, struct formula width)
     return f_lt(f_mul(segments, f_const(8)), f_mul(f_mul(f_cdiv(segments, width), width), f_const(7)));
 }
 
-/* Would a block per segment keep some multiprocessors waiting for others: too few segments to occupy each of them, or unevenly many,
- * or a last round of blocks that is not full? */
+/* Would a block per segment keep some multiprocessors waiting for others: too few segments to occupy each of them, or
+ * unevenly many, or a last round of blocks that is not full? */
 static struct formula uneven(const struct problem *p)
 {
-    const struct formula segments = segments_count(p), sms = segreduce_sms(p), places = f_mul(sms, f_const(BLOCKS_PER_SM));
+    const struct formula segments = segments_count(p), sms = segreduce_sms(p),
+                         places = f_mul(sms, f_const(BLOCKS_PER_SM));
     const struct formula few = f_lt(f_mul(segments, f_const(4)), f_mul(sms, f_const(7)));
     const struct formula rounds = f_and(f_lt(places, segments), leaves_gaps(segments, places));
     return f_or(few, f_or(leaves_gaps(segments, sms), rounds));
@@ -338,4 +360,7 @@ void segreduce_block_plan(struct planner *pl, const struct strategy *row)
     add_shapes(pl, row, (struct formula){ 0 });
 }
 
-void segreduce_offsets_plan(struct planner *pl, const struct strategy *row) { add_shapes(pl, row, (struct formula){ 0 }); }
+void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
+{
+    add_shapes(pl, row, (struct formula){ 0 });
+}

@@ -15,13 +15,14 @@ void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char
 /* Segments of no elements need a value. */
 void segreduce_check_empty(struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
-int64_t segreduce_tile_length(const struct planner *pl);          /* up to where segreduce.tile takes segments; 0: not at all */
-struct formula segreduce_sms(const struct problem *p);            /* multiprocessors that grids are sized for */
-int segreduce_state_words(const struct problem *p);               /* registers of one state */
+int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
+struct formula segreduce_sms(const struct problem *p);   /* multiprocessors that grids are sized for */
+int segreduce_state_words(const struct problem *p);      /* registers of one state */
 /* The problem's arguments, and what every kernel of segments is given. */
 struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Tickets, one per group of blocks, and the partials of all blocks. */
-void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups, struct formula blocks);
+void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups,
+                        struct formula blocks);
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
 
 #endif

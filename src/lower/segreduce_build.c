@@ -6,8 +6,9 @@ enum { HELD_MAX = 64, GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16, SHARES_PER_SM = 6
 
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads, %d items, %d elements: %s",
-               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads, %d items, %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 
@@ -22,8 +23,9 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements of a segment");
     if (c->tunable[TN_VECTOR] > (runs ? access_vector_width(p) : 1) || !power_of_two(c->tunable[TN_VECTOR]))
-        return segreduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array; "
-                                              "1 where segments are not runs of elements");
+        return segreduce_contradiction(pl, c,
+                                       "the vector must be a power of two, no wider than 16 bytes of the widest array; "
+                                       "1 where segments are not runs of elements");
     if (!power_of_two(c->tunable[TN_LANES]))
         return segreduce_contradiction(pl, c, "lanes must be a power of two");
     return true;
@@ -97,21 +99,25 @@ bool segreduce_block_build(struct planner *pl, struct plan_case *c)
     return check_tunables(pl, c);
 }
 
-void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups, struct formula blocks)
+void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups,
+                        struct formula blocks)
 {
     enum ty type[32];
     const int fields = state_fields(pl->plan->problem, type);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
+                                   .name = "counter",
                                    .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4))) });
     for (int f = 0; f < fields; f++) {
         const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name,
-                                       .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
+        plan_arg(k, (struct prog_arg){
+                        .kind = ARG_BUFFER,
+                        .name = name,
+                        .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
     }
 }
 
-/* As many parts as fill the device once; where there are more segments than half of its places for blocks, four times as many, so
- * that the last round counts little. */
+/* As many parts as fill the device once; where there are more segments than half of its places for blocks, four times
+ * as many, so that the last round counts little. */
 static struct formula wanted_parts(const struct problem *p, const struct plan_case *c)
 {
     const struct formula segments = f_max(segments_count(p), f_const(1));
@@ -126,7 +132,8 @@ bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula length = segments_length(p), segments = segments_count(p);
-    const struct formula round = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]);
+    const struct formula round =
+        f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]);
     const struct formula wanted = wanted_parts(p, c);
     const struct formula step = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]);
     const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), step), step), round);
@@ -139,8 +146,8 @@ bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
     return check_tunables(pl, c);
 }
 
-/* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than its work; a
- * second kernel for the segments that are cut. */
+/* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than its
+ * work; a second kernel for the segments that are cut. */
 bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -155,14 +162,16 @@ bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
     const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(shares, f_const(8)));
     int partial[32];
     for (int f = 0; f < fields; f++)
-        partial[f] = plan_buffer(pl, c, arena_printf(a, "partial%d", f), REGION_SCRATCH, f_mul(shares, f_const(2 * ty_bytes(type[f]))));
+        partial[f] = plan_buffer(pl, c, arena_printf(a, "partial%d", f), REGION_SCRATCH,
+                                 f_mul(shares, f_const(2 * ty_bytes(type[f]))));
     for (int i = 0; i < 2; i++) {
         struct prog_kernel *k = team_kernel(pl, c, i ? "carry" : "");
         plan_value_arg(k, "share", TY_I64, share);
         plan_value_arg(k, "shares", TY_I64, shares);
         plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "carry", .index = carry });
         for (int f = 0; f < fields; f++)
-            plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
+            plan_arg(k, (struct prog_arg){
+                            .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
         plan_launch(pl, c, i, i ? f_mul(f_ge(shares, f_const(2)), blocks) : blocks);
     }
     return check_tunables(pl, c);

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segreduce_column.c - planning of reductions along a dimension that is not the last.
  *
- * A vector is 16 bytes of neighbouring columns.  Where there are enough vectors of columns for all threads of the device, a thread takes all places
- * of its columns; otherwise row groups of a block share them, and several blocks do where columns are few and long.
+ * A vector is 16 bytes of neighbouring columns.  Where there are enough vectors of columns for all threads of the
+ * device, a thread takes all places of its columns; otherwise row groups of a block share them, and several blocks do
+ * where columns are few and long.
  */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, FEW_VECTORS = 4, PARTS_MAX = 1 << 16, SHAPES = 3 };
+enum {
+    HELD_MAX = 64,
+    STATE_WORDS_MAX = 32,
+    WIDE_WORDS = 8,
+    FILL_THREADS = 1024,
+    FEW_VECTORS = 4,
+    PARTS_MAX = 1 << 16,
+    SHAPES = 3
+};
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -40,15 +49,18 @@ static const struct shape {
 } shapes[SHAPES] = {
     { "columns", 128, 1, 8, false, "model: eight vectors in flight per thread" },
     { "narrow", 256, 128, 4, true, "model: two vectors across, 128 row groups" },
-    { "strips", 256, 16, 4, false, "H200 f32 2^26, 2^11/2^15/2^19 rows: 65.7/66.6/69.2 us; 32 groups 65.9/77.8/81.4, 8 groups 77.2/67.4/79.4; read 61.2" },
+    { "strips", 256, 16, 4, false,
+      "H200 f32 2^26, 2^11/2^15/2^19 rows: 65.7/66.6/69.2 us; 32 groups 65.9/77.8/81.4, 8 groups 77.2/67.4/79.4; read "
+      "61.2" },
 };
 
-static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix, int vector,
-                     bool aligned, struct formula guard)
+static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix,
+                     int vector, bool aligned, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s%s", shape->name, suffix), guard);
     segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
-    segreduce_set(c, TN_ROWS, shape->rows < c->tunable[TN_THREADS] ? shape->rows : c->tunable[TN_THREADS], shape->evidence);
+    segreduce_set(c, TN_ROWS, shape->rows < c->tunable[TN_THREADS] ? shape->rows : c->tunable[TN_THREADS],
+                  shape->evidence);
     segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
     segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
@@ -56,7 +68,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     /* Registers hold what is loaded and the states of all columns. */
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)
         segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
-    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
+           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
         c->tunable[TN_ITEMS] /= 2;
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
 }
@@ -72,7 +85,6 @@ static struct formula enough(const struct problem *p, struct formula vectors)
     return f_ge(vectors, f_mul(segreduce_sms(p), f_const(FILL_THREADS)));
 }
 
-
 /* A condition on the sizes where they are known; absent: it holds. */
 static struct formula settle(const struct planner *pl, struct formula f, bool *never)
 {
@@ -86,7 +98,8 @@ static struct formula settle(const struct planner *pl, struct formula f, bool *n
     return (struct formula){ 0 };
 }
 
-/* When a shape is taken, `vector` columns being side by side: one for no columns too many or too few, and whole vectors. */
+/* When a shape is taken, `vector` columns being side by side: one for no columns too many or too few, and whole
+ * vectors. */
 static struct formula shape_guard(const struct planner *pl, const struct shape *shape, int vector, bool *never)
 {
     const struct problem *p = pl->plan->problem;
@@ -98,8 +111,8 @@ static struct formula shape_guard(const struct planner *pl, const struct shape *
     return settle(pl, shape->few ? segreduce_all(f, f_le(vectors(p, vector), f_const(FEW_VECTORS))) : f, never);
 }
 
-/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not depend on
- * addresses; and one column per thread for all other sizes. */
+/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not
+ * depend on addresses; and one column per thread for all other sizes. */
 static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
 {
     const struct problem *p = pl->plan->problem;
@@ -142,7 +155,8 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
     if (c->tunable[TN_ITEMS] * vector > HELD_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
     if (vector > access_vector_width(pl->plan->problem) || !power_of_two(vector))
-        return segreduce_contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+        return segreduce_contradiction(pl, c,
+                                       "the vector must be a power of two, no wider than 16 bytes of the widest array");
     return true;
 }
 
@@ -151,7 +165,8 @@ static void split_blocks(struct planner *pl, struct plan_case *c, struct prog_ke
 {
     const struct problem *p = pl->plan->problem;
     const int width = c->tunable[TN_THREADS] / c->tunable[TN_ROWS] * c->tunable[TN_VECTOR];
-    const struct formula length = segments_length(p), round = f_const((int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS]);
+    const struct formula length = segments_length(p),
+                         round = f_const((int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS]);
     const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted = f_min(f_max(f_cdiv(fill, groups), f_const(1)), f_const(PARTS_MAX));
     const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segreduce_tile.c - planning of short segments of any size, staged as a whole in shared memory.
  *
- * A tile of a warp has `items` vectors per lane and stage of the widest array.  It begins at a multiple of 16 bytes of every array, so the
- * number of its segments is a multiple of what the narrowest one has in 16 bytes.
+ * A tile of a warp has `items` vectors per lane and stage of the widest array.  It begins at a multiple of 16 bytes of
+ * every array, so the number of its segments is a multiple of what the narrowest one has in 16 bytes.
  */
 #include "segreduce.h"
 
@@ -38,7 +38,8 @@ bool segreduce_tile_fits(const struct problem *p, const struct device *d, struct
     return false;
 }
 
-/* ---- how large a tile is --------------------------------------------------------------------------------------------------------- */
+/* ---- how large a tile is
+ * --------------------------------------------------------------------------------------------------------- */
 
 static int tuned(const struct planner *pl, enum tunable_id t)
 {
@@ -46,7 +47,10 @@ static int tuned(const struct planner *pl, enum tunable_id t)
     return plan_setting(pl, t, tuning_lookup("segreduce.tile", "", sm)->value[t]);
 }
 
-static int vector_width(const struct planner *pl) { return plan_setting(pl, TN_VECTOR, access_vector_width(pl->plan->problem)); }
+static int vector_width(const struct planner *pl)
+{
+    return plan_setting(pl, TN_VECTOR, access_vector_width(pl->plan->problem));
+}
 
 /* Bytes that a block of that many vectors per lane stages. */
 static int64_t staged_bytes(const struct planner *pl, int items)
@@ -55,7 +59,8 @@ static int64_t staged_bytes(const struct planner *pl, int items)
     int64_t bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
-            bytes += (int64_t)plan_setting(pl, TN_BULK, STAGES) * tuned(pl, TN_THREADS) * items * vector_width(pl) * p->input[i].array.stride;
+            bytes += (int64_t)plan_setting(pl, TN_BULK, STAGES) * tuned(pl, TN_THREADS) * items * vector_width(pl) *
+                     p->input[i].array.stride;
     return bytes;
 }
 
@@ -83,7 +88,9 @@ int64_t segreduce_tile_length(const struct planner *pl)
     return segreduce_tile_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why) ? length_max(pl) : 0;
 }
 
-/* ---- cases ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- cases
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
 {
@@ -94,7 +101,8 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         c->code.guard = f_le(segments_length(pl->plan->problem), f_const(length_max(pl)));
     segreduce_set(c, TN_ITEMS, tile_items(pl), c->tunable_from[TN_ITEMS]);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    segreduce_set(c, TN_BULK, pl->plan->device.sm >= 90 && aligned ? STAGES : 0, "where the architecture has bulk copies");
+    segreduce_set(c, TN_BULK, pl->plan->device.sm >= 90 && aligned ? STAGES : 0,
+                  "where the architecture has bulk copies");
     c->aligned = aligned;
     return c;
 }
@@ -131,6 +139,7 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "per_tile", TY_I32, per_tile);
     plan_value_arg(k, "tiles", TY_I64, tiles);
-    plan_launch(pl, c, 0, f_min(f_cdiv(tiles, f_const(warps)), f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]))));
+    plan_launch(pl, c, 0,
+                f_min(f_cdiv(tiles, f_const(warps)), f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]))));
     return true;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segscan_column.c - planning of scans over dimensions that are not the last.
  *
- * Where there are segments for all threads of the device, a thread takes one; else a block takes 32 neighbouring ones, its warps
- * sharing their length.  The latter for whatever number of segments, as long as neighbours are neighbours in memory.
+ * Where there are segments for all threads of the device, a thread takes one; else a block takes 32 neighbouring ones,
+ * its warps sharing their length.  The latter for whatever number of segments, as long as neighbours are neighbours in
+ * memory.
  */
 #include "segscan.h"
 
@@ -12,7 +13,8 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
     return segscan_has_segments(p, a, why);
 }
 
-static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name, struct formula guard)
+static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                     struct formula guard)
 {
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, guard, false);
@@ -55,8 +57,8 @@ bool segscan_column_build(struct planner *pl, struct plan_case *c)
     scan_kernel(pl, c, "");
     plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, f_const(1 << 20)), f_const(1)));
     if (strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d rows: one per warp, or a single one",
-                   c->code.strategy, c->tunable[TN_ROWS]);
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "%s: %d rows: one per warp, or a single one", c->code.strategy, c->tunable[TN_ROWS]);
         return false;
     }
     return scan_check_tunables(pl, c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segscan_lookback.c - planning of scans of few long segments: tiles of all segments take turns, and tiles of a segment pass their
- * totals on.
+/* segscan_lookback.c - planning of scans of few long segments: tiles of all segments take turns, and tiles of a segment
+ * pass their totals on.
  *
- * Control memory holds the ticket and the tile states, as in scan_lookback.c.  Every segment has as many tiles as one that begins in the
- * middle of a vector needs; its last tile may be empty.
+ * Control memory holds the ticket and the tile states, as in scan_lookback.c.  Every segment has as many tiles as one
+ * that begins in the middle of a vector needs; its last tile may be empty.
  */
 #include "segscan.h"
 

@@ -8,17 +8,28 @@
  *   segscan.cluster   a cluster of blocks does
  *   segscan.block     a block does; segments that are no runs of elements too, one element at a time
  *
- * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector does; so a tile
- * loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks how rows are aligned,
- * only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by element, and results are the same.
+ * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector
+ * does; so a tile loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks
+ * how rows are aligned, only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by
+ * element, and results are the same.
  */
 #include "segscan.h"
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
-enum { HELD_MAX = 64, HELD_WORDS = 64, TILE_MAX = 1 << 14, STREAM_ROW = 1 << 12, LONG_ROW = 1 << 14, STREAM = 1 << 15, WAVES = 8, CLUSTER_ROW = 1 << 10,
-       SHORT_SEGMENT = 1 << 9 };
+enum {
+    HELD_MAX = 64,
+    HELD_WORDS = 64,
+    TILE_MAX = 1 << 14,
+    STREAM_ROW = 1 << 12,
+    LONG_ROW = 1 << 14,
+    STREAM = 1 << 15,
+    WAVES = 8,
+    CLUSTER_ROW = 1 << 10,
+    SHORT_SEGMENT = 1 << 9
+};
 
-/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- facts
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why)
 {
@@ -101,7 +112,9 @@ bool segscan_block_fits(const struct problem *p, const struct device *d, struct 
     return segscan_has_segments(p, a, why);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+/* ---- cases
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 bool segscan_pinned(const struct planner *pl)
 {
@@ -112,7 +125,10 @@ bool segscan_pinned(const struct planner *pl)
 static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
 /* Elements of a tile of a block, or of one of its warps. */
-static int64_t tile(const struct plan_case *c, bool block) { return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32); }
+static int64_t tile(const struct plan_case *c, bool block)
+{
+    return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32);
+}
 
 static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
 {
@@ -221,8 +237,8 @@ void segscan_stream_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "stream", guard, false, true);
 }
 
-/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do.  Small tiles fit most
- * lengths well; long segments are worth larger ones. */
+/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do.  Small
+ * tiles fit most lengths well; long segments are worth larger ones. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -235,12 +251,13 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
         scan_check_empty(pl);
     const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
     if (!segscan_pinned(pl) && p->offsets < 0)
-        segscan_add_cases(pl, row, "short", "short_rows", both(f_lt(scan_length(p), f_const(LONG_ROW)), full), false, true);
+        segscan_add_cases(pl, row, "short", "short_rows", both(f_lt(scan_length(p), f_const(LONG_ROW)), full), false,
+                          true);
     segscan_add_cases(pl, row, "", "rows", full, false, true);
 }
 
-/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads without work.
- * Arrays that begin anywhere are left to look-back. */
+/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads
+ * without work. Arrays that begin anywhere are left to look-back. */
 void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -256,12 +273,15 @@ void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
         pl->plan->ncases = from + 1;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads x %d items x %d elements: %s",
-               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
     return false;
 }
 
@@ -284,8 +304,8 @@ struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
     return k;
 }
 
-/* Rows per tile: where there are many of them, a multiple of a vector, so that tiles begin with one, or backwards all at the same distance
- * from one. */
+/* Rows per tile: where there are many of them, a multiple of a vector, so that tiles begin with one, or backwards all
+ * at the same distance from one. */
 static struct formula rows_per_tile(const struct problem *p, int64_t size, int vector)
 {
     const struct formula length = scan_length(p), tile = f_const(size);
@@ -349,7 +369,9 @@ bool segscan_cluster_build(struct planner *pl, struct plan_case *c)
     const int cluster = c->tunable[TN_CLUSTER];
     struct prog_kernel *k = segscan_kernel(pl, c);
     k->cluster = cluster;
-    struct prog_step *step = plan_launch(pl, c, 0, f_mul(f_max(f_min(scan_segments(pl->plan->problem), f_const(1 << 16)), f_const(1)), f_const(cluster)));
+    struct prog_step *step = plan_launch(
+        pl, c, 0,
+        f_mul(f_max(f_min(scan_segments(pl->plan->problem), f_const(1 << 16)), f_const(1)), f_const(cluster)));
     step->nonportable_cluster = cluster > 8;
     if (cluster & (cluster - 1))
         return contradiction(pl, c, "the cluster must be a power of two");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select.c - which strategies a plan is made of.
  *
- * Rows of strategies.def are tried in order; every one that fits adds cases for the sizes it is good at, so that the cases
- * together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
+ * Rows of strategies.def are tried in order; every one that fits adds cases for the sizes it is good at, so that the
+ * cases together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
  */
 #include "lower_impl.h"
 #include "tuning.h"
@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const struct strategy rows[] = {
-#define STRATEGY(id, kind, name, reference, tunables) { name, kind, reference, id##_fits, id##_plan, id##_build, tunables },
+#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
+    { name, kind, reference, id##_fits, id##_plan, id##_build, tunables },
 #include "strategies.def"
 #undef STRATEGY
 };
@@ -220,7 +221,8 @@ static bool formulas_fit(struct planner *pl)
             for (int j = 0; j < code->kernel[i].nargs; j++)
                 ok &= code->kernel[i].arg[j].value.n >= 0;
         if (!ok) {
-            diag_error(&pl->s->diags, D_INTERNAL, pl->plan->problem->at, "a formula of case '%s' is too long", code->name);
+            diag_error(&pl->s->diags, D_INTERNAL, pl->plan->problem->at, "a formula of case '%s' is too long",
+                       code->name);
             return false;
         }
     }

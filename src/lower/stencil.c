@@ -152,7 +152,8 @@ bool stencil_slides(const struct plan_case *c) { return !strcmp(c->strategy->nam
 int stencil_structure_bytes(const struct prog_array *a)
 {
     const int bytes = ty_bytes(a->field[0].type);
-    bool plain = *a->field[0].name && a->stride == a->nfields * bytes && a->stride <= 16 && (a->stride & (a->stride - 1)) == 0;
+    bool plain =
+        *a->field[0].name && a->stride == a->nfields * bytes && a->stride <= 16 && (a->stride & (a->stride - 1)) == 0;
     for (int i = 0; plain && i < a->nfields; i++)
         plain = a->field[i].type == a->field[0].type && a->field[i].offset == i * bytes;
     return plain ? a->stride : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stencil.h - what planning and code generation share about stencils: what is read, how far, and which kernels a case has. */
+/* stencil.h - what planning and code generation share about stencils: what is read, how far, and which kernels a case
+ * has. */
 #ifndef PTXGEN_STENCIL_H
 #define PTXGEN_STENCIL_H
 
@@ -33,12 +34,15 @@ int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]
 /* Points that a thread computes, and threads of a block, along an axis of the space. */
 int stencil_points(const struct plan_case *c, int rank, int axis);
 int stencil_threads(const struct plan_case *c, int rank, int axis);
-/* Rows may begin anywhere in a vector.  Then each row of a window begins at a boundary of its own: so many columns right of the window's
- * origin, for the row at these coordinates along the outer axes.  Rows of windows side by side still meet. */
+/* Rows may begin anywhere in a vector.  Then each row of a window begins at a boundary of its own: so many columns
+ * right of the window's origin, for the row at these coordinates along the outer axes.  Rows of windows side by side
+ * still meet. */
 int stencil_slant(const struct plan_case *c, int rank, const int *at);
 bool stencil_slanted(const struct plan_case *c);
 /* The least and the most of it over the rows of a window. */
-struct slants { int lo, hi; };
+struct slants {
+    int lo, hi;
+};
 struct slants stencil_slants(const struct plan_case *c, int rank);
 /* Columns that windows must begin before column 0, a multiple of points_x, so that every row is covered. */
 int stencil_lead(const struct plan_case *c, int rank);
@@ -46,8 +50,8 @@ int stencil_lead(const struct plan_case *c, int rank);
 bool stencil_slides(const struct plan_case *c);
 /* With tiles: does an input go through shared memory? */
 bool stencil_staged(const struct problem *p, int input);
-/* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else 0. In aligned
- * cases structures begin at multiples of it. */
+/* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
+ * 0. In aligned cases structures begin at multiples of it. */
 int stencil_structure_bytes(const struct prog_array *a);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
 void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_plan.c - planning of stencils.
  *
- * All strategies here are windows: a thread computes points_x x points_y x points_z neighbouring points from values that it loads
- * once into registers; a block is a box of such windows, and the grid a row of boxes.
+ * All strategies here are windows: a thread computes points_x x points_y x points_z neighbouring points from values
+ * that it loads once into registers; a block is a box of such windows, and the grid a row of boxes.
  *
  *   stencil.dynamic      a point per thread; offsets are read at launch
- *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with windows
+ *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with
+ * windows
  *
  * Windows of several points: stencil_windows.c.
  *
- * Time steps: the kernel runs once per step, each result feeding the next (ARG_FED, ARG_NEXT), so that the last one lands in the
- * output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
+ * Time steps: the kernel runs once per step, each result feeding the next (ARG_FED, ARG_NEXT), so that the last one
+ * lands in the output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
  */
 #include "lower_impl.h"
 #include "stencil_plan.h"
@@ -18,7 +19,8 @@
 
 enum { SMALL = 1 << 17 };
 
-/* ---- fits ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fits
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 bool stencil_dynamic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -36,7 +38,8 @@ bool stencil_global_fits(const struct problem *p, const struct device *d, struct
     return !p->dynamic;
 }
 
-/* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tunables
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
 {
@@ -62,7 +65,8 @@ void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
     c->tunable[TN_VECTOR] = 0;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- checks
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 struct formula stencil_steps(const struct problem *p)
 {
@@ -80,14 +84,15 @@ static int feedback_of_output(const struct problem *p, int output)
 static void check_steps(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
-    if (!p->iterated || p->steps_param < 0 )
+    if (!p->iterated || p->steps_param < 0)
         return;
     bool all_fed = true;
     for (int o = 0; o < p->noutputs; o++)
         all_fed &= feedback_of_output(p, o) >= 0;
     plan_check(pl, f_le(f_const(0), stencil_steps(p)), "the number of steps is negative");
     if (!all_fed)
-        plan_check(pl, f_le(f_const(1), stencil_steps(p)), "without a step there is no value for an output that is not fed back");
+        plan_check(pl, f_le(f_const(1), stencil_steps(p)),
+                   "without a step there is no value for an output that is not fed back");
 }
 
 static void check_identity(struct planner *pl)
@@ -109,7 +114,9 @@ void stencil_checks(struct planner *pl)
     check_identity(pl);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------------------- */
+/* ---- cases
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 bool stencil_pinned(struct planner *pl)
 {
@@ -125,14 +132,19 @@ struct formula stencil_extent(const struct problem *p, int axis)
 
 static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
-    static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 1, 1 }, { 256, 32, 4, 1, 1, 1 } };
+    static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 },
+                                            { 256, 32, 8, 1, 1, 1 },
+                                            { 256, 32, 4, 1, 1, 1 } };
     const struct problem *p = pl->plan->problem;
     stencil_checks(pl);
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     stencil_set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
 }
 
-void stencil_dynamic_plan(struct planner *pl, const struct strategy *row) { global_case(pl, row, "dynamic", (struct formula){ 0 }); }
+void stencil_dynamic_plan(struct planner *pl, const struct strategy *row)
+{
+    global_case(pl, row, "dynamic", (struct formula){ 0 });
+}
 
 /* A point per thread where windows would leave multiprocessors idle, and where windows do not fit. */
 void stencil_global_plan(struct planner *pl, const struct strategy *row)
@@ -146,12 +158,15 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
         global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s: %d threads, block_x %d, block_y %d: %s",
-               c->code.strategy, c->tunable[TN_THREADS], c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads, block_x %d, block_y %d: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
     return false;
 }
 
@@ -167,7 +182,8 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
     if (points / (stencil_slides(c) ? stencil_points(c, p->rank, 0) : 1) > 64)
         return contradiction(pl, c, "a thread computes at most 64 points at once");
-    if (stencil_slanted(c) && (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
+    if (stencil_slanted(c) &&
+        (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
         return contradiction(pl, c, "rows that begin at boundaries of their own are read in vectors");
     if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
         return contradiction(pl, c, "points_x must divide the vector that the guard promises");
@@ -176,12 +192,14 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     return true;
 }
 
-/* Boxes of a block along an axis; their product is the grid. Windows with slanting rows begin up to a vector before their columns. */
+/* Boxes of a block along an axis; their product is the grid. Windows with slanting rows begin up to a vector before
+ * their columns. */
 static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
 {
     struct formula columns = stencil_extent(p, axis);
     if (axis == p->rank - 1 && stencil_slanted(c))
-        columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 - stencil_slants(c, p->rank).lo));
+        columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 -
+                                         stencil_slants(c, p->rank).lo));
     return f_cdiv(columns, f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
 }
 
@@ -228,7 +246,8 @@ void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
         const struct prog_array *a = &p->output[p->feedback[f].output].array;
         const struct formula several = f_le(f_const(2), stencil_steps(p));
         const struct formula bytes = f_mul(access_count(p), f_const(a->stride));
-        buffer[f] = plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
+        buffer[f] =
+            plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
     }
 }
 
@@ -237,12 +256,14 @@ static void finish_args(struct planner *pl, struct plan_case *c, struct prog_ker
 {
     enum ty type[32];
     const int fields = state_fields(pl->plan->problem, type);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "counter",
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
+                                   .name = "counter",
                                    .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
     for (int f = 0; f < fields; f++) {
         const char *name = arena_printf(&pl->s->arena, "partial%d", f);
         const struct formula bytes = f_mul(blocks, f_const(ty_bytes(type[f])));
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
+        plan_arg(k, (struct prog_arg){
+                        .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
     }
 }
 
@@ -255,7 +276,8 @@ static struct formula times(const struct problem *p, enum stencil_role role)
     return stencil_finishes(p) ? f_max(f_sub(s, one), f_const(0)) : s;
 }
 
-void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer, struct formula times)
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
+                      struct formula times)
 {
     static const char *const suffix[] = { [STENCIL_STEP] = "", [STENCIL_LAST] = "last", [STENCIL_COPY] = "copy" };
     const struct problem *p = pl->plan->problem;
@@ -291,7 +313,8 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
 
 bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 
-/* ---- explaining ---------------------------------------------------------------------------------------------------------------- */
+/* ---- explaining
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out)
 {
@@ -302,8 +325,9 @@ void stencil_explain(struct arena *a, const struct problem *p, const struct plan
         *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
     const int n = s.points_x * s.points_y * s.points_z;
     const int64_t reads = stencil_window_cells(a, p, &one), loads = stencil_window_cells(a, p, &s);
-    str_printf(out, "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n, n == 1 ? "" : "s",
-               (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
+    str_printf(out,
+               "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
+               n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
     if (c->tunable[TN_STEPS] > 1)
         strip_explain(p, c, out);
 }

@@ -13,8 +13,8 @@ void stencil_checks(struct planner *pl);
 /* The user asks for the strategy. */
 bool stencil_pinned(struct planner *pl);
 struct formula stencil_extent(const struct problem *p, int axis);
-/* Points of a row that are read or written in one vector of every array.  Structures are taken one by one, but side by side: a warp that
- * writes whole ones fills whole sectors. */
+/* Points of a row that are read or written in one vector of every array.  Structures are taken one by one, but side by
+ * side: a warp that writes whole ones fills whole sectors. */
 int stencil_vector(const struct problem *p);
 /* Every row of every direct array begins at a boundary of `points` elements. */
 struct formula stencil_rows_aligned(const struct problem *p, int points);
@@ -35,8 +35,10 @@ void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);
 /* What the problem has, with fed-back arrays replaced by those of the time step. */
 void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer);
 /* The kernel of windows in a role, and the step that launches it `times` times, if there are time steps. */
-void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer, struct formula times);
-/* Do threads and windows fit each other?  promised: elements of the boundary that rows begin at, where the case is aligned. */
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
+                      struct formula times);
+/* Do threads and windows fit each other?  promised: elements of the boundary that rows begin at, where the case is
+ * aligned. */
 bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised);
 
 #endif

@@ -31,7 +31,9 @@ int strip_steps(const struct plan_case *c, int i)
 
 struct strip_shape strip_shape(const struct plan_case *c, const struct problem *p, int steps)
 {
-    struct strip_shape s = { .steps = steps, .reach = strip_reach(p), .lines = 1, .warps = c->tunable[TN_THREADS] / 32 };
+    struct strip_shape s = {
+        .steps = steps, .reach = strip_reach(p), .lines = 1, .warps = c->tunable[TN_THREADS] / 32
+    };
     const int lost = steps * s.reach;
     s.places = 2 * s.reach + 1;
     /* rows that begin anywhere are read from the boundary before and lose what lies between */
@@ -65,7 +67,8 @@ void strip_explain(const struct problem *p, const struct plan_case *c, struct st
     str_printf(out, ", for %d steps\n", s.steps);
 }
 
-/* ---- what fits --------------------------------------------------------------------------------------------------------------- */
+/* ---- what fits
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static bool feeds(const struct problem *p, int input)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_strip.h - the geometry of several time steps per launch, for planning and code generation.
  *
- * The first axis is streamed: a *plane* is a row in two dimensions, and a plane in three.  A warp has a strip of 128 columns; in three
- * dimensions a block's warps lie below each other, each with some lines.
+ * The first axis is streamed: a *plane* is a row in two dimensions, and a plane in three.  A warp has a strip of 128
+ * columns; in three dimensions a block's warps lie below each other, each with some lines.
  */
 #ifndef PTXGEN_STENCIL_STRIP_H
 #define PTXGEN_STENCIL_STRIP_H
@@ -20,13 +20,13 @@ enum {
 };
 
 struct strip_shape {
-    int steps;  /* of a launch */
-    int reach;  /* the longest offset */
-    int places; /* 2 reach + 1: planes of a step in registers */
-    int lines;  /* of a lane; 1 in two dimensions */
-    int warps;  /* of a block */
-    int halo;   /* columns that a strip loses on either side */
-    int useful; /* those that are left */
+    int steps;                 /* of a launch */
+    int reach;                 /* the longest offset */
+    int places;                /* 2 reach + 1: planes of a step in registers */
+    int lines;                 /* of a lane; 1 in two dimensions */
+    int warps;                 /* of a block */
+    int halo;                  /* columns that a strip loses on either side */
+    int useful;                /* those that are left */
     int height, useful_height; /* in three dimensions: lines of a block, and what is left of them */
 };
 struct strip_shape strip_shape(const struct plan_case *c, const struct problem *p, int steps);

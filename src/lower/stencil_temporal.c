@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_temporal.c - planning of several time steps per launch.
  *
- * Strips of 32 x 4 columns belong to warps; a warp streams along the first axis and keeps the last planes of every step in registers.  In
- * three dimensions a block's warps lie below each other.  What they compute loses its sides step by step, so strips and blocks overlap;
- * they are shifted inward at the ends of the array, so that none leaves it unless the array wraps around.
+ * Strips of 32 x 4 columns belong to warps; a warp streams along the first axis and keeps the last planes of every step
+ * in registers.  In three dimensions a block's warps lie below each other.  What they compute loses its sides step by
+ * step, so strips and blocks overlap; they are shifted inward at the ends of the array, so that none leaves it unless
+ * the array wraps around.
  *
- * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one beside a reduction.
+ * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one
+ * beside a reduction.
  */
 #include <math.h>
 
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 
-enum { ENOUGH = 1 << 17, ENOUGH_3D = 1 << 24, DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */, SIDE_MAX = 1 << 30 };
+enum {
+    ENOUGH = 1 << 17,
+    ENOUGH_3D = 1 << 24,
+    DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */,
+    SIDE_MAX = 1 << 30
+};
 
 bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -21,7 +28,8 @@ bool stencil_temporal_fits(const struct problem *p, const struct device *d, stru
     return !*why;
 }
 
-/* ---- tunables ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tunables
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void count_read(const struct expr *e, void *user)
 {
@@ -55,14 +63,18 @@ static int64_t border_bytes(const struct problem *p, const struct strip_shape *s
     int64_t bytes = 0;
     for (int f = 0; f < p->nfeedback; f++)
         if (s->height && strip_sees_lines(p, p->feedback[f].input))
-            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH * p->input[p->feedback[f].input].array.stride;
+            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH *
+                     p->input[p->feedback[f].input].array.stride;
     return bytes;
 }
 
-static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, bool aligned)
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name,
+                                  struct formula guard, bool aligned)
 {
-    static const char flat[] = "H200, 48 steps of five points at 8192^2, percent of a copy per step: 8 steps x 128 524, 4 342, 6 457, 10 427; 98 singly";
-    static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, 2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
+    static const char flat[] = "H200, 48 steps of five points at 8192^2, percent of a copy per step: 8 steps x 128 "
+                               "524, 4 342, 6 457, 10 427; 98 singly";
+    static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, "
+                               "2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
     const struct problem *p = pl->plan->problem;
     const bool deep = p->rank == 3;
     const char *const evidence = deep ? tall : flat;
@@ -70,18 +82,26 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     c->aligned = aligned;
     stencil_set(c, TN_STEPS, default_steps(p), evidence);
     stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
-    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps; so does little shared memory */
+    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps; so does little
+     * shared memory */
     int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
-        stencil_set_shape(c, (struct shape){ .threads = threads, .block_x = 32, .block_y = deep ? 2 : 4, .points_x = aligned ? STRIP_COLUMNS : 1,
-                                             .points_y = deep ? 1 : 4, .points_z = deep ? 4 : 1 }, evidence);
+        stencil_set_shape(c,
+                          (struct shape){ .threads = threads,
+                                          .block_x = 32,
+                                          .block_y = deep ? 2 : 4,
+                                          .points_x = aligned ? STRIP_COLUMNS : 1,
+                                          .points_y = deep ? 1 : 4,
+                                          .points_z = deep ? 4 : 1 },
+                          evidence);
         const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
         room = threads <= 128 || border_bytes(p, &s) <= pl->plan->device.shared_per_block;
     }
     return c;
 }
 
-/* ---- guards ------------------------------------------------------------------------------------------------------------------ */
+/* ---- guards
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static struct formula extent(const struct problem *p, int axis)
 {
@@ -105,7 +125,8 @@ static struct formula bases_aligned(const struct problem *p, struct formula guar
 static struct formula room(const struct problem *p, const struct plan_case *c)
 {
     const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
-    struct formula guard = f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
+    struct formula guard =
+        f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
     if (s.height)
         guard = f_and(guard, f_le(f_const(s.height), extent(p, 1)));
     struct formula longest = extent(p, 0);
@@ -129,13 +150,15 @@ static void count_slow(const struct expr *e, void *user)
         return;
     int exponent;
     const bool constant = ty_is_float(e->type) && e->arg[1]->kind == EX_CONST;
-    s->operations += !constant || fabs(frexp(e->arg[1]->imm.f, &exponent)) != 0.5; /* a power of two is a multiplication */
+    s->operations +=
+        !constant || fabs(frexp(e->arg[1]->imm.f, &exponent)) != 0.5; /* a power of two is a multiplication */
 }
 
-/* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions or functions per
- * point there is nothing to gain.  H200, percent of a copy per step, in parentheses single steps: HotSpot at 8192^2 with three
- * divisions 39 (68), the 25 points of a Gaussian 93 (88), five points f64 328 (100), bytes of the Game of Life 56 (47);
- * seven points at 256^3 118 (72), 512^3 147 (88), 511^3 101 (72); thirteen points at 512^3 58 (73). */
+/* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions
+ * or functions per point there is nothing to gain.  H200, percent of a copy per step, in parentheses single steps:
+ * HotSpot at 8192^2 with three divisions 39 (68), the 25 points of a Gaussian 93 (88), five points f64 328 (100), bytes
+ * of the Game of Life 56 (47); seven points at 256^3 118 (72), 512^3 147 (88), 511^3 101 (72); thirteen points at 512^3
+ * 58 (73). */
 static bool light(const struct problem *p)
 {
     struct slow s = { .p = p };
@@ -175,10 +198,12 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
         add_case(pl, row, "narrow", (struct formula){ 0 }, false)->tunable[TN_STEPS] = 1;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 /* Two dimensions: strips side by side, and how many rows a warp takes so that the device is filled once. */
-static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
+static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,
+                                 int kernel)
 {
     const struct formula strips = f_cdiv(extent(p, 1), f_const(s->useful)), lines = extent(p, 0);
     const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), f_const(s->warps)));
@@ -194,7 +219,8 @@ static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, 
 {
     const struct formula strips = f_cdiv(extent(p, 2), f_const(s->useful));
     const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), f_const(s->useful_height)));
-    const struct formula planes = f_mul(tiles, extent(p, 0)), resident = f_max(f_mul(f_sms(), f_resident(kernel)), f_const(1));
+    const struct formula planes = f_mul(tiles, extent(p, 0)),
+                         resident = f_max(f_mul(f_sms(), f_resident(kernel)), f_const(1));
     const struct formula rows = f_max(f_cdiv(planes, resident), f_const(2 * s->steps * s->reach));
     plan_value_arg(k, "strips", TY_I32, strips);
     plan_value_arg(k, "tiles", TY_I64, tiles);
@@ -213,8 +239,8 @@ static bool too_much(struct planner *pl, const struct plan_case *c, const struct
     else if (border_bytes(p, s) > pl->plan->device.shared_per_block)
         what = "the lines between warps take more shared memory than a block has";
     if (what)
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: %d steps, %d threads, items %d: %s", c->code.strategy, s->steps,
-                   c->tunable[TN_THREADS], c->tunable[TN_ITEMS], what);
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: %d steps, %d threads, items %d: %s",
+                   c->code.strategy, s->steps, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], what);
     return what != NULL;
 }
 

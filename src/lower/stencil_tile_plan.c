@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_tile_plan.c - planning of tiles in shared memory: stencil.big_tile with several points per thread.
  *
- * It is for comparison and for machines whose caches do less: on recent ones the caches serve windows in registers at least as well, so
- * it is taken only when it is asked for.
+ * It is for comparison and for machines whose caches do less: on recent ones the caches serve windows in registers at
+ * least as well, so it is taken only when it is asked for.
  */
 #include "stencil_plan.h"
 
@@ -31,7 +31,8 @@ bool stencil_big_tile_fits(const struct problem *p, const struct device *d, stru
     const int64_t box[3][SPACE_MAX] = { { x }, { y, x }, { z, y, x } };
     if (!stencil_multi_write_fits(p, d, a, why))
         return false;
-    *why = arena_printf(a, "a tile takes %lld bytes of shared memory; the limit is %d", (long long)tile_bytes(p, box[p->rank - 1]), SHARED_MAX);
+    *why = arena_printf(a, "a tile takes %lld bytes of shared memory; the limit is %d",
+                        (long long)tile_bytes(p, box[p->rank - 1]), SHARED_MAX);
     return tile_bytes(p, box[p->rank - 1]) <= SHARED_MAX;
 }
 
@@ -55,7 +56,8 @@ bool stencil_big_tile_build(struct planner *pl, struct plan_case *c)
         box[d] = (int64_t)stencil_threads(c, p->rank, d) * stencil_points(c, p->rank, d);
     if (tile_bytes(p, box) <= SHARED_MAX)
         return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: a tile takes %lld bytes of shared memory; the limit is %d", c->code.strategy,
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+               "%s: a tile takes %lld bytes of shared memory; the limit is %d", c->code.strategy,
                (long long)tile_bytes(p, box), SHARED_MAX);
     return false;
 }

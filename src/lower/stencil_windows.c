@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stencil_windows.c - planning of windows of several points: their shapes, what they hold, and the cases by alignment.
  *
- *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a vector, each row
- *                        of a window begins at a vector boundary of its own: a case for each way in which boundaries move from row to
- *                        row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
+ *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a
+ * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
+ * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
  *   stencil.stream       the same, one place thick, sliding along the outermost dimension
  */
 #include "lower_impl.h"
@@ -11,7 +11,8 @@
 
 enum { WINDOW_CELLS = 110 };
 
-/* ---- fits ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fits
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -30,7 +31,8 @@ bool stencil_stream_fits(const struct problem *p, const struct device *d, struct
     return p->rank > 1 && (r.lo[0] < 0 || r.hi[0] > 0);
 }
 
-/* ---- values and registers -------------------------------------------------------------------------------------------------- */
+/* ---- values and registers
+ * -------------------------------------------------------------------------------------------------- */
 
 /* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
 struct cells {
@@ -90,7 +92,8 @@ int64_t stencil_window_cells(struct arena *a, const struct problem *p, const str
     return cells;
 }
 
-/* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions the assembler finds that itself. */
+/* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
+ * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
 {
     enum { OTHERS = 64, MOST = 255 };
@@ -102,19 +105,22 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; f < p->input[i].array.nfields; f++)
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
-    const int64_t need = OTHERS + words * stencil_window_cells(&pl->s->arena, p, &s), registers = need > MOST ? MOST : need;
+    const int64_t need = OTHERS + words * stencil_window_cells(&pl->s->arena, p, &s),
+                  registers = need > MOST ? MOST : need;
     const int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
-/* Smaller windows where the values would not fit into registers.  Windows that slide hold one place along the outermost axis. */
+/* Smaller windows where the values would not fit into registers.  Windows that slide hold one place along the outermost
+ * axis. */
 static struct shape fit_registers(struct planner *pl, struct shape s, bool slides)
 {
     struct shape held = s;
     const int rank = pl->plan->problem->rank;
     if (slides)
         *(rank > 2 ? &held.points_z : &held.points_y) = 1;
-    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &held) > WINDOW_CELLS && held.points_z * held.points_y > 1) {
+    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &held) > WINDOW_CELLS &&
+           held.points_z * held.points_y > 1) {
         int *most = held.points_z > held.points_y ? &held.points_z : &held.points_y;
         *most /= 2;
     }
@@ -125,7 +131,8 @@ static struct shape fit_registers(struct planner *pl, struct shape s, bool slide
     return s;
 }
 
-/* ---- alignment --------------------------------------------------------------------------------------------------------------- */
+/* ---- alignment
+ * --------------------------------------------------------------------------------------------------------------- */
 
 int stencil_vector(const struct problem *p)
 {
@@ -202,15 +209,16 @@ static bool shift_possible(const struct planner *pl, int points, const int *shif
     return true;
 }
 
-/* Windows of a strategy, by the rank of the problem; of points in vectors, in vectors along rows that begin anywhere, and one wide. */
+/* Windows of a strategy, by the rank of the problem; of points in vectors, in vectors along rows that begin anywhere,
+ * and one wide. */
 struct windows {
     const struct shape *vectors, *shifted, *columns;
     bool slide;
     const char *evidence;
 };
 
-static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard, const struct windows *w, int vector,
-                        const int *shift)
+static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
+                        const struct windows *w, int vector, const int *shift)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     struct shape s = (shift ? w->shifted : vector > 1 ? w->vectors : w->columns)[pl->plan->problem->rank - 1];
@@ -235,7 +243,8 @@ static void shifted_cases(struct planner *pl, const struct strategy *row, const 
         const int y = i % vector, z = i / vector, shift[] = { p->rank > 2 ? z : y, p->rank > 2 ? y : 0 };
         if (y == 0 || !shift_possible(pl, vector, shift))
             continue;
-        const char *name = p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
+        const char *name =
+            p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
         window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, shift);
     }
 }
@@ -265,13 +274,18 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
 /* Shapes for 4-byte elements with short offsets. */
 void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
 {
-    static const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 4, 1 }, { 128, 32, 4, 4, 2, 2 } };
+    static const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 },
+                                            { 128, 32, 4, 4, 4, 1 },
+                                            { 128, 32, 4, 4, 2, 2 } };
     static const struct shape far[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 1, 2 } };
     static const struct shape shifted[] = { { 0 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 2, 2 } };
-    static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 }, { 256, 32, 8, 1, 8, 1 }, { 128, 32, 4, 1, 1, 8 } };
+    static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
+                                            { 256, 32, 8, 1, 8, 1 },
+                                            { 128, 32, 4, 1, 1, 8 } };
     const struct reach r = stencil_space_reach(pl->plan->problem);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
-    const struct windows w = { near ? vectors : far, shifted, columns, false, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
+    const struct windows w = { near ? vectors : far, shifted, columns, false,
+                               "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
     window_cases(pl, row, &w);
 }
 

@@ -11,7 +11,9 @@
 #include "lower_impl.h"
 #include "variants.h"
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 struct reader {
     struct ptxgen_session *s;
@@ -102,7 +104,9 @@ bool tuning_read(struct ptxgen_session *s, const char *file, const char *text, s
     return r.ok;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* In double quotes, with what YAML asks to be escaped. */
 static void quoted(struct str *out, const char *text)
@@ -153,7 +157,8 @@ void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tu
     f->n += i == f->n;
 }
 
-/* ---- what counts --------------------------------------------------------------------------------------------------------------- */
+/* ---- what counts
+ * --------------------------------------------------------------------------------------------------------------- */
 
 const char *tuning_key(struct ptxgen_session *s, const struct problem *p)
 {
@@ -209,11 +214,13 @@ static bool covers(const struct problem *p, const int64_t *size, const int64_t *
 static bool same_device(const struct tuning_entry *e, const struct device *d, const char *gpu)
 {
     struct device of;
-    return device_by_name(e->arch, 0, &of) && of.sm == d->sm && (!gpu || strcasestr(e->gpu, gpu) || strcasestr(gpu, e->gpu));
+    return device_by_name(e->arch, 0, &of) && of.sm == d->sm &&
+           (!gpu || strcasestr(e->gpu, gpu) || strcasestr(gpu, e->gpu));
 }
 
 /* Is there a plan of it?  Tried in a session of its own, whose messages are only the reason of a warning here. */
-static bool still_fits(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct tuned *t, const char *variant)
+static bool still_fits(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct tuned *t,
+                       const char *variant)
 {
     struct ptxgen_session alone = { 0 };
     jmp_buf oom;
@@ -231,8 +238,8 @@ static bool still_fits(struct ptxgen_session *s, const struct problem *p, const 
     return fits;
 }
 
-void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p, const struct device *d, const char *gpu,
-                   struct plan_options *o)
+void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p,
+                   const struct device *d, const char *gpu, struct plan_options *o)
 {
     const char *key = tuning_key(s, p);
     struct tuned *tuned = arena_new(&s->arena, struct tuned, f->n + 1);
@@ -240,9 +247,11 @@ void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const 
     for (int i = 0; i < f->n; i++) {
         const struct tuning_entry *e = &f->entry[i];
         struct tuned t = { 0 };
-        if (strcmp(e->problem, key) || !same_device(e, d, gpu) || !(t.size = sizes_of(s, p, e)) || !covers(p, t.size, o->size))
+        if (strcmp(e->problem, key) || !same_device(e, d, gpu) || !(t.size = sizes_of(s, p, e)) ||
+            !covers(p, t.size, o->size))
             continue;
-        if (!strcmp(e->variant, "default") || !variant_parse(s, e->variant, &t.set, &t.nset) || !still_fits(s, p, d, &t, e->variant))
+        if (!strcmp(e->variant, "default") || !variant_parse(s, e->variant, &t.set, &t.nset) ||
+            !still_fits(s, p, d, &t, e->variant))
             continue;
         tuned[o->ntuned++] = t;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuning.h - tuning files: which variant was the fastest for a problem, a device and sizes; and what planning makes of them. */
+/* tuning.h - tuning files: which variant was the fastest for a problem, a device and sizes; and what planning makes of
+ * them. */
 #ifndef PTXGEN_TUNING_H
 #define PTXGEN_TUNING_H
 
@@ -29,10 +30,10 @@ void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tu
 /* What is computed, without names of problems and pins: FNV-1a of the canonical text, as hexadecimal digits. */
 const char *tuning_key(struct ptxgen_session *s, const struct problem *p);
 
-/* The entries that count for a problem on a device (gpu NULL: any of the architecture), as options of planning. Those whose variants
- * do not fit any more are left out with a warning. */
-void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p, const struct device *d, const char *gpu,
-                   struct plan_options *o);
+/* The entries that count for a problem on a device (gpu NULL: any of the architecture), as options of planning. Those
+ * whose variants do not fit any more are left out with a warning. */
+void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p,
+                   const struct device *d, const char *gpu, struct plan_options *o);
 
 /* The sizes that an entry for `size` counts for: within a factor of the square root of 2. */
 void tuning_range(int64_t size, int64_t *lo, int64_t *hi);

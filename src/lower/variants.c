@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* variants.c - see variants.h.
  *
- * For each strategy of the problem's kind the default plan with that strategy pinned says which values its tunables usually have.
- * Then an odometer runs over the candidates of those tunables, and every setting of it is planned in a session of its own,
- * whose memory is given back afterwards: a plan takes up to a megabyte, and there are thousands.
+ * For each strategy of the problem's kind the default plan with that strategy pinned says which values its tunables
+ * usually have. Then an odometer runs over the candidates of those tunables, and every setting of it is planned in a
+ * session of its own, whose memory is given back afterwards: a plan takes up to a megabyte, and there are thousands.
  */
 #include "variants.h"
 
@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- candidates ---------------------------------------------------------------------------------------------------------------- */
+/* ---- candidates
+ * ---------------------------------------------------------------------------------------------------------------- */
 
-/* Tunables whose candidates are not the powers of two within their range. `FIXED`: only the usual value, unless the user lists others. */
+/* Tunables whose candidates are not the powers of two within their range. `FIXED`: only the usual value, unless the
+ * user lists others. */
 enum { FIXED = -1, CHOSEN_MAX = 16 };
 static const struct {
     enum tunable_id tunable;
@@ -69,7 +71,9 @@ int tunable_candidates(enum tunable_id t, const struct problem *p, int usual, in
     return n;
 }
 
-/* ---- ids ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- ids
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 /* A tunable may be left alone by a value below its range (max_grid 0: no bound), which cannot be set. */
 static bool settable(enum tunable_id t, int value)
@@ -96,7 +100,8 @@ void variant_print(const struct plan *plan, struct str *out)
 static bool bad_id(struct ptxgen_session *s, const char *id)
 {
     struct diag *m = diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "'%s' is no variant", id);
-    diag_note(&s->diags, m, span_none(), "an id is STRATEGY@TUNABLE=VALUE,TUNABLE=VALUE,... or default; `ptxgen variants` lists them");
+    diag_note(&s->diags, m, span_none(),
+              "an id is STRATEGY@TUNABLE=VALUE,TUNABLE=VALUE,... or default; `ptxgen variants` lists them");
     return false;
 }
 
@@ -126,7 +131,8 @@ bool variant_parse(struct ptxgen_session *s, const char *id, const struct tunabl
     return *text ? true : bad_id(s, id);
 }
 
-/* ---- the space ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the space
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 struct axis_of {
     enum tunable_id tunable;
@@ -158,14 +164,16 @@ static void scratch_begin(struct ptxgen_session *t, jmp_buf *oom)
     diags_init(&t->diags, &t->arena);
 }
 
-/* The plan with the walk's strategy and the values of its axes (defaults: without those of the user's lists that are no single number). */
+/* The plan with the walk's strategy and the values of its axes (defaults: without those of the user's lists that are no
+ * single number). */
 static const struct plan *plan_at(struct walk *w, struct ptxgen_session *t)
 {
     struct tunable *set = arena_new(&t->arena, struct tunable, w->naxes + 1);
     int n = 0;
     set[n++] = (struct tunable){ "strategy", w->row->name, span_none() };
     for (int i = 0; i < w->naxes; i++)
-        set[n++] = (struct tunable){ tunable_name(w->axis[i].tunable), arena_printf(&t->arena, "%d", w->axis[i].value[w->axis[i].at]), span_none() };
+        set[n++] = (struct tunable){ tunable_name(w->axis[i].tunable),
+                                     arena_printf(&t->arena, "%d", w->axis[i].value[w->axis[i].at]), span_none() };
     const struct plan_options o = { .nset = n, .set = set, .size = w->o->size };
     return plan_create(t, w->p, w->d, &o);
 }
@@ -190,7 +198,11 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
         values[i] = w->axis[i].value[w->axis[i].at];
         str_printf(&id, "%c%s=%d", i ? ',' : '@', names[i], values[i]);
     }
-    ptxgen_variant v = { .id = id.text, .strategy = w->row->name, .tunable_count = w->naxes, .tunable = names, .value = values,
+    ptxgen_variant v = { .id = id.text,
+                         .strategy = w->row->name,
+                         .tunable_count = w->naxes,
+                         .tunable = names,
+                         .value = values,
                          .why_not = plan ? NULL : reason(w, t) };
     if (plan && w->model && w->o->size && sizes_known(w->p, w->o->size))
         v.predicted_seconds = predict(plan, w->o->size, NULL, w->model, NULL).seconds;
@@ -306,7 +318,8 @@ static bool check_settings(struct ptxgen_session *s, const struct plan_options *
             known |= !strcmp(o->set[i].name, names[t + 1]);
         }
         if (!known) {
-            struct diag *m = diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "there is no tunable '%s'", o->set[i].name);
+            struct diag *m =
+                diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "there is no tunable '%s'", o->set[i].name);
             diag_suggest(&s->diags, m, o->set[i].name, names, TN_COUNT + 1);
             return false;
         }
@@ -314,14 +327,17 @@ static bool check_settings(struct ptxgen_session *s, const struct plan_options *
     return true;
 }
 
-bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct plan_options *o,
-                   const struct gpu_model *model, bool illegal, int (*visit)(const ptxgen_variant *v, void *user), void *user)
+bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                   const struct plan_options *o, const struct gpu_model *model, bool illegal,
+                   int (*visit)(const ptxgen_variant *v, void *user), void *user)
 {
     struct problem free_of_pins = *p; /* the spec's own pin would contradict every other strategy */
     free_of_pins.strategy = NULL;
     free_of_pins.ntunables = 0;
     struct walk *w = arena_new(&s->arena, struct walk, 1);
-    *w = (struct walk){ .s = s, .p = &free_of_pins, .d = d, .o = o, .model = model, .illegal = illegal, .visit = visit, .user = user };
+    *w = (struct walk){
+        .s = s, .p = &free_of_pins, .d = d, .o = o, .model = model, .illegal = illegal, .visit = visit, .user = user
+    };
     if (!check_settings(s, o))
         return false;
     for (int i = 0; i < strategy_count() && !w->stopped; i++) {

@@ -20,7 +20,8 @@ bool variant_parse(struct ptxgen_session *s, const char *id, const struct tunabl
 void variant_print(const struct plan *plan, struct str *out);
 
 /* Calls visit for each, until it gives something else than 0.  False after a diagnostic. */
-bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d, const struct plan_options *o,
-                   const struct gpu_model *model /* or NULL */, bool illegal, int (*visit)(const ptxgen_variant *v, void *user), void *user);
+bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                   const struct plan_options *o, const struct gpu_model *model /* or NULL */, bool illegal,
+                   int (*visit)(const ptxgen_variant *v, void *user), void *user);
 
 #endif

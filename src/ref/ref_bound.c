@@ -8,8 +8,8 @@
  *   otherwise                                                        v is computed in double; err grows by u |v|
  *
  * with u half a unit in the last place of the type (8 times that for functions that no library rounds correctly). While
- * an operator is evaluated u is multiplied by combine_factor, because the tree of the kernel may be deeper than ours, and sums grow
- * by u (|a| + |b|), because its operands may cancel later than ours.
+ * an operator is evaluated u is multiplied by combine_factor, because the tree of the kernel may be deeper than ours,
+ * and sums grow by u (|a| + |b|), because its operands may cancel later than ours.
  *
  * Errors of operands go through + - * analytically and through everything else by evaluating the corners of the box of
  * operands, which is exact for what is monotone in each operand.  Comparisons and selections are discrete: where the
@@ -221,8 +221,8 @@ static struct num limit(enum ty t, struct num x)
     return x;
 }
 
-/* What is rounded: the result, or for sums in operators what another order of combination might have had in its place, where
- * ours cancels. */
+/* What is rounded: the result, or for sums in operators what another order of combination might have had in its place,
+ * where ours cancels. */
 static double rounded_magnitude(const struct ref *r, const struct expr *e, const struct num *arg, union value v)
 {
     const bool sum = e->kind == EX_BINARY && (e->op == BIN_ADD || e->op == BIN_SUB);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* async.c - mbarriers, bulk copies, copies of 16 bytes; and what threads know of each other through them.
  *
- * With `late`, a copy is put on a list and lands when chance or need says so: any copy, in any order, at the latest when no
- * thread can run or the starting thread waits for it.  Until then its destination holds garbage, and whoever touches that, or
- * writes what a copy still reads, is a finding.  Without `late` a copy lands where it is started.
+ * With `late`, a copy is put on a list and lands when chance or need says so: any copy, in any order, at the latest
+ * when no thread can run or the starting thread waits for it.  Until then its destination holds garbage, and whoever
+ * touches that, or writes what a copy still reads, is a finding.  Without `late` a copy lands where it is started.
  *
- * For the race detector, what barriers of the block and warp syncs do not order is in vectors (struct thread, `known`): an
- * arrival releases what its thread knows and what its warp had done before its last sync; who waits at the completed phase
- * takes that over; barriers and syncs join the vectors of those who meet.  See Note [What an arrival releases].
+ * For the race detector, what barriers of the block and warp syncs do not order is in vectors (struct thread, `known`):
+ * an arrival releases what its thread knows and what its warp had done before its last sync; who waits at the completed
+ * phase takes that over; barriers and syncs join the vectors of those who meet.  See Note [What an arrival releases].
  */
 #include "simt_impl.h"
 
@@ -16,9 +16,10 @@
 
 /* Note [What an arrival releases]
  *
- * On the hardware a lane's arrival releases the lane's own accesses and all that was ordered before them.  Here accesses are
- * told apart by the syncs of their warp, so an arrival releases those before the warp's last sync: the lane's own ones since
- * then are left out.  That is stricter than the hardware, and what kb_mbar_arrive() does anyway. */
+ * On the hardware a lane's arrival releases the lane's own accesses and all that was ordered before them.  Here
+ * accesses are told apart by the syncs of their warp, so an arrival releases those before the warp's last sync: the
+ * lane's own ones since then are left out.  That is stricter than the hardware, and what kb_mbar_arrive() does anyway.
+ */
 
 enum { BULK_ALIGN = 16, EXPECT_MAX = (1 << 20) - 1 };
 
@@ -132,19 +133,24 @@ static void start(struct exec *x, struct copy c)
     exec_interleave(x);
 }
 
-static bool overlap(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+static bool overlap(const char *a, uint32_t a_bytes, const char *b, uint32_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
 
-void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name, bool writes)
+void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name,
+                  bool writes)
 {
     for (int i = 0; i < x->ncopies; i++) {
         const struct copy *c = &x->copy[i];
         if (c->block != owner)
             continue;
         if (c->kind != COPY_BULK_STORE && overlap(at, bytes, c->to, c->bytes))
-            finding(x, SIMT_RACE, "%s '%s' (shared byte %lld) while a copy into it is under way", writes ? "writes" : "reads", name,
-                    (long long)(at - owner->shared));
+            finding(x, SIMT_RACE, "%s '%s' (shared byte %lld) while a copy into it is under way",
+                    writes ? "writes" : "reads", name, (long long)(at - owner->shared));
         if (c->kind == COPY_BULK_STORE && writes && !c->read && overlap(at, bytes, c->from, c->bytes))
-            finding(x, SIMT_RACE, "writes '%s' (shared byte %lld) while a copy may still read it", name, (long long)(at - owner->shared));
+            finding(x, SIMT_RACE, "writes '%s' (shared byte %lld) while a copy may still read it", name,
+                    (long long)(at - owner->shared));
     }
 }
 
@@ -180,7 +186,8 @@ void async_block_ends(struct exec *x)
             continue;
         }
         if (x->copy[i].kind != COPY_BULK_STORE)
-            finding(x, SIMT_RACE, "is the last of its block to end, while a copy into '%s' is under way", x->copy[i].name);
+            finding(x, SIMT_RACE, "is the last of its block to end, while a copy into '%s' is under way",
+                    x->copy[i].name);
         land(x, i);
         i = 0;
     }
@@ -239,8 +246,9 @@ void simt_mbar_init(void *bar, uint32_t arrivals, const char *name)
     shared_access(x, bar, sizeof(uint64_t), SIMT_SHARED, name, ACCESS_WRITE);
     order_partly(x, b);
     m = m ? m : &b->mbar[b->nmbars++];
-    *m = (struct mbar){ .at = bar, .name = name, .arrivals = arrivals, .pending = arrivals,
-                        .thread = (uint16_t)(x->thread - b->thread) };
+    *m = (struct mbar){
+        .at = bar, .name = name, .arrivals = arrivals, .pending = arrivals, .thread = (uint16_t)(x->thread - b->thread)
+    };
 }
 
 void simt_mbar_ready(void)
@@ -258,7 +266,8 @@ void simt_mbar_arrive(void *bar, uint32_t bytes, const char *name)
     exec_interleave(x);
     struct mbar *m = mbar_at(x, bar, name, "arrives at");
     if (m->pending == 0)
-        finding(x, SIMT_CHECK, "arrives at '%s' once more than the phase has arrivals, %u", name, (unsigned)m->arrivals);
+        finding(x, SIMT_CHECK, "arrives at '%s' once more than the phase has arrivals, %u", name,
+                (unsigned)m->arrivals);
     if (bytes > EXPECT_MAX)
         finding(x, SIMT_CHECK, "announces %u bytes at '%s', more than an mbarrier can count", (unsigned)bytes, name);
     if (x->options.weak)
@@ -298,8 +307,8 @@ void simt_mbar_wait(void *bar, uint32_t parity, const char *name)
 static void check_bulk(struct exec *x, const char *to, const char *from, uint32_t bytes, const char *name)
 {
     if (((uintptr_t)to | (uintptr_t)from | bytes) % BULK_ALIGN)
-        finding(x, SIMT_BOUNDS, "copies %u bytes of '%s' from %p to %p: addresses and size must be multiples of %d", (unsigned)bytes, name,
-                (const void *)from, (const void *)to, BULK_ALIGN);
+        finding(x, SIMT_BOUNDS, "copies %u bytes of '%s' from %p to %p: addresses and size must be multiples of %d",
+                (unsigned)bytes, name, (const void *)from, (const void *)to, BULK_ALIGN);
 }
 
 void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char *to_name, const char *from_name)
@@ -309,11 +318,13 @@ void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char 
     from_name = from_name ? from_name : "?";
     struct mbar *m = mbar_at(x, bar, to_name, "starts a copy that reports to");
     if (!m->ready)
-        finding(x, SIMT_RACE, "starts a copy that reports to '%s', whose initialisation was followed by no fence", m->name);
+        finding(x, SIMT_RACE, "starts a copy that reports to '%s', whose initialisation was followed by no fence",
+                m->name);
     check_bulk(x, to, from, bytes, from_name);
     global_access(x, from, bytes, from_name, ACCESS_READ);
     shared_copy_starts(x, to, bytes, (int)(m - x->block->mbar), to_name);
-    start(x, (struct copy){ .kind = COPY_BULK_LOAD, .mbar = m, .name = to_name, .to = to, .from = from, .bytes = bytes });
+    start(x,
+          (struct copy){ .kind = COPY_BULK_LOAD, .mbar = m, .name = to_name, .to = to, .from = from, .bytes = bytes });
 }
 
 void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name)
@@ -326,7 +337,12 @@ void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, 
     shared_copy_reads(x, from, bytes, from_name);
     if (x->options.weak)
         weak_settle(x, to, bytes);
-    start(x, (struct copy){ .kind = COPY_BULK_STORE, .group = x->thread->bulk_group, .name = from_name, .to = to, .from = from, .bytes = bytes });
+    start(x, (struct copy){ .kind = COPY_BULK_STORE,
+                            .group = x->thread->bulk_group,
+                            .name = from_name,
+                            .to = to,
+                            .from = from,
+                            .bytes = bytes });
 }
 
 void simt_bulk_commit(void) { simt_current->thread->bulk_group++; }
@@ -369,7 +385,12 @@ void simt_copy16(void *to, void *from, const char *to_name, const char *from_nam
     check_bulk(x, to, from, BULK_ALIGN, from_name);
     global_access(x, from, BULK_ALIGN, from_name, ACCESS_READ);
     shared_copy_starts(x, to, BULK_ALIGN, -1, to_name);
-    start(x, (struct copy){ .kind = COPY_16, .group = x->thread->copy_group, .name = to_name, .to = to, .from = from, .bytes = BULK_ALIGN });
+    start(x, (struct copy){ .kind = COPY_16,
+                            .group = x->thread->copy_group,
+                            .name = to_name,
+                            .to = to,
+                            .from = from,
+                            .bytes = BULK_ALIGN });
 }
 
 void simt_copy_commit(void) { simt_current->thread->copy_group++; }

@@ -37,8 +37,8 @@ static void check_arrival(struct exec *x, const struct warp *w, uint32_t op)
         finding(x, SIMT_DIVERGENCE, "arrives at a %s, but lanes %s of its warp wait at the barrier %s", op_name(op),
                 lanes_text(w->at_barrier, text, sizeof text), x->block->site);
     if (w->at_team)
-        finding(x, SIMT_DIVERGENCE, "arrives at a %s, but lanes %s of its warp wait at the team's barrier %s", op_name(op),
-                lanes_text(w->at_team, text, sizeof text), x->block->team[w->team].site);
+        finding(x, SIMT_DIVERGENCE, "arrives at a %s, but lanes %s of its warp wait at the team's barrier %s",
+                op_name(op), lanes_text(w->at_team, text, sizeof text), x->block->team[w->team].site);
     if (w->arrived && w->op != op)
         finding(x, SIMT_DIVERGENCE, "arrives at a %s of width %u, but lanes %s of its warp wait at a %s of width %u",
                 op_name(op), (unsigned)(op >> 16), lanes_text(w->arrived, text, sizeof text), op_name(w->op),
@@ -244,7 +244,8 @@ void simt_team_barrier(const char *site, uint32_t id, uint32_t threads)
         finding(x, SIMT_DIVERGENCE, "arrives at the barrier %s of a team of %u threads", site, (unsigned)threads);
     if (w->exited || w->arrived)
         finding(x, SIMT_DIVERGENCE, "arrives at the team's barrier %s, but lanes %s of its warp %s", site,
-                lanes_text(w->exited ? w->exited : w->arrived, text, sizeof text), w->exited ? "have ended" : "wait in a warp operation");
+                lanes_text(w->exited ? w->exited : w->arrived, text, sizeof text),
+                w->exited ? "have ended" : "wait in a warp operation");
     if (t->arrived && (t->threads != threads || !same_site(t->site, site)))
         finding(x, SIMT_DIVERGENCE, "arrives at the team's barrier %s, but %u threads wait at the barrier %s", site,
                 (unsigned)t->arrived, t->site);

@@ -95,7 +95,8 @@ static bool describe_mbar(struct exec *x, const struct block *b, int i)
     const uint32_t lanes = b->warp[i].at_mbar;
     const struct thread *t = &b->thread[i * WARP_LANES + __builtin_ctz(lanes)];
     const struct mbar *m = t->at_mbar;
-    report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for parity %u of mbarrier '%s' (shared byte %lld)",
+    report_plain(x->report, SIMT_DEADLOCK,
+                 "kernel %s, block %d: lanes %s of warp %d wait for parity %u of mbarrier '%s' (shared byte %lld)",
                  b->grid->kernel, b->number, lanes_text(lanes, text, sizeof text), i, (unsigned)t->parity, m->name,
                  (long long)(m->at - b->shared));
     append(x->report, ", which has completed %u phases and needs %u more arrivals and %lld bytes", (unsigned)m->phase,
@@ -130,9 +131,10 @@ static bool describe_block(struct exec *x, const struct block *b)
         if (w->at_mbar)
             return describe_mbar(x, b, i);
         if (w->at_team) {
-            report_plain(x->report, SIMT_DIVERGENCE, "kernel %s, block %d: warp %d and %u of %u threads wait at the team's barrier %s",
-                         b->grid->kernel, b->number, i, (unsigned)b->team[w->team].arrived, (unsigned)b->team[w->team].threads,
-                         b->team[w->team].site);
+            report_plain(x->report, SIMT_DIVERGENCE,
+                         "kernel %s, block %d: warp %d and %u of %u threads wait at the team's barrier %s",
+                         b->grid->kernel, b->number, i, (unsigned)b->team[w->team].arrived,
+                         (unsigned)b->team[w->team].threads, b->team[w->team].site);
             return true;
         }
         if (!(w->at_cluster | w->at_dependency))

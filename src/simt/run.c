@@ -229,7 +229,7 @@ static void marshal(const struct run *r, const struct prog_kernel *k, struct gri
         case ARG_BUFFER: g->value[i].p = buffer_at(r, index); break;
         case ARG_PARAM: value_store(r->p->param[index].type, &g->value[i], r->args->param[index]); break;
         case ARG_VALUE: g->value[i].i = formula_eval(&a->value, &r->env); break; /* little-endian: also as i32 */
-        default: break; /* resolved above */
+        default: break;                                                          /* resolved above */
         }
     }
 }

@@ -51,8 +51,8 @@ static void report_race(struct exec *x, const struct block *owner, size_t offset
     const int threads = x->block->grid->threads;
     const int thread = earlier->thread % threads, rank = earlier->thread / threads;
     if (earlier->thread >= ASYNC_THREAD)
-        finding(x, SIMT_RACE, "%s '%s' (shared byte %zu) without having waited at '%s' for the copy into it", writes ? "writes" : "reads",
-                name, offset, owner->mbar[earlier->thread - ASYNC_THREAD].name);
+        finding(x, SIMT_RACE, "%s '%s' (shared byte %zu) without having waited at '%s' for the copy into it",
+                writes ? "writes" : "reads", name, offset, owner->mbar[earlier->thread - ASYNC_THREAD].name);
     finding(x, SIMT_RACE, "%s '%s' (shared byte %zu%s) that thread %d of block %d %s with no barrier in between",
             writes ? "writes" : "reads", name, offset, owner == x->block ? "" : " of another block", thread,
             x->block->cluster->block[rank]->number, wrote ? "wrote" : "read");
@@ -154,7 +154,8 @@ static bool inside(const struct block *b, const char *at, uint32_t bytes)
     return offset <= size && bytes <= size - offset;
 }
 
-/* The copying hardware writes on behalf of the thread; afterwards the bytes are the copy's, until its mbarrier says otherwise. */
+/* The copying hardware writes on behalf of the thread; afterwards the bytes are the copy's, until its mbarrier says
+ * otherwise. */
 void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, const char *name)
 {
     struct block *b = x->block;
@@ -189,7 +190,8 @@ void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *nam
         if (w->block_epoch == 0 || w->thread >= ASYNC_THREAD || thread < 0 || thread >= b->grid->threads)
             continue;
         if (w->fences == (b->thread[thread].proxy_fences & 0x7fff))
-            finding(x, SIMT_RACE, "starts a copy from '%s' (shared byte %zu), which thread %d wrote without a proxy fence after it", name, i,
-                    thread);
+            finding(x, SIMT_RACE,
+                    "starts a copy from '%s' (shared byte %zu), which thread %d wrote without a proxy fence after it",
+                    name, i, thread);
     }
 }

@@ -54,11 +54,12 @@ struct thread {
     const char *stack_limit;
     uint64_t acquired;       /* sees all writes up to this time */
     uint32_t arrives, waits; /* phases of the cluster barrier */
-    /* What mbarriers and barriers of teams have ordered before this thread: of warp w all with an epoch below known[w], of the copies
-     * that report to mbarrier m those of phases below known[WARPS_MAX + m].  With `race`, while the block is `partly` ordered. */
+    /* What mbarriers and barriers of teams have ordered before this thread: of warp w all with an epoch below known[w],
+     * of the copies that report to mbarrier m those of phases below known[WARPS_MAX + m].  With `race`, while the block
+     * is `partly` ordered. */
     uint32_t *known;
-    struct mbar *at_mbar;           /* waits there … */
-    uint32_t parity;                /* … for this */
+    struct mbar *at_mbar;            /* waits there … */
+    uint32_t parity;                 /* … for this */
     uint32_t bulk_group, copy_group; /* commits so far */
     uint16_t proxy_fences;
 };
@@ -85,7 +86,7 @@ struct warp {
 
 /* Who touched a byte of shared memory, and when in terms of barriers. */
 struct access {
-    uint16_t thread; /* in the cluster */
+    uint16_t thread;      /* in the cluster */
     uint16_t strong : 1;  /* atomic or ordered: races only with what is not */
     uint16_t fences : 15; /* proxy fences of the thread before */
     uint32_t block_epoch, warp_epoch, cluster_phase;
@@ -120,7 +121,7 @@ struct mbar {
 enum copy_kind { COPY_BULK_LOAD, COPY_BULK_STORE, COPY_16 };
 struct copy {
     enum copy_kind kind;
-    bool read;     /* the source is in `data`, and may change */
+    bool read; /* the source is in `data`, and may change */
     uint16_t thread;
     uint32_t group; /* of the thread's; not bulk loads */
     struct block *block;
@@ -281,11 +282,12 @@ void global_access(struct exec *x, char *at, uint32_t bytes, const char *name, e
 void async_block_starts(struct exec *x, struct block *b);
 void async_thread_exits(struct exec *x);
 void async_block_ends(struct exec *x);
-void async_reset(struct exec *x);                 /* forgets all copies */
-bool async_land(struct exec *x);                  /* some copy lands; false: none is under way */
+void async_reset(struct exec *x);                  /* forgets all copies */
+bool async_land(struct exec *x);                   /* some copy lands; false: none is under way */
 void async_drift(struct exec *x, uint32_t one_in); /* perhaps */
 /* A finding when the bytes take part in a copy that is under way. */
-void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name, bool writes);
+void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name,
+                  bool writes);
 /* The block's threads begin to be ordered by more than barriers of the block and warp syncs. */
 void order_partly(struct exec *x, struct block *b);
 /* The lanes of these warps (bits) have met: each knows what any does, and all accesses so far. */

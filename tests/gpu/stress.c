@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stress.c - scans whose blocks wait for one another, a thousand times at awkward sizes on a device that is busy.
  *
- * Other streams always have reductions queued that could fill the device, so blocks of the scan start late, few at a time, and in any
- * mixture with others; every result is compared.  A watchdog ends the program when a launch does not come back: a hang is a failure
- * with a message, not a test that runs for ever.
+ * Other streams always have reductions queued that could fill the device, so blocks of the scan start late, few at a
+ * time, and in any mixture with others; every result is compared.  A watchdog ends the program when a launch does not
+ * come back: a hang is a failure with a message, not a test that runs for ever.
  */
 #include "gpu_tests.h"
 
@@ -44,8 +44,10 @@ static bool load(struct suite *t, const char *specs, const char *name, const cha
     options.arch = arch;
     options.setting = &pin;
     options.setting_count = strategy != NULL;
-    return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK && ptxgen_plan_create(t->s, problem, &options, &plan) == PTXGEN_OK &&
-           ptxgen_compile(t->s, plan, NULL, &out->program) == PTXGEN_OK && ptxgen_load(t->s, t->gpu, out->program, &out->loaded) == PTXGEN_OK;
+    return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK &&
+           ptxgen_plan_create(t->s, problem, &options, &plan) == PTXGEN_OK &&
+           ptxgen_compile(t->s, plan, NULL, &out->program) == PTXGEN_OK &&
+           ptxgen_load(t->s, t->gpu, out->program, &out->loaded) == PTXGEN_OK;
 }
 
 /* Device memory of the scan and of the reductions beside it, and what is expected. */
@@ -67,7 +69,8 @@ static bool bed_create(struct suite *t, struct bed *b)
         b->sums[i] = sum;
         sum += b->in[i];
     }
-    return ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->x) == PTXGEN_OK && ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->y) == PTXGEN_OK &&
+    return ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->x) == PTXGEN_OK &&
+           ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->y) == PTXGEN_OK &&
            ptxgen_gpu_alloc(t->s, t->gpu, 256, &b->end) == PTXGEN_OK &&
            ptxgen_gpu_alloc(t->s, t->gpu, (size_t)BUSY_ELEMENTS * sizeof(float), &b->busy_in) == PTXGEN_OK &&
            ptxgen_gpu_alloc(t->s, t->gpu, 256 * BUSY_STREAMS, &b->busy_out) == PTXGEN_OK &&
@@ -109,10 +112,11 @@ static bool scan_once(struct suite *t, struct bed *b, ptxgen_loaded *scan, ptxge
     uint32_t end = 0;
 
     return keep_busy(t, b, sum) && ptxgen_gpu_fill(t->s, t->gpu, b->y, POISON, bytes, t->stream[0]) == PTXGEN_OK &&
-           ptxgen_launch(t->s, scan, &args, t->stream[0], NULL) == PTXGEN_OK && ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK &&
+           ptxgen_launch(t->s, scan, &args, t->stream[0], NULL) == PTXGEN_OK &&
+           ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK &&
            ptxgen_gpu_read(t->s, t->gpu, b->got, b->y, bytes) == PTXGEN_OK &&
-           ptxgen_gpu_read(t->s, t->gpu, &end, b->end, sizeof end) == PTXGEN_OK && memcmp(b->got, b->sums, bytes) == 0 &&
-           end == b->sums[n - 1] + b->in[n - 1];
+           ptxgen_gpu_read(t->s, t->gpu, &end, b->end, sizeof end) == PTXGEN_OK &&
+           memcmp(b->got, b->sums, bytes) == 0 && end == b->sums[n - 1] + b->in[n - 1];
 }
 
 void run_stress(struct suite *t, const char *specs)
