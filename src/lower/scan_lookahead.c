@@ -66,14 +66,17 @@ static int reserved(const struct problem *p, int stages)
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
+/* Halves are taken out of their registers while they are combined: a register each. */
+static int bytes_held(int stride) { return stride == 2 ? 4 : stride; }
+
 /* Bytes of registers that a position takes: its inputs and results; states come and go one after the other. */
 static int bytes_per_position(const struct problem *p)
 {
     int bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
-        bytes += access_input_direct(p, i) ? p->input[i].array.stride : 0;
+        bytes += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
     for (int o = 0; o < p->noutputs; o++)
-        bytes += p->output[o].role == OUT_ELEMENT ? p->output[o].array.stride : 0;
+        bytes += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
     return bytes;
 }
 
