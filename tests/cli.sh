@@ -1,36 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cli.sh PTXGEN - black-box tests of the command line: exit statuses, what goes where, no file that is half written.
-case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
-NO_COLOR=1
-export NO_COLOR
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
-failures=0
-count=0
-
-# run ARGUMENTS...: leaves `status`, and the files out and err.
-run()
-{
-    "$ptxgen" "$@" > out 2> err < /dev/null
-    status=$?
-    command="ptxgen $*"
-    count=$((count + 1))
-}
-complain()
-{
-    failures=$((failures + 1))
-    echo "FAIL: $command: $1"
-    sed 's/^/    /' err
-}
-exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
-out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
-err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
-out_empty() { [ ! -s out ] || complain "standard output is not empty"; }
-err_empty() { [ ! -s err ] || complain "standard error is not empty"; }
-exists() { [ -s "$1" ] || complain "no file $1"; }
-absent() { [ ! -e "$1" ] || complain "there is a file $1"; }
+. "$(dirname "$0")/commands.sh"
 
 cat > dot.yaml <<'SPEC'
 kind: reduce

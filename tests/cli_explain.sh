@@ -1,36 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cli_explain.sh PTXGEN - explanations of all kinds, as text and JSON; variants listed, compiled and pinned.
-case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
-specs=$(cd "$(dirname "$0")/../specs" && pwd)
-NO_COLOR=1
+. "$(dirname "$0")/commands.sh"
 PTXGEN_LIBCUDA=/no/such/library
-export NO_COLOR PTXGEN_LIBCUDA
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
-failures=0
-count=0
-
-# run ARGUMENTS...: leaves `status`, and the files out and err.
-run()
-{
-    "$ptxgen" "$@" > out 2> err < /dev/null
-    status=$?
-    command="ptxgen $*"
-    count=$((count + 1))
-}
-complain()
-{
-    failures=$((failures + 1))
-    echo "FAIL: $command: $1"
-    tail -n 3 out | cut -c1-200
-    tail -n 3 err | cut -c1-200
-}
-exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
-out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
-out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }
-err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+export PTXGEN_LIBCUDA
 # json EXPRESSION: of the document d, in Python.
 json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(0 if ($1) else 1)" 2> /dev/null || complain "not so: $1"; }
 

@@ -1,40 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cli_gpu.sh PTXGEN - the command line beside a GPU, on the driver that only records: devices, run, bench, native, cache.
-case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
-here=$(cd "$(dirname "$0")" && pwd)
-NO_COLOR=1
+. "$(dirname "$0")/commands.sh"
 PTXGEN_LIBCUDA=$(dirname "$ptxgen")/tests/libfake_cuda.so
-export NO_COLOR PTXGEN_LIBCUDA
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
 [ -f "$PTXGEN_LIBCUDA" ] || { echo "no $PTXGEN_LIBCUDA"; exit 77; }
 PTXGEN_CACHE=$work/cache
 TMPDIR=$work/tmp
-export PTXGEN_CACHE TMPDIR
+export PTXGEN_LIBCUDA PTXGEN_CACHE TMPDIR
 mkdir "$TMPDIR"
-failures=0
-count=0
-
-# run ARGUMENTS...: leaves `status`, and the files out and err.
-run()
-{
-    "$ptxgen" "$@" > out 2> err < /dev/null
-    status=$?
-    command="ptxgen $*"
-    count=$((count + 1))
-}
-complain()
-{
-    failures=$((failures + 1))
-    echo "FAIL: $command: $1"
-    sed 's/^/    /' out err
-}
-exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
-out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
-out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }
-err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
 json() { python3 -m json.tool < out > /dev/null 2>&1 || complain 'standard output is no JSON'; }
 
 cp "$here/../specs/dot.yaml" .

@@ -1,37 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cli_tune.sh PTXGEN - tuning on the host executor, and on the driver that only records: search, checks, journal, files, exports.
-case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
-NO_COLOR=1
+. "$(dirname "$0")/commands.sh"
 PTXGEN_CACHE=off
 PTXGEN_TUNING=off
 PTXGEN_LIBCUDA=/no/such/library
-export NO_COLOR PTXGEN_CACHE PTXGEN_TUNING PTXGEN_LIBCUDA
+export PTXGEN_CACHE PTXGEN_TUNING PTXGEN_LIBCUDA
 fake=$(dirname "$ptxgen")/tests/libfake_cuda.so
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
-failures=0
-count=0
-
-# run ARGUMENTS...: leaves `status`, and the files out and err.
-run()
-{
-    "$ptxgen" "$@" > out 2> err < /dev/null
-    status=$?
-    command="ptxgen $*"
-    count=$((count + 1))
-}
-complain()
-{
-    failures=$((failures + 1))
-    echo "FAIL: $command: $1"
-    tail -n 3 out | cut -c1-200
-    tail -n 3 err | cut -c1-200
-}
-exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
-out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
-err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
 file_has() { grep -q -e "$2" "$1" || complain "$1 lacks: $2"; }
 # json FILE EXPRESSION: of the document d, in Python.
 json() { python3 -c "import json, sys; d = json.load(open('$1')); sys.exit(0 if ($2) else 1)" 2> /dev/null || complain "not so: $2"; }
