@@ -75,8 +75,9 @@ static void consume(int32_t *out, enum fault f)
         const int32_t *stage = (int32_t *)shared_at(s * STAGE_BYTES);
         if (f != NO_FULL_WAIT)
             simt_mbar_wait(full(s), (round & 1) ^ (f == WRONG_PARITY), "full");
-        const int32_t sum =
-            LD(int32_t, stage + tid, SIMT_SHARED, "stage") + LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage");
+        const uint32_t first = (uint32_t)LD(int32_t, stage + tid, SIMT_SHARED, "stage");
+        const uint32_t last = (uint32_t)LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage");
+        const int32_t sum = (int32_t)(first + last); /* of anything, where a fault leaves the stage unwritten */
         if (f != NO_WARP_SYNC)
             simt_warp_sync("the stage is read");
         if (tid % 32 == 0)
