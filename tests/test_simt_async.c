@@ -65,6 +65,9 @@ static void produce(const int32_t *x, enum fault f)
     }
 }
 
+/* Of anything: a fault may leave the operands unwritten. */
+static int32_t add(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+
 /* Each thread adds two elements of the tile; the sums go out by a copy. */
 static void consume(int32_t *out, enum fault f)
 {
@@ -75,9 +78,8 @@ static void consume(int32_t *out, enum fault f)
         const int32_t *stage = (int32_t *)shared_at(s * STAGE_BYTES);
         if (f != NO_FULL_WAIT)
             simt_mbar_wait(full(s), (round & 1) ^ (f == WRONG_PARITY), "full");
-        const uint32_t first = (uint32_t)LD(int32_t, stage + tid, SIMT_SHARED, "stage");
-        const uint32_t last = (uint32_t)LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage");
-        const int32_t sum = (int32_t)(first + last); /* of anything, where a fault leaves the stage unwritten */
+        const int32_t sum = add(LD(int32_t, stage + tid, SIMT_SHARED, "stage"),
+                                LD(int32_t, stage + TILE - 1 - tid, SIMT_SHARED, "stage"));
         if (f != NO_WARP_SYNC)
             simt_warp_sync("the stage is read");
         if (tid % 32 == 0)
@@ -127,7 +129,8 @@ static void copies(void *const *args)
         simt_barrier("stages are there");
     for (uint32_t j = tid; j < TILE; j += 32)
         ST(int32_t, out + j, 0, "out",
-           LD(int32_t, stage + j, SIMT_SHARED, "stage") + LD(int32_t, stage + 2 * TILE - 1 - j, SIMT_SHARED, "stage"));
+           add(LD(int32_t, stage + j, SIMT_SHARED, "stage"),
+               LD(int32_t, stage + 2 * TILE - 1 - j, SIMT_SHARED, "stage")));
 }
 static const struct machine COPIES = { "copies", 1, { copies }, 32, BLOCKS, 2 * STAGE_BYTES, 0, 1, 1, false, false };
 
