@@ -161,7 +161,9 @@ static void choose_items(const struct problem *p, struct plan_case *c)
 {
     const bool more =
         scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
-    const int registers = reads_neighbours(p) ? 32 : more ? 48 : 64, words = scan_held_words(p);
+    const int beside =
+        c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
+    const int registers = reads_neighbours(p) ? beside : more ? 48 : 64, words = scan_held_words(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (scan_degree(c) > HELD_MAX || scan_degree(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
