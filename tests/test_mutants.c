@@ -169,6 +169,15 @@ static const struct subject {
         { "items", "1", { 0, 0 } },
         { "stages", "3", { 0, 0 } } },
       { 2805 } },
+    { "lookahead_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.lookahead", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "stages", "3", { 0, 0 } } },
+      { 4, 700 } },
     { "three_pass",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
       "sm_90",
@@ -551,6 +560,7 @@ Test(mutants, strips) { test_named("strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
+Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }

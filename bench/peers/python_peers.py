@@ -16,8 +16,8 @@ BATCH_SECONDS = 400e-6
 
 
 # Rows, or columns, of this length.
-SEGMENTS = {"segscan": [33, 256, 1000, 1024, 4096, 1 << 14, 1 << 18, 1 << 22],
-            "colscan": [33, 256, 1000, 1024, 4096, 1 << 14, 1 << 18],
+SEGMENTS = {"segscan": [4**e for e in range(1, 14)] + [3, 7, 33, 100, 1000, 1023, 1025, 100003],
+            "colscan": [1 << e for e in range(3, 24, 2)] + [33, 1000],
             "segsum": [4**e for e in range(14)] + [3, 7, 33, 100, 1000, 1023, 1025, 100003],
             "colsum": [1 << e for e in range(3, 24, 2)]}
 

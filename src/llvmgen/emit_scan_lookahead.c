@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit_scan_lookahead.c - scans of large arrays by blocks that stay: a pipeline of bulk copies, and prefixes from
- * totals alone.
+/* emit_scan_lookahead.c - scans of large arrays and of long rows by blocks that stay: a pipeline of bulk copies, and
+ * prefixes from totals alone.
  *
  *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
  *     compute       a team of warps: combine tile i + 1 and publish its total, then scan tile i in place
- *     look-ahead    one warp: keeps the combination of all tiles before the block's latest one, and adds what others
- * publish storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
+ *     look-ahead    one warp: keeps the combination of all tiles before the block's latest one, and adds what others do
+ *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
  *
  * Against look-back there is no chain: a block never waits for another one's prefix, only for totals, which every block
  * publishes as soon as a tile has arrived, one tile ahead of its own scan.  Tiles of many vectors keep the memory busy
  * with few words exchanged.
+ *
+ * Rows have tiles of their own, and what the look-ahead keeps is what comes before in the row: it begins anew with
+ * each.
  *
  * Note [Fixed windows]
  * Totals are combined in windows of the same tiles whoever does it, the last one partly: so the tree depends on sizes
@@ -115,13 +118,23 @@ static kb_tup window_total(struct gen *g, struct ticket t, kb_val first, kb_val 
     return warp_reduce(g, kb_get(k, x), KB_WARP, filled_first(lanes));
 }
 
-/* The prefix of tile t, in lane 0: `whole` are the windows before `from`, which advance to the one that holds t. */
-static struct run prefix_of(struct gen *g, struct ticket t, kb_var from, struct run_var whole)
+/* The prefix of a tile in its segment, in lane 0: `whole` are the segment's windows before tile `from`, which advances
+ * to the beginning of the one that holds the tile. */
+static struct run prefix_of(struct gen *g, const struct scan_ring_tile *tile, kb_var from, struct run_var whole)
 {
     kb *k = g->k;
+    const struct ticket t = tile->ticket;
     const int window = KB_WARP * tiles_per_lane(g);
     const kb_val all = kb_imm(k, TY_I32, window), never = kb_imm(k, TY_BOOL, 0);
-    LET(begin, kb_mul(k, kb_div(k, t.tile, window), window));
+    kb_val begin = kb_mul(k, kb_div(k, tile->index, window), window);
+    if (scan_keeps(g->p)) {
+        LET(segment, kb_sub(k, t.tile, tile->index));
+        begin = kb_name(kb_add(k, segment, begin), "begin");
+        kb_if(k, kb_lt(k, kb_get(k, from), segment)) {
+            kb_set(k, from, segment);
+            run_set(g, whole, run_none(g));
+        }
+    }
     kb_for(k, first, kb_get(k, from), begin, window) {
         run_set(g, whole, run_join(g, run_get(g, whole), run_of(g, window_total(g, t, first, all), never)));
     }
@@ -146,9 +159,10 @@ static void look_ahead(struct scan_ring *r)
     kb_loop(k) {
         LET(stage, kb_get(k, at.stage));
         kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
-        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
         kb_break_if(k, kb_not(k, t.exists));
-        const struct run prefix = prefix_of(g, t.ticket, from, whole);
+        scan_ring_enter(r, &t);
+        const struct run prefix = prefix_of(g, &t, from, whole);
         kb_if(k, kb_eq(k, kb_lane(k), 0)) {
             kb_store(k, r->prefix, stage, prefix.x);
         }
@@ -188,7 +202,7 @@ struct pending {
     struct run_var before; /* what comes before the thread within it */
 };
 
-static void combine(struct scan_ring *r, const struct scan_ring_tile *t, const struct park *park, struct run_var before)
+static void combine(struct scan_ring *r, struct scan_ring_tile *t, const struct park *park, struct run_var before)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -204,7 +218,7 @@ static void combine(struct scan_ring *r, const struct scan_ring_tile *t, const s
     run_set(g, before, in_tile[0]);
 }
 
-static void scan(struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run in_tile)
+static void scan(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, struct run in_tile)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -216,7 +230,7 @@ static void scan(struct scan_ring *r, const struct scan_ring_tile *t, kb_val par
         kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
     }
     kb_mbar_wait(k, r->prefixed, t->stage, parity);
-    const struct run before = { kb_gt(k, t->ticket.tile, 0), kb_imm(k, TY_BOOL, 0), kb_load(k, r->prefix, t->stage) };
+    const struct run before = { kb_gt(k, t->index, 0), kb_imm(k, TY_BOOL, 0), kb_load(k, r->prefix, t->stage) };
     held_scan(h, before, &in_tile);
     scan_ring_store(r, t, h);
     kb_mbar_arrive(k, r->scanned, t->stage);
@@ -254,8 +268,8 @@ static void compute(struct scan_ring *r)
         kb_mbar_wait(k, r->numbered, stage, kb_get(k, in.parity));
         /* One word that all threads read. */
         const kb_val word = kb_assume_uniform(kb_load(k, r->ticket, stage), KB_UNI_BLOCK);
-        const struct scan_ring_tile next = scan_ring_tile(r, word, stage);
-        const struct scan_ring_tile last = scan_ring_tile(r, kb_get(k, p.word), kb_get(k, out.stage));
+        struct scan_ring_tile next = scan_ring_tile(r, word, stage);
+        struct scan_ring_tile last = scan_ring_tile(r, kb_get(k, p.word), kb_get(k, out.stage));
         const struct run in_tile = run_get(g, p.before);
         kb_if(k, next.exists) {
             const struct park park = turn_park(g, &parks, second);
@@ -295,6 +309,7 @@ void emit_scan_lookahead(struct gen *g)
                 store(&r);
             }
         }
+        g->here = NULL;
     }
     kb_else { tile_none(g); }
 }

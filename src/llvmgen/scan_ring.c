@@ -42,7 +42,8 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
         kb_mbar_ready(k);
     }
     segment_open(g, &r->all, kb_imm(k, TY_I64, 0));
-    r->all.length = gen_value(g, "count");
+    if (scan_keeps(g->p))
+        g->here = NULL; /* tiles have segments of their own */
 }
 
 struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni)
@@ -63,6 +64,22 @@ void scan_ring_advance(const struct scan_ring *r, struct scan_ring_place at)
     kb_set(k, at.stage, kb_select(k, around, kb_imm(k, TY_I32, 0), next));
 }
 
+/* Segments have tiles of their own, one segment's after another's. */
+static void open_segment(const struct scan_ring *r, struct scan_ring_tile *t)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    t->segment = r->all;
+    t->index = t->ticket.tile;
+    if (!scan_keeps(g->p))
+        return;
+    const kb_val each = gen_value(g, "per_segment");
+    LET(number, kb_div(k, kb_cast(k, t->ticket.tile, TY_U32), kb_cast(k, each, TY_U32))); /* once per tile */
+    segment_open(g, &t->segment, kb_cast(k, number, TY_I64));
+    g->here = NULL;
+    t->index = kb_name(kb_sub(k, t->ticket.tile, kb_mul(k, kb_cast(k, number, TY_I32), each)), "index");
+}
+
 struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage)
 {
     kb *k = r->g->k;
@@ -70,12 +87,20 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
     t.ticket.tile = kb_name(kb_cast(k, word, TY_I32), "tile");
     t.ticket.epoch = kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch");
     t.exists = kb_lt(k, t.ticket.tile, gen_value(r->g, "tiles"));
-    t.base = kb_mul(k, kb_cast(k, t.ticket.tile, TY_I64), r->tile);
-    const kb_val left = kb_sub(k, r->all.length, t.base);
+    open_segment(r, &t);
+    t.base = kb_mul(k, kb_cast(k, t.index, TY_I64), r->tile);
+    const kb_val left = kb_sub(k, t.segment.length, t.base);
     t.valid = kb_cast(k, kb_min(k, left, r->tile), TY_I32);
     t.start = r->g->p->reverse ? kb_sub(k, left, kb_cast(k, t.valid, TY_I64)) : t.base;
+    t.start = kb_add(k, t.segment.first, t.start);
     t.data = kb_advance(k, r->data, kb_mul(k, stage, r->layout.bytes));
     return t;
+}
+
+void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t)
+{
+    if (scan_keeps(r->g->p))
+        r->g->here = &t->segment.here;
 }
 
 static kb_ptr typed(kb_ptr p, enum ty type)
@@ -227,17 +252,18 @@ static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slo
         h->direct[i].v[slot] = kb_get(k, var[i]);
 }
 
-void scan_ring_load(struct scan_ring *r, const struct scan_ring_tile *t, struct held *h)
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, struct held *h)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    h->segment = &r->all;
+    scan_ring_enter(r, t);
+    h->segment = &t->segment;
     h->n = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     h->base = t->base;
     h->own = kb_mul(k, kb_tid(k), h->n);
     h->valid = t->valid;
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
-    h->fresh = kb_and(k, kb_eq(k, t->ticket.tile, 0), kb_eq(k, kb_tid(k), 0));
+    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, kb_tid(k), 0));
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     for (int i = 0, slot = 0; i < g->p->ninputs; i++) {

@@ -14,12 +14,12 @@ struct scan_ring {
     kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
     kb_arr prefix; /* per stage */
     /* mbarriers per stage, one arrival each but for `scanned` */
-    kb_ptr empty;    /* nobody uses the stage any more */
-    kb_ptr numbered; /* its ticket is there */
-    kb_ptr full;     /* its tile is there */
-    kb_ptr prefixed; /* the prefix of its tile is there */
-    kb_ptr scanned;  /* every warp of the team has written its results */
-    struct scan_segment all;
+    kb_ptr empty;            /* nobody uses the stage any more */
+    kb_ptr numbered;         /* its ticket is there */
+    kb_ptr full;             /* its tile is there */
+    kb_ptr prefixed;         /* the prefix of its tile is there */
+    kb_ptr scanned;          /* every warp of the team has written its results */
+    struct scan_segment all; /* of a whole array */
 };
 /* Shared memory and mbarriers; one thread initialises them, and a barrier must follow.  All threads. */
 void scan_ring_new(struct gen *g, struct scan_ring *r);
@@ -35,12 +35,16 @@ struct scan_ring_tile {
     struct ticket ticket;
     kb_val exists; /* bool: the ticket is not one too many */
     kb_val stage;
-    kb_val base;  /* i64: its first position */
-    kb_val valid; /* i32: its positions */
-    kb_val start; /* i64: its first element in the order of memory */
-    kb_ptr data;  /* u8 */
+    struct scan_segment segment; /* that it is part of */
+    kb_val index;                /* i32: of the tile in its segment */
+    kb_val base;                 /* i64: its first position in the segment */
+    kb_val valid;                /* i32: its positions */
+    kb_val start;                /* i64: its first element in the order of memory */
+    kb_ptr data;                 /* u8 */
 };
 struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage);
+/* Operators read what belongs to the tile's segment, as long as *t lives. */
+void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
 
 /* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
@@ -51,7 +55,7 @@ void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
 
 /* The thread's positions of the tile: sets up *h (all but g) and its direct inputs. */
-void scan_ring_load(struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, struct held *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
 void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
 

@@ -2,7 +2,8 @@
 /* scan_lookahead.c - planning of scan.lookahead: blocks that stay, a ring of tiles in shared memory.
  *
  * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
- * left to look-back.  A reversed scan begins its tiles at the end of memory, so there the length counts as well.
+ * left to look-back.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
+ * there the length counts as well.
  */
 #include "lower_impl.h"
 #include "scan.h"
@@ -111,7 +112,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         "the largest tile that registers and shared memory have room for";
 }
 
-enum { STAGES = 4 };
+enum { STAGES = 4, LONG_ROW = 1 << 18, ROWS_FROM = 1 << 23 };
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -119,8 +120,8 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies begin with sm_90";
         return false;
     }
-    if (scan_keeps(p) || p->flags >= 0 || p->offsets >= 0) {
-        *why = "it scans whole arrays; this problem has many segments";
+    if (!scan_trailing(p) || p->flags >= 0 || p->offsets >= 0) {
+        *why = "it scans whole arrays and rows; here segments begin anywhere, or lie apart";
         return false;
     }
     if (state_determinism(p) == DET_DEVICE) {
@@ -148,9 +149,16 @@ static bool units(const struct problem *p, struct formula *guard)
             unit = UNIT / p->output[o].array.stride;
     if (!access_aligned_guard(p, unit, true, guard))
         return false;
-    if (p->reverse)
+    if (p->reverse || scan_keeps(p))
         *guard = f_and(f_eq(f_mod(scan_length(p), f_const(unit)), f_const(0)), *guard);
     return true;
+}
+
+/* Rows that are long, but too few to keep every multiprocessor busy one by one. */
+static struct formula few_rows(const struct problem *p)
+{
+    const struct formula large = f_ge(access_count(p), f_const(ROWS_FROM));
+    return f_and(f_ge(scan_length(p), f_const(LONG_ROW)), large);
 }
 
 void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
@@ -159,6 +167,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     struct formula guard = { 0 };
     scan_check_empty(pl);
     units(p, &guard);
+    if (scan_keeps(p) && !plan_pinned_name(pl, &(struct span){ 0 }))
+        guard = guard.n ? f_and(few_rows(p), guard) : few_rows(p);
     struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = STAGES;
@@ -184,6 +194,20 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
+/* Rows have tiles of their own, of which the last one is a part. */
+static struct formula tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula count = access_count(p), tile = f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c));
+    if (!scan_keeps(p))
+        return scan_tile_args(pl, c, k);
+    const struct formula each = f_cdiv(scan_length(p), tile), tiles = f_mul(scan_segments(p), each);
+    plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, "per_segment", TY_I32, each);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    return tiles;
+}
+
 bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -199,7 +223,7 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = threads + SIDE_THREADS;
-    const struct formula tiles = scan_tile_args(pl, c, k);
+    const struct formula tiles = tile_args(pl, c, k);
     scan_control_args(pl, c, k, tiles);
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;
