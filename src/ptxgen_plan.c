@@ -28,6 +28,8 @@ struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_optio
     to->nset = o->setting_count;
     to->set = set;
     to->size = o->size;
+    to->only_these = o->only_these != 0;
+    to->sms = o->multiprocessors;
     return to;
 }
 

@@ -229,9 +229,18 @@ static void tunables(struct str *out)
         TUNABLES(X)
 #undef X
     };
-    heading(out, "Tunables", "Pinned with `strategy: {NAME: VALUE}` or `--set NAME=VALUE`.", "tunable,from,to,meaning");
+    heading(
+        out, "Tunables",
+        "Pinned with `strategy: {NAME: VALUE}` or `--set NAME=VALUE`. Variants combine the candidates and the value "
+        "that a strategy would have by itself; *fine* ones matter seldom, and a search tries them last.",
+        "tunable,from,to,candidates,meaning");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        str_printf(out, "| `%s` | %d | %d |", row[i].name, row[i].least, row[i].most);
+        const int *value, n = tunable_values((enum tunable_id)i, &value);
+        const bool fine = (tunable_class((enum tunable_id)i) & TUNABLE_FINE) != 0;
+        str_printf(out, "| `%s`%s | %d | %d |", row[i].name, fine ? " *fine*" : "", row[i].least, row[i].most);
+        for (int k = 0; k < n; k++)
+            str_printf(out, " %d", value[k]);
+        str_add(out, " |");
         cell(out, row[i].what);
         str_addc(out, '\n');
     }

@@ -23,20 +23,50 @@ static bool find_model(ptxgen_session *s, const char *gpu, int sm, struct gpu_mo
     return false;
 }
 
-ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
-                              int (*visit)(const ptxgen_variant *v, void *user), void *user)
+/* What the options mean, with room for the structures that they point to. */
+struct asked {
+    struct device device;
+    struct gpu_model room;
+    struct variants_request request;
+};
+
+static bool find_request(ptxgen_session *s, const ptxgen_variant_options *options, struct asked *a)
 {
     static const ptxgen_variant_options plain = { 0 };
     static const ptxgen_plan_options default_plan = PTXGEN_PLAN_OPTIONS_INIT;
     const ptxgen_variant_options *o = options ? options : &plain;
     const ptxgen_plan_options *plan = o->plan ? o->plan : &default_plan;
-    struct device device;
-    struct gpu_model room;
-    const struct gpu_model *model;
+    a->request = (struct variants_request){ .illegal = o->illegal != 0,
+                                            .main_only = o->main_only != 0,
+                                            .draw = o->draw,
+                                            .seed = o->seed,
+                                            .part = o->part,
+                                            .parts = o->parts };
+    if (!api_find_device(s, plan, &a->device) || !find_model(s, o->gpu, a->device.sm, &a->room, &a->request.model))
+        return false;
+    a->request.options = api_plan_options(s, plan);
+    return true;
+}
+
+ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
+                              int (*visit)(const ptxgen_variant *v, void *user), void *user)
+{
+    struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
-        if (api_find_device(s, plan, &device) && find_model(s, o->gpu, device.sm, &room, &model) &&
-            variants_each(s, p->problem, &device, api_plan_options(s, plan), model, o->illegal != 0, visit, user))
+        if (find_request(s, options, &a) && variants_each(s, p->problem, &a.device, &a.request, visit, user))
+            status = PTXGEN_OK;
+    });
+    return status;
+}
+
+ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
+                                    int (*visit)(const ptxgen_variant_count *c, void *user), void *user)
+{
+    struct asked a;
+    ptxgen_status status = PTXGEN_USAGE;
+    WITH_MEMORY(s, {
+        if (find_request(s, options, &a) && variants_count(s, p->problem, &a.device, &a.request, visit, user))
             status = PTXGEN_OK;
     });
     return status;

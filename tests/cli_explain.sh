@@ -33,15 +33,21 @@ fi
 PATH=/usr/bin:/bin CUDA_HOME=/no run explain "$specs/sum.yaml" --emit=explain; exits 2
 
 # ---- variants ----
-run variants "$specs/sum.yaml" --arch=sm_90 --json
-exits 0; json 'd["legal"] > 500 and len({v["id"] for v in d["variants"]}) == len(d["variants"])'
-json 'all(v["id"] == v["strategy"] + "@" + ",".join(f"{k}={x}" for k, x in v["tunables"].items()) for v in d["variants"] if not v["why_not"])'
-json 'any(v["strategy"] == "segreduce.offsets" and v["why_not"] for v in d["variants"])'
-run variants "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --set threads=1024 --set items=16 --all
-exits 0; out_has 'vector=8.* no: .*'
-run variants "$specs/row_sum.yaml" --arch=sm_90 --set strategy=segreduce.thread --set items=1,2 --set threads=64,128 --compile --json
-exits 0; json 'd["failed"] == 0 and all(v["compile_ms"] > 0 and v["ptx_bytes"] > 500 for v in d["variants"] if not v["why_not"])'
-run variants "$specs/sum.yaml" --size n=2^20 --gpu=H200; exits 0; out_has 'us predicted'; out_has '^[0-9]* variants$'
+run variants "$specs/sum.yaml" --arch=sm_90 --json --limit 600
+exits 0; json 'd["legal"] > 1000000 and d["shown"] == 600 and len({v["id"] for v in d["variants"] if not v["why_not"]}) == 600'
+json 'all(v["id"] == v["strategy"] + "@" + ",".join(f"{k}={x}" for k, x in v["tunables"].items()) for v in d["variants"])'
+json 'any(s["strategy"] == "segreduce.offsets" and s["why_not"] for s in d["strategies"])'
+json 'sum(s["legal"] for s in d["strategies"]) == d["legal"] and d["strategies"][0]["illegal"] > 0'
+run variants "$specs/sum.yaml" --arch=sm_90 --strategy=reduce.block --set threads=1024 --set items=16 --all --limit=all
+exits 0; out_has '  no: .*at most 64'
+run variants "$specs/row_sum.yaml" --arch=sm_90 --main --set strategy=segreduce.thread --set items=1,2 --set threads=64,128 --compile --json --limit=all
+exits 0; json 'd["failed"] == 0 and len(d["variants"]) == d["legal"] and all(v["compile_ms"] > 0 and v["ptx_bytes"] > 500 for v in d["variants"])'
+run variants "$specs/sum.yaml" --size n=2^20 --gpu=H200 --main; exits 0; out_has 'us predicted'; out_has '^[0-9]* variants, of which 100 are shown'
+some="--arch=sm_90 --strategy=scan.lookback --main --set threads=256 --set items=3,4 --limit=all --compile --json"
+run variants "$specs/scan_sum.yaml" $some; exits 0; cp out whole.json
+run variants "$specs/scan_sum.yaml" $some --size n=2^24
+exits 0; json '[3 * v["ptx_bytes"] < 2 * w["ptx_bytes"] for v, w in zip(d["variants"], json.load(open("whole.json"))["variants"])].count(True) > len(d["variants"]) // 2'
+run variants "$specs/sum.yaml" --limit=0; exits 2
 run variants "$specs/sum.yaml" --set thread=4; exits 2; err_has "did you mean 'threads'"
 run variants "$specs/sum.yaml" --variant=default; exits 2
 run variants; exits 2

@@ -79,7 +79,8 @@ static void check_space(const char *text, int least)
     const struct device d = device_of("sm_90");
     const struct plan_options none = { 0 };
     struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
-    cr_assert(variants_each(&f.s, f.p, &d, &none, NULL, true, look, &seen));
+    const struct variants_request main = { .options = &none, .illegal = true, .main_only = true };
+    cr_assert(variants_each(&f.s, f.p, &d, &main, look, &seen));
     int rows = 0, fitting = 0;
     for (int i = 0; i < strategy_count(); i++) {
         const char *why;
@@ -117,33 +118,195 @@ Test(variants, lists_restrict_and_visits_stop)
                                    { "vector", "4", span_none() } };
     const struct plan_options o = { .nset = 4, .set = set };
     struct seen seen = { .s = &f.s, .p = f.p, .d = &d };
-    cr_assert(variants_each(&f.s, f.p, &d, &o, NULL, true, look, &seen));
+    cr_assert(variants_each(&f.s, f.p, &d, &(struct variants_request){ .options = &o, .illegal = true }, look, &seen));
     cr_expect_eq(seen.strategies, 2);
     const struct tunable wrong = { "thread", "96", span_none() }, words = { "threads", "many", span_none() };
+    const struct plan_options none = { 0 }, unknown = { .nset = 1, .set = &wrong }, text = { .nset = 1, .set = &words };
     int n = 0;
-    cr_assert(variants_each(&f.s, f.p, &d, &(struct plan_options){ 0 }, NULL, false, legal_only, &n));
+    cr_assert(variants_each(&f.s, f.p, &d, &(struct variants_request){ .options = &none }, legal_only, &n));
     cr_expect_eq(n, 10);
-    cr_expect_not(
-        variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &wrong }, NULL, true, look, &seen));
-    cr_expect_not(
-        variants_each(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &words }, NULL, true, look, &seen));
+    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct variants_request){ .options = &unknown }, look, &seen));
+    cr_expect_not(variants_each(&f.s, f.p, &d, &(struct variants_request){ .options = &text }, look, &seen));
     spec_end(&f);
 }
 
-Test(variants, a_tunable_without_a_row_has_powers_of_two)
+Test(variants, candidates_are_those_of_the_table_and_the_usual_one)
 {
     int value[CANDIDATES_MAX];
     SPEC_BEGIN(f);
     spec_build(&f, SUM);
-    const int n = tunable_candidates(TN_ROWS, f.p, 3, value); /* 1 … 1024 */
-    cr_expect_eq(n, 12);
-    for (int i = 1; i < n; i++)
-        cr_expect_lt(value[i - 1], value[i]);
+    for (int t = 0; t < TN_COUNT; t++) {
+        const int *listed, n = tunable_values((enum tunable_id)t, &listed);
+        int lo, hi;
+        tunable_limits((enum tunable_id)t, &lo, &hi);
+        cr_expect_geq(n, 2, "%s has one candidate", tunable_name((enum tunable_id)t));
+        for (int i = 0; i < n; i++) {
+            cr_expect(listed[i] >= lo && listed[i] <= hi, "%s=%d", tunable_name((enum tunable_id)t), listed[i]);
+            cr_expect(i == 0 || listed[i] > listed[i - 1], "%s=%d", tunable_name((enum tunable_id)t), listed[i]);
+        }
+    }
+    cr_expect_eq(tunable_candidates(TN_ROWS, f.p, 3, value), 8); /* 1, 2, 3, 4 ... 64 */
     cr_expect_eq(value[2], 3);
     cr_expect_eq(tunable_candidates(TN_STREAM, f.p, 1, value), 2);
-    cr_expect_eq(tunable_candidates(TN_MAX_GRID, f.p, 0, value), 1, "kept as it is");
     cr_expect_eq(tunable_candidates(TN_POINTS_Z, f.p, 1, value), 1, "there is no third dimension");
     spec_end(&f);
+}
+
+/* ---- counting and drawing ---- */
+
+struct tally {
+    int64_t legal, illegal;
+    int strategies, distinct;
+    char id[400][256];
+};
+
+static int tally_each(const ptxgen_variant *v, void *user)
+{
+    struct tally *t = user;
+    if (v->tunable_count == 0)
+        return 0;
+    t->legal += !v->why_not;
+    t->illegal += v->why_not != NULL;
+    bool again = false;
+    for (int i = 0; i < t->distinct; i++)
+        again |= !strcmp(t->id[i], v->id);
+    if (!again && t->distinct < 400)
+        snprintf(t->id[t->distinct++], sizeof t->id[0], "%s", v->id);
+    return 0;
+}
+
+static int tally_count(const ptxgen_variant_count *c, void *user)
+{
+    struct tally *t = user;
+    t->strategies += !c->why_not;
+    t->legal += c->legal;
+    t->illegal += c->illegal;
+    return 0;
+}
+
+/* Every FREE tunable takes all its values here, and a launch bound does not fit all numbers of threads: what is counted
+ * without them is what is met with them. */
+static void check_count(const char *text, const char *strategies, const char *arch)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    const struct device d = device_of(arch);
+    const struct tunable set[] = { { "strategy", strategies, span_none() },
+                                   { "threads", "100,256,1024", span_none() },
+                                   { "items", "2,16", span_none() },
+                                   { "vector", "1,4", span_none() },
+                                   { "blocks_per_sm", "1,8", span_none() },
+                                   { "staged", "0,1", span_none() },
+                                   { "max_grid", "0,256", span_none() },
+                                   { "bulk", "0,3", span_none() },
+                                   { "combine", "shuffle,redux", span_none() },
+                                   { "block_x", "32,64", span_none() },
+                                   { "points_x", "1,2", span_none() },
+                                   { "points_y", "1,4", span_none() },
+                                   { "steps", "1,3", span_none() } };
+    const struct plan_options o = { .nset = sizeof set / sizeof *set, .set = set };
+    struct variants_request request = { .options = &o, .illegal = true };
+    static struct tally met, counted, parts;
+    memset(&met, 0, sizeof met);
+    memset(&counted, 0, sizeof counted);
+    memset(&parts, 0, sizeof parts);
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &met));
+    cr_assert(variants_count(&f.s, f.p, &d, &request, tally_count, &counted));
+    for (request.part = 0, request.parts = 3; request.part < request.parts; request.part++)
+        cr_assert(variants_count(&f.s, f.p, &d, &request, tally_count, &parts));
+    cr_expect_gt(met.legal, 0);
+    cr_expect_gt(met.illegal, 0);
+    cr_expect_eq(counted.legal, met.legal, "%lld counted, %lld met", (long long)counted.legal, (long long)met.legal);
+    cr_expect_eq(counted.illegal, met.illegal);
+    cr_expect(parts.legal == met.legal && parts.illegal == met.illegal, "parts make %lld", (long long)parts.legal);
+    spec_end(&f);
+}
+
+Test(variants, counts_are_what_is_met)
+{
+    check_count(SUM, "reduce.gather,reduce.last_block,reduce.cluster", "sm_90");
+    check_count(AFFINE, "scan.allpre,scan.lookback,scan.lookahead", "sm_90");
+    check_count(STENCIL, "stencil.multi_write,stencil.stream", "sm_86");
+}
+
+Test(variants, a_drawing_is_random_without_repetition_and_shared)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct device d = device_of("sm_90");
+    const struct plan_options none = { 0 };
+    struct variants_request request = { .options = &none, .draw = 300, .seed = 7 };
+    static struct tally first, again, other;
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &first));
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &again));
+    request.seed = 8;
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &other));
+    cr_expect(first.legal == 300 && first.distinct == 300 && first.illegal == 0, "%d distinct of %lld", first.distinct,
+              (long long)first.legal);
+    int same = 0, per_strategy[2] = { 0 };
+    for (int i = 0; i < first.distinct; i++) {
+        same += !strcmp(first.id[i], other.id[i]);
+        cr_expect_str_eq(first.id[i], again.id[i]);
+        per_strategy[0] += !strncmp(first.id[i], "reduce.block@", 13);
+        per_strategy[1] += !strncmp(first.id[i], "reduce.last_block@", 18);
+    }
+    cr_expect_lt(same, 10);
+    cr_expect(per_strategy[0] == 50 && per_strategy[1] == 50, "%d, %d", per_strategy[0], per_strategy[1]);
+    /* A small space is drawn as a whole. */
+    const struct tunable set[] = { { "strategy", "reduce.block", span_none() },
+                                   { "threads", "128", span_none() },
+                                   { "vector", "4", span_none() } };
+    const struct plan_options small = { .nset = 3, .set = set };
+    static struct tally drawn, whole;
+    request = (struct variants_request){ .options = &small, .main_only = true };
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &whole));
+    request.draw = 300;
+    cr_assert(variants_each(&f.s, f.p, &d, &request, tally_each, &drawn));
+    cr_expect(whole.legal > 5 && drawn.legal == whole.legal && drawn.distinct == whole.distinct);
+    spec_end(&f);
+}
+
+Test(variants, a_launch_bound_that_does_not_fit_is_refused)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct device d = device_of("sm_86"); /* 1536 threads */
+    const struct tunable set[] = { { "strategy", "reduce.block", span_none() },
+                                   { "threads", "512", span_none() },
+                                   { "min_blocks", "3", span_none() } };
+    struct tunable more[3] = { set[0], set[1], { "min_blocks", "4", span_none() } };
+    cr_expect_not_null(plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 3, .set = set }));
+    cr_expect_null(plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 3, .set = more }));
+    cr_expect_not_null(strstr(f.s.diags.last->text, "min_blocks: 4 blocks"));
+    spec_end(&f);
+}
+
+/* ---- only the cases of one launch ---- */
+
+static const struct plan *plan_for(struct spec *f, int64_t n, int sms)
+{
+    const struct device d = device_of("sm_90");
+    const struct plan *plan =
+        plan_create(&f->s, f->p, &d, &(struct plan_options){ .size = &n, .only_these = true, .sms = sms });
+    cr_assert(plan && plan->ncases > 0);
+    return plan;
+}
+
+Test(variants, only_the_cases_that_a_size_takes)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct plan *large = plan_for(&f, 1 << 26, 0), *small = plan_for(&f, 1000, 0), *odd = plan_for(&f, 16385, 0);
+    cr_expect(large->ncases == 1 && !strcmp(large->kase[0].strategy->name, "reduce.gather"));
+    cr_expect(small->ncases == 1 && !strcmp(small->kase[0].strategy->name, "reduce.block"));
+    cr_expect(odd->ncases == 1 && !strcmp(odd->kase[0].strategy->name, "reduce.cluster"));
+    spec_end(&f);
+    SPEC_BEGIN(g);
+    spec_build(&g, AFFINE);
+    const struct plan *unknown = plan_for(&g, 1 << 18, 0), *known = plan_for(&g, 1 << 18, 132);
+    cr_expect_gt(unknown->ncases, 1, "which case depends on the multiprocessors");
+    cr_expect_eq(known->ncases, 1);
+    spec_end(&g);
 }
 
 /* ---- ids ---- */

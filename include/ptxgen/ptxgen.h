@@ -243,10 +243,13 @@ typedef struct ptxgen_plan_options {
                             count     that are for any device of the architecture */
     const char
         *tuning; /**< path of a tuning file, below; NULL or "off": none. ptxgen_jit() takes the default path for NULL */
+    int only_these; /**< no cases but those that a launch at exactly the sizes above takes, of arrays that are aligned
+                       to 16 bytes; other launches are refused.  Compiles in a fraction of the time */
+    int multiprocessors; /**< of the device, on which some cases depend; for only_these; 0: not known */
 } ptxgen_plan_options;
 #define PTXGEN_PLAN_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        NULL, 0, 0, NULL, NULL, NULL, NULL, NULL                                                                       \
+        NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0                                                                 \
     }
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for
  * defaults; borrowed. */
@@ -314,14 +317,28 @@ typedef struct ptxgen_variant_options {
                     list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
     const char *gpu; /**< of the prediction; NULL: a usual one of the architecture */
     int illegal;     /**< also those that do not fit */
+    int main_only;   /**< vary only the tunables that matter most; the others keep their usual values */
+    int64_t draw;  /**< so many legal ones at most, at random without repetition, shared among the strategies; 0: all */
+    uint64_t seed; /**< of these: the same seed draws the same */
+    int part, parts; /**< number `part` of `parts` of about the same size, for threads that share the work; 0: all */
 } ptxgen_variant_options;
 /**
  * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant
- * lives until the visit returns.  The session holds nothing of it afterwards.
+ * lives until the visit returns.  The session holds nothing of it afterwards.  A problem may have millions.
  */
 PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p,
                                          const ptxgen_variant_options *options,
                                          int (*visit)(const ptxgen_variant *v, void *user), void *user);
+typedef struct ptxgen_variant_count {
+    const char *strategy;
+    const char *why_not;    /**< NULL, or why the strategy does not fit; then nothing is counted */
+    int64_t legal, illegal; /**< combinations of values of its tunables */
+} ptxgen_variant_count;
+/** Calls `visit` for every strategy with how many variants ptxgen_variants() would visit (all of them: not what `draw`
+ * says), in a fraction of the time. */
+PTXGEN_API ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p,
+                                               const ptxgen_variant_options *options,
+                                               int (*visit)(const ptxgen_variant_count *c, void *user), void *user);
 /** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
 PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
 

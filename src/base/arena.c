@@ -18,16 +18,46 @@ struct arena_chunk {
 
 void arena_init(struct arena *a) { memset(a, 0, sizeof *a); }
 
-void arena_finish(struct arena *a)
+static void free_chunks(struct arena_chunk *c)
 {
-    for (struct arena_chunk *c = a->chunks; c != NULL;) {
+    while (c != NULL) {
         struct arena_chunk *next = c->next;
         free(c);
         c = next;
     }
-    a->chunks = NULL;
+}
+
+void arena_finish(struct arena *a)
+{
+    free_chunks(a->chunks);
+    free_chunks(a->spare);
+    a->chunks = a->spare = NULL;
     a->at = a->end = NULL;
     a->total = 0;
+}
+
+void arena_reset(struct arena *a)
+{
+    while (a->chunks != NULL) {
+        struct arena_chunk *c = a->chunks;
+        a->chunks = c->next;
+        memset(c + 1, 0, c->bytes);
+        c->next = a->spare;
+        a->spare = c;
+    }
+    a->at = a->end = NULL;
+}
+
+/* A spare chunk of exactly so many bytes, or NULL. */
+static struct arena_chunk *take_spare(struct arena *a, size_t bytes)
+{
+    for (struct arena_chunk **at = &a->spare; *at != NULL; at = &(*at)->next)
+        if ((*at)->bytes == bytes) {
+            struct arena_chunk *c = *at;
+            *at = c->next;
+            return c;
+        }
+    return NULL;
 }
 
 static _Noreturn void out_of_memory(struct arena *a)
@@ -38,13 +68,16 @@ static _Noreturn void out_of_memory(struct arena *a)
 
 static struct arena_chunk *add_chunk(struct arena *a, size_t bytes)
 {
-    struct arena_chunk *c = calloc(1, sizeof *c + bytes);
-    if (c == NULL)
-        out_of_memory(a);
-    c->bytes = bytes;
+    struct arena_chunk *c = take_spare(a, bytes);
+    if (c == NULL) {
+        c = calloc(1, sizeof *c + bytes);
+        if (c == NULL)
+            out_of_memory(a);
+        c->bytes = bytes;
+        a->total += sizeof *c + bytes;
+    }
     c->next = a->chunks;
     a->chunks = c;
-    a->total += sizeof *c + bytes;
     return c;
 }
 

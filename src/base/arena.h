@@ -16,6 +16,7 @@ struct arena_chunk;
 
 struct arena {
     struct arena_chunk *chunks; /* newest first */
+    struct arena_chunk *spare;  /* of before a reset, zeroed */
     char *at, *end;             /* free part of the newest chunk */
     size_t total;               /* bytes held from malloc */
     jmp_buf *oom;               /* never NULL while allocating */
@@ -23,6 +24,7 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_finish(struct arena *a);               /* frees all; the arena may be used again */
+void arena_reset(struct arena *a);                /* the same, but keeps the memory for what comes */
 void *arena_alloc(struct arena *a, size_t bytes); /* zeroed, aligned to 16 */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t length);

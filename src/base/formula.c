@@ -119,6 +119,52 @@ int64_t formula_eval(const struct formula *f, const struct formula_env *env)
     return stack[0];
 }
 
+/* What is known of a value. */
+struct partial {
+    bool known;
+    int64_t value;
+};
+
+static struct partial partial_leaf(const struct formula_step *s, const struct formula_env *env)
+{
+    const bool known = s->op == FO_CONST || s->op == FO_MISALIGN || (s->op == FO_SIZE && env->size[s->imm] >= 0) ||
+                       (s->op == FO_SMS && env->sms > 0);
+    return (struct partial){ known, known ? leaf(s, env) : 0 };
+}
+
+/* One operand may decide `and` and `or`. */
+static struct partial partial_binary(enum formula_op op, struct partial a, struct partial b)
+{
+    if (a.known && b.known)
+        return (struct partial){ true, binary(op, a.value, b.value) };
+    const struct partial *one = a.known ? &a : &b;
+    const bool decides = one->known && ((op == FO_AND && !one->value) || (op == FO_OR && one->value));
+    return (struct partial){ decides, op == FO_OR };
+}
+
+bool formula_known(const struct formula *f, const int64_t *size, int sms, int64_t *value)
+{
+    const struct formula_env env = { .size = size, .sms = sms };
+    struct partial stack[FORMULA_STACK];
+    int top = 0;
+    *value = f->n == 0;
+    if (f->n <= 0)
+        return true;
+    for (int i = 0; i < f->n; i++) {
+        const struct formula_step *s = &f->step[i];
+        if (s->op < FO_ADD) {
+            stack[top++] = partial_leaf(s, &env);
+        } else if (s->op == FO_NOT) {
+            stack[top - 1].value = stack[top - 1].value == 0;
+        } else {
+            top--;
+            stack[top - 1] = partial_binary(s->op, stack[top - 1], stack[top]);
+        }
+    }
+    *value = stack[0].value;
+    return stack[0].known;
+}
+
 /* ---- building ------------------------------------------------------------------------------------- */
 
 int formula_depth(const struct formula *f)

@@ -76,6 +76,10 @@ struct formula_env {
 /* Absent formulas give 1, those that were too long 0. */
 int64_t formula_eval(const struct formula *f, const struct formula_env *env);
 
+/* The value of a formula where only sizes (-1: not known) and multiprocessors (0: not known) are, of arrays that are
+ * aligned to 16 bytes; false where it depends on something else. */
+bool formula_known(const struct formula *f, const int64_t *size, int sms, int64_t *value);
+
 int formula_depth(const struct formula *f); /* of the stack that evaluation needs */
 
 /* Building, in reading order of the result: f_bin(FO_LE, f_size(0), f_const(4096)). Too long sets n to -1. */

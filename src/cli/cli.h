@@ -51,11 +51,11 @@ struct options {
     const struct command *command;
     struct list operands; /* what is not an option */
     struct list emit, set, input, size, param, output;
-    const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *budget, *seed, *emit_def, *export,
-        *html;
+    const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *strategy, *budget, *seed,
+        *emit_def, *export, *html;
     const char *prover, *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
         *unaligned;
-    bool verify, json, split, no_graph, no_verify, compile, all, laws, no_laws, help, version;
+    bool verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version;
 };
 
 struct command {

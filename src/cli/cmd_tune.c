@@ -66,6 +66,32 @@ static int find_device(struct tuner *t)
     return t->arch ? EXIT_OK : fail(EXIT_DEVICE, "no code can be generated for %s", t->job.device);
 }
 
+int tune_grow(struct tuner *t)
+{
+    if (t->trials >= t->space.n) {
+        return EXIT_OK;
+    }
+    struct trial *grown = realloc(t->trial, sizeof *grown * (size_t)t->space.n);
+    if (!grown) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    memset(grown + t->trials, 0, sizeof *grown * (size_t)(t->space.n - t->trials));
+    t->trial = grown;
+    t->trials = t->space.n;
+    return EXIT_OK;
+}
+
+/* Arrays off their alignment take cases that a variant for aligned ones leaves out. */
+struct compiling tune_compiling(const struct tuner *t)
+{
+    return (struct compiling){ .options = t->options,
+                               .path = t->path,
+                               .arch = t->arch,
+                               .size = t->options->unaligned ? NULL : t->job.size,
+                               .multiprocessors = t->gpu ? ptxgen_gpu_describe(t->gpu)->multiprocessors : 0,
+                               .keep = true };
+}
+
 /* ---- the reference ---- */
 static double eps_of(ptxgen_type type)
 {
@@ -162,7 +188,7 @@ static int try_batch(struct tuner *t, int all)
 
 static int search(struct tuner *t)
 {
-    int all = t->limit < t->space.n ? (int)t->limit : t->space.n, status = EXIT_OK;
+    int all = t->limit < t->all ? (int)t->limit : t->space.n, status = EXIT_OK;
     while (status == EXIT_OK && !out_of_time(t) && tune_choose(t, BATCH) > 0) {
         status = try_batch(t, all);
     }
@@ -247,7 +273,7 @@ static int tune(struct tuner *t)
     return status ? status : write_results(t);
 }
 
-static int prepare(struct tuner *t)
+static int prepare(struct tuner *t, struct options *native)
 {
     t->on_host = t->options->device && !strcmp(t->options->device, "cpu");
     int status = parse_numbers(t);
@@ -257,17 +283,15 @@ static int prepare(struct tuner *t)
     if (status != EXIT_OK) {
         return status;
     }
-    struct options native = *t->options;
-    native.arch = t->arch;
-    status = space_gather(t->job.session, &native, t->job.problem, t->job.size, SPACE_LEGAL, &t->space);
-    status = status ? status : space_add_default(&t->space);
-    t->trial = status ? NULL : calloc((size_t)t->space.n + 1, sizeof *t->trial);
-    return status || t->trial ? status : fail(EXIT_DEVICE, "out of memory");
+    native->arch = t->arch;
+    t->native = native;
+    status = tune_gather(t);
+    return status ? status : tune_grow(t);
 }
 
 static void close_tuner(struct tuner *t)
 {
-    for (int i = 0; t->trial && i < t->space.n; i++) {
+    for (int i = 0; i < t->trials; i++) {
         tune_unload(t, i);
         free(t->trial[i].why);
     }
@@ -297,7 +321,8 @@ int cmd_tune(const struct options *o)
     if (ptxgen_session_create(&t.job.session) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");
     }
-    int status = prepare(&t);
+    struct options native = *o;
+    int status = prepare(&t, &native);
     status = status ? status : tune(&t);
     close_tuner(&t);
     return status;

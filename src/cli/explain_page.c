@@ -90,17 +90,17 @@ static int points_from_journal(const struct options *o, struct points *p)
     return EXIT_OK;
 }
 
-/* The times that the model predicts for all variants, or an even selection of them. */
+/* The times that the model predicts for a random selection of variants. */
 static int points_from_model(const struct explaining *x, struct points *p)
 {
     struct options plain = *x->options;
-    struct space space;
+    struct space space = { 0 };
     plain.plan = plain.variant = NULL;
     plain.set.n = 0;
     plain.arch = x->arch;
-    int status = space_gather(x->session, &plain, x->problem, x->explain->size, SPACE_LEGAL, &space);
-    int step = space.n / POINTS_MAX + 1;
-    for (int i = 0; status == EXIT_OK && i < space.n; i += step) {
+    const struct selection selection = { .main_only = true, .draw = POINTS_MAX };
+    int status = space_gather(x->session, &plain, x->problem, x->explain->size, &selection, &space);
+    for (int i = 0; status == EXIT_OK && i < space.n; i++) {
         struct plot_point *point = space.item[i].predicted > 0 ? point_of(p, space.item[i].id) : NULL;
         if (point) {
             point->us = space.item[i].predicted * 1e6;

@@ -46,8 +46,8 @@ const struct command command_table[] = {
     { "cache", "path|stats|clear", "the disk cache of compiled code",
       "Holds the code of programs that ran on a GPU. PTXGEN_CACHE names its directory, or is off.", cmd_cache },
     { "variants", "SPEC.yaml", "list every variant with its id",
-      "A variant is a strategy with values of its tunables; --variant=ID pins one. --set restricts the list, also to\n"
-      "several values: --set strategy=reduce.block,reduce.gather --set threads=128,256.",
+      "A variant is a strategy with values of its tunables; --variant=ID pins one. Counts those of each strategy and\n"
+      "shows up to --limit of them. --set restricts them, also to several values: --set threads=128,256.",
       cmd_variants },
     { "tune", "SPEC.yaml", "search for the fastest variant",
       "Compiles variants, checks the results of each, measures them, drops the slow ones early, and writes the "
@@ -85,10 +85,16 @@ static const struct option option_table[] = {
       "the tuning file (default on a GPU: PTXGEN_TUNING, then XDG_DATA_HOME/ptxgen/tuning.yaml)" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
       "where measurements are kept to go on from (default: NAME.journal); the variants that a page shows" },
-    { "limit", 0, O_TEXT, AT(limit), C_TUNE, "N",
-      "variants to measure, a random selection (default 500; on the host 20)" },
+    { "limit", 0, O_TEXT, AT(limit), C_TUNE | C_VARIANTS, "N",
+      "tune: variants to measure (default 500; on the host 20); variants: how many to show, drawn at random where "
+      "there "
+      "are more, or all (default 100)" },
+    { "strategy", 0, O_TEXT, AT(strategy), C_TUNE | C_VARIANTS, "NAME,...",
+      "only these strategies; the same as --set strategy=" },
+    { "main", 0, O_FLAG, AT(main), C_VARIANTS, NULL,
+      "vary only the tunables that matter most; the others keep their usual values" },
     { "budget", 0, O_TEXT, AT(budget), C_TUNE, "SECONDS", "stop taking new variants after this time" },
-    { "seed", 0, O_TEXT, AT(seed), C_TUNE, "N", "of the random selection (default 1)" },
+    { "seed", 0, O_TEXT, AT(seed), C_TUNE | C_VARIANTS, "N", "of the random selection (default 1)" },
     { "reference", 0, O_TEXT, AT(reference), C_TUNE, "oracle|default",
       "what results are checked against (default: the oracle up to 2^27 elements, then the default's results)" },
     { "emit-def", 0, O_TEXT, AT(emit_def), C_TUNE, "FILE",
@@ -96,7 +102,7 @@ static const struct option option_table[] = {
     { "export", 0, O_TEXT, AT(export), C_TUNE, "t1|t4",
       "also write NAME.t1.json (the space) or NAME.t4.json (the results)" },
     { "compile", 0, O_FLAG, AT(compile), C_VARIANTS, NULL,
-      "compile them all: times, failures, variants of the same code" },
+      "compile those shown: times, failures, variants of the same code; with --size what that size takes" },
     { "all", 0, O_FLAG, AT(all), C_VARIANTS, NULL,
       "also combinations of tunables that are not legal, with the reason" },
     { "jobs", 'j', O_TEXT, AT(jobs), C_VARIANTS | C_TUNE, "N", "threads that compile (default: as many as cores)" },

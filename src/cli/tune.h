@@ -38,19 +38,23 @@ struct trial {
     int samples;
     char *why;          /* malloc; NULL */
     bool chosen, fresh; /* in a batch; measured by this run */
+    bool expanded;      /* its neighbours are in the space */
     ptxgen_loaded *loaded;
     ptxgen_host *host;
 };
 
 struct tuner {
-    const struct options *options;
+    const struct options *options, *native; /* native: with the architecture that is found */
     struct job job;
     const char *path, *arch; /* of the spec; architecture */
     bool on_host;
     ptxgen_gpu *gpu;
     struct subject subject;
-    struct space space; /* item 0 is the default */
+    struct space space; /* what may be tried, and grows; item 0 is the default */
+    int64_t all;        /* legal variants that there are */
+    int twin;           /* what the default is at these sizes, as a variant; 0: not one */
     struct trial *trial;
+    int trials;           /* room */
     char **expected_bits; /* per output: the default's results, where determinism asks for its bits */
     bool by_oracle;
     int64_t limit, seed, samples;
@@ -61,9 +65,18 @@ struct tuner {
 
 double tune_now(void);
 
+/* A trial for every item of the space. */
+int tune_grow(struct tuner *t);
+/* How variants are compiled for trials. */
+struct compiling tune_compiling(const struct tuner *t);
+
 /* ---- tune_choose.c ---- */
+/* Fills the space: the default, its twin, and all variants where the limit allows, else as many drawn at random as may
+ * be wanted. */
+int tune_gather(struct tuner *t);
 /* Marks up to `most` untried variants as chosen, and gives their number: all of the space where the limit allows, else
- * a random selection that takes the strategies in turn, the last part of it beside the fastest so far. */
+ * first those beside the default, then a random selection that takes the strategies in turn, at last those beside the
+ * fastest so far. */
 int tune_choose(struct tuner *t, int most);
 /* The fastest that is right and not dropped, whose time has the most samples; -1: none. */
 int tune_best(const struct tuner *t);

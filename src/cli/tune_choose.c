@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_choose.c - which variants are tried next.
  *
- * Three fifths of the limit are a random selection, in which strategies take turns so that those with many tunables do
- * not crowd out the others; a strategy that is far behind after some tries gets no more.  The rest are neighbours of
- * the fastest: variants of the same strategy that differ in one tunable.
+ * A space of millions is not gathered; the space of a tuning holds a random selection, and grows where it is worth it.
+ * First come the neighbours of what the default is at these sizes: variants of the same strategy that differ in one
+ * tunable.  Up to three fifths of the limit are then drawn at random, three of four with their less important tunables
+ * at their usual values; strategies take turns, so that those with many tunables do not crowd out the others, and one
+ * that is far behind after some tries gets no more.  The rest are neighbours of the fastest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +51,7 @@ static struct standing standing_of(const struct tuner *t, const char *strategy)
 
 static bool given_up(const struct tuner *t, const struct standing *s, double best)
 {
-    return s->tried >= ENOUGH && best > 0 && (s->best == 0 || s->best > far_behind * best) && t->limit < t->space.n;
+    return s->tried >= ENOUGH && best > 0 && (s->best == 0 || s->best > far_behind * best) && t->limit < t->all;
 }
 
 /* The strategy with the fewest tries that still has untried variants; NULL: none. */
@@ -120,18 +122,69 @@ static int leaders(const struct tuner *t, int *leader)
     return n;
 }
 
+/* Up to `most` untried neighbours of an item, which join the space. */
+static int choose_beside(struct tuner *t, int leader, int most)
+{
+    int chosen = 0;
+    if (!t->trial[leader].expanded && most > 0) {
+        t->trial[leader].expanded = true;
+        if (space_gather_beside(t->job.session, t->native, t->job.problem, t->job.size, leader, false, &t->space) ||
+            tune_grow(t)) {
+            return 0;
+        }
+    }
+    for (int i = 1; i < t->space.n && chosen < most; i++) {
+        if (untried(t, i) && neighbours(&t->space.item[i], &t->space.item[leader])) {
+            t->trial[i].chosen = true;
+            chosen++;
+        }
+    }
+    return chosen;
+}
+
 static int choose_neighbours(struct tuner *t, int most)
 {
     int leader[LEADERS] = { 0 }, n = leaders(t, leader), chosen = 0;
     for (int k = 0; k < n; k++) {
-        for (int i = 1; i < t->space.n && chosen < most; i++) {
-            if (untried(t, i) && neighbours(&t->space.item[i], &t->space.item[leader[k]])) {
-                t->trial[i].chosen = true;
-                chosen++;
-            }
-        }
+        chosen += choose_beside(t, leader[k], most - chosen);
     }
     return chosen;
+}
+
+/* The strategy and tunables of the default at these sizes: one that is a variant has neighbours. */
+static int add_twin(struct tuner *t)
+{
+    const struct compiling how = tune_compiling(t);
+    const ptxgen_plan_options pin = space_pin(&how, "default");
+    ptxgen_plan *plan;
+    ptxgen_status made = ptxgen_plan_create(t->job.session, t->job.problem, &pin, &plan);
+    if (made != PTXGEN_OK) {
+        return fail_call(t->job.session, made, "planning");
+    }
+    char *id = ptxgen_plan_variant(plan);
+    t->twin = id && t->all > 0 ? space_add(&t->space, id) : 0;
+    ptxgen_free(id);
+    return t->twin < 0 || !id ? fail(EXIT_DEVICE, "out of memory") : EXIT_OK;
+}
+
+int tune_gather(struct tuner *t)
+{
+    const struct selection everything = { 0 };
+    struct selection some = { .main_only = true, .draw = t->limit * 3, .seed = (uint64_t)t->seed };
+    struct census census;
+    int status = space_count(t->job.session, t->native, t->path, t->job.size, &everything, &census);
+    t->all = census_legal(&census);
+    census_finish(&census);
+    status = status || space_add(&t->space, "default") == 0 ? status : fail(EXIT_DEVICE, "out of memory");
+    status = status || t->options->set.n || t->options->strategy ? status : add_twin(t);
+    if (t->all <= t->limit) {
+        return status ? status
+                      : space_gather(t->job.session, t->native, t->job.problem, t->job.size, &everything, &t->space);
+    }
+    status = status ? status : space_gather(t->job.session, t->native, t->job.problem, t->job.size, &some, &t->space);
+    some.main_only = false;
+    some.draw = t->limit;
+    return status ? status : space_gather(t->job.session, t->native, t->job.problem, t->job.size, &some, &t->space);
 }
 
 int tune_choose(struct tuner *t, int most)
@@ -142,7 +195,12 @@ int tune_choose(struct tuner *t, int most)
         t->trial[0].chosen = true;
         return 1;
     }
-    if (t->measured >= t->limit * 3 / 5 && t->limit < t->space.n) {
+    if (t->twin > 0 && t->limit < t->all) {
+        t->trial[t->twin].chosen = untried(t, t->twin) && most > 0;
+        chosen = t->trial[t->twin].chosen;
+        chosen += choose_beside(t, t->twin, most - chosen);
+    }
+    if (chosen == 0 && t->measured >= t->limit * 3 / 5 && t->limit < t->all) {
         chosen = choose_neighbours(t, most);
     }
     uint64_t key = data_key((uint64_t)t->seed, "tune");

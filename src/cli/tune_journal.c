@@ -38,16 +38,6 @@ static char *header(struct tuner *t)
     return text;
 }
 
-static int find(const struct space *sp, const char *id)
-{
-    for (int i = 0; i < sp->n; i++) {
-        if (!strcmp(sp->item[i].id, id)) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* "ID  OUTCOME  MICROSECONDS  SAMPLES  WHY" */
 static void read_line(struct tuner *t, char *line)
 {
@@ -59,8 +49,8 @@ static void read_line(struct tuner *t, char *line)
         }
         field[k] = tab ? tab + 1 : NULL;
     }
-    int i = find(&t->space, line);
-    if (i <= 0 || !field[3]) { /* the default is always measured again */
+    int i = field[3] ? space_add(&t->space, line) : 0; /* what has been tried need not be drawn again */
+    if (i <= 0 || tune_grow(t)) {                      /* the default is always measured again */
         return;
     }
     struct trial *x = &t->trial[i];

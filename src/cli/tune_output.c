@@ -77,7 +77,7 @@ static void show_text(const struct tuner *t, const int *index, int n, const char
     for (int i = 0; i < t->job.nsizes; i++) {
         printf(", %s = %lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
     }
-    printf(": %d of %d variants tried in %.1f s\n", t->measured, t->space.n, tune_now() - t->begin);
+    printf(": %d of %lld variants tried in %.1f s\n", t->measured, (long long)t->all, tune_now() - t->begin);
     for (int o = OUT_OK; o < OUT_COUNT; o++) {
         printf("%s%d %s", o == OUT_OK ? "  " : ", ", outcomes[o], outcome_name((enum outcome)o));
     }
@@ -107,8 +107,8 @@ static void show_json(const struct tuner *t, const int *index, int n)
         json_text(stdout, ptxgen_problem_size_name(t->job.problem, i));
         printf(": %lld", (long long)t->job.size[i]);
     }
-    printf("}, \"tried\": %d, \"space\": %d, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
-           t->space.n, tune_now() - t->begin, t->trial[0].seconds * 1e6);
+    printf("}, \"tried\": %d, \"space\": %lld, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
+           (long long)t->all, tune_now() - t->begin, t->trial[0].seconds * 1e6);
     n > 0 ? json_text(stdout, t->space.item[index[0]].id) : (void)fputs("null", stdout);
     fputs(", \"results\": [", stdout);
     bool any = false;
@@ -218,21 +218,21 @@ int tune_emit_row(struct tuner *t, const char *path)
 
 /* ---- T1 and T4 ---- */
 /* All values that a tunable, or the strategy, has in the space. */
-static void t1_values(FILE *to, const struct tuner *t, const char *name)
+static void t1_values(FILE *to, const struct space *sp, const char *name)
 {
     bool any = false;
     fputs("[", to);
-    for (int i = 1; i < t->space.n; i++) {
-        for (int k = 0; k < t->space.item[i].ntunables; k++) {
-            bool seen = strcmp(t->space.item[i].name[k], name) != 0;
-            for (int j = 1; j < i && !seen; j++) {
-                const struct variant_item *v = &t->space.item[j];
+    for (int i = 0; i < sp->n; i++) {
+        for (int k = 0; k < sp->item[i].ntunables; k++) {
+            bool seen = strcmp(sp->item[i].name[k], name) != 0;
+            for (int j = 0; j < i && !seen; j++) {
+                const struct variant_item *v = &sp->item[j];
                 for (int m = 0; m < v->ntunables && !seen; m++) {
-                    seen = !strcmp(v->name[m], name) && v->value[m] == t->space.item[i].value[k];
+                    seen = !strcmp(v->name[m], name) && v->value[m] == sp->item[i].value[k];
                 }
             }
             if (!seen) {
-                fprintf(to, "%s%d", any ? ", " : "", t->space.item[i].value[k]);
+                fprintf(to, "%s%d", any ? ", " : "", sp->item[i].value[k]);
                 any = true;
             }
         }
@@ -240,15 +240,15 @@ static void t1_values(FILE *to, const struct tuner *t, const char *name)
     fputs("]", to);
 }
 
-static bool named_before(const struct tuner *t, int i, int k)
+static bool named_before(const struct space *sp, int i, int k)
 {
-    const char *name = t->space.item[i].name[k];
-    for (int j = 1; j < i; j++) {
-        if (t->space.item[j].ntunables && !strcmp(t->space.item[j].strategy, t->space.item[i].strategy)) {
+    const char *name = sp->item[i].name[k];
+    for (int j = 0; j < i; j++) {
+        if (sp->item[j].ntunables && !strcmp(sp->item[j].strategy, sp->item[i].strategy)) {
             return true; /* the same strategy has the same tunables */
         }
-        for (int m = 0; m < t->space.item[j].ntunables; m++) {
-            if (!strcmp(t->space.item[j].name[m], name)) {
+        for (int m = 0; m < sp->item[j].ntunables; m++) {
+            if (!strcmp(sp->item[j].name[m], name)) {
                 return true;
             }
         }
@@ -256,22 +256,39 @@ static bool named_before(const struct tuner *t, int i, int k)
     return false;
 }
 
-static void t1_parameters(FILE *to, const struct tuner *t)
+/* For each strategy of the tuning a variant with all that differ from it in one tunable, legal or not: all values. */
+static int t1_space(const struct tuner *t, struct space *sp)
+{
+    int status = EXIT_OK;
+    for (int i = 1; i < t->space.n && status == EXIT_OK; i++) {
+        bool known = false;
+        for (int j = 0; j < sp->n; j++) {
+            known |= !strcmp(sp->item[j].strategy, t->space.item[i].strategy);
+        }
+        int added = known ? -1 : space_add(sp, t->space.item[i].id);
+        status = added < 0
+                     ? EXIT_OK
+                     : space_gather_beside(t->job.session, t->native, t->job.problem, t->job.size, added, true, sp);
+    }
+    return status;
+}
+
+static void t1_parameters(FILE *to, const struct space *sp)
 {
     const char *last = "";
     fputs("      {\"Name\": \"strategy\", \"Type\": \"string\", \"Values\": \"[", to);
-    for (int i = 1; i < t->space.n; i++) {
-        if (strcmp(t->space.item[i].strategy, last) != 0) {
-            fprintf(to, "%s'%s'", *last ? ", " : "", t->space.item[i].strategy);
-            last = t->space.item[i].strategy;
+    for (int i = 0; i < sp->n; i++) {
+        if (strcmp(sp->item[i].strategy, last) != 0) {
+            fprintf(to, "%s'%s'", *last ? ", " : "", sp->item[i].strategy);
+            last = sp->item[i].strategy;
         }
     }
     fputs("]\"}", to);
-    for (int i = 1; i < t->space.n; i++) {
-        for (int k = 0; k < t->space.item[i].ntunables; k++) {
-            if (!named_before(t, i, k)) {
-                fprintf(to, ",\n      {\"Name\": \"%s\", \"Type\": \"int\", \"Values\": \"", t->space.item[i].name[k]);
-                t1_values(to, t, t->space.item[i].name[k]);
+    for (int i = 0; i < sp->n; i++) {
+        for (int k = 0; k < sp->item[i].ntunables; k++) {
+            if (!named_before(sp, i, k)) {
+                fprintf(to, ",\n      {\"Name\": \"%s\", \"Type\": \"int\", \"Values\": \"", sp->item[i].name[k]);
+                t1_values(to, sp, sp->item[i].name[k]);
                 fputs("\"}", to);
             }
         }
@@ -279,12 +296,15 @@ static void t1_parameters(FILE *to, const struct tuner *t)
 }
 
 /* Which combinations are legal is not a formula: `ptxgen variants` decides. */
-static void write_t1(FILE *to, const struct tuner *t)
+static int write_t1(FILE *to, const struct tuner *t)
 {
+    struct space sp = { 0 };
+    int status = t1_space(t, &sp);
     fputs("{\n  \"General\": {\"FormatVersion\": 1, \"TimeUnit\": \"Milliseconds\"},\n  \"ConfigurationSpace\": {\n"
           "    \"TuningParameters\": [\n",
           to);
-    t1_parameters(to, t);
+    t1_parameters(to, &sp);
+    space_finish(&sp);
     fputs("\n    ],\n    \"Conditions\": []\n  },\n  \"Search\": {\"Name\": \"RandomThenNeighbours\"},\n"
           "  \"Budget\": [{\"Type\": \"ConfigurationCount\", \"BudgetValue\": ",
           to);
@@ -297,6 +317,7 @@ static void write_t1(FILE *to, const struct tuner *t)
         to);
     json_text(to, t->job.device);
     fputs("}}\n}\n", to);
+    return status;
 }
 
 static const char *invalidity(enum outcome o)
@@ -334,7 +355,7 @@ static void t4_result(FILE *to, const struct tuner *t, int i, const char *stamp)
     fputs("]}", to);
 }
 
-static void write_t4(FILE *to, const struct tuner *t)
+static int write_t4(FILE *to, const struct tuner *t)
 {
     char stamp[32] = "";
     time_t now = time(NULL);
@@ -350,6 +371,7 @@ static void write_t4(FILE *to, const struct tuner *t)
         }
     }
     fputs("\n  ]\n}\n", to);
+    return EXIT_OK;
 }
 
 int tune_export(struct tuner *t, const char *form)
@@ -360,10 +382,10 @@ int tune_export(struct tuner *t, const char *form)
     if (!to) {
         return fail(EXIT_DEVICE, "out of memory");
     }
-    (!strcmp(form, "t1") ? write_t1 : write_t4)(to, t);
+    int status = (!strcmp(form, "t1") ? write_t1 : write_t4)(to, t);
     fclose(to);
     snprintf(path, sizeof path, "%s.%s.json", ptxgen_problem_name(t->job.problem), form);
-    int status = write_file(path, text, n);
+    status = status ? status : write_file(path, text, n);
     free(text);
     return status;
 }

@@ -64,11 +64,10 @@ static void load_one(int k, void *user)
 static ptxgen_status host_create(struct tuner *t, int i)
 {
     ptxgen_session *s = t->job.session;
-    ptxgen_plan_options pin = PTXGEN_PLAN_OPTIONS_INIT;
+    const struct compiling how = tune_compiling(t);
+    const ptxgen_plan_options pin = space_pin(&how, t->space.item[i].id);
     ptxgen_compile_options options;
     ptxgen_plan *plan;
-    pin.variant = t->space.item[i].id;
-    pin.arch = t->arch;
     compile_options(t->options, &options);
     ptxgen_status status = ptxgen_plan_create(s, t->job.problem, &pin, &plan);
     return status == PTXGEN_OK ? ptxgen_host_create(s, plan, &options, &t->trial[i].host) : status;
@@ -93,7 +92,7 @@ void tune_ready(struct tuner *t)
             index[n++] = i;
         }
     }
-    const struct compiling how = { .options = t->options, .path = t->path, .arch = t->arch, .keep = true };
+    const struct compiling how = tune_compiling(t);
     space_compile(&t->space, index, n, &how);
     space_duplicates(&t->space);
     for (int k = 0; k < n; k++) {

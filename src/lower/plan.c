@@ -7,14 +7,14 @@
 #include <string.h>
 
 static const char *const tunable_names[] = {
-#define X(id, name, lo, hi, what) [TN_##id] = name,
+#define X(id, name, ...) [TN_##id] = name,
     TUNABLES(X)
 #undef X
 };
 static const struct {
     int lo, hi;
 } tunable_range[] = {
-#define X(id, name, lo, hi, what) [TN_##id] = { lo, hi },
+#define X(id, name, lo, hi, ...) [TN_##id] = { lo, hi },
     TUNABLES(X)
 #undef X
 };
@@ -53,6 +53,33 @@ void tunable_limits(enum tunable_id t, int *lo, int *hi)
 {
     *lo = tunable_range[t].lo;
     *hi = tunable_range[t].hi;
+}
+
+int tunable_class(enum tunable_id t)
+{
+    static const int class_of[] = {
+#define X(id, name, lo, hi, what, class, ...) [TN_##id] = (class),
+        TUNABLES(X)
+#undef X
+    };
+    return class_of[t];
+}
+
+int tunable_values(enum tunable_id t, const int **value)
+{
+#define X(id, name, lo, hi, what, class, ...) static const int values_##id[] = { __VA_ARGS__ };
+    TUNABLES(X)
+#undef X
+    static const struct {
+        int n;
+        const int *value;
+    } list[] = {
+#define X(id, ...) [TN_##id] = { (int)(sizeof values_##id / sizeof *values_##id), values_##id },
+        TUNABLES(X)
+#undef X
+    };
+    *value = list[t].value;
+    return list[t].n;
 }
 
 static const struct tuning tuning_rows[] = {

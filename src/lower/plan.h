@@ -10,40 +10,76 @@
 #include "device.h"
 #include "frontend/problem.h"
 
-/* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what. */
+/* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what, class, and the
+ * values that are worth trying (besides the one that a plan has by itself). */
+/* clang-format off */
 #define TUNABLES(X)                                                                                                    \
-    X(THREADS, "threads", 32, 1024, "threads per block")                                                               \
-    X(ITEMS, "items", 1, 64, "load vectors per thread and tile")                                                       \
-    X(VECTOR, "vector", 1, 16, "elements per load of a thread")                                                        \
-    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for")                                  \
-    X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none")                                           \
-    X(CLUSTER, "cluster", 1, 16, "blocks per cluster")                                                                 \
-    X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)")                                                       \
-    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose")                                \
+    X(THREADS, "threads", 32, 1024, "threads per block",                                                               \
+      TUNABLE_MAIN, 64, 128, 192, 256, 320, 384, 512, 1024)                                                            \
+    X(ITEMS, "items", 1, 64, "load vectors per thread and tile",                                                       \
+      TUNABLE_MAIN, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16)                                                             \
+    X(VECTOR, "vector", 1, 16, "elements per load of a thread",                                                        \
+      TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
+    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for",                                  \
+      TUNABLE_FREE, 1, 2, 3, 4, 6, 8)                                                                                  \
+    X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none",                                           \
+      TUNABLE_FINE | TUNABLE_FREE, 0, 1, 2, 4)                                                                         \
+    X(CLUSTER, "cluster", 1, 16, "blocks per cluster",                                                                 \
+      TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
+    X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)",                                                       \
+      TUNABLE_FINE | TUNABLE_FREE, 0, 1)                                                                               \
+    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose",                                \
+      TUNABLE_MAIN, 0, 1)                                                                                              \
     X(STAGES, "stages", 3, 8,                                                                                          \
-      "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back")                   \
+      "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back",                   \
+      TUNABLE_MAIN, 3, 4, 5, 6, 8)                                                                                     \
     X(STRIPED, "striped", 0, 1,                                                                                        \
-      "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other")                \
+      "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other",                \
+      TUNABLE_MAIN, 0, 1)                                                                                              \
     X(COMBINE, "combine", 0, 5,                                                                                        \
       "how the threads of a block combine: shuffle, tree, shared_atomic_all, shared_atomic_leaders, redux, "           \
-      "tree_leaders")                                                                                                  \
-    X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled")                                         \
-    X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled")                          \
-    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none")              \
-    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint")                                                   \
-    X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension")                            \
-    X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second")                \
-    X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension")                            \
-    X(POINTS_Y, "points_y", 1, 256, "stencils: points of a thread along the second to last dimension")                 \
-    X(STEPS, "steps", 1, 16, "stencils: time steps of a launch")                                                       \
-    X(POINTS_Z, "points_z", 1, 256, "stencils: points of a thread along the third to last dimension")                  \
-    X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none")                                              \
-    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector")            \
-    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once")                                         \
-    X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two")
+      "tree_leaders",                                                                                                  \
+      TUNABLE_FINE, 0, 1, 2, 3, 4, 5)                                                                                  \
+    X(OVER_BLOCKS, "over_blocks", 0, 1, "tiles go to blocks strided or tiled",                                         \
+      TUNABLE_FINE, 0, 1)                                                                                              \
+    X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled",                          \
+      TUNABLE_FINE, 0, 1)                                                                                              \
+    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none",              \
+      TUNABLE_MAIN, 0, 2, 3, 4)                                                                                        \
+    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint",                                                   \
+      TUNABLE_FREE, 0, 1)                                                                                              \
+    X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension",                            \
+      TUNABLE_MAIN, 16, 32, 64, 128, 256)                                                                              \
+    X(BLOCK_Y, "block_y", 1, 1024, "stencils of three dimensions: threads of a block along the second",                \
+      TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
+    X(POINTS_X, "points_x", 1, 32, "stencils: points of a thread along the last dimension",                            \
+      TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
+    X(POINTS_Y, "points_y", 1, 256, "stencils: points of a thread along the second to last dimension",                 \
+      TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
+    X(STEPS, "steps", 1, 16, "stencils: time steps of a launch",                                                       \
+      TUNABLE_MAIN, 1, 2, 3, 4, 6, 8, 16)                                                                              \
+    X(POINTS_Z, "points_z", 1, 256, "stencils: points of a thread along the third to last dimension",                  \
+      TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
+    X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none",                                              \
+      TUNABLE_FINE | TUNABLE_FREE, 0, 256, 1024)                                                                       \
+    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector",            \
+      TUNABLE_MAIN, 0, 1, 2, 4, 8, 16, 32)                                                                             \
+    X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once",                                         \
+      TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
+    X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two",                                         \
+      TUNABLE_MAIN, 1, 2, 4, 8, 16, 32, 64)
+/* clang-format on */
+
+/* Facts about a tunable, for those who list and search variants. */
+enum tunable_class {
+    TUNABLE_MAIN = 0,
+    TUNABLE_FINE = 1, /* matters seldom: tried beside what is fast already */
+    TUNABLE_FREE = 2  /* no strategy's check looks at it: with every value as legal as with another (a launch bound:
+                         where the blocks fit, plan_blocks_fit()) */
+};
 
 enum tunable_id {
-#define X(id, name, lo, hi, what) TN_##id,
+#define X(id, ...) TN_##id,
     TUNABLES(X)
 #undef X
         TN_COUNT
@@ -65,6 +101,9 @@ const char *tunable_value_name(enum tunable_id t, int value);
 /* The value that such a text of some length means; false when it is neither. */
 bool tunable_value(enum tunable_id t, const char *text, size_t length, long *value);
 void tunable_limits(enum tunable_id t, int *lo, int *hi);
+int tunable_class(enum tunable_id t);
+/* The values that are worth trying, ascending; how many. */
+int tunable_values(enum tunable_id t, const int **value);
 
 struct strategy;
 struct plan_case {
@@ -99,6 +138,8 @@ struct plan_options {
     int nset;
     const struct tunable *set; /* --set NAME=VALUE: names of TUNABLES, or "strategy" */
     const int64_t *size;       /* known sizes (-1: unknown) or NULL: fewer cases */
+    bool only_these; /* no cases but those that a launch at these sizes takes, of arrays aligned to 16 bytes */
+    int sms;         /* multiprocessors of the device, for only_these; 0: not known */
     int ntuned;
     const struct tuned *tuned; /* before the usual cases, unless something is pinned */
 };

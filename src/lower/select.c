@@ -229,6 +229,44 @@ static bool formulas_fit(struct planner *pl)
     return true;
 }
 
+bool plan_blocks_fit(const struct plan *plan, int min_blocks)
+{
+    for (int c = 0; c < plan->ncases; c++)
+        for (int k = 0; k < plan->kase[c].code.nkernels; k++)
+            if (min_blocks * plan->kase[c].code.kernel[k].threads > plan->device.threads_per_sm)
+                return false;
+    return true;
+}
+
+/* A launch bound that no multiprocessor can keep: ptxas would pass over it in silence. */
+static bool check_bounds(struct planner *pl)
+{
+    const int wish = plan_setting(pl, TN_MIN_BLOCKS, 0);
+    if (plan_blocks_fit(pl->plan, wish))
+        return true;
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "min_blocks: %d blocks are more than the %d threads of a multiprocessor", wish,
+               pl->plan->device.threads_per_sm);
+    return false;
+}
+
+/* Leaves out the cases whose guards fail at the known sizes, and what comes behind one whose guard holds. Guards stay:
+ * a launch that is none of these is refused. */
+static void keep_taken(struct planner *pl)
+{
+    struct plan *plan = pl->plan;
+    int n = 0;
+    bool taken = false;
+    for (int c = 0; c < plan->ncases && !taken; c++) {
+        int64_t holds;
+        const bool known = formula_known(&plan->kase[c].code.guard, pl->options->size, pl->options->sms, &holds);
+        taken = known && holds;
+        if (!known || holds)
+            plan->kase[n++] = plan->kase[c];
+    }
+    plan->ncases = n;
+}
+
 const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
                                const struct plan_options *o)
 {
@@ -251,5 +289,9 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     for (int c = built; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
-    return formulas_fit(&pl) ? plan : NULL;
+    if (!formulas_fit(&pl) || !check_bounds(&pl))
+        return NULL;
+    if (o && o->only_these && o->size)
+        keep_taken(&pl);
+    return plan;
 }

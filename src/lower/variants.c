@@ -3,43 +3,23 @@
  *
  * For each strategy of the problem's kind the default plan with that strategy pinned says which values its tunables
  * usually have. Then an odometer runs over the candidates of those tunables, and every setting of it is planned in a
- * session of its own, whose memory is given back afterwards: a plan takes up to a megabyte, and there are thousands.
+ * session of its own, whose memory serves the next one: a plan takes up to a megabyte, and there are thousands.
+ *
+ * A drawing visits the settings of the odometer in the order of a random permutation, a Feistel network on their
+ * numbers, so nothing is kept about those that it has been at.  A count leaves out the tunables of class FREE, whose
+ * values multiply what the others give.
  */
 #include "variants.h"
 
 #include "cost.h"
 #include "lower_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- candidates
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- candidates ---- */
 
-/* Tunables whose candidates are not the powers of two within their range. `FIXED`: only the usual value, unless the
- * user lists others. */
-enum { FIXED = -1, CHOSEN_MAX = 16 };
-static const struct {
-    enum tunable_id tunable;
-    int rank; /* dimensions that a problem must have for the tunable to matter */
-    int n, value[CHOSEN_MAX];
-} chosen[] = {
-    { TN_THREADS, 1, 7, { 64, 128, 192, 256, 384, 512, 1024 } },
-    { TN_ITEMS, 1, 10, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16 } },
-    { TN_BLOCKS_PER_SM, 1, 6, { 1, 2, 3, 4, 6, 8 } },
-    { TN_BLOCK_X, 1, 5, { 16, 32, 64, 128, 256 } },
-    { TN_BLOCK_Y, 3, 5, { 1, 2, 4, 8, 16 } },
-    { TN_POINTS_X, 1, 4, { 1, 2, 4, 8 } },
-    { TN_POINTS_Y, 2, 5, { 1, 2, 4, 8, 16 } },
-    { TN_POINTS_Z, 3, 4, { 1, 2, 4, 8 } },
-    { TN_MIN_BLOCKS, 1, FIXED, { 0 } },
-    { TN_PDL, 1, FIXED, { 0 } },
-    { TN_MAX_GRID, 1, FIXED, { 0 } },
-    { TN_COMBINE, 1, FIXED, { 0 } },
-    { TN_OVER_BLOCKS, 1, FIXED, { 0 } },
-    { TN_OVER_THREADS, 1, FIXED, { 0 } },
-    { TN_BULK, 1, 4, { 0, 2, 3, 4 } },
-};
+/* Dimensions that a problem must have for a tunable to matter. */
+static int rank_of(enum tunable_id t) { return t == TN_BLOCK_Y || t == TN_POINTS_Z ? 3 : t == TN_POINTS_Y ? 2 : 1; }
 
 static int insert(int *value, int n, int x)
 {
@@ -55,84 +35,14 @@ static int insert(int *value, int n, int x)
 
 int tunable_candidates(enum tunable_id t, const struct problem *p, int usual, int *value)
 {
-    int n = insert(value, 0, usual), lo, hi;
-    tunable_limits(t, &lo, &hi);
-    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
-        if (chosen[i].tunable == t) {
-            for (int k = 0; k < chosen[i].n && p->rank >= chosen[i].rank; k++)
-                n = insert(value, n, chosen[i].value[k]);
-            return n;
-        }
-    if (lo == 0)
-        n = insert(value, n, 0);
-    for (int64_t x = 1; x <= hi; x *= 2)
-        if (x >= lo)
-            n = insert(value, n, (int)x);
+    const int *listed, count = tunable_values(t, &listed);
+    int n = insert(value, 0, usual);
+    for (int i = 0; i < count && p->rank >= rank_of(t); i++)
+        n = insert(value, n, listed[i]);
     return n;
 }
 
-/* ---- ids
- * -----------------------------------------------------------------------------------------------------------------------
- */
-
-/* A tunable may be left alone by a value below its range (max_grid 0: no bound), which cannot be set. */
-static bool settable(enum tunable_id t, int value)
-{
-    int lo, hi;
-    tunable_limits(t, &lo, &hi);
-    return value >= lo;
-}
-
-void variant_print(const struct plan *plan, struct str *out)
-{
-    const struct plan_case *c = &plan->kase[0];
-    for (int i = 1; i < plan->ncases; i++)
-        if (plan->kase[i].strategy != c->strategy) {
-            str_add(out, "default");
-            return;
-        }
-    str_add(out, c->strategy->name);
-    for (int t = 0, n = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t && settable((enum tunable_id)t, c->tunable[t]))
-            str_printf(out, "%c%s=%d", n++ ? ',' : '@', tunable_name(t), c->tunable[t]);
-}
-
-static bool bad_id(struct ptxgen_session *s, const char *id)
-{
-    struct diag *m = diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "'%s' is no variant", id);
-    diag_note(&s->diags, m, span_none(),
-              "an id is STRATEGY@TUNABLE=VALUE,TUNABLE=VALUE,... or default; `ptxgen variants` lists them");
-    return false;
-}
-
-bool variant_parse(struct ptxgen_session *s, const char *id, const struct tunable **out, int *nset)
-{
-    struct tunable *set = arena_new(&s->arena, struct tunable, TN_COUNT + 1);
-    char *text = arena_strdup(&s->arena, id), *at = strchr(text, '@');
-    int n = 0;
-    *out = set;
-    *nset = 0;
-    if (!strcmp(id, "default"))
-        return true;
-    if (at)
-        *at++ = 0;
-    set[n++] = (struct tunable){ "strategy", text, span_none() };
-    while (at && *at) {
-        char *value = strchr(at, '='), *next = strchr(at, ',');
-        if (!value || (next && value > next) || n > TN_COUNT)
-            return bad_id(s, id);
-        *value = 0;
-        if (next)
-            *next = 0;
-        set[n++] = (struct tunable){ at, value + 1, span_none() };
-        at = next ? next + 1 : NULL;
-    }
-    *nset = n;
-    return *text ? true : bad_id(s, id);
-}
-
-/* ---- the space
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the space ---- */
 
 struct axis_of {
     enum tunable_id tunable;
@@ -144,24 +54,46 @@ struct walk {
     struct ptxgen_session *s;
     const struct problem *p;
     const struct device *d;
+    const struct variants_request *request;
     const struct plan_options *o;
-    const struct gpu_model *model;
-    bool illegal;
     int (*visit)(const ptxgen_variant *v, void *user);
+    int (*visit_count)(const ptxgen_variant_count *c, void *user); /* or this one */
     void *user;
     bool stopped;
     const struct strategy *row;
+    int64_t number; /* of the setting in its strategy's order */
+    int64_t left;   /* that are still to be drawn */
     int naxes;
     struct axis_of axis[TN_COUNT];
+    ptxgen_variant_count count; /* of the strategy */
+    struct ptxgen_session scratch;
 };
 
-/* A session for one plan. */
-static void scratch_begin(struct ptxgen_session *t, jmp_buf *oom)
+static bool counting(const struct walk *w) { return w->visit_count != NULL; }
+
+/* Is the axis left out of the odometer? */
+static bool left_out(const struct walk *w, const struct axis_of *axis)
 {
+    return counting(w) && (tunable_class(axis->tunable) & TUNABLE_FREE);
+}
+
+/* A session for one plan, in the memory of the one before. */
+static struct ptxgen_session *scratch_begin(struct walk *w, jmp_buf *oom)
+{
+    struct ptxgen_session *t = &w->scratch;
+    const struct arena kept = t->arena;
     memset(t, 0, sizeof *t);
-    arena_init(&t->arena);
+    t->arena = kept;
+    arena_reset(&t->arena);
     t->arena.oom = oom;
     diags_init(&t->diags, &t->arena);
+    return t;
+}
+
+_Noreturn static void out_of_memory(struct walk *w)
+{
+    arena_finish(&w->scratch.arena);
+    longjmp(*w->s->arena.oom, 1);
 }
 
 /* The plan with the walk's strategy and the values of its axes (defaults: without those of the user's lists that are no
@@ -172,8 +104,9 @@ static const struct plan *plan_at(struct walk *w, struct ptxgen_session *t)
     int n = 0;
     set[n++] = (struct tunable){ "strategy", w->row->name, span_none() };
     for (int i = 0; i < w->naxes; i++)
-        set[n++] = (struct tunable){ tunable_name(w->axis[i].tunable),
-                                     arena_printf(&t->arena, "%d", w->axis[i].value[w->axis[i].at]), span_none() };
+        if (!left_out(w, &w->axis[i]))
+            set[n++] = (struct tunable){ tunable_name(w->axis[i].tunable),
+                                         arena_printf(&t->arena, "%d", w->axis[i].value[w->axis[i].at]), span_none() };
     const struct plan_options o = { .nset = n, .set = set, .size = w->o->size };
     return plan_create(t, w->p, w->d, &o);
 }
@@ -204,37 +137,116 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
                          .tunable = names,
                          .value = values,
                          .why_not = plan ? NULL : reason(w, t) };
-    if (plan && w->model && w->o->size && sizes_known(w->p, w->o->size))
-        v.predicted_seconds = predict(plan, w->o->size, NULL, w->model, NULL).seconds;
-    if (!id.failed && (plan || w->illegal))
+    if (plan && w->request->model && w->o->size && sizes_known(w->p, w->o->size))
+        v.predicted_seconds = predict(plan, w->o->size, NULL, w->request->model, NULL).seconds;
+    if (!id.failed && (plan || w->request->illegal))
         w->stopped = w->visit(&v, w->user) != 0;
     str_finish(&id);
 }
 
-/* One setting of the odometer. */
-static void visit_one(struct walk *w)
+/* All settings that differ from this one in FREE tunables alone. */
+static void count_setting(struct walk *w, const struct plan *plan)
 {
-    struct ptxgen_session t;
-    jmp_buf oom;
-    scratch_begin(&t, &oom);
-    if (setjmp(oom)) {
-        arena_finish(&t.arena);
-        longjmp(*w->s->arena.oom, 1);
+    int64_t all = 1, bounds = 0, fitting = 0;
+    for (int i = 0; i < w->naxes; i++) {
+        const struct axis_of *axis = &w->axis[i];
+        all *= left_out(w, axis) ? axis->n : 1;
+        for (int k = 0; axis->tunable == TN_MIN_BLOCKS && plan && k < axis->n; k++, bounds++)
+            fitting += plan_blocks_fit(plan, axis->value[k]);
     }
-    tell(w, &t, plan_at(w, &t));
-    arena_finish(&t.arena);
+    const int64_t legal = !plan ? 0 : bounds ? all / bounds * fitting : all;
+    w->count.legal += legal;
+    w->count.illegal += all - legal;
+}
+
+/* One setting of the odometer; is it legal? */
+static bool visit_one(struct walk *w)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        out_of_memory(w);
+    struct ptxgen_session *t = scratch_begin(w, &oom);
+    const struct plan *plan = plan_at(w, t);
+    counting(w) ? count_setting(w, plan) : tell(w, t, plan);
+    return plan != NULL;
 }
 
 /* The next setting; false after the last. */
 static bool turn(struct walk *w)
 {
+    w->number++;
     for (int i = w->naxes - 1; i >= 0; i--) {
+        if (left_out(w, &w->axis[i]))
+            continue;
         if (++w->axis[i].at < w->axis[i].n)
             return true;
         w->axis[i].at = 0;
     }
     return false;
 }
+
+static void visit_all(struct walk *w)
+{
+    const int parts = w->request->parts;
+    w->number = 0;
+    do
+        if (parts < 2 || w->number % parts == w->request->part)
+            visit_one(w);
+    while (!w->stopped && turn(w));
+}
+
+/* ---- drawing ---- */
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Number k of a random permutation of 0 ... n - 1: a Feistel network on 2 * half bits, applied until it gives one of
+ * these. */
+static int64_t permuted(int64_t k, int64_t n, uint64_t seed)
+{
+    enum { ROUNDS = 4 };
+    int half = 1;
+    while ((int64_t)1 << 2 * half < n)
+        half++;
+    const uint64_t mask = ((uint64_t)1 << half) - 1;
+    uint64_t x = (uint64_t)k;
+    do
+        for (uint64_t r = 0; r < ROUNDS; r++)
+            x = (x & mask) << half | ((x >> half) ^ (mix(seed + r + mix(x & mask)) & mask));
+    while (x >= (uint64_t)n);
+    return (int64_t)x;
+}
+
+static void go_to(struct walk *w, int64_t number)
+{
+    for (int i = w->naxes - 1; i >= 0; i--) {
+        w->axis[i].at = (int)(number % w->axis[i].n);
+        number /= w->axis[i].n;
+    }
+}
+
+/* Up to `quota` legal settings, unless they are very rare. */
+static void draw_some(struct walk *w, int64_t quota)
+{
+    enum { TRIES = 20000, TRIES_PER_HIT = 64 };
+    int64_t all = 1;
+    for (int i = 0; i < w->naxes; i++)
+        all *= w->axis[i].n;
+    const int64_t tries = quota < TRIES / TRIES_PER_HIT ? TRIES : quota * TRIES_PER_HIT;
+    const uint64_t seed = mix(w->request->seed + 1) + (uint64_t)(w->row - strategy_row(0));
+    for (int64_t k = 0; k < all && k < tries && quota > 0 && !w->stopped; k++) {
+        go_to(w, permuted(k, all, seed));
+        const bool legal = visit_one(w);
+        quota -= legal;
+        w->left -= legal;
+    }
+}
+
+/* ---- axes ---- */
 
 /* "128,256" or "tree,shuffle" into values; false after a diagnostic. */
 static bool parse_list(struct ptxgen_session *s, const struct tunable *set, struct axis_of *axis)
@@ -254,7 +266,7 @@ static bool parse_list(struct ptxgen_session *s, const struct tunable *set, stru
     }
 }
 
-/* Candidates around the usual values: what the user lists, else the usual ones of the tunable. */
+/* Candidates around the usual values: what the user lists, else those of the tunable. */
 static bool find_axes(struct walk *w, const int *usual)
 {
     w->naxes = 0;
@@ -263,8 +275,10 @@ static bool find_axes(struct walk *w, const int *usual)
             continue;
         struct axis_of *axis = &w->axis[w->naxes];
         *axis = (struct axis_of){ .tunable = (enum tunable_id)t };
-        if (settable(axis->tunable, usual[t]))
-            axis->n = tunable_candidates(axis->tunable, w->p, usual[t], axis->value);
+        const bool fixed = w->request->main_only && (tunable_class(axis->tunable) & TUNABLE_FINE);
+        if (tunable_settable(axis->tunable, usual[t]))
+            axis->n = fixed ? insert(axis->value, 0, usual[t])
+                            : tunable_candidates(axis->tunable, w->p, usual[t], axis->value);
         for (int i = 0; i < w->o->nset; i++)
             if (!strcmp(w->o->set[i].name, tunable_name(axis->tunable)) && !parse_list(w->s, &w->o->set[i], axis))
                 return false;
@@ -290,20 +304,21 @@ static bool wanted(const struct walk *w)
 /* The strategy's own choice of tunables; false when it does not fit, which is told. */
 static bool usual_values(struct walk *w, int *usual)
 {
-    struct ptxgen_session t;
     jmp_buf oom;
-    scratch_begin(&t, &oom);
-    if (setjmp(oom)) {
-        arena_finish(&t.arena);
-        longjmp(*w->s->arena.oom, 1);
-    }
+    if (setjmp(oom))
+        out_of_memory(w);
+    struct ptxgen_session *t = scratch_begin(w, &oom);
     w->naxes = 0;
-    const struct plan *plan = plan_at(w, &t);
-    if (plan)
+    w->count = (ptxgen_variant_count){ .strategy = w->row->name };
+    const struct plan *plan = plan_at(w, t);
+    if (plan) {
         memcpy(usual, plan->kase[0].tunable, sizeof plan->kase[0].tunable);
-    else
-        tell(w, &t, NULL);
-    arena_finish(&t.arena);
+    } else if (counting(w)) {
+        w->count.why_not = reason(w, t);
+        w->stopped = w->visit_count(&w->count, w->user) != 0;
+    } else {
+        tell(w, t, NULL);
+    }
     return plan != NULL;
 }
 
@@ -327,29 +342,67 @@ static bool check_settings(struct ptxgen_session *s, const struct plan_options *
     return true;
 }
 
-bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d,
-                   const struct plan_options *o, const struct gpu_model *model, bool illegal,
-                   int (*visit)(const ptxgen_variant *v, void *user), void *user)
+/* ---- walking ---- */
+
+/* How many of the strategies from number i on take part in a drawing. */
+static int strategies_left(struct walk *w, int i)
 {
-    struct problem free_of_pins = *p; /* the spec's own pin would contradict every other strategy */
+    int n = 0;
+    for (; i < strategy_count(); i++) {
+        const char *why;
+        w->row = strategy_row(i);
+        n += w->row->kind == w->p->kind && wanted(w) && w->row->fits(w->p, w->d, &w->s->arena, &why);
+    }
+    return n;
+}
+
+static bool visit_strategy(struct walk *w, int number)
+{
+    int usual[TN_COUNT];
+    const int sharing = w->request->draw > 0 ? strategies_left(w, number) : 0;
+    w->row = strategy_row(number);
+    if (w->row->kind != w->p->kind || !wanted(w) || !usual_values(w, usual))
+        return true;
+    if (!find_axes(w, usual))
+        return false;
+    if (w->request->draw > 0)
+        draw_some(w, (w->left + sharing - 1) / (sharing ? sharing : 1));
+    else
+        visit_all(w);
+    if (counting(w))
+        w->stopped = w->visit_count(&w->count, w->user) != 0;
+    return true;
+}
+
+static bool walk_space(struct walk *w)
+{
+    struct problem free_of_pins = *w->p; /* the spec's own pin would contradict every other strategy */
     free_of_pins.strategy = NULL;
     free_of_pins.ntunables = 0;
+    w->p = &free_of_pins;
+    w->o = w->request->options;
+    w->left = w->request->draw;
+    bool ok = check_settings(w->s, w->o);
+    for (int i = 0; ok && i < strategy_count() && !w->stopped && (w->request->draw <= 0 || w->left > 0); i++)
+        ok = visit_strategy(w, i);
+    arena_finish(&w->scratch.arena);
+    return ok;
+}
+
+bool variants_each(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                   const struct variants_request *request, int (*visit)(const ptxgen_variant *v, void *user),
+                   void *user)
+{
     struct walk *w = arena_new(&s->arena, struct walk, 1);
-    *w = (struct walk){
-        .s = s, .p = &free_of_pins, .d = d, .o = o, .model = model, .illegal = illegal, .visit = visit, .user = user
-    };
-    if (!check_settings(s, o))
-        return false;
-    for (int i = 0; i < strategy_count() && !w->stopped; i++) {
-        int usual[TN_COUNT];
-        w->row = strategy_row(i);
-        if (w->row->kind != p->kind || !wanted(w) || !usual_values(w, usual))
-            continue;
-        if (!find_axes(w, usual))
-            return false;
-        do
-            visit_one(w);
-        while (!w->stopped && turn(w));
-    }
-    return true;
+    *w = (struct walk){ .s = s, .p = p, .d = d, .request = request, .visit = visit, .user = user };
+    return walk_space(w);
+}
+
+bool variants_count(struct ptxgen_session *s, const struct problem *p, const struct device *d,
+                    const struct variants_request *request, int (*visit)(const ptxgen_variant_count *c, void *user),
+                    void *user)
+{
+    struct walk *w = arena_new(&s->arena, struct walk, 1);
+    *w = (struct walk){ .s = s, .p = p, .d = d, .request = request, .visit_count = visit, .user = user };
+    return walk_space(w);
 }
