@@ -52,7 +52,7 @@ struct expected {
     double value[OUTPUTS_MAX], tolerance[OUTPUTS_MAX];
 };
 /* Where the segments of a segmented problem lie (segments.c). */
-enum layout { ROWS, COLUMNS, OFFSETS_EQUAL, OFFSETS_POWER, OFFSETS_HUGE };
+enum layout { ROWS, COLUMNS, OFFSETS_EQUAL, OFFSETS_POWER, OFFSETS_HUGE, FLAGS_POWER };
 struct problem {
     const char *name; /* of the row */
     enum scalar type; /* of every input */
@@ -76,13 +76,20 @@ int64_t output_elements(const struct problem *p, const struct peer_size *size);
 void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed);
 /* "" or what differs, in `why`. */
 bool check_scalars(const struct problem *p, const struct expected *e, const void *const *out, char *why, size_t length);
-bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
-                 char *why, size_t length);
+bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const int64_t *offset,
+                 const void *out, char *why, size_t length);
+/* How far a sum of numbers of this type may be off, as a share of the sum of their magnitudes. */
+double sum_unit(enum scalar t);
 
 /* ---- segments -------------------------------------------------------------------------------- */
 int64_t segment_count(const struct peer_size *size);
 /* segment_count() + 1 offsets. */
 bool fill_offsets(enum layout layout, const struct peer_size *size, int64_t *offset);
+/* The same segments as bytes: 1 where a segment begins. */
+void offsets_to_flags(const int64_t *offset, int64_t segments, int64_t n, uint8_t *flag);
+/* Running sums of all segments. */
+bool check_running_sums(const struct problem *p, const void *const *in, const struct peer_size *size,
+                        const int64_t *offset, const void *out, char *why, size_t length);
 /* One result per segment, compared for all of them. `offset`: NULL where segments have one size. */
 bool check_segments(const struct problem *p, const void *const *in, const struct peer_size *size, const int64_t *offset,
                     const void *const *out, char *why, size_t length);
@@ -105,7 +112,7 @@ struct arena_gpu {
     ptxgen_event begin, end;
     int ninputs, noutputs;
     void *input[INPUTS_MAX], *output[OUTPUTS_MAX];
-    void *offset; /* the input behind the others, the same for all slices; or NULL */
+    void *offset; /* the input behind the others, offsets or flags, the same for all slices; or NULL */
     size_t input_stride[INPUTS_MAX], output_stride[OUTPUTS_MAX]; /* from slice to slice, slot to slot */
     int64_t slices, slots;
     int64_t next; /* launches so far: slice next % slices, slot next % slots */

@@ -73,18 +73,25 @@ static void free_offsets(struct bench *b)
     b->offset = NULL;
 }
 
-/* The offsets of irregular segments, on both sides. */
+/* The offsets of irregular segments on the host; offsets or flags on the device. */
 static bool make_offsets(struct bench *b, const struct problem *p, const struct peer_size *size)
 {
     struct arena_gpu *a = &b->a;
+    bool flags = p->layout == FLAGS_POWER, ok;
     size_t bytes = p->segmented ? (size_t)(segment_count(size) + 1) * sizeof *b->offset : 0;
+    size_t sent = flags ? (size_t)size->n : bytes;
+    uint8_t *flag = flags ? malloc(sent) : NULL;
 
     if (p->layout < OFFSETS_EQUAL)
         return true;
     b->offset = malloc(bytes);
-    return b->offset && fill_offsets(p->layout, size, b->offset) &&
-           ptxgen_gpu_alloc(a->s, a->gpu, bytes, &a->offset) == PTXGEN_OK &&
-           ptxgen_gpu_write(a->s, a->gpu, a->offset, b->offset, bytes) == PTXGEN_OK;
+    ok = b->offset && (flag || !flags) && fill_offsets(p->layout, size, b->offset);
+    if (ok && flags)
+        offsets_to_flags(b->offset, segment_count(size), size->n, flag);
+    ok = ok && ptxgen_gpu_alloc(a->s, a->gpu, sent, &a->offset) == PTXGEN_OK &&
+         ptxgen_gpu_write(a->s, a->gpu, a->offset, flags ? (void *)flag : b->offset, sent) == PTXGEN_OK;
+    free(flag);
+    return ok;
 }
 
 /* The sizes of the spec: rows and their length, or the other way round; elements and offsets; or elements alone. */
@@ -153,7 +160,7 @@ static bool check_slot(struct bench *b, const struct problem *p, struct referenc
         refs->known[k] = true;
         ok = check_scalars(p, &refs->slice[k], (const void *const *)out, why, length);
     } else if (ok) {
-        ok = check_array(p, in, &a->size, out[0], why, length);
+        ok = check_array(p, in, &a->size, b->offset, out[0], why, length);
     }
     for (int o = 0; o < p->noutputs; o++)
         free(out[o]);
@@ -241,6 +248,8 @@ static double problem_bytes(const struct problem *p, const struct peer_size *siz
 
     for (int o = 0; o < p->noutputs; o++)
         bytes += (double)output_elements(p, size) * scalar_bytes(p->out[o]);
+    if (p->layout == FLAGS_POWER)
+        bytes += (double)size->n;
     return bytes;
 }
 
@@ -280,7 +289,8 @@ static double memory_limit(struct bench *b, const struct problem *p, const struc
     double read = best_limit(b, p, size, "read", graph);
 
     if (p->per_element && p->ninputs == p->noutputs && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
-        return best_limit(b, p, size, "copy", graph) * p->ninputs;
+        return best_limit(b, p, size, "copy", graph) * problem_bytes(p, size) /
+               (2.0 * (double)size->n * scalar_bytes(p->type));
     /* Results of segments are bytes that go at the same speed. */
     if (p->segmented && !p->per_element)
         return read * problem_bytes(p, size) / ((double)size->n * scalar_bytes(p->type));

@@ -109,7 +109,7 @@ void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed)
 }
 
 /* ---- references ------------------------------------------------------------------------------ */
-static double sum_unit(enum scalar t) { return t == F64 ? 1e-13 : t == I8 || t == I32 || t == I64 ? 0 : 4e-7; }
+double sum_unit(enum scalar t) { return t == F64 ? 1e-13 : t == I8 || t == I32 || t == I64 ? 0 : 4e-7; }
 
 static void reference_sum(const struct problem *p, const void *const *in, int64_t n, struct expected *e)
 {
@@ -249,6 +249,12 @@ const struct problem problems[] = {
     { "scan_lssp", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_lssp, 0 },
     { "scan_affine", F32, 2, 2, { F32, F32 }, true, false, NULL, ROWS, NULL, step_affine, 1e-4 },
     { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL },
+    { "segscan_i64", I64, 1, 1, { I64 }, true, true, NULL, ROWS, NULL },
+    { "segscan_f64", F64, 1, 1, { F64 }, true, true, NULL, ROWS, NULL },
+    { "scan_equal", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_EQUAL, "scan_between" },
+    { "scan_power", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_POWER, "scan_between" },
+    { "scan_huge", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_HUGE, "scan_between" },
+    { "scan_flags", F32, 1, 1, { F32 }, true, true, NULL, FLAGS_POWER, "scan_flagged" },
     { "colscan", F32, 1, 1, { F32 }, true, true, NULL, COLUMNS, NULL },
     { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL },
     { "segmss", I32, 1, 1, { I32 }, false, true, reference_mss, ROWS, NULL },
@@ -280,28 +286,6 @@ bool check_scalars(const struct problem *p, const struct expected *e, const void
     return true;
 }
 
-/* Running sums down the columns of a matrix. */
-static bool check_columns(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
-                          char *why, size_t length)
-{
-    int64_t columns = size->n / size->segment;
-    double *sum = calloc((size_t)columns, 2 * sizeof *sum), *magnitude = sum ? sum + columns : NULL;
-    bool ok = sum != NULL;
-
-    for (int64_t i = 0, column = 0; i < size->n && ok; i++) {
-        double x = scalar_load(p->type, in[0], i), got = scalar_load(p->out[0], out, i);
-
-        sum[column] += x;
-        magnitude[column] += fabs(x);
-        ok = fabs(got - sum[column]) <= magnitude[column] * sum_unit(p->type);
-        if (!ok)
-            snprintf(why, length, "element %lld is %.9g, expected %.9g", (long long)i, got, sum[column]);
-        column = column + 1 < columns ? column + 1 : 0;
-    }
-    free(sum);
-    return ok;
-}
-
 static bool check_steps(const struct problem *p, const void *const *in, int64_t n, const void *out, char *why,
                         size_t length)
 {
@@ -322,24 +306,18 @@ static bool check_steps(const struct problem *p, const void *const *in, int64_t 
 /* Sums of bytes wrap around, as in C. */
 static double wrapped(enum scalar t, double sum) { return t == I8 ? (int8_t)(int64_t)sum : sum; }
 
-bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const void *out,
-                 char *why, size_t length)
+bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const int64_t *offset,
+                 const void *out, char *why, size_t length)
 {
-    int64_t segment = p->segmented ? size->segment : size->n;
-    int64_t left = 0; /* of the segment */
     double sum = 0, magnitude = 0;
 
-    if (p->layout == COLUMNS)
-        return check_columns(p, in, size, out, why, length);
+    if (p->segmented)
+        return check_running_sums(p, in, size, offset, out, why, length);
     if (p->step)
         return check_steps(p, in, size->n, out, why, length);
     for (int64_t i = 0; i < size->n; i++) {
         double x = scalar_load(p->type, in[0], i), got, tolerance;
 
-        if (left-- == 0) {
-            sum = magnitude = 0;
-            left = segment - 1;
-        }
         sum += x;
         magnitude += fabs(x);
         got = scalar_load(p->out[0], out, i);

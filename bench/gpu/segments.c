@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segments.c - problems with a result per segment: where segments lie, and the comparison of all of them by several
- * threads.
+/* segments.c - problems with segments: where segments lie, and the comparison of all of them by several threads.
  *
  *     rows      consecutive elements, all of one size
  *     columns   every (number of segments)-th element
+ *     flags     consecutive elements from mark to mark, by the power law below
  *     offsets   consecutive elements between offsets, whose distances follow a law: all equal; a power law, in random
  * order, where half of the segments have few elements and some have thousands of times the mean; or one segment with
  * nine tenths of all elements among equal ones
@@ -53,13 +53,21 @@ bool fill_offsets(enum layout layout, const struct peer_size *size, int64_t *off
         return false;
     for (int64_t s = 0; s < segments; s++) {
         double u = ((double)(next_random(&state) >> 11) + 1) * 0x1p-53;
-        weight[s] = layout == OFFSETS_POWER ? pow(u, -0.8) : 1;
+        weight[s] = layout == OFFSETS_POWER || layout == FLAGS_POWER ? pow(u, -0.8) : 1;
     }
     if (layout == OFFSETS_HUGE)
         weight[segments / 2] = (double)(HUGE_SHARE - 1) * (double)segments;
     weights_to_offsets(weight, segments, size->n, offset);
     free(weight);
     return true;
+}
+
+void offsets_to_flags(const int64_t *offset, int64_t segments, int64_t n, uint8_t *flag)
+{
+    memset(flag, 0, (size_t)n);
+    for (int64_t s = 0; s < segments; s++)
+        if (offset[s] < n)
+            flag[offset[s]] = 1;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -121,11 +129,50 @@ static void check_columns(struct share *x)
     free(sum);
 }
 
+/* One element, i of its segment's running sum. */
+static void check_running(struct share *x, int64_t element, double *sum, double *magnitude)
+{
+    double v = scalar_load(x->p->type, x->in[0], element), got = scalar_load(x->p->out[0], x->out[0], element);
+
+    *sum += v;
+    *magnitude += fabs(v);
+    x->ok = fabs(got - *sum) <= *magnitude * sum_unit(x->p->type);
+    if (!x->ok)
+        snprintf(x->why, sizeof x->why, "element %lld is %.9g, expected %.9g", (long long)element, got, *sum);
+}
+
+static void check_running_rows(struct share *x)
+{
+    for (int64_t s = x->begin; s < x->end && x->ok; s++) {
+        int64_t first = x->offset ? x->offset[s] : s * x->size->segment;
+        int64_t last = x->offset ? x->offset[s + 1] : first + x->size->segment;
+        double sum = 0, magnitude = 0;
+
+        for (int64_t i = first; i < last && x->ok; i++)
+            check_running(x, i, &sum, &magnitude);
+    }
+}
+
+static void check_running_columns(struct share *x)
+{
+    int64_t columns = segment_count(x->size), mine = x->end - x->begin;
+    double *sum = calloc((size_t)mine * 2 + 1, sizeof *sum), *magnitude = sum + mine;
+
+    x->ok = sum != NULL;
+    for (int64_t r = 0; r < x->size->segment && x->ok; r++)
+        for (int64_t c = 0; c < mine && x->ok; c++)
+            check_running(x, r * columns + x->begin + c, &sum[c], &magnitude[c]);
+    free(sum);
+}
+
 static void *check_share(void *argument)
 {
     struct share *x = argument;
 
-    (x->p->layout == COLUMNS ? check_columns : check_runs)(x);
+    if (x->p->per_element)
+        (x->p->layout == COLUMNS ? check_running_columns : check_running_rows)(x);
+    else
+        (x->p->layout == COLUMNS ? check_columns : check_runs)(x);
     return NULL;
 }
 
@@ -144,8 +191,8 @@ bool check_segments(const struct problem *p, const void *const *in, const struct
                                    .size = size,
                                    .offset = offset,
                                    .ok = true,
-                                   .begin = segments / THREADS * t,
-                                   .end = t + 1 < THREADS ? segments / THREADS * (t + 1) : segments };
+                                   .begin = segments * t / THREADS,
+                                   .end = segments * (t + 1) / THREADS };
         started[t] = pthread_create(&thread[t], NULL, check_share, &share[t]) == 0;
     }
     for (int t = 0; t < THREADS; t++) {
@@ -158,4 +205,10 @@ bool check_segments(const struct problem *p, const void *const *in, const struct
         ok &= share[t].ok;
     }
     return ok;
+}
+
+bool check_running_sums(const struct problem *p, const void *const *in, const struct peer_size *size,
+                        const int64_t *offset, const void *out, char *why, size_t length)
+{
+    return check_segments(p, in, size, offset, &out, why, length);
 }

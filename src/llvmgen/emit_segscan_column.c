@@ -21,8 +21,9 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
     struct run_var carry = run_var_new(g, run_none(g));
     kb_tvar last = kb_var_new(k, state_zero(g), "last");
     kb_for(k, base, kb_imm(k, TY_I64, 0), s->length, n) {
-        struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0) };
+        struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0), .apart = true };
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
+        h->full = kb_eq(k, h->valid, n);
         h->fresh = kb_eq(k, base, 0);
         held_load(h);
         held_scan(h, run_get(g, carry), NULL);
@@ -81,10 +82,11 @@ static void strip_tile(struct gen *g, struct strip *s, kb_val base, kb_val turn,
 {
     kb *k = g->k;
     const int n = per_thread(g), tile = kb_threads(k) / KB_WARP * n;
-    struct held *h = &(struct held){ .g = g, .segment = &s->segment, .n = n, .base = base };
+    struct held *h = &(struct held){ .g = g, .segment = &s->segment, .n = n, .base = base, .apart = true };
     struct run total;
     h->own = kb_mul(k, kb_warp(k), n);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->segment.length, base), tile), TY_I32);
+    h->full = kb_eq(k, h->valid, tile);
     h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_warp(k), 0));
     held_load(h);
     kb_tup own = h->x[0];

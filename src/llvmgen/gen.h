@@ -52,6 +52,8 @@ void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val
 void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
 /* The linear number, i64, of the point with these indices along all axes. */
 kb_val space_linear(struct gen *g, const kb_val *index);
+/* Elements, i64, from one place of a segment to the next one, where the reduced (scanned) axes are neighbours. */
+kb_val space_stride(struct gen *g);
 /* The elements [*first, *last) of segment `number` between offsets, kept inside the array whatever they say. */
 void space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last);
 

@@ -60,14 +60,33 @@ static int distance(const struct held *h, int i)
 /* One comparison with a constant per position, so that nothing but the difference stays in a register. */
 kb_val held_inside(const struct held *h, int i)
 {
+    if (h->whole)
+        return kb_imm(h->g->k, TY_BOOL, 1);
     return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), distance(h, i));
+}
+
+/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
+ * the thread's first one on, so that whole tiles multiply once per thread. */
+static kb_val element_apart(const struct held *h, int i, kb_val at)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const kb_val stride = space_stride(g);
+    kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
+    kb_val steps = h->whole ? kb_imm(k, TY_I64, distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    if (g->p->reverse) {
+        own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
+        steps = kb_neg(k, steps);
+    }
+    return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
 }
 
 void held_point(const struct held *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const kb_val at = kb_min(k, kb_add(k, h->own, distance(h, i)), kb_sub(k, h->valid, 1));
+    const kb_val own = kb_add(k, h->own, distance(h, i));
+    const kb_val at = h->whole ? own : kb_min(k, own, kb_sub(k, h->valid, 1));
     const struct scan_segment *s = h->segment;
     if (scan_trailing(g->p)) {
         const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
@@ -83,7 +102,11 @@ void held_point(const struct held *h, struct point *pt, int i)
     kb_val index[SPACE_MAX];
     memcpy(index, s->here.index, sizeof index);
     space_split(g, position, 0, g->p->rank, true, index);
-    point_init(pt, g, space_linear(g, index), kb_imm(k, TY_I32, 0), 0);
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    if (!segments_adjacent(g->p))
+        point_init(pt, g, space_linear(g, index), zero, 0);
+    else
+        point_init(pt, g, element_apart(h, i, at), zero, 0);
     memcpy(pt->index, index, sizeof index);
 }
 
@@ -113,6 +136,13 @@ static void load_one_by_one(struct held *h)
     }
 }
 
+static void load_whole(struct held *h)
+{
+    h->whole = true;
+    load_one_by_one(h);
+    h->whole = false;
+}
+
 static int direct_fields(const struct problem *p)
 {
     int n = 0;
@@ -122,14 +152,17 @@ static int direct_fields(const struct problem *p)
 }
 
 /* A full tile takes the fast way, the last one the other; the values meet in variables. */
-static void load_staged(struct held *h)
+static void load_two_ways(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const int fields = direct_fields(g->p);
     kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX];
     kb_if(k, h->full) {
-        stage_load(h);
+        if (h->staged)
+            stage_load(h);
+        else
+            load_whole(h);
         for (int i = 0; i < h->n; i++) {
             for (int f = 0; f < fields; f++)
                 value[i][f] = kb_var_new(k, h->direct[i].v[f], "element");
@@ -177,8 +210,8 @@ void held_load(struct held *h)
     for (int i = 0; i < h->n; i++) {
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     }
-    if (h->staged)
-        load_staged(h);
+    if (h->staged || h->apart)
+        load_two_ways(h);
     else
         load_one_by_one(h);
     if (h->rows)
@@ -298,7 +331,7 @@ static void store_direct(struct held *h, int output)
     }
 }
 
-void held_store(struct held *h)
+static void store_positions(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -318,6 +351,21 @@ void held_store(struct held *h)
                 point_store_element(&pt, o);
             }
     }
+}
+
+void held_store(struct held *h)
+{
+    kb *k = h->g->k;
+    if (!h->apart) {
+        store_positions(h);
+        return;
+    }
+    kb_if(k, h->full) {
+        h->whole = true;
+        store_positions(h);
+        h->whole = false;
+    }
+    kb_else { store_positions(h); }
 }
 
 kb_tup held_last(const struct held *h)

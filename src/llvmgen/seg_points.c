@@ -9,15 +9,6 @@
 
 #include <string.h>
 
-/* Elements from one place of a segment to the next one, where the reduced axes are neighbours. */
-static kb_val stride(struct gen *g)
-{
-    kb_val n = kb_imm(g->k, TY_I64, 1);
-    for (int d = segments_behind(g->p); d < g->p->rank; d++)
-        n = kb_mul(g->k, n, gen_extent(g, &g->p->space[d].extent));
-    return n;
-}
-
 /* The kept indices are known; what follows from them. */
 static void open_at(struct gen *g, struct seg *s, kb_val number, const kb_val *index)
 {
@@ -61,7 +52,7 @@ void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column)
         index[d] = kb_imm(k, TY_I64, 0);
     space_split(g, outer, 0, behind, false, index);
     space_split(g, column, behind, g->p->rank, false, index);
-    open_at(g, s, kb_add(k, kb_mul(k, outer, stride(g)), column), index);
+    open_at(g, s, kb_add(k, kb_mul(k, outer, space_stride(g)), column), index);
 }
 
 void seg_enter(struct gen *g, struct seg *s) { g->here = &s->here; }
@@ -81,7 +72,7 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
     if (trailing)
         point_init(pt, g, base, offset, plus);
     else if (segments_adjacent(g->p))
-        point_init(pt, g, kb_add(k, s->element, kb_mul(k, place, stride(g))), kb_imm(k, TY_I32, 0), 0);
+        point_init(pt, g, kb_add(k, s->element, kb_mul(k, place, space_stride(g))), kb_imm(k, TY_I32, 0), 0);
     else
         point_init(pt, g, space_linear(g, index), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);

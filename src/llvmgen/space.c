@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* space.c - numbers of points, places and segments, and the indices that they stand for. */
 #include "gen.h"
+#include "lower/segments.h"
 
 static kb_val axis_extent(struct gen *g, int axis) { return gen_extent(g, &g->p->space[axis].extent); }
 
@@ -26,6 +27,14 @@ kb_val space_linear(struct gen *g, const kb_val *index)
     for (int d = 1; d < g->p->rank; d++)
         element = kb_add(k, kb_mul(k, element, axis_extent(g, d)), index[d]);
     return element;
+}
+
+kb_val space_stride(struct gen *g)
+{
+    kb_val n = kb_imm(g->k, TY_I64, 1);
+    for (int d = segments_behind(g->p); d < g->p->rank; d++)
+        n = kb_mul(g->k, n, axis_extent(g, d));
+    return n;
 }
 
 void space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last)
