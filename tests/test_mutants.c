@@ -160,6 +160,15 @@ static const struct subject {
         { "items", "3", { 0, 0 } },
         ONE_BY_ONE },
       { 701 } },
+    { "allpre_rows",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "scan.allpre", { 0, 0 } },
+        { "threads", "32", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 3, 190 } },
     { "lookahead",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
@@ -559,6 +568,7 @@ Test(mutants, turn_rows) { test_named("turn_rows"); }
 Test(mutants, strips) { test_named("strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
+Test(mutants, allpre_rows) { test_named("allpre_rows"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, three_pass) { test_named("three_pass"); }

@@ -8,7 +8,8 @@
  *
  * There is no chain of tiles: after the slowest total has been published, every block needs one round of reading and
  * one tree.  The tree is fixed, so results are the same on every run.  The block of the last tile starts the next
- * epoch, because it has seen a word of every other block.
+ * epoch, because it has seen a word of every other block; where rows have tiles of their own, it looks at those of the
+ * other rows when it is done.
  */
 #include "lookback.h"
 #include "scan_tile.h"
@@ -34,21 +35,42 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val filled)
     return kb_shfl_idx(k, warp_reduce(g, parked, KB_WARP, filled_first(warps_filled)), zero);
 }
 
-/* The combination of all tiles before this one, in all threads.  The whole block arrives. */
-static kb_tup collect(struct gen *g, struct ticket t)
+/* The combination of all tiles before number `index` of a segment, in all threads.  The whole block arrives. */
+static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
-    LET(each, kb_div(k, kb_add(k, t.tile, threads - 1), threads));
+    LET(first, kb_sub(k, t.tile, index));
+    LET(each, kb_div(k, kb_add(k, index, threads - 1), threads));
     LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), t.tile));
+    LET(to, kb_min(k, kb_add(k, from, each), index));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "totals");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_total");
     kb_for(k, i, from, to, 1) {
-        state_accumulate(g, acc, have, tile_await(g, t, i));
+        state_accumulate(g, acc, have, tile_await(g, t, kb_add(k, first, i)));
     }
-    LET(filled, kb_div(k, kb_add(k, t.tile, kb_sub(k, each, 1)), each));
+    LET(filled, kb_div(k, kb_add(k, index, kb_sub(k, each, 1)), each));
     return combine_threads(g, kb_get(k, acc), filled);
+}
+
+/* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them. */
+static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
+{
+    kb *k = g->k;
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
+        kb_for(k, i, kb_imm(k, TY_I32, 0), before, KB_WARP) {
+            kb_loop(k) {
+                kb_tup x;
+                const kb_val tile = kb_min(k, kb_add(k, i, kb_lane(k)), kb_sub(k, before, 1));
+                const kb_val missing = kb_ballot(k, kb_not(k, tile_look(g, t, tile, &x)));
+                kb_break_if(k, kb_eq(k, missing, 0));
+                kb_backoff(k, 20);
+            }
+        }
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            ticket_next_epoch(g, t);
+        }
+    }
 }
 
 void emit_scan_allpre(struct gen *g)
@@ -59,18 +81,25 @@ void emit_scan_allpre(struct gen *g)
         struct tile t;
         const struct ticket ticket = ticket_of_block(g);
         LET(first, kb_eq(k, kb_tid(k), 0));
-        tile_load(g, &t, ticket.tile);
+        tile_load_own(g, &t, ticket.tile);
         kb_if(k, first) {
             tile_publish(g, ticket, t.total.x);
         }
         kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
-        kb_if(k, kb_gt(k, ticket.tile, 0)) {
-            kb_set(k, prefix, collect(g, ticket));
+        kb_if(k, kb_gt(k, t.index, 0)) {
+            kb_set(k, prefix, collect(g, ticket, t.index));
         }
-        kb_if(k, kb_and(k, first, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)))) {
-            ticket_next_epoch(g, ticket);
-        }
+        LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)));
+        if (!scan_keeps(g->p))
+            kb_if(k, kb_and(k, first, last)) {
+                ticket_next_epoch(g, ticket);
+            }
         tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) });
+        if (scan_keeps(g->p))
+            kb_if(k, last) {
+                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
+            }
+        g->here = NULL;
     }
     kb_else { tile_none(g); }
 }

@@ -53,7 +53,7 @@ static kb_val find_rows(struct gen *g, struct held *h, int tile)
 static void store_totals(struct gen *g, struct held *h)
 {
     kb *k = g->k;
-    if (!rows(g)) {
+    if (!h->rows) {
         kb_if(k, held_has_last(h)) {
             segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
         }
@@ -70,29 +70,49 @@ static void store_totals(struct gen *g, struct held *h)
         }
 }
 
-void tile_load(struct gen *g, struct tile *t, kb_val number)
+/* Tile `index` of t->segment; `cuts`: rows begin within tiles. */
+static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool cuts)
 {
     kb *k = g->k;
     struct held *h = &t->held;
     const int tile = tile_size(g);
-    *h = (struct held){ .g = g, .segment = &t->all, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
+    *h = (struct held){ .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
     t->number = number;
-    t->park = park_new(g, KB_WARP, tile_cuts(g), "warp_totals");
+    t->index = index;
+    t->park = park_new(g, KB_WARP, cuts || g->p->flags >= 0, "warp_totals");
     if (h->staged && !gen_tunable(g, TN_STRIPED))
         h->stage = stage_new(g, h->n);
-    open_all(g, &t->all);
-    h->base = kb_name(kb_mul(k, kb_cast(k, number, TY_I64), tile), "base");
+    h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
     held_arrange(h);
-    h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->all.length, h->base), tile), TY_I32);
+    h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
-    h->fresh = kb_and(k, kb_eq(k, number, 0), kb_eq(k, kb_tid(k), 0));
-    t->alone = kb_eq(k, number, 0);
-    if (rows(g))
+    h->fresh = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
+    t->alone = kb_eq(k, index, 0);
+    if (cuts)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
     kb_section(k, "load");
     held_load(h);
     kb_section(k, "upsweep");
     held_block_total(h, &t->park, t->in_tile, &t->total);
+}
+
+void tile_load(struct gen *g, struct tile *t, kb_val number)
+{
+    open_all(g, &t->segment);
+    load(g, t, number, number, rows(g));
+}
+
+void tile_load_own(struct gen *g, struct tile *t, kb_val number)
+{
+    kb *k = g->k;
+    if (!rows(g)) {
+        tile_load(g, t, number);
+        return;
+    }
+    const kb_val each = gen_value(g, "per_segment");
+    LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
+    segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
+    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false);
 }
 
 void tile_finish(struct gen *g, struct tile *t, struct run before)

@@ -13,7 +13,8 @@ struct tile {
     struct run
         in_tile[SCAN_HELD_MAX]; /* what comes before the thread within the tile, or before each of its stretches */
     struct park park;
-    struct scan_segment all; /* the positions of all segments, as one sequence */
+    kb_val index;                /* i32, of the tile in `segment` */
+    struct scan_segment segment; /* the tile's own, or the positions of all segments as one sequence */
     struct held held;
 };
 /* Elements of a tile. */
@@ -22,6 +23,9 @@ int tile_size(const struct gen *g);
 bool tile_cuts(const struct gen *g);
 /* Load the positions of tile `number`, combine them in every thread and over the block.  The whole block arrives. */
 void tile_load(struct gen *g, struct tile *t, kb_val number);
+/* The same where every row has tiles of its own, one row's after another's: value "per_segment", unless the whole array
+ * is a single segment.  Operators read what belongs to the row, as long as *t lives. */
+void tile_load_own(struct gen *g, struct tile *t, kb_val number);
 /* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
 void tile_finish(struct gen *g, struct tile *t, struct run before);
 /* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread

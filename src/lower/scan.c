@@ -14,6 +14,8 @@
 #include "lower_impl.h"
 #include "scan.h"
 
+#include <string.h>
+
 enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12 };
 
 /* ---- facts
@@ -58,6 +60,17 @@ bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
     if (fields > 32)
         *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
     return fields <= 32;
+}
+
+bool scan_short_formulas(const struct problem *p, const char **why)
+{
+    int arrays = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        arrays += access_input_direct(p, i);
+    for (int o = 0; o < p->noutputs; o++)
+        arrays += access_output_direct(p, o);
+    *why = "its sizes and arrays make the formulas of the launch too long";
+    return scan_length(p).n <= 7 && scan_segments(p).n <= 7 && arrays <= 4;
 }
 
 bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -148,19 +161,22 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
     return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * widest(p);
 }
 
+/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
+static bool own_tiles(const struct plan_case *c) { return strcmp(c->code.strategy, "scan.allpre") == 0; }
+
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
-static bool may_stripe(const struct problem *p)
+static bool may_stripe(const struct problem *p, const struct plan_case *c)
 {
-    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && !scan_keeps(p) && p->flags < 0 &&
-           p->offsets < 0;
+    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && (!scan_keeps(p) || own_tiles(c)) &&
+           p->flags < 0 && p->offsets < 0;
 }
 
 /* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
  * memory. */
 static void choose_items(const struct problem *p, struct plan_case *c)
 {
-    const bool more =
-        scan_keeps(p) || p->flags >= 0 || p->exclusive || (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
+    const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->exclusive ||
+                      (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
     const int beside =
         c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
     const int registers = reads_neighbours(p) ? beside : more ? 48 : 64, words = scan_held_words(p);
@@ -204,7 +220,7 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable_from[TN_STAGED] = "on for arrays of scalars along the last dimensions";
     }
     if (!c->overridden[TN_STRIPED]) {
-        c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p) && scan_state_words(p, NULL) <= 2;
+        c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
         c->tunable_from[TN_STRIPED] = "on for whole arrays and states of up to 8 bytes";
     }
     choose_items(p, c);
@@ -310,7 +326,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))
         return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
-    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_STAGED] || !may_stripe(p)))
+    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_STAGED] || !may_stripe(p, c)))
         return contradiction(pl, c, "striped vectors are for staged tiles of whole arrays without neighbours");
     if (c->tunable[TN_STAGED] && transpose_bytes(p, c) > STAGE_MAX)
         return contradiction(pl, c, "the transpose takes more than 40960 bytes");
@@ -332,6 +348,29 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
     const struct formula count = access_count(pl->plan->problem);
     const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
     plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    return tiles;
+}
+
+static struct formula tiles_of_row(const struct problem *p, const struct plan_case *c)
+{
+    return f_cdiv(scan_length(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+}
+
+struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula each = tiles_of_row(p, c);
+    return scan_keeps(p) ? f_mul(scan_segments(p), each) : each;
+}
+
+struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!scan_keeps(p))
+        return scan_tile_args(pl, c, k);
+    const struct formula tiles = scan_row_tiles(p, c);
+    plan_value_arg(k, "count", TY_I64, access_count(p));
+    plan_value_arg(k, "per_segment", TY_I32, tiles_of_row(p, c));
     plan_value_arg(k, "tiles", TY_I32, tiles);
     return tiles;
 }

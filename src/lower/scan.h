@@ -17,6 +17,9 @@ static inline bool scan_trailing(const struct problem *p) { return segments_trai
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
+/* How many rows fit a tile, or how many tiles a row has, are formulas of the launch: they have room for this problem.
+ */
+bool scan_short_formulas(const struct problem *p, const char **why);
 bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
 /* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
 int scan_state_words(const struct problem *p, int *offset);
@@ -62,6 +65,9 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
 struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* Its further arguments where tiles cut across segments: count, tiles. The number of tiles. */
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
+/* The same where every row has tiles of its own: count, per_segment, tiles. */
+struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
+struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c); /* of whole arrays too */
 /* Ticket and states of tiles that depend on one another. */
 void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles);
 

@@ -132,7 +132,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies move arrays of scalars whose elements are used where they stand";
         return false;
     }
-    if (!scan_few_fields(p, a, why))
+    if (!scan_few_fields(p, a, why) || (scan_keeps(p) && !scan_short_formulas(p, why)))
         return false;
     *why = "the ring has no room for a vector per thread";
     return most_items(p, d, 256, access_vector_width(p), STAGES) > 0;
@@ -194,20 +194,6 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
-/* Rows have tiles of their own, of which the last one is a part. */
-static struct formula tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
-{
-    const struct problem *p = pl->plan->problem;
-    const struct formula count = access_count(p), tile = f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c));
-    if (!scan_keeps(p))
-        return scan_tile_args(pl, c, k);
-    const struct formula each = f_cdiv(scan_length(p), tile), tiles = f_mul(scan_segments(p), each);
-    plan_value_arg(k, "count", TY_I64, count);
-    plan_value_arg(k, "per_segment", TY_I32, each);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
-    return tiles;
-}
-
 bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -223,7 +209,7 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = threads + SIDE_THREADS;
-    const struct formula tiles = tile_args(pl, c, k);
+    const struct formula tiles = scan_row_tile_args(pl, c, k);
     scan_control_args(pl, c, k, tiles);
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;

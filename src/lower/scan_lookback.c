@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_lookback.c - planning of single-pass scans.
  *
- *   scan.allpre        whole arrays of medium size: every block reads the totals of all tiles before its own
+ *   scan.allpre        whole arrays and rows of medium size: every block reads the totals of all tiles before its own
  *   scan.lookback      whole arrays, decoupled look-back
  *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
@@ -18,7 +18,7 @@
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { RESIDENT = 2, FEW_SEGMENTS = 8 };
+enum { RESIDENT = 2, FEW_SEGMENTS = 8, ROW_FROM = 1 << 13 };
 
 static bool fits(const struct problem *p, struct arena *a, const char **why)
 {
@@ -36,10 +36,12 @@ static bool fits(const struct problem *p, struct arena *a, const char **why)
 bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (scan_keeps(p) || p->flags >= 0 || p->offsets >= 0) {
-        *why = "it scans whole arrays; this problem has many segments";
+    if (!scan_trailing(p) || p->flags >= 0 || p->offsets >= 0) {
+        *why = "it scans whole arrays and rows; here segments begin anywhere, or lie apart";
         return false;
     }
+    if (scan_keeps(p) && !scan_short_formulas(p, why))
+        return false;
     if (state_determinism(p) == DET_DEVICE) {
         *why = "up to which size it is taken depends on the device; determinism: device forbids that";
         return false;
@@ -101,11 +103,6 @@ void segscan_flat_plan(struct planner *pl, const struct strategy *row)
 
 void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
 
-static int64_t tile_of(const struct plan_case *c)
-{
-    return (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
-}
-
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
 static const struct {
     const char *variant, *name;
@@ -118,6 +115,12 @@ static const struct {
     { "", "long", 4 * RESIDENT, false },
 };
 
+/* Long rows that are fewer than multiprocessors; others wait for nobody. */
+static struct formula few_rows(const struct problem *p)
+{
+    return f_and(f_le(f_const(ROW_FROM), scan_length(p)), f_lt(scan_segments(p), f_sms()));
+}
+
 /* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
  */
 static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
@@ -127,11 +130,13 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->kase[i];
-        const struct formula tiles = f_cdiv(access_count(pl->plan->problem), f_const(tile_of(c)));
+        const struct formula tiles = scan_row_tiles(pl->plan->problem, c);
         const int resident = c->tunable[TN_MIN_BLOCKS] < RESIDENT ? c->tunable[TN_MIN_BLOCKS] : RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
         const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
         c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
+        if (scan_keeps(pl->plan->problem) && !plan_pinned_name(pl, &(struct span){ 0 }))
+            c->code.guard = f_and(few_rows(pl->plan->problem), c->code.guard);
     }
 }
 
@@ -181,15 +186,16 @@ void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kern
     control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL))));
 }
 
-bool scan_lookback_build(struct planner *pl, struct plan_case *c)
+static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    const struct formula tiles = scan_tile_args(pl, c, k);
+    const struct formula tiles = own_tiles ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     scan_control_args(pl, c, k, tiles);
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return scan_check_tunables(pl, c);
 }
 
-bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
-bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
-bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return scan_lookback_build(pl, c); }
+bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
+bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }

@@ -40,18 +40,6 @@ bool segscan_has_segments(const struct problem *p, struct arena *a, const char *
     return scan_few_fields(p, a, why);
 }
 
-/* How many rows fit a tile, and whether one does, are formulas of the launch. */
-static bool short_formulas(const struct problem *p, const char **why)
-{
-    int arrays = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        arrays += access_input_direct(p, i);
-    for (int o = 0; o < p->noutputs; o++)
-        arrays += access_output_direct(p, o);
-    *why = "its sizes and arrays make the formulas of the launch too long";
-    return scan_length(p).n <= 7 && scan_segments(p).n <= 7 && arrays <= 4;
-}
-
 static bool has_rows(const struct problem *p, struct arena *a, const char **why)
 {
     if (!scan_keeps(p) || !scan_trailing(p)) {
@@ -62,7 +50,7 @@ static bool has_rows(const struct problem *p, struct arena *a, const char **why)
         *why = "the operator reads inputs that differ between segments, and tiles hold several of them";
         return false;
     }
-    return short_formulas(p, why) && scan_few_fields(p, a, why);
+    return scan_short_formulas(p, why) && scan_few_fields(p, a, why);
 }
 
 bool segscan_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
