@@ -15,7 +15,7 @@ const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->p
 static ptxgen_status plan_failure(const ptxgen_session *s)
 {
     const struct diag *last = s->diags.last;
-    return last && (last->code == D_NO_STRATEGY || last->code == D_NOT_IMPLEMENTED) ? PTXGEN_UNSUPPORTED : PTXGEN_USAGE;
+    return last && last->code == D_NO_STRATEGY ? PTXGEN_UNSUPPORTED : PTXGEN_USAGE;
 }
 
 struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o)
@@ -49,12 +49,14 @@ bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct dev
     const char *arch = arch_of(s, o);
     if (device_by_name(arch, o->ptx, device))
         return true;
+    if (device_by_name(arch, 0, device)) {
+        diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d", arch,
+                   device->ptx_min / 10, device->ptx_min % 10, o->ptx / 10, o->ptx % 10);
+        return false;
+    }
     const char *const *names;
     const int count = device_names(&names);
-    struct diag *m = device_by_name(arch, 0, device)
-                         ? diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d",
-                                      arch, device->ptx_min / 10, device->ptx_min % 10, o->ptx / 10, o->ptx % 10)
-                         : diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown architecture '%s'", arch);
+    struct diag *m = diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown architecture '%s'", arch);
     diag_suggest(&s->diags, m, arch, names, count);
     return false;
 }

@@ -81,7 +81,7 @@ run check wrong.yaml --color=auto
 if grep -q "$(printf '\033')" err; then complain 'colour in a file'; fi
 
 # Explanations.
-run explain PTXG-3001; exits 0; out_has 'PTXG-3001'
+run explain PTXG-3002; exits 0; out_has 'PTXG-3002'
 run explain PTXG-0000; exits 2
 run explain dot.yaml --size n=2^20; exits 0; out_has 'reduce'
 run schema; exits 0; out_has '"'

@@ -5,24 +5,9 @@
 #     ptx TEXT      the PTX contains this
 #     run ARGS => TEXT   `ptxgen run SPEC ARGS --device cpu` prints this line
 set -u
-ptxgen=$1
-root=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
+. "$(dirname "$0")/commands.sh"
 
-verdict() # STATUS WHAT
-{
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $2"
-    fi
-}
-
-for spec in "$root"/specs/*.yaml; do
+for spec in "$specs"/*.yaml; do
     name=$(basename "$spec" .yaml)
     grep '^# expect: ' "$spec" | sed 's/^# expect: //' >"$work/lines"
     [ -s "$work/lines" ]
@@ -42,5 +27,4 @@ for spec in "$root"/specs/*.yaml; do
         verdict $? "$name: expect: $what $rest"
     done <"$work/lines"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+results

@@ -9,24 +9,7 @@
 #     absent: TEXT          standard output does not contain this
 # Nothing of specs/ is refuted.
 set -u
-case $1 in /*) ptxgen=$1 ;; *) ptxgen=$PWD/$1 ;; esac
-root=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT INT TERM
-NO_COLOR=1
-export NO_COLOR
-passed=0
-failed=0
-
-verdict() # STATUS WHAT
-{
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $2"
-    fi
-}
+. "$(dirname "$0")/commands.sh"
 table_has() { sed 's/^ *//; s/  */ /g; s/: declared$//' "$work/out" | grep -qxF -- "$1"; }
 
 # A prover proves that x + 0 is x in the integers; trials alone cannot.
@@ -35,7 +18,7 @@ printf 'kind: reduce\ninputs: {x: "i64[n]"}\noperator: add\noutputs: {r: i64}\n'
 prover=no
 table_has 'identity proved' && prover=yes
 
-for spec in "$root"/tests/laws/*.yaml; do
+for spec in "$here"/laws/*.yaml; do
     name=$(basename "$spec" .yaml)
     for with in default off; do
         if [ $with = off ]; then set -- --prover=off; else set --; fi
@@ -69,42 +52,42 @@ for spec in "$root"/tests/laws/*.yaml; do
 done
 
 # No right operator is refuted, with trials alone and where proofs are added.
-timeout 300 "$ptxgen" check "$root"/specs/*.yaml --cache=off --prover=off > "$work/out" 2>&1
+timeout 300 "$ptxgen" check "$specs"/*.yaml --cache=off --prover=off > "$work/out" 2>&1
 verdict $? "a right operator is refuted: $(grep -m1 'error' "$work/out")"
 right='mss interval_identity scan_fill lssp matrix2x2 polynomial'
 for name in $right; do
-    timeout 60 "$ptxgen" check "$root/specs/$name.yaml" --cache=off > "$work/out" 2>&1
+    timeout 60 "$ptxgen" check "$specs/$name.yaml" --cache=off > "$work/out" 2>&1
     verdict $? "$name is refuted"
     [ $prover = no ] || grep -q '^    associative  proved' "$work/out"
     verdict $? "$name is not proved associative"
 done
-timeout 60 "$ptxgen" check "$root/specs/mss.yaml" --cache=off > "$work/out" 2>&1
+timeout 60 "$ptxgen" check "$specs/mss.yaml" --cache=off > "$work/out" 2>&1
 [ $prover = no ] || grep -q 'associative but for overflow: a = {best' "$work/out"
 verdict $? 'mss: no note of the overflow'
 
 # The messages have a place, a code that can be explained, and exist as JSON.
 cd "$work" || exit 1
-"$ptxgen" check "$root/tests/laws/subtract.yaml" --cache=off > out 2> err
+"$ptxgen" check "$here/laws/subtract.yaml" --cache=off > out 2> err
 grep -q 'subtract.yaml:8:13: error: the operator is not associative: a = .*(ab)c = .*a(bc) = .*\[PTXG-2401\]' err
 verdict $? 'subtract: message'
 "$ptxgen" explain PTXG-2401 | grep -q 'not associative'
 verdict $? 'PTXG-2401 is explained'
-"$ptxgen" check "$root/tests/laws/argmax_no_tie.yaml" --cache=off --json --diagnostics=json > out 2> err
+"$ptxgen" check "$here/laws/argmax_no_tie.yaml" --cache=off --json --diagnostics=json > out 2> err
 grep -q '"ok": false' out && grep -q '"law": "commutative", "verdict": "refuted", "example": "a = {' out
 verdict $? 'JSON of the laws'
 grep -q '"code": *"PTXG-2402"' err
 verdict $? 'JSON of the messages'
 
 # --no-laws; the same laws elsewhere; verdicts are kept.
-"$ptxgen" check "$root/tests/laws/subtract.yaml" --no-laws > out 2> err
+"$ptxgen" check "$here/laws/subtract.yaml" --no-laws > out 2> err
 verdict $? '--no-laws'
-"$ptxgen" "$root/tests/laws/subtract.yaml" --laws --cache=off -o - > out 2> err
+"$ptxgen" "$here/laws/subtract.yaml" --laws --cache=off -o - > out 2> err
 [ $? -eq 1 ] && [ ! -s out ]
 verdict $? 'compile --laws refuses'
-"$ptxgen" "$root/tests/laws/subtract.yaml" -o - > out 2> err
+"$ptxgen" "$here/laws/subtract.yaml" -o - > out 2> err
 verdict $? 'compile without --laws does not look'
-PTXGEN_CACHE=$work/cache "$ptxgen" check "$root/tests/laws/subtract.yaml" > first 2> err1
-PTXGEN_CACHE=$work/cache "$ptxgen" check "$root/tests/laws/subtract.yaml" > second 2> err2
+PTXGEN_CACHE=$work/cache "$ptxgen" check "$here/laws/subtract.yaml" > first 2> err1
+PTXGEN_CACHE=$work/cache "$ptxgen" check "$here/laws/subtract.yaml" > second 2> err2
 cmp -s first second && cmp -s err1 err2
 verdict $? 'the second answer is the first'
 [ $prover = no ] || [ "$(find cache -type f | wc -l)" -ge 1 ]
@@ -135,5 +118,5 @@ verdict $? '--laws runs right'
 [ $prover = no ] || grep -q 'associative  proved$' out
 verdict $? 'exclusive or in disguise'
 
-echo "$passed passed, $failed failed (prover: $prover)"
-[ $failed -eq 0 ]
+echo "prover: $prover"
+results

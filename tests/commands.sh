@@ -26,6 +26,22 @@ complain()
     echo "FAIL: $command: $1"
     tail -n 5 out err | cut -c1-200
 }
+# verdict STATUS WHAT: for tests that judge by themselves; results() says how many were right and ends the test.
+passed=0
+verdict()
+{
+    if [ "$1" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failures=$((failures + 1))
+        echo "FAIL $2"
+    fi
+}
+results()
+{
+    echo "$passed passed, $failures failed"
+    [ "$failures" -eq 0 ]
+}
 exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"; }
 out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
 out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }

@@ -17,13 +17,30 @@ static int code_number(const char *text)
     return *end || number > 9999 ? -1 : (int)number;
 }
 
+/* Lines of up to so many bytes, broken at spaces. */
+static void print_filled(const char *text)
+{
+    enum { WIDTH = 80 };
+    while (strlen(text) > WIDTH) {
+        int n = WIDTH;
+        while (n > 0 && text[n] != ' ') {
+            n--;
+        }
+        n = n > 0 ? n : WIDTH;
+        printf("%.*s\n", n, text);
+        text += n + (text[n] == ' ');
+    }
+    puts(text);
+}
+
 static int explain_code(int code)
 {
     const char *title, *text;
     if (!ptxgen_explain_code(code, &title, &text)) {
         return fail(EXIT_USAGE, "there is no message PTXG-%04d", code);
     }
-    printf("PTXG-%04d: %s\n\n%s\n", code, title, text);
+    printf("PTXG-%04d: %s\n\n", code, title);
+    print_filled(text);
     return EXIT_OK;
 }
 
@@ -226,7 +243,7 @@ static int explain_spec(const struct options *o)
 int cmd_explain(const struct options *o)
 {
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "explain one spec, or one message like PTXG-3001");
+        return fail(EXIT_USAGE, "explain one spec, or one message like PTXG-3002");
     }
     int code = code_number(o->operands.item[0]);
     if (code >= 0) {
