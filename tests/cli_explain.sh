@@ -32,6 +32,12 @@ if [ -n "$(command -v ptxas)" ] || [ -x /usr/local/cuda/bin/ptxas ]; then
 fi
 PATH=/usr/bin:/bin CUDA_HOME=/no run explain "$specs/sum.yaml" --emit=explain; exits 2
 
+# Evidence of measurements stands beside what was measured alone.
+run explain "$specs/sum.yaml" --arch=sm_90; exits 0
+out_has '^    threads  *1024  *H200 f32 sum'; out_has '^    stream  *1  *every element is read once'; out_has '^    staged  *0  *default'
+out_lacks '^    \(min_blocks\|staged\|combine\|over_threads\|max_grid\|bulk\) .*H200'
+run explain "$specs/dot.yaml" --arch=sm_90; exits 0; out_has '^    items  *8  *2 is tuned, which does not suit this case'
+
 # ---- variants ----
 run variants "$specs/sum.yaml" --arch=sm_90 --json --limit 600
 exits 0; json 'd["legal"] > 1000000 and d["shown"] == 600 and len({v["id"] for v in d["variants"] if not v["why_not"]}) == 600'

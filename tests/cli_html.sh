@@ -71,6 +71,12 @@ chmod +x bin/cuobjdump
 PATH=$work/bin:$PATH "$ptxgen" explain "$specs/sum.yaml" --html c.html --journal t.journal 2> err || fail "explain: $(cat err)"
 if [ -n "$(command -v ptxas)" ] || [ -x /usr/local/cuda/bin/ptxas ]; then sass=,sass; else sass=; fi
 page c.html "variants,ptx$sass" 5 2 'measured by ptxgen tune' 'the default: 12.50' ${sass:+'a machine <code>'}
+# cuobjdump does not work without nvdisasm beside it: then that is asked itself.
+printf '#!/bin/sh\nexit 1\n' > bin/cuobjdump
+printf '#!/bin/sh\n[ "$1" = -c ] && [ -s "$2" ] && echo "another machine code"\n' > bin/nvdisasm
+chmod +x bin/nvdisasm
+PATH=$work/bin:$PATH "$ptxgen" explain "$specs/sum.yaml" --html c2.html 2> err || fail "explain: $(cat err)"
+[ -z "$sass" ] || grep -q 'another machine code' c2.html || fail 'nvdisasm is not asked'
 "$ptxgen" explain "$specs/sum.yaml" --html d.html --journal odd.yaml 2> err && fail 'another file is taken for a journal'
 [ -e d.html ] && fail 'a page in spite of an error'
 "$ptxgen" explain "$specs/sum.yaml" --html /no/such/directory/e.html 2> err && fail 'no error'

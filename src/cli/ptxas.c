@@ -155,17 +155,25 @@ int cubin_assemble(const char *ptx, char **out, size_t *length)
                 "the library nvJitLink; the driver makes machine code of the PTX as well");
 }
 
+/* What one of the tools says about the machine code; NULL; free(). */
+static char *shown_by(const char *name, const char *option, const struct assembly *a)
+{
+    char tool[PATH_ROOM], flag[16];
+    size_t length;
+    char *const argv[] = { tool, flag, (char *)a->result, NULL };
+    snprintf(flag, sizeof flag, "%s", option);
+    return find_tool(name, tool) && run_tool(argv, a->log) == 0 ? read_file(a->log, &length) : NULL;
+}
+
+/* cuobjdump asks nvdisasm, which may be missing beside it; and nvdisasm may be there alone. */
 char *sass_of(const char *ptx)
 {
-    char ptxas[PATH_ROOM], tool[PATH_ROOM], show[] = "-sass", plain[] = "-c";
+    char ptxas[PATH_ROOM];
     struct assembly a = { .directory = "" };
     char *text = NULL;
-    size_t length;
-    bool cuobjdump = find_tool("cuobjdump", tool);
-    if ((cuobjdump || find_tool("nvdisasm", tool)) && find_ptxas(ptxas) && assembly_begin(&a, ptx) == EXIT_OK &&
-        assemble(&a, ptxas, true) == 0) {
-        char *const argv[] = { tool, cuobjdump ? show : plain, a.result, NULL };
-        text = run_tool(argv, a.log) == 0 ? read_file(a.log, &length) : NULL;
+    if (find_ptxas(ptxas) && assembly_begin(&a, ptx) == EXIT_OK && assemble(&a, ptxas, true) == 0) {
+        text = shown_by("cuobjdump", "-sass", &a);
+        text = text ? text : shown_by("nvdisasm", "-c", &a);
     }
     assembly_end(&a);
     return text;

@@ -16,6 +16,8 @@ struct formula_names plan_names(struct arena *a, const struct plan *plan, const 
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard);
 /* Tunables of another variant of the strategy in tuning.def, where it has them and the user sets none; "": as it is. */
 void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant);
+/* Evidence of tuned values goes from tunables that have others now. */
+void plan_evidence(struct arena *a, struct plan_case *c);
 /* The strategy that the user asks for (--set over options over the spec), or NULL. */
 const char *plan_pinned_name(const struct planner *pl, struct span *at);
 /* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */

@@ -109,6 +109,24 @@ const struct tuning *tuning_lookup(const char *strategy, const char *variant, in
     return best;
 }
 
+/* A row's evidence is of its own values: where planning has made another of one, the evidence is not about that. */
+void plan_evidence(struct arena *a, struct plan_case *c)
+{
+    for (int t = 0; t < TN_COUNT; t++) {
+        const struct tuning *of = NULL;
+        bool same = false;
+        for (size_t i = 0; c->tunable_from[t] && i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
+            const struct tuning *row = &tuning_rows[i];
+            if (row->evidence == c->tunable_from[t] && !strcmp(row->strategy, c->strategy->name)) {
+                of = row;
+                same |= row->value[t] == c->tunable[t];
+            }
+        }
+        if (of && !same)
+            c->tunable_from[t] = arena_printf(a, "%d is tuned, which does not suit this case", of->value[t]);
+    }
+}
+
 /* In the columns of TUNE above. */
 void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
 {
@@ -236,10 +254,12 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
         t = tuning_lookup(row->name, "", sm);
     for (int i = 0; t && i < TN_COUNT; i++) {
         c->tunable[i] = t->value[i];
-        c->tunable_from[i] = t->evidence;
+        c->tunable_from[i] = t->value[i] ? t->evidence : NULL; /* 0: the row says nothing of it */
     }
     /* Left alone, ptxas spills a few words of some kernels to fit one more block; tuned on sm_90 without this. */
     c->tunable[TN_MIN_BLOCKS] = plan->device.sm == 90 ? 0 : 1;
+    c->tunable_from[TN_MIN_BLOCKS] =
+        plan->device.sm == 90 ? "ptxas is left alone, as when this was tuned" : "a bound keeps ptxas from spilling";
     c->tunable[TN_VECTOR] = access_vector_width(p);
     c->tunable_from[TN_VECTOR] = "16 bytes of the widest array";
     for (int i = 0; i < p->ntunables; i++)

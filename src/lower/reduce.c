@@ -112,8 +112,10 @@ static void choose_pdl(struct planner *pl, struct plan_case *c)
 /* Every element is read once: it need not stay in the first-level cache. */
 static void choose_stream(struct plan_case *c)
 {
-    if (!c->overridden[TN_STREAM])
-        c->tunable[TN_STREAM] = 1;
+    if (c->overridden[TN_STREAM])
+        return;
+    c->tunable[TN_STREAM] = 1;
+    c->tunable_from[TN_STREAM] = "every element is read once";
 }
 
 /* Bytes that the transpose of an ordered reduction takes: all direct inputs of a block's windows. */
@@ -231,6 +233,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
         u->tunable[TN_ITEMS] =
             c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
         u->tunable[TN_VECTOR] = 1;
+        u->tunable_from[TN_VECTOR] = "elements one by one";
     }
     u->tunable[TN_BULK] = 0;
     if (!state_commutative(p))

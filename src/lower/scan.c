@@ -217,11 +217,11 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
     }
     if (!c->overridden[TN_STAGED]) {
         c->tunable[TN_STAGED] = staged && widest(p) > 0;
-        c->tunable_from[TN_STAGED] = "on for arrays of scalars along the last dimensions";
+        c->tunable_from[TN_STAGED] = "for arrays of scalars along the last dimensions";
     }
     if (!c->overridden[TN_STRIPED]) {
         c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
-        c->tunable_from[TN_STRIPED] = "on for whole arrays and states of up to 8 bytes";
+        c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
     }
     choose_items(p, c);
 }

@@ -172,8 +172,10 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = STAGES;
-    if (!c->overridden[TN_MIN_BLOCKS])
+    if (!c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = 1;
+        c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
+    }
     if (!c->overridden[TN_PDL])
         c->tunable[TN_PDL] = 1;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];

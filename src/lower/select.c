@@ -291,6 +291,8 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
             return NULL;
     if (!formulas_fit(&pl) || !check_bounds(&pl))
         return NULL;
+    for (int c = 0; c < plan->ncases; c++)
+        plan_evidence(&s->arena, &plan->kase[c]);
     if (o && o->only_these && o->size)
         keep_taken(&pl);
     return plan;
