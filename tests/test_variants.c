@@ -306,6 +306,12 @@ Test(variants, only_the_cases_that_a_size_takes)
     const struct plan *unknown = plan_for(&g, 1 << 18, 0), *known = plan_for(&g, 1 << 18, 132);
     cr_expect_gt(unknown->ncases, 1, "which case depends on the multiprocessors");
     cr_expect_eq(known->ncases, 1);
+    const struct device d = device_of("sm_90");
+    const struct tunable allpre = { "strategy", "scan.allpre", span_none() };
+    const int64_t n = 1 << 28;
+    const struct plan_options o = { .nset = 1, .set = &allpre, .size = &n, .only_these = true, .sms = 132 };
+    cr_expect_null(plan_create(&g.s, g.p, &d, &o));
+    cr_expect_not_null(strstr(g.s.diags.last->text, "takes no launch at these sizes"));
     spec_end(&g);
 }
 

@@ -304,6 +304,7 @@ static void close_tuner(struct tuner *t)
     if (t->journal) {
         fclose(t->journal);
     }
+    comparer_finish(&t->comparer);
     if (t->subject.gpu) {
         subject_close(&t->subject);
     }

@@ -52,7 +52,9 @@ void subject_close(struct subject *x);
 /* Ready to launch; the job gets the name of the case. subject_unload() before the program is destroyed. */
 ptxgen_status subject_load(struct subject *x, ptxgen_loaded *loaded);
 void subject_unload(struct subject *x);
-/* One launch on the first copy, whose outputs were zeros, and its results into the job's arrays. */
+/* One launch on the first copy, whose outputs were zeros; waits for it. */
+ptxgen_status subject_launch(struct subject *x);
+/* The same, and its results into the job's arrays. */
 ptxgen_status subject_results(struct subject *x);
 /* What a perfect implementation moves per launch. */
 double job_bytes(const struct job *j);

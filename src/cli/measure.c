@@ -70,7 +70,7 @@ void subject_unload(struct subject *x)
     x->loaded = NULL;
 }
 
-ptxgen_status subject_results(struct subject *x)
+ptxgen_status subject_launch(struct subject *x)
 {
     struct job *j = x->job;
     ptxgen_status status = PTXGEN_OK;
@@ -80,6 +80,11 @@ ptxgen_status subject_results(struct subject *x)
     }
     ptxgen_arguments args = { j->size, (const void *const *)data, data + j->ninputs, j->param };
     status = status == PTXGEN_OK ? ptxgen_launch(j->session, x->loaded, &args, x->stream, NULL) : status;
-    status = status == PTXGEN_OK ? ptxgen_stream_wait(j->session, x->gpu, x->stream) : status;
-    return status == PTXGEN_OK ? copies_read(j, &x->copies) : status;
+    return status == PTXGEN_OK ? ptxgen_stream_wait(j->session, x->gpu, x->stream) : status;
+}
+
+ptxgen_status subject_results(struct subject *x)
+{
+    ptxgen_status status = subject_launch(x);
+    return status == PTXGEN_OK ? copies_read(x->job, &x->copies) : status;
 }

@@ -10,6 +10,7 @@
 #ifndef PTXGEN_CLI_TUNE_H
 #define PTXGEN_CLI_TUNE_H
 
+#include "compare.h"
 #include "copies.h"
 #include "space.h"
 
@@ -50,9 +51,10 @@ struct tuner {
     bool on_host;
     ptxgen_gpu *gpu;
     struct subject subject;
-    struct space space; /* what may be tried, and grows; item 0 is the default */
-    int64_t all;        /* legal variants that there are */
-    int twin;           /* what the default is at these sizes, as a variant; 0: not one */
+    struct comparer comparer; /* with the default's results, once they are known to be right */
+    struct space space;       /* what may be tried, and grows; item 0 is the default */
+    int64_t all;              /* legal variants that there are */
+    int twin;                 /* what the default is at these sizes, as a variant; 0: not one */
     struct trial *trial;
     int trials;           /* room */
     char **expected_bits; /* per output: the default's results, where determinism asks for its bits */

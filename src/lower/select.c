@@ -251,8 +251,8 @@ static bool check_bounds(struct planner *pl)
 }
 
 /* Leaves out the cases whose guards fail at the known sizes, and what comes behind one whose guard holds. Guards stay:
- * a launch that is none of these is refused. */
-static void keep_taken(struct planner *pl)
+ * a launch that is none of these is refused. False after a diagnostic: nothing is left. */
+static bool keep_taken(struct planner *pl)
 {
     struct plan *plan = pl->plan;
     int n = 0;
@@ -264,7 +264,11 @@ static void keep_taken(struct planner *pl)
         if (!known || holds)
             plan->kase[n++] = plan->kase[c];
     }
+    if (n == 0)
+        diag_error(&pl->s->diags, D_NO_STRATEGY, plan->problem->strategy_at, "%s takes no launch at these sizes",
+                   plan->kase[0].strategy->name);
     plan->ncases = n;
+    return n > 0;
 }
 
 const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
@@ -293,7 +297,5 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
         return NULL;
     for (int c = 0; c < plan->ncases; c++)
         plan_evidence(&s->arena, &plan->kase[c]);
-    if (o && o->only_these && o->size)
-        keep_taken(&pl);
-    return plan;
+    return o && o->only_these && o->size && !keep_taken(&pl) ? NULL : plan;
 }
