@@ -1,25 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_tests.c - every spec and strategy at edge sizes on a GPU, against the sequential reference.
  *
- *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--filter TEXT] [--device K]
- *               [--threads N] [--host [MODES]]
+ *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--devices DIR] [--filter TEXT]
+ *               [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
  *
- * quick: a minute at most; full: more sizes, more alignments, 1000 repetitions at one size, the giant sizes; sanitize:
- * a smaller set for compute-sanitizer, by one thread.  Every spec is compiled for the device, once with the default
- * strategy and once with each strategy by name that fits; a spec that is not supported yet counts as skipped.  Exit
- * status: 0, 1 when something failed, 2 usage, 3 no device.
+ * quick: a minute or two; full: more sizes, more alignments, 1000 repetitions at one size; sanitize: a smaller set for
+ * compute-sanitizer, in one process.  --large, --stress and --devices add the giant arrays, the protocols between
+ * blocks on a busy device, and one program on two devices, with specs from that folder.  Every spec is compiled for the
+ * device, once with the default strategy and once with each strategy by name that fits; a spec that is not supported
+ * yet counts as skipped.  --shard I/N leaves only every N-th spec, from I on, counted from 0.  Without --device the
+ * processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
  */
-#include "gpu_tests.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_tests.h"
+
+enum { FOLDERS_MAX = 16 };
+
 struct options {
-    const char *folder[16], *large, *stress;
-    int nfolders, device, threads;
+    const char *folder[FOLDERS_MAX], *large, *stress, *devices;
+    int nfolders, processes, threads, shard, shards;
     bool host;
 };
+
+/* An option with a value; false: there is none of this name, or the value is wrong. */
+static bool parse_value(const char *option, const char *value, struct suite *t, struct options *o)
+{
+    const struct {
+        const char *name, **text;
+        int *number;
+    } row[] = {
+        { "--large", &o->large, NULL },         { "--stress", &o->stress, NULL }, { "--devices", &o->devices, NULL },
+        { "--filter", &t->filter, NULL },       { "--device", NULL, &t->device }, { "--threads", NULL, &o->threads },
+        { "--processes", NULL, &o->processes },
+    };
+    char rest;
+
+    if (strcmp(option, "--specs") == 0 && o->nfolders < FOLDERS_MAX) {
+        o->folder[o->nfolders++] = value;
+        return true;
+    }
+    if (strcmp(option, "--shard") == 0)
+        return sscanf(value, "%d/%d%c", &o->shard, &o->shards, &rest) == 2 && o->shard >= 0 && o->shard < o->shards;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (strcmp(option, row[i].name) == 0) {
+            if (row[i].text)
+                *row[i].text = value;
+            return row[i].text || sscanf(value, "%d%c", row[i].number, &rest) == 1;
+        }
+    return false;
+}
 
 static bool parse(int argc, char **argv, struct suite *t, struct options *o)
 {
@@ -36,18 +68,8 @@ static bool parse(int argc, char **argv, struct suite *t, struct options *o)
             o->host = true;
             if (value && strncmp(value, "--", 2) != 0)
                 t->modes = argv[++i];
-        } else if (value && strcmp(argv[i], "--specs") == 0 && o->nfolders < 16) {
-            o->folder[o->nfolders++] = argv[++i];
-        } else if (value && strcmp(argv[i], "--large") == 0) {
-            o->large = argv[++i];
-        } else if (value && strcmp(argv[i], "--stress") == 0) {
-            o->stress = argv[++i];
-        } else if (value && strcmp(argv[i], "--filter") == 0) {
-            t->filter = argv[++i];
-        } else if (value && strcmp(argv[i], "--device") == 0) {
-            o->device = atoi(argv[++i]);
-        } else if (value && strcmp(argv[i], "--threads") == 0) {
-            o->threads = atoi(argv[++i]);
+        } else if (value && parse_value(argv[i], value, t, o)) {
+            i++;
         } else {
             return false;
         }
@@ -55,55 +77,94 @@ static bool parse(int argc, char **argv, struct suite *t, struct options *o)
     return true;
 }
 
-static bool open_device(struct suite *t, int device)
+bool open_device(struct suite *t, int device)
 {
-    bool ok = ptxgen_gpu_open(t->s, device, &t->gpu) == PTXGEN_OK;
+    const ptxgen_gpu_info *info;
+    char text[160];
+    bool ok = ptxgen_gpu_open(t->s, device < 0 ? 0 : device, &t->gpu) == PTXGEN_OK;
 
     for (int i = 0; i < STREAMS && ok; i++)
         ok = ptxgen_stream_create(t->s, t->gpu, &t->stream[i]) == PTXGEN_OK;
-    if (ok)
-        printf("%s, driver for CUDA %d.%d\n", ptxgen_gpu_describe(t->gpu)->name,
-               ptxgen_gpu_describe(t->gpu)->driver / 1000, ptxgen_gpu_describe(t->gpu)->driver % 1000 / 10);
-    return ok;
+    if (!ok)
+        return false;
+    info = ptxgen_gpu_describe(t->gpu);
+    snprintf(text, sizeof text, "%s, driver for CUDA %d.%d", info->name, info->driver / 1000, info->driver % 1000 / 10);
+    note_device(text);
+    return true;
 }
 
-/* As many as processors, but one where order or children matter. */
-static int choose_threads(const struct suite *t, const struct options *o)
+void close_device(struct suite *t)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = o->threads ? o->threads : t->sanitize || o->host ? 1 : (int)processors;
+    for (int i = 0; i < STREAMS && t->gpu; i++)
+        ptxgen_stream_destroy(t->gpu, t->stream[i]);
+    ptxgen_gpu_close(t->gpu);
+    t->gpu = NULL;
+    ptxgen_session_destroy(t->s);
+    t->s = NULL;
+}
 
-    return threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
+static int clamp(int x, int least, int most) { return x < least ? least : x > most ? most : x; }
+
+/* A process per processor; one process, and one thread, where a tool looks on or order or children matter. */
+static void choose_workers(const struct suite *t, struct options *o)
+{
+    const bool alone = t->sanitize || o->host;
+    const int processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+    o->threads = alone ? 1 : clamp(o->threads ? o->threads : 1, 1, THREADS_MAX);
+    o->processes = alone ? 0 : clamp(o->processes ? o->processes : processors / o->threads, 1, PROCESSES_MAX);
+}
+
+/* What is left for this process: one that ends alone, with the device to itself. */
+static void run_alone(struct suite *t, const struct options *o)
+{
+    if (o->large)
+        run_large(t, o->large);
+    if (o->stress)
+        run_stress(t, o->stress);
+    if (o->devices)
+        run_devices(t, o->devices);
+}
+
+static int no_device(const struct suite *t)
+{
+    char *text = t->s ? ptxgen_diagnostics_text(t->s, 0) : NULL;
+
+    fputs(text ? text : "out of memory\n", stderr);
+    ptxgen_free(text);
+    return 3;
 }
 
 int main(int argc, char **argv)
 {
-    struct suite t = { 0 };
-    struct options o = { 0 };
-    int failed;
+    struct suite t = { .device = -1 };
+    struct options o = { .shards = 1 };
+    int failed, devices = 0;
 
     if (!parse(argc, argv, &t, &o)) {
         fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] "
-                        "[--filter TEXT] [--device K]\n  [--threads N] [--host [MODES]]\n");
+                        "[--devices DIR]\n  [--filter TEXT] [--shard I/N] [--device K] [--processes N] [--threads N] "
+                        "[--host [MODES]]\n");
         return 2;
     }
-    if (ptxgen_session_create(&t.s) != PTXGEN_OK || (!o.host && !open_device(&t, o.device))) {
-        char *text = t.s ? ptxgen_diagnostics_text(t.s, 0) : NULL;
-
-        fputs(text ? text : "out of memory\n", stderr);
-        return 3;
-    }
+    choose_workers(&t, &o);
+    if (!summary_create() || ptxgen_session_create(&t.s) != PTXGEN_OK)
+        return no_device(&t);
     for (int i = 0; i < o.nfolders; i++)
         add_folder(&t, o.folder[i]);
-    run_specs(&t, choose_threads(&t, &o));
-    if (o.large && t.gpu)
-        run_large(&t, o.large);
-    if (o.stress && t.gpu)
-        run_stress(&t, o.stress);
+    choose_shard(o.shard, o.shards);
+    if (o.nfolders && o.shards == 1 && !o.host && !t.sanitize && !t.filter)
+        expect_strategies();
+    /* A process that has opened the driver must not fork. */
+    if (o.processes > 0 && o.nfolders)
+        run_specs(&t, o.processes, o.threads);
+    if (!o.host && (ptxgen_gpu_count(t.s, &devices) != PTXGEN_OK || !open_device(&t, t.device)))
+        return no_device(&t);
+    if (o.processes == 0)
+        run_specs(&t, 0, o.threads);
+    if (t.gpu)
+        run_alone(&t, &o);
     failed = show_summary(stdout);
-    for (int i = 0; i < STREAMS && t.gpu; i++)
-        ptxgen_stream_destroy(t.gpu, t.stream[i]);
-    ptxgen_gpu_close(t.gpu);
-    ptxgen_session_destroy(t.s);
+    close_device(&t);
     return failed != 0;
 }

@@ -4,10 +4,10 @@
  * The sequential reference would take minutes, so the data is constant but for a few planted elements beyond the places
  * where an index, a byte offset or a signed number wraps, and the result is known.
  */
-#include "gpu_tests.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "gpu_tests.h"
 
 struct plant {
     int64_t at;
@@ -73,22 +73,6 @@ static const struct large rows[] = {
       { { .f32 = -2.0f }, { .i64 = GIANT + 100 } } },
 };
 
-static bool load(struct suite *t, const char *specs, const char *name, ptxgen_program **program, ptxgen_loaded **loaded)
-{
-    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
-    char path[512], arch[16];
-    ptxgen_problem *problem;
-    ptxgen_plan *plan;
-
-    snprintf(path, sizeof path, "%s/%s.yaml", specs, name);
-    snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(t->gpu)->sm);
-    options.arch = arch;
-    return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK &&
-           ptxgen_plan_create(t->s, problem, &options, &plan) == PTXGEN_OK &&
-           ptxgen_compile(t->s, plan, NULL, program) == PTXGEN_OK &&
-           ptxgen_load(t->s, t->gpu, *program, loaded) == PTXGEN_OK;
-}
-
 static bool fill(struct suite *t, const struct large *row, char *x)
 {
     bool ok = ptxgen_gpu_fill(t->s, t->gpu, x, row->fill, (size_t)row->n * (size_t)row->element_bytes, t->stream[0]) ==
@@ -123,10 +107,14 @@ void run_large(struct suite *t, const char *specs)
         ptxgen_program *program = NULL;
         ptxgen_loaded *loaded = NULL;
         void *x = NULL, *y = NULL;
-        bool ok = load(t, specs, rows[i].spec, &program, &loaded) &&
-                  ptxgen_gpu_alloc(t->s, t->gpu, (size_t)rows[i].n * (size_t)rows[i].element_bytes, &x) == PTXGEN_OK &&
-                  ptxgen_gpu_alloc(t->s, t->gpu, 512, &y) == PTXGEN_OK && fill(t, &rows[i], x) &&
-                  run(t, &rows[i], loaded, x, y);
+        char path[512];
+        bool ok;
+
+        snprintf(path, sizeof path, "%s/%s.yaml", specs, rows[i].spec);
+        ok = load_spec(t, path, NULL, &program, &loaded) &&
+             ptxgen_gpu_alloc(t->s, t->gpu, (size_t)rows[i].n * (size_t)rows[i].element_bytes, &x) == PTXGEN_OK &&
+             ptxgen_gpu_alloc(t->s, t->gpu, 512, &y) == PTXGEN_OK && fill(t, &rows[i], x) &&
+             run(t, &rows[i], loaded, x, y);
 
         if (ok)
             note_outcome(t, "large arrays", OUTCOME_PASSED);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* specs.c - the walk over specs, strategies and sizes, by several threads.
- *
- * Most of the time goes to the sequential reference and to compilers, so every spec is a piece of work of its own, with
- * a session and streams of the thread that takes it.  The host executor works in child processes: it gets one thread.
- */
-#include "gpu_tests.h"
-
-#include <dirent.h>
-#include <pthread.h>
+/* specs.c - one spec: compiled once with the default and once with each strategy that fits, all run at every size. */
 #include <stdlib.h>
 #include <string.h>
 
-enum { TARGETS_MAX = 64, SPECS_MAX = 512 };
+#include "gpu_tests.h"
+
+enum { TARGETS_MAX = 64 };
 
 /* The default, and every strategy by name. */
 static const char *const strategies[] = {
@@ -21,8 +15,14 @@ static const char *const strategies[] = {
 #undef STRATEGY
 };
 
+void expect_strategies(void)
+{
+    for (size_t i = 1; i < sizeof strategies / sizeof *strategies; i++)
+        expect_strategy(strategies[i]);
+}
+
 /* ---- targets --------------------------------------------------------------------------------- */
-static bool promises_bits(const ptxgen_program *program)
+bool promises_bits(const ptxgen_program *program)
 {
     char *manifest = ptxgen_program_manifest(program);
     bool any =
@@ -49,6 +49,7 @@ static ptxgen_status make_plan(struct suite *t, const ptxgen_problem *problem, c
 static ptxgen_status make_target(struct suite *t, const ptxgen_problem *problem, const char *strategy,
                                  struct target *out)
 {
+    const double since = seconds_now();
     ptxgen_status status = make_plan(t, problem, strategy, &out->plan);
 
     out->name = strategy ? strategy : "default";
@@ -59,6 +60,7 @@ static ptxgen_status make_target(struct suite *t, const ptxgen_problem *problem,
     if (status == PTXGEN_OK && !t->gpu)
         status = ptxgen_host_create(t->s, out->plan, NULL, &out->host);
     out->same_bits = status == PTXGEN_OK && promises_bits(out->program);
+    note_time(PHASE_PLAN, since);
     return status;
 }
 
@@ -95,17 +97,46 @@ static int make_targets(struct suite *t, const char *path, const ptxgen_problem 
     return n;
 }
 
+/* ---- in place -------------------------------------------------------------------------------- */
+/* Scans each of whose results depends on elements up to its own in the scan's order, and on nothing at other places. */
+static const char *const in_place_specs[] = { "scan_sum.yaml",  "scan_exclusive.yaml", "scan_from_right.yaml",
+                                              "scan_rows.yaml", "scan_columns.yaml",   "scan_planes.yaml",
+                                              "scan_i32.yaml",  "scan_f32.yaml",       "scan_i64.yaml",
+                                              "scan_f64.yaml",  "segscan.yaml",        "colscan.yaml",
+                                              "scan_i8.yaml" };
+
+static bool same_arrays(const ptxgen_array_info *a, const ptxgen_array_info *b)
+{
+    bool same = a->rank == b->rank && a->field_count == b->field_count && a->element_size == b->element_size;
+
+    for (int i = 0; i < a->rank && same; i++)
+        same = a->size_index[i] == b->size_index[i] && a->size_add[i] == b->size_add[i];
+    for (int f = 0; f < a->field_count && same; f++)
+        same = a->field_type[f] == b->field_type[f] && a->field_offset[f] == b->field_offset[f];
+    return same;
+}
+
+static int in_place_input(const char *path, const ptxgen_problem *problem)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    ptxgen_array_info in, out;
+
+    for (size_t i = 0; i < sizeof in_place_specs / sizeof *in_place_specs; i++)
+        if (strcmp(name, in_place_specs[i]) == 0 && ptxgen_problem_input(problem, 0, &in) == PTXGEN_OK &&
+            ptxgen_problem_output(problem, 0, &out) == PTXGEN_OK && same_arrays(&in, &out))
+            return 0;
+    return -1;
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
-static const int64_t quick_sizes[] = { 0,    1,    31,   32,   33,    255,   256,    257,
-                                       1000, 4095, 4096, 4097, 16385, 65537, 131075, 1000003 };
-static const int64_t full_sizes[] = { 0,     1,     2,      3,      7,      15,      16,           17,    31,
-                                      32,    33,    63,     65,     127,    128,     129,          255,   256,
-                                      257,   511,   512,    513,    1000,   1023,    1025,         2047,  2049,
-                                      4095,  4096,  4097,   8191,   8192,   8193,    9999,         16383, 16385,
-                                      32769, 65537, 123457, 131075, 262147, 1000003, (1 << 20) + 7 };
-static const int64_t sanitize_sizes[] = { 0, 1, 33, 257, 4097, 40003 };
-static const int64_t side_sizes[] = { 1, 7, 33, 256, 1001 };
-static const int64_t pair_sizes[] = { 1, 3, 7, 33, 100, 256, 1001, 4096, 70001 }; /* of two dimensions */
+/* A spec with what was compiled of it. */
+struct compiled {
+    struct suite *t;
+    const char *path;
+    const ptxgen_problem *problem;
+    int n;
+    struct target target[TARGETS_MAX];
+};
 
 static void sizes_text(const struct sample *x, char *text, size_t length)
 {
@@ -115,155 +146,68 @@ static void sizes_text(const struct sample *x, char *text, size_t length)
                  (long long)x->size[k]);
 }
 
-static void run_size(struct suite *t, const char *path, const ptxgen_problem *problem, const int64_t *size,
-                     struct target *targets, int ntargets)
+static void run_size(void *context, const int64_t *size)
 {
+    struct compiled *c = context;
+    struct suite *t = c->t;
     struct sample x;
-    bool ok = sample_create(t, problem, size, &x);
+    const double since = seconds_now();
+    const bool ok = sample_create(t, c->problem, size, &x);
     char sizes[200];
 
+    note_time(PHASE_REFERENCE, since);
     sizes_text(&x, sizes, sizeof sizes);
-    for (int i = 0; i < ntargets; i++) {
+    for (int i = 0; i < c->n; i++) {
         char why[400] = "";
+        enum outcome outcome;
 
-        enum outcome outcome = ok ? run_target(t, &targets[i], &x, why, sizeof why) : OUTCOME_FAILED;
+        watch(t, "%s %s%s", c->path, c->target[i].name, sizes);
+        outcome = ok ? run_target(t, &c->target[i], &x, why, sizeof why) : OUTCOME_FAILED;
+        unwatch(t);
         if (outcome != OUTCOME_FAILED)
-            note_outcome(t, targets[i].name, outcome);
+            note_outcome(t, c->target[i].name, outcome);
         else
-            note_failure(t, "%s %s%s: %s", path, targets[i].name, sizes, ok ? why : "no reference");
+            note_failure(t, "%s %s%s: %s", c->path, c->target[i].name, sizes, ok ? why : "no reference");
+        if (outcome == OUTCOME_FAILED)
+            leave_if_lost(t);
     }
     sample_finish(&x);
 }
 
-/* One size: the list. More: all combinations of a short list, up to a million points. */
-static void run_sizes(struct suite *t, const char *path, const ptxgen_problem *problem, struct target *targets,
-                      int ntargets)
-{
-    const int64_t *list = t->sanitize ? sanitize_sizes : t->full ? full_sizes : quick_sizes;
-    size_t n = t->sanitize ? sizeof sanitize_sizes : t->full ? sizeof full_sizes : sizeof quick_sizes;
-    int nsizes = ptxgen_problem_size_count(problem), combinations = 1;
-    const int64_t *side = nsizes == 2 ? pair_sizes : side_sizes;
-    const size_t sides = nsizes == 2 ? sizeof pair_sizes / sizeof *pair_sizes : sizeof side_sizes / sizeof *side_sizes;
-
-    n /= sizeof *list;
-    if (nsizes <= 1) {
-        for (size_t i = 0; i < (nsizes ? n : 1); i++)
-            if (t->gpu || list[i] <= 4097)
-                run_size(t, path, problem, &list[i], targets, ntargets);
-        return;
-    }
-    for (int k = 0; k < nsizes; k++)
-        combinations *= (int)sides;
-    for (int i = 0; i < combinations; i++) {
-        int64_t size[SIZES_MAX] = { 0 }, points = 1;
-
-        for (int k = 0, rest = i; k < nsizes && k < SIZES_MAX; k++, rest /= (int)sides) {
-            size[k] = side[rest % (int)sides];
-            points *= size[k];
-        }
-        if (points <= (t->gpu && !t->sanitize ? 1100000 : 10000))
-            run_size(t, path, problem, size, targets, ntargets);
-    }
-}
-
 /* ---- specs ----------------------------------------------------------------------------------- */
-static void run_spec(struct suite *t, const char *path)
+void run_spec(struct suite *t, const char *path)
 {
-    struct target targets[TARGETS_MAX];
+    struct compiled c = { .t = t, .path = path };
+    const double since = seconds_now();
     ptxgen_problem *problem;
-    int n;
 
     if (ptxgen_problem_from_file(t->s, path, &problem) != PTXGEN_OK) {
         note_failure(t, "%s: not a valid spec", path);
         return;
     }
-    n = make_targets(t, path, problem, targets);
-    if (n == 0)
+    c.problem = problem;
+    watch(t, "%s, compiling", path);
+    c.n = make_targets(t, path, problem, c.target);
+    unwatch(t);
+    for (int i = 0; i < c.n; i++)
+        c.target[i].in_place = in_place_input(path, problem);
+    if (c.n == 0)
         note_skip(t, path);
     else
-        run_sizes(t, path, problem, targets, n);
-    for (int i = 0; i < n; i++)
-        finish_target(&targets[i]);
+        for_sizes(t, ptxgen_problem_size_count(problem), run_size, &c);
+    for (int i = 0; i < c.n; i++)
+        finish_target(&c.target[i]);
+    note_spec_time(path, seconds_now() - since);
 }
 
-/* Which specs there are, and which one is next. */
-static struct {
-    pthread_mutex_t lock;
-    int n, next;
-    char *path[SPECS_MAX];
-} work = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static const char *take(void)
+bool load_spec(struct suite *t, const char *path, const char *strategy, ptxgen_program **program,
+               ptxgen_loaded **loaded)
 {
-    const char *path;
+    ptxgen_problem *problem;
+    ptxgen_plan *plan;
 
-    pthread_mutex_lock(&work.lock);
-    path = work.next < work.n ? work.path[work.next++] : NULL;
-    pthread_mutex_unlock(&work.lock);
-    return path;
-}
-
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-void add_folder(struct suite *t, const char *folder)
-{
-    struct dirent *entry;
-    DIR *dir = opendir(folder);
-    int first = work.n;
-
-    if (dir == NULL) {
-        note_failure(t, "%s: no such folder", folder);
-        return;
-    }
-    while (work.n < SPECS_MAX && (entry = readdir(dir)) != NULL) {
-        size_t length = strlen(entry->d_name);
-        char path[1024];
-
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0 &&
-            (t->filter == NULL || strstr(path, t->filter)))
-            work.path[work.n++] = strdup(path);
-    }
-    closedir(dir);
-    qsort(work.path + first, (size_t)(work.n - first), sizeof *work.path, by_name);
-}
-
-/* Take specs until none is left, each with a session of its own. */
-static void *worker(void *common)
-{
-    struct suite mine = *(const struct suite *)common;
-    const char *path;
-
-    mine.s = NULL;
-    memset(mine.stream, 0, sizeof mine.stream);
-    for (int i = 0; i < STREAMS && mine.gpu; i++)
-        if (ptxgen_stream_create(NULL, mine.gpu, &mine.stream[i]) != PTXGEN_OK)
-            note_failure(&mine, "no stream");
-    while ((path = take()) != NULL) {
-        if (ptxgen_session_create(&mine.s) != PTXGEN_OK)
-            exit(3);
-        run_spec(&mine, path);
-        ptxgen_session_destroy(mine.s);
-        mine.s = NULL;
-    }
-    for (int i = 0; i < STREAMS && mine.gpu; i++)
-        ptxgen_stream_destroy(mine.gpu, mine.stream[i]);
-    return NULL;
-}
-
-void run_specs(struct suite *t, int threads)
-{
-    pthread_t thread[THREADS_MAX];
-    int started = 0;
-
-    for (size_t i = 1; i < sizeof strategies / sizeof *strategies && work.n && t->gpu && !t->sanitize && !t->filter;
-         i++)
-        expect_strategy(strategies[i]);
-    while (started < threads - 1 && pthread_create(&thread[started], NULL, worker, t) == 0)
-        started++;
-    worker(t);
-    while (started > 0)
-        pthread_join(thread[--started], NULL);
-    while (work.n > 0)
-        free(work.path[--work.n]);
+    return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK &&
+           make_plan(t, problem, strategy, &plan) == PTXGEN_OK &&
+           ptxgen_compile(t->s, plan, NULL, program) == PTXGEN_OK &&
+           ptxgen_load(t->s, t->gpu, *program, loaded) == PTXGEN_OK;
 }

@@ -1,20 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stress.c - scans whose blocks wait for one another, a thousand times at awkward sizes on a device that is busy.
+/* stress.c - protocols between blocks, a thousand times at awkward sizes on a device that is busy.
  *
- * Other streams always have reductions queued that could fill the device, so blocks of the scan start late, few at a
- * time, and in any mixture with others; every result is compared.  A watchdog ends the program when a launch does not
- * come back: a hang is a failure with a message, not a test that runs for ever.
+ * Other streams always have reductions queued that could fill the device, so blocks start late, few at a time, and in
+ * any mixture with others; every result is compared.  A watchdog ends the program when a launch does not come back: a
+ * hang is a failure with a message, not a test that runs for ever.
  */
-#include "gpu_tests.h"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMENTS = 1 << 26, ELEMENTS_MAX = 1000003 };
-static const int64_t sizes[] = { ELEMENTS_MAX, 13825, 8 * 13824 - 1, 4097, 131 * 1024 + 5, 1, 999424 };
-enum { NSIZES = sizeof sizes / sizeof *sizes };
+#include "gpu_tests.h"
+
+enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMENTS = 1 << 25, VISITS = 6 };
+
+#define LINES                                                                                                          \
+    {                                                                                                                  \
+        { 1000003 }, { 13825 }, { 8 * 13824 - 1 }, { 4097 }, { 131 * 1024 + 5 }, { 1 }                                 \
+    }
+#define ROWS                                                                                                           \
+    {                                                                                                                  \
+        { 3, 333001 }, { 1, 1000003 }, { 1001, 257 }, { 7, 70001 }, { 133, 4099 }, { 1, 1 }                            \
+    }
+/* What waits for other blocks, or is finished by the last of them. */
+static const struct subject {
+    const char *spec, *strategy;
+    int64_t size[VISITS][2];
+} subjects[] = {
+    { "scan_exclusive", "scan.lookahead", LINES }, { "scan_exclusive", "scan.lookback", LINES },
+    { "scan_exclusive", "scan.allpre", LINES },    { "scan_mss", "scan.lookahead", LINES },
+    { "scan_mss", "scan.lookback", LINES },        { "scan_affine", "scan.allpre", LINES },
+    { "scan_segmented", "segscan.flags", LINES },  { "scan_rows", "segscan.lookback", ROWS },
+    { "scan_rows", "segscan.flat", ROWS },         { "scan_rows", "segscan.cluster", ROWS },
+    { "scan_columns", "segscan.column", ROWS },    { "mss", "reduce.ordered", LINES },
+    { "matrix2x2", "reduce.ordered", LINES },      { "sum", "reduce.gather", LINES },
+    { "sum", "reduce.last_block", LINES },         { "sum", "reduce.cluster", LINES },
+    { "stats", "reduce.last_block", LINES },       { "row_sum", "segreduce.multi_block", ROWS },
+    { "column_sum", "segreduce.column", ROWS },
+};
 
 static void bark(int signal_number)
 {
@@ -26,126 +49,120 @@ static void bark(int signal_number)
     _exit(1);
 }
 
-struct loaded_spec {
+/* ---- what keeps the device busy --------------------------------------------------------------- */
+struct busy {
     ptxgen_program *program;
-    ptxgen_loaded *loaded;
+    ptxgen_loaded *sum;
+    void *in, *out;
 };
 
-static bool load(struct suite *t, const char *specs, const char *name, const char *strategy, struct loaded_spec *out)
+static bool busy_create(struct suite *t, const char *specs, struct busy *b)
 {
-    ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
-    const ptxgen_setting pin = { "strategy", strategy };
-    char path[512], arch[16];
-    ptxgen_problem *problem;
-    ptxgen_plan *plan;
+    const size_t bytes = (size_t)BUSY_ELEMENTS * sizeof(float);
+    char path[512];
 
-    snprintf(path, sizeof path, "%s/%s.yaml", specs, name);
-    snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(t->gpu)->sm);
-    options.arch = arch;
-    options.setting = &pin;
-    options.setting_count = strategy != NULL;
-    return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK &&
-           ptxgen_plan_create(t->s, problem, &options, &plan) == PTXGEN_OK &&
-           ptxgen_compile(t->s, plan, NULL, &out->program) == PTXGEN_OK &&
-           ptxgen_load(t->s, t->gpu, out->program, &out->loaded) == PTXGEN_OK;
+    snprintf(path, sizeof path, "%s/sum.yaml", specs);
+    *b = (struct busy){ .program = NULL };
+    return load_spec(t, path, NULL, &b->program, &b->sum) &&
+           ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->in) == PTXGEN_OK &&
+           ptxgen_gpu_fill(t->s, t->gpu, b->in, 0, bytes, t->stream[1]) == PTXGEN_OK &&
+           ptxgen_stream_wait(t->s, t->gpu, t->stream[1]) == PTXGEN_OK &&
+           ptxgen_gpu_alloc(t->s, t->gpu, 256 * BUSY_STREAMS, &b->out) == PTXGEN_OK;
 }
 
-/* Device memory of the scan and of the reductions beside it, and what is expected. */
-struct bed {
-    uint32_t *in, *sums, *got;
-    void *x, *y, *end, *busy_in, *busy_out;
-};
-
-static bool bed_create(struct suite *t, struct bed *b)
+static void busy_finish(struct suite *t, struct busy *b)
 {
-    const size_t bytes = ELEMENTS_MAX * sizeof(uint32_t);
-    uint32_t sum = 0;
-
-    *b = (struct bed){ malloc(bytes), malloc(bytes), malloc(bytes), NULL, NULL, NULL, NULL, NULL };
-    if (!b->in || !b->sums || !b->got)
-        return false;
-    for (uint32_t i = 0; i < ELEMENTS_MAX; i++) {
-        b->in[i] = i * 2654435761u >> 7;
-        b->sums[i] = sum;
-        sum += b->in[i];
-    }
-    return ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->x) == PTXGEN_OK &&
-           ptxgen_gpu_alloc(t->s, t->gpu, bytes, &b->y) == PTXGEN_OK &&
-           ptxgen_gpu_alloc(t->s, t->gpu, 256, &b->end) == PTXGEN_OK &&
-           ptxgen_gpu_alloc(t->s, t->gpu, (size_t)BUSY_ELEMENTS * sizeof(float), &b->busy_in) == PTXGEN_OK &&
-           ptxgen_gpu_alloc(t->s, t->gpu, 256 * BUSY_STREAMS, &b->busy_out) == PTXGEN_OK &&
-           ptxgen_gpu_write(t->s, t->gpu, b->x, b->in, bytes) == PTXGEN_OK;
+    ptxgen_gpu_free(t->gpu, b->in);
+    ptxgen_gpu_free(t->gpu, b->out);
+    ptxgen_loaded_destroy(b->sum);
+    ptxgen_program_destroy(b->program);
 }
 
-static void bed_finish(struct suite *t, struct bed *b)
-{
-    void *const device[] = { b->x, b->y, b->end, b->busy_in, b->busy_out };
-
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
-        ptxgen_gpu_free(t->gpu, device[i]);
-    free(b->in);
-    free(b->sums);
-    free(b->got);
-}
-
-static bool keep_busy(struct suite *t, const struct bed *b, ptxgen_loaded *sum)
+static bool keep_busy(struct suite *t, const struct busy *b)
 {
     const int64_t n = BUSY_ELEMENTS;
     bool ok = true;
 
     for (int i = 0; i < BUSY_STREAMS && ok; i++) {
-        const void *in[] = { b->busy_in };
-        void *out[] = { (char *)b->busy_out + 256 * i };
+        const void *in[] = { b->in };
+        void *out[] = { (char *)b->out + 256 * i };
         const ptxgen_arguments args = { &n, in, out, NULL };
 
-        ok = ptxgen_launch(t->s, sum, &args, t->stream[1 + i], NULL) == PTXGEN_OK;
+        ok = ptxgen_launch(t->s, b->sum, &args, t->stream[1 + i], NULL) == PTXGEN_OK;
     }
     return ok;
 }
 
-static bool scan_once(struct suite *t, struct bed *b, ptxgen_loaded *scan, ptxgen_loaded *sum, int64_t n)
+/* ---- subjects --------------------------------------------------------------------------------- */
+static bool once(struct suite *t, const struct busy *b, ptxgen_loaded *loaded)
 {
-    const size_t bytes = (size_t)n * sizeof(uint32_t);
-    const void *in[] = { b->x };
-    void *out[] = { b->y, b->end };
-    const ptxgen_arguments args = { &n, in, out, NULL };
-    uint32_t end = 0;
+    const ptxgen_arguments args = bed_arguments(t->bed, 0);
 
-    return keep_busy(t, b, sum) && ptxgen_gpu_fill(t->s, t->gpu, b->y, POISON, bytes, t->stream[0]) == PTXGEN_OK &&
-           ptxgen_launch(t->s, scan, &args, t->stream[0], NULL) == PTXGEN_OK &&
-           ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK &&
-           ptxgen_gpu_read(t->s, t->gpu, b->got, b->y, bytes) == PTXGEN_OK &&
-           ptxgen_gpu_read(t->s, t->gpu, &end, b->end, sizeof end) == PTXGEN_OK &&
-           memcmp(b->got, b->sums, bytes) == 0 && end == b->sums[n - 1] + b->in[n - 1];
+    return keep_busy(t, b) && bed_poison(t) && ptxgen_launch(t->s, loaded, &args, t->stream[0], NULL) == PTXGEN_OK &&
+           ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK && bed_fetch(t);
+}
+
+/* A share of the repetitions at one size; the number that were right, less than `n` after a failure. */
+static int at_size(struct suite *t, const struct busy *b, const ptxgen_problem *problem, const int64_t *size,
+                   ptxgen_loaded *loaded, bool same_bits, int n, char *why, size_t length)
+{
+    void *keep[ARRAYS_MAX] = { NULL };
+    struct sample x;
+    int done = 0;
+
+    if (sample_create(t, problem, size, &x) && !x.refused && bed_lay(t, &x, 0, 1, -1))
+        while (done < n && once(t, b, loaded) && bed_check(t, 0, same_bits ? keep : NULL, why, length))
+            done++;
+    for (int o = 0; o < ARRAYS_MAX; o++)
+        free(keep[o]);
+    bed_clear(t);
+    sample_finish(&x);
+    return done;
+}
+
+static void run_subject(struct suite *t, const char *specs, const struct busy *b, const struct subject *subject)
+{
+    ptxgen_program *program = NULL;
+    ptxgen_loaded *loaded = NULL;
+    ptxgen_problem *problem;
+    char path[512], why[400] = "";
+    bool ok = true;
+
+    snprintf(path, sizeof path, "%s/%s.yaml", specs, subject->spec);
+    if (!load_spec(t, path, subject->strategy, &program, &loaded) ||
+        ptxgen_problem_from_file(t->s, path, &problem) != PTXGEN_OK) {
+        note_failure(t, "stress/%s %s: cannot be loaded", subject->spec, subject->strategy);
+        return;
+    }
+    alarm(WATCHDOG_SECONDS);
+    for (int k = 0; k < VISITS && ok; k++) {
+        const int n = REPETITIONS / VISITS + 1;
+        const int done = at_size(t, b, problem, subject->size[k], loaded, promises_bits(program), n, why, sizeof why);
+
+        ok = done == n;
+        if (!ok)
+            note_failure(t, "stress/%s %s, size %lld %lld, repetition %d: %s", subject->spec, subject->strategy,
+                         (long long)subject->size[k][0], (long long)subject->size[k][1], done, why);
+    }
+    alarm(0);
+    if (ok)
+        note_outcome(t, "busy device", OUTCOME_PASSED);
+    ptxgen_loaded_destroy(loaded);
+    ptxgen_program_destroy(program);
 }
 
 void run_stress(struct suite *t, const char *specs)
 {
-    static const char *const strategies[] = { "scan.lookahead", "scan.lookback", "scan.allpre" };
-    struct loaded_spec sum = { NULL, NULL };
-    struct bed b;
-    bool ok = bed_create(t, &b) && load(t, specs, "sum", NULL, &sum);
+    struct busy b;
 
     signal(SIGALRM, bark);
-    for (size_t s = 0; s < sizeof strategies / sizeof *strategies && ok; s++) {
-        struct loaded_spec scan = { NULL, NULL };
-        int done = 0;
-
-        alarm(WATCHDOG_SECONDS);
-        if (load(t, specs, "scan_exclusive", strategies[s], &scan))
-            while (done < REPETITIONS && scan_once(t, &b, scan.loaded, sum.loaded, sizes[done % NSIZES]))
-                done++;
-        alarm(0);
-        if (done == REPETITIONS)
-            note_outcome(t, "busy device", OUTCOME_PASSED);
-        else
-            note_failure(t, "stress/%s, repetition %d, n=%lld", strategies[s], done, (long long)sizes[done % NSIZES]);
-        ptxgen_loaded_destroy(scan.loaded);
-        ptxgen_program_destroy(scan.program);
-    }
-    if (!ok)
+    if (bed_create(t) && busy_create(t, specs, &b)) {
+        for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+            if (t->filter == NULL || strstr(subjects[i].strategy, t->filter) || strstr(subjects[i].spec, t->filter))
+                run_subject(t, specs, &b, &subjects[i]);
+    } else {
         note_failure(t, "stress: no memory, or no reduction to keep the device busy");
-    ptxgen_loaded_destroy(sum.loaded);
-    ptxgen_program_destroy(sum.program);
-    bed_finish(t, &b);
+    }
+    busy_finish(t, &b);
+    bed_destroy(t);
 }
