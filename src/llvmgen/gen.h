@@ -98,6 +98,8 @@ void point_store_segment(struct point *pt, int output);
 
 /* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);
+/* The same for n scalars of one direct input as 32-bit words, aligned; they fill whole words. */
+void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word);
 /* Values of points without elements: init, identity, epilogue. */
 void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 

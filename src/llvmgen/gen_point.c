@@ -212,6 +212,14 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
     }
 }
 
+void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word)
+{
+    const struct prog_array *a = &g->p->input[input].array;
+    const int bytes = n * a->stride;
+    const kb_ptr at = address(g, a, gen_input(g, input), base, offset, plus);
+    kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
+}
+
 /* ---- outputs per element
  * ------------------------------------------------------------------------------------------------------- */
 

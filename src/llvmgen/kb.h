@@ -167,6 +167,8 @@ kb_val kb_cast(kb *k, kb_val a,
                enum ty to); /* the language's conversion: saturating float -> int, wrapping int -> int */
 kb_val kb_bitcast(kb *k, kb_val a, enum ty to);
 kb_val kb_popcount(kb *k, kb_val a);
+/* The four bytes of a word (u32), signed or not, and `plus` (i32), added up. */
+kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus);
 kb_val kb_ctz(kb *k, kb_val a); /* of 0: the width */
 kb_val kb_clz(kb *k, kb_val a);
 kb_val kb_math(kb *k, int fn /* enum fn */, int n, const kb_val *args); /* float functions of functions.def */

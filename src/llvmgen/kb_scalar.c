@@ -154,6 +154,20 @@ kb_val kb_neg(kb *k, kb_val a)
 
 kb_val kb_popcount(kb *k, kb_val a) { return kb_make(kb_overloaded(k, "llvm.ctpop", a.ty, 1, &a.ir), a.ty, a.uni); }
 
+kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
+{
+    const kb_uni uni = kb_uni_max(word.uni, plus.uni);
+    if (word.ty != TY_U32 || plus.ty != TY_I32) {
+        kb_misuse(k, "bytes of %s added to %s", ty_name(word.ty), ty_name(plus.ty));
+        return plus;
+    }
+    if (k->target->sum_bytes)
+        return kb_make(k->target->sum_bytes(k, word.ir, is_signed, plus.ir), TY_I32, uni);
+    for (int i = 0; i < 4; i++)
+        plus = kb_add(k, plus, kb_cast(k, kb_extract(k, &word, i, is_signed ? TY_I8 : TY_U8), TY_I32));
+    return plus;
+}
+
 static kb_val count_zeros(kb *k, const char *intrinsic, kb_val a)
 {
     LLVMValueRef args[] = { a.ir, LLVMConstNull(k->ty[TY_BOOL]) /* zero is defined */ };

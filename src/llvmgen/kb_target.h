@@ -47,6 +47,8 @@ struct kb_target {
     LLVMValueRef (*shfl)(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg, int width); /* i32 */
     LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                     /* i1 -> i1, ballot i32 */
     LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);          /* i32; NULL: none */
+    /* The four bytes of an i32, and another i32, added up; NULL: no instruction for it. */
+    LLVMValueRef (*sum_bytes)(kb *k, LLVMValueRef word, bool is_signed, LLVMValueRef plus);
     void (*barrier)(kb *k);
     void (*team_barrier)(kb *k, int id, int threads);
     void (*warp_sync)(kb *k);

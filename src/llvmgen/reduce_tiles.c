@@ -149,6 +149,36 @@ static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struc
 /* ---- tiles
  * ----------------------------------------------------------------------------------------------------------------- */
 
+/* Sums of bytes: four at a time out of whole words; a thread's part of a tile does not overflow 32 bits. */
+static bool packed(const struct share *s)
+{
+    return s->aligned && !s->bulk && s->vector % 4 == 0 && state_sums_bytes(s->g->p) &&
+           !access_writes_elements(s->g->p);
+}
+
+static void packed_tile(struct share *s, kb_val base)
+{
+    enum { WORDS_MAX = 64 };
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int row = s->stride * s->vector, words = s->vector / 4;
+    kb_tup total = { .n = g->nfields };
+    for (int f = 0; f < g->nfields; f++) {
+        const struct expr *e = g->p->reduction[f].map[0], *input = e->kind == EX_CAST ? e->arg[0] : e;
+        kb_val word[WORDS_MAX], sum = kb_imm(k, TY_I32, 0);
+        for (int u = 0; u < s->items; u++)
+            direct_words(g, input->which, base, s->offset, (int64_t)u * row, s->vector, &word[u * words]);
+        for (int u = 0; u < s->items; u++) {
+            kb_val part = kb_imm(k, TY_I32, 0);
+            for (int w = 0; w < words; w++)
+                part = kb_sum_bytes(k, word[u * words + w], input->type == TY_I8, part);
+            sum = kb_add(k, sum, part);
+        }
+        total.e[f] = kb_cast(k, sum, g->field[f]);
+    }
+    take(s, total);
+}
+
 /* Vectors are folded one after the other, so that few mapped values are held at once. */
 static void full_tile(struct share *s, const struct tiles *mine, kb_val t, kb_val base)
 {
@@ -309,7 +339,11 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     if (s.bulk)
         start_ring(&s, &mine);
     kb_for(k, t, mine.from, mine.to, mine.step) {
-        full_tile(&s, &mine, t, kb_add(k, first, kb_mul(k, t, tile * s.vector)));
+        const kb_val base = kb_add(k, first, kb_mul(k, t, tile * s.vector));
+        if (packed(&s))
+            packed_tile(&s, base);
+        else
+            full_tile(&s, &mine, t, base);
     }
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));

@@ -127,6 +127,13 @@ static LLVMValueRef nv_redux(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_sign
     return kb_call(k, name[op][is_signed], i32_ty(k), 2, args, true);
 }
 
+/* Products with ones: of every architecture that is generated for. */
+static LLVMValueRef nv_sum_bytes(kb *k, LLVMValueRef word, bool is_signed, LLVMValueRef plus)
+{
+    LLVMValueRef args[] = { word, i32(k, 0x01010101), plus };
+    return kb_call(k, is_signed ? "llvm.nvvm.idp4a.s.s" : "llvm.nvvm.idp4a.u.u", i32_ty(k), 3, args, false);
+}
+
 /* ---- synchronisation --------------------------------------------------------------------------------------------- */
 
 static void nv_barrier(kb *k)
@@ -197,6 +204,7 @@ const struct kb_target kb_target_nvptx = {
     .shfl = nv_shfl,
     .vote = nv_vote,
     .redux = nv_redux,
+    .sum_bytes = nv_sum_bytes,
     .barrier = nv_barrier,
     .team_barrier = nv_team_barrier,
     .warp_sync = nv_warp_sync,

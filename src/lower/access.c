@@ -243,6 +243,26 @@ enum native op_native(const struct op *op)
     return NATIVE_NONE;
 }
 
+static bool sums_bytes(const struct problem *p, const struct reduction *r)
+{
+    const struct expr *e = r->map[0];
+    if (!r->op->builtin || strcmp(r->op->name, "add") || r->op->nfields != 1 || !ty_is_int(r->op->field[0]))
+        return false;
+    if (e->kind == EX_CAST && e->type == r->op->field[0])
+        e = e->arg[0];
+    if (e->kind != EX_INPUT || e->noffsets || (e->type != TY_I8 && e->type != TY_U8))
+        return false;
+    return access_input_direct(p, e->which) && *p->input[e->which].array.field[0].name == 0;
+}
+
+bool state_sums_bytes(const struct problem *p)
+{
+    for (int r = 0; r < p->nreductions; r++)
+        if (!sums_bytes(p, &p->reduction[r]))
+            return false;
+    return p->kind == KIND_REDUCE && p->nreductions > 0;
+}
+
 int op_packed_bytes(const struct op *op)
 {
     int bytes = 0;
