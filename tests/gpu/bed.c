@@ -2,18 +2,24 @@
 /* bed.c - where the arrays of one sample lie on the device, for several launches at once.
  *
  * One region holds the inputs, one all copies of the outputs, so that poisoning is one fill and reading back one copy.
- * With `exact` (a sanitizer looks on, or the host executor) each array is an allocation of exactly its size.
+ * With `exact` (a sanitizer looks on, or the host executor) each array is an allocation of exactly its size; as
+ * allocating is slow there, those that are done with wait for the next array of the same size.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu_tests.h"
 
-enum { MARGIN = 256 };
+enum { MARGIN = 256, SPARES = 24 };
 
 struct region {
     char *base;
     size_t size, used;
+};
+
+struct spare {
+    void *p;
+    size_t bytes;
 };
 
 struct bed {
@@ -22,6 +28,8 @@ struct bed {
     bool exact;
     struct region inputs, outputs;
     char *in[ARRAYS_MAX], *out[COPIES_MAX][ARRAYS_MAX];
+    struct spare spare[SPARES];
+    int oldest;
     char *mirror; /* the outputs' region on the host, or exact arrays one after the other */
     size_t mirror_size;
     const void *in_argument[COPIES_MAX][ARRAYS_MAX];
@@ -43,6 +51,8 @@ static char *get(struct suite *t, size_t bytes)
 
 static void give(struct suite *t, void *p)
 {
+    if (p == NULL)
+        return;
     begin_context_work();
     if (t->gpu)
         ptxgen_gpu_free(t->gpu, p);
@@ -77,6 +87,27 @@ static bool poison(struct suite *t, void *p, size_t bytes)
     return true;
 }
 
+/* An allocation of exactly this size, one that is left if there is one. */
+static char *get_exact(struct suite *t, struct bed *b, size_t bytes)
+{
+    for (int i = 0; i < SPARES; i++)
+        if (b->spare[i].p && b->spare[i].bytes == bytes) {
+            char *p = b->spare[i].p;
+
+            b->spare[i].p = NULL;
+            return p;
+        }
+    return get(t, bytes);
+}
+
+static void give_exact(struct suite *t, struct bed *b, void *p, size_t bytes)
+{
+    struct spare *s = &b->spare[b->oldest++ % SPARES];
+
+    give(t, s->p);
+    *s = (struct spare){ p, bytes };
+}
+
 /* At least this much; what was in it is gone. */
 static bool region_need(struct suite *t, struct region *r, size_t bytes)
 {
@@ -98,13 +129,18 @@ static size_t room(const struct bed *b, const ptxgen_array_info *a)
     return (lead_bytes(b, a) + array_bytes(a, b->x->size) + MARGIN + 255) / 256 * 256;
 }
 
+static size_t exact_bytes(const struct bed *b, const ptxgen_array_info *a)
+{
+    return lead_bytes(b, a) + array_bytes(a, b->x->size);
+}
+
 /* Where array `a` begins: in the region, or in an allocation of its own. */
 static char *place(struct suite *t, struct bed *b, struct region *r, const ptxgen_array_info *a)
 {
     char *at;
 
     if (b->exact) {
-        at = get(t, lead_bytes(b, a) + array_bytes(a, b->x->size));
+        at = get_exact(t, b, exact_bytes(b, a));
     } else {
         at = r->base + r->used;
         r->used += room(b, a);
@@ -112,17 +148,21 @@ static char *place(struct suite *t, struct bed *b, struct region *r, const ptxge
     return at ? at + lead_bytes(b, a) : NULL;
 }
 
+static void drop(struct suite *t, struct bed *b, char *array, const ptxgen_array_info *a)
+{
+    if (array)
+        give_exact(t, b, array - lead_bytes(b, a), exact_bytes(b, a));
+}
+
 static void drop_exact(struct suite *t, struct bed *b)
 {
     if (b->x == NULL || !b->exact)
         return;
     for (int i = 0; i < ARRAYS_MAX; i++)
-        if (b->in[i])
-            give(t, b->in[i] - lead_bytes(b, &b->x->input[i]));
+        drop(t, b, b->in[i], &b->x->input[i]);
     for (int c = 0; c < COPIES_MAX; c++)
         for (int o = 0; o < ARRAYS_MAX; o++)
-            if (b->out[c][o])
-                give(t, b->out[c][o] - lead_bytes(b, &b->x->output[o]));
+            drop(t, b, b->out[c][o], &b->x->output[o]);
 }
 
 bool bed_create(struct suite *t)
@@ -148,6 +188,8 @@ void bed_destroy(struct suite *t)
     if (t->bed == NULL)
         return;
     bed_clear(t);
+    for (int i = 0; i < SPARES; i++)
+        give(t, t->bed->spare[i].p);
     give(t, t->bed->inputs.base);
     give(t, t->bed->outputs.base);
     free(t->bed->mirror);
@@ -213,8 +255,7 @@ bool bed_poison(struct suite *t)
     bool ok = b->exact || poison(t, b->outputs.base, b->outputs.used);
 
     for (int o = 0; o < b->x->noutputs && ok && b->exact; o++)
-        ok = poison(t, b->out[0][o] - lead_bytes(b, &b->x->output[o]),
-                    lead_bytes(b, &b->x->output[o]) + array_bytes(&b->x->output[o], b->x->size));
+        ok = poison(t, b->out[0][o] - lead_bytes(b, &b->x->output[o]), exact_bytes(b, &b->x->output[o]));
     ok = ok && (t->gpu == NULL || ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK);
     for (int c = 0; c < b->copies && ok && b->in_place >= 0; c++)
         ok = put(t, b->out[c][0], b->x->in[b->in_place], array_bytes(&b->x->output[0], b->x->size));
