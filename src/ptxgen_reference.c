@@ -269,8 +269,7 @@ char *ptxgen_reference(void)
             "<!-- Printed by `ptxgen reference` from its tables; a test compares docs/reference.md. -->\n"
             "# Reference\n\n"
             "The tables that ptxgen itself is made of. [spec-language.md](spec-language.md) explains the language, "
-            "[cli.md](cli.md) the commands.\n`ptxgen reference` prints all of them; `docs/reference.md` of the sources "
-            "has those of the language, to which it adds strategies,\ntunables and messages.\n");
+            "[cli.md](cli.md) the commands, [strategies.md](strategies.md) the strategies.\n");
     keys(&out);
     types(&out);
     functions(&out);

@@ -213,28 +213,22 @@ static void place_json(struct json *j, const struct diag_source *s, struct span 
     }
 }
 
-static void text_json(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_string(j, text);
-}
-
 static void message_json(struct json *j, const struct diag *m)
 {
     char code[16];
     snprintf(code, sizeof code, "PTXG-%04d", (int)m->code);
     json_object(j);
-    text_json(j, "severity", severity_name[m->severity]);
-    text_json(j, "code", code);
+    json_put_text(j, "severity", severity_name[m->severity]);
+    json_put_text(j, "code", code);
     place_json(j, &m->source, m->at);
-    text_json(j, "message", m->text);
-    text_json(j, "hint", m->hint);
+    json_put_text(j, "message", m->text);
+    json_put_text(j, "hint", m->hint);
     json_key(j, "notes");
     json_array(j);
     for (const struct diag_note *n = m->notes; n != NULL; n = n->next) {
         json_object(j);
         place_json(j, &m->source, n->at);
-        text_json(j, "message", n->text);
+        json_put_text(j, "message", n->text);
         json_end(j);
     }
     json_end(j);

@@ -119,6 +119,7 @@ struct formula_names {
 void formula_print(const struct formula *f, const struct formula_names *names, struct str *out);
 void formula_json(const struct formula *f, const struct formula_names *names,
                   struct json *j); /* postfix array of strings and numbers */
+void formula_json_text(const struct formula *f, const struct formula_names *names, struct json *j); /* or null */
 /* NULL on success, else a message and the byte where it applies. */
 const char *formula_parse(const char *text, const struct formula_names *names, struct formula *out, int *at);
 

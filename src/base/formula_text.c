@@ -148,6 +148,19 @@ void formula_print(const struct formula *f, const struct formula_names *names, s
         print_tree(f, f->n - 1, LEVEL_OR, names, out);
 }
 
+void formula_json_text(const struct formula *f, const struct formula_names *names, struct json *j)
+{
+    struct str text = { 0 };
+    if (f->n == 0) {
+        json_null(j);
+        return;
+    }
+    formula_print(f, names, &text);
+    json_stringn(j, text.text != NULL ? text.text : "", text.length);
+    j->out->failed = j->out->failed || text.failed;
+    str_finish(&text);
+}
+
 void formula_json(const struct formula *f, const struct formula_names *names, struct json *j)
 {
     json_array(j);

@@ -150,3 +150,27 @@ void json_null(struct json *j)
     begin_value(j, false);
     str_add(j->out, "null");
 }
+
+void json_put_text(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+void json_put_int(struct json *j, const char *key, int64_t value)
+{
+    json_key(j, key);
+    json_int(j, value);
+}
+
+void json_put_double(struct json *j, const char *key, double value)
+{
+    json_key(j, key);
+    json_double(j, value);
+}
+
+void json_put_bool(struct json *j, const char *key, bool value)
+{
+    json_key(j, key);
+    json_bool(j, value);
+}

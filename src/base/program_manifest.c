@@ -19,24 +19,6 @@ struct writer {
     struct formula_names names;
 };
 
-static void text(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_string(j, value);
-}
-
-static void number(struct json *j, const char *key, int64_t value)
-{
-    json_key(j, key);
-    json_int(j, value);
-}
-
-static void flag(struct json *j, const char *key, bool value)
-{
-    json_key(j, key);
-    json_bool(j, value);
-}
-
 static void begin_list(struct json *j, const char *key)
 {
     json_key(j, key);
@@ -45,21 +27,17 @@ static void begin_list(struct json *j, const char *key)
 
 static void formula(const struct writer *w, const char *key, const struct formula *f)
 {
-    struct str infix = { 0 };
     json_key(w->j, key);
     if (f->n == 0) {
         json_null(w->j);
         return;
     }
-    formula_print(f, &w->names, &infix);
     json_object(w->j);
     json_key(w->j, "text");
-    json_stringn(w->j, infix.text != NULL ? infix.text : "", infix.length);
+    formula_json_text(f, &w->names, w->j);
     json_key(w->j, "postfix");
     formula_json(f, &w->names, w->j);
     json_end(w->j);
-    w->j->out->failed = w->j->out->failed || infix.failed;
-    str_finish(&infix);
 }
 
 /* ---- the interface: arrays, params, checks -------------------------------------------------------- */
@@ -68,10 +46,10 @@ static void dimension(struct json *j, const struct program *p, const struct prog
 {
     json_object(j);
     if (d->size >= 0) {
-        text(j, "size", p->size[d->size]);
-        number(j, "add", d->add);
+        json_put_text(j, "size", p->size[d->size]);
+        json_put_int(j, "add", d->add);
     } else {
-        number(j, "constant", d->add);
+        json_put_int(j, "constant", d->add);
     }
     json_end(j);
 }
@@ -79,14 +57,14 @@ static void dimension(struct json *j, const struct program *p, const struct prog
 static void array(struct json *j, const struct program *p, const struct prog_array *a)
 {
     json_object(j);
-    text(j, "name", a->name);
-    number(j, "stride", a->stride);
+    json_put_text(j, "name", a->name);
+    json_put_int(j, "stride", a->stride);
     begin_list(j, "fields");
     for (int f = 0; f < a->nfields; f++) {
         json_object(j);
-        text(j, "name", a->field[f].name);
-        text(j, "type", ty_name(a->field[f].type));
-        number(j, "offset", a->field[f].offset);
+        json_put_text(j, "name", a->field[f].name);
+        json_put_text(j, "type", ty_name(a->field[f].type));
+        json_put_int(j, "offset", a->field[f].offset);
         json_end(j);
     }
     json_end(j);
@@ -122,8 +100,8 @@ static void params(struct json *j, const struct program *p)
     begin_list(j, "params");
     for (int i = 0; i < p->nparams; i++) {
         json_object(j);
-        text(j, "name", p->param[i].name);
-        text(j, "type", ty_name(p->param[i].type));
+        json_put_text(j, "name", p->param[i].name);
+        json_put_text(j, "type", ty_name(p->param[i].type));
         if (p->param[i].has_default) {
             json_key(j, "default");
             scalar(j, p->param[i].type, p->param[i].value);
@@ -140,7 +118,7 @@ static void checks(struct json *j, const struct program *p)
     for (int i = 0; i < p->nchecks; i++) {
         json_object(j);
         formula(&w, "condition", &p->check[i].condition);
-        text(j, "message", p->check[i].message);
+        json_put_text(j, "message", p->check[i].message);
         json_end(j);
     }
     json_end(j);
@@ -167,18 +145,18 @@ static void argument(const struct writer *w, const struct prog_arg *a)
 {
     static const char *const kinds[] = { "input", "output", "param", "buffer", "value", "fed", "next" };
     json_object(w->j);
-    text(w->j, "name", a->name);
-    text(w->j, "kind", kinds[a->kind]);
+    json_put_text(w->j, "name", a->name);
+    json_put_text(w->j, "kind", kinds[a->kind]);
     if (a->kind == ARG_VALUE) {
-        text(w->j, "type", ty_name(a->type));
+        json_put_text(w->j, "type", ty_name(a->type));
         formula(w, "value", &a->value);
     } else {
-        number(w->j, "index", a->index);
-        text(w->j, "of", referent(w, a));
+        json_put_int(w->j, "index", a->index);
+        json_put_text(w->j, "of", referent(w, a));
     }
     if (a->kind == ARG_FED || a->kind == ARG_NEXT) {
-        number(w->j, "output", a->output);
-        number(w->j, "buffer", a->buffer);
+        json_put_int(w->j, "output", a->output);
+        json_put_int(w->j, "buffer", a->buffer);
     }
     json_end(w->j);
 }
@@ -186,11 +164,11 @@ static void argument(const struct writer *w, const struct prog_arg *a)
 static void kernel(const struct writer *w, const struct prog_kernel *k)
 {
     json_object(w->j);
-    text(w->j, "name", k->name);
-    number(w->j, "module", k->module);
-    number(w->j, "threads", k->threads);
-    number(w->j, "cluster", k->cluster);
-    number(w->j, "shared_static", k->shared_static);
+    json_put_text(w->j, "name", k->name);
+    json_put_int(w->j, "module", k->module);
+    json_put_int(w->j, "threads", k->threads);
+    json_put_int(w->j, "cluster", k->cluster);
+    json_put_int(w->j, "shared_static", k->shared_static);
     begin_list(w->j, "args");
     for (int i = 0; i < k->nargs; i++)
         argument(w, &k->arg[i]);
@@ -202,15 +180,15 @@ static void buffer(const struct writer *w, int number_of)
 {
     const struct prog_buffer *b = &w->p->kase[w->c].buffer[number_of];
     json_object(w->j);
-    text(w->j, "name", b->name);
-    text(w->j, "region", b->region == REGION_CONTROL ? "control" : "scratch");
+    json_put_text(w->j, "name", b->name);
+    json_put_text(w->j, "region", b->region == REGION_CONTROL ? "control" : "scratch");
     formula(w, "bytes", &b->bytes);
     if (b->region == REGION_CONTROL) {
         const struct control_place at = program_control_place(w->p, w->c, number_of);
         if (at.slot < 0)
-            number(w->j, "offset", at.offset);
+            json_put_int(w->j, "offset", at.offset);
         else
-            number(w->j, "slot", at.slot);
+            json_put_int(w->j, "slot", at.slot);
     }
     json_end(w->j);
 }
@@ -218,20 +196,20 @@ static void buffer(const struct writer *w, int number_of)
 static void step(const struct writer *w, const struct prog_step *s)
 {
     json_object(w->j);
-    text(w->j, "kind", s->kind == STEP_FILL ? "fill" : "launch");
+    json_put_text(w->j, "kind", s->kind == STEP_FILL ? "fill" : "launch");
     if (s->kind == STEP_FILL) {
-        number(w->j, "buffer", s->buffer);
-        number(w->j, "byte", s->byte);
+        json_put_int(w->j, "buffer", s->buffer);
+        json_put_int(w->j, "byte", s->byte);
     } else {
-        number(w->j, "kernel", s->kernel);
+        json_put_int(w->j, "kernel", s->kernel);
         formula(w, "grid", &s->grid);
         formula(w, "shared", &s->shared);
         formula(w, "cluster", &s->cluster);
         formula(w, "repeat", &s->repeat);
-        flag(w->j, "dependent", s->dependent);
-        flag(w->j, "cooperative", s->cooperative);
-        flag(w->j, "nonportable_cluster", s->nonportable_cluster);
-        number(w->j, "device", s->device);
+        json_put_bool(w->j, "dependent", s->dependent);
+        json_put_bool(w->j, "cooperative", s->cooperative);
+        json_put_bool(w->j, "nonportable_cluster", s->nonportable_cluster);
+        json_put_int(w->j, "device", s->device);
     }
     json_end(w->j);
 }
@@ -241,8 +219,8 @@ static void kase(struct json *j, const struct program *p, int c)
     struct writer w = { j, p, c, program_names(p, c) };
     const struct prog_case *k = &p->kase[c];
     json_object(j);
-    text(j, "name", k->name);
-    text(j, "strategy", k->strategy);
+    json_put_text(j, "name", k->name);
+    json_put_text(j, "strategy", k->strategy);
     formula(&w, "guard", &k->guard);
     begin_list(j, "kernels");
     for (int i = 0; i < k->nkernels; i++)
@@ -268,11 +246,11 @@ static void target(struct json *j, const struct program *p)
     const int cuda = ptx_oldest_cuda(p->ptx_version);
     json_key(j, "target");
     json_object(j);
-    text(j, "arch", p->arch);
+    json_put_text(j, "arch", p->arch);
     snprintf(version, sizeof version, "%d.%d", p->ptx_version / 10, p->ptx_version % 10);
-    text(j, "ptx", version);
+    json_put_text(j, "ptx", version);
     snprintf(version, sizeof version, "%d.%d", cuda / 1000, cuda % 1000 / 10);
-    text(j, "cuda", cuda > 0 ? version : NULL);
+    json_put_text(j, "cuda", cuda > 0 ? version : NULL);
     json_end(j);
 }
 
@@ -283,8 +261,8 @@ static void control(struct json *j, const struct program *p)
     program_control_layout(p, &fixed, &slots);
     json_key(j, "control");
     json_object(j);
-    number(j, "fixed", fixed);
-    number(j, "slots", slots);
+    json_put_int(j, "fixed", fixed);
+    json_put_int(j, "slots", slots);
     json_end(j);
 }
 
@@ -293,10 +271,10 @@ void program_manifest(const struct program *p, struct str *out)
     struct json j;
     json_init(&j, out, true);
     json_object(&j);
-    number(&j, "manifest", MANIFEST_VERSION);
-    text(&j, "name", p->name);
-    text(&j, "kind", p->kind);
-    text(&j, "determinism", p->determinism);
+    json_put_int(&j, "manifest", MANIFEST_VERSION);
+    json_put_text(&j, "name", p->name);
+    json_put_text(&j, "kind", p->kind);
+    json_put_text(&j, "determinism", p->determinism);
     target(&j, p);
     begin_list(&j, "sizes");
     for (int i = 0; i < p->nsizes; i++)

@@ -12,4 +12,8 @@ struct ptxgen_session {
     struct diags diags;
 };
 
+/* Work with memory of its own, which is freed behind it, also when memory runs out on the way, here or in the session's
+ * arena: then the session's handler is called as always. */
+void session_scratch(struct ptxgen_session *s, void (*work)(struct arena *scratch, void *user), void *user);
+
 #endif

@@ -49,6 +49,11 @@ void json_uint(struct json *j, uint64_t x);
 void json_double(struct json *j, double x); /* shortest text that reads back; inf and nan as strings */
 void json_bool(struct json *j, bool x);
 void json_null(struct json *j);
+/* Members of an object. */
+void json_put_text(struct json *j, const char *key, const char *value); /* or NULL */
+void json_put_int(struct json *j, const char *key, int64_t value);
+void json_put_double(struct json *j, const char *key, double value);
+void json_put_bool(struct json *j, const char *key, bool value);
 
 /* Shortest decimal text that strtod() reads back as the same double ("0.1", "1e+20", "inf", "-inf", "nan"). */
 void str_double(struct str *s, double x);

@@ -69,6 +69,7 @@ extern const int command_count;
 int options_parse(struct options *o, int argc, char **argv);
 void options_finish(struct options *o);
 void options_help(FILE *to, const struct command *c); /* NULL: of the program */
+void options_reference(FILE *to);                     /* all commands and options, as Markdown */
 
 /* "name=value" of a list item: the value, and the length of the name; NULL without '='. */
 const char *setting_value(const char *item, int *name_length);
@@ -214,6 +215,8 @@ bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double
 /* ---- results ---- */
 void report_text(const struct job *j, const struct verdict *verdict);
 void report_json(const struct job *j, const struct verdict *verdict);
+/* {"name": ..., "device": ..., "case": ..., "sizes": {...}: the object stays open; the case only where it is given. */
+void report_json_head(const struct job *j, const char *kase);
 void report_difference(const struct job *j, const struct array *a, const struct verdict *v);
 int report_files(const struct job *j);
 void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element);

@@ -45,19 +45,8 @@ static void show_text(const struct bench *b)
 static void show_json(const struct bench *b)
 {
     const struct job *j = &b->job;
-    fputs("{\"name\": ", stdout);
-    json_text(stdout, ptxgen_problem_name(j->problem));
-    fputs(", \"device\": ", stdout);
-    json_text(stdout, j->device);
-    fputs(", \"case\": ", stdout);
-    json_text(stdout, j->kase);
-    fputs(", \"sizes\": {", stdout);
-    for (int i = 0; i < j->nsizes; i++) {
-        fputs(i ? ", " : "", stdout);
-        json_text(stdout, ptxgen_problem_size_name(j->problem, i));
-        printf(": %lld", (long long)j->size[i]);
-    }
-    printf("}, \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [",
+    report_json_head(j, j->kase);
+    printf(", \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [",
            b->verified ? "true" : "false", b->bytes, (long long)b->subject.copies.count);
     for (int m = 0; m < b->modes; m++) {
         const struct timing *t = &b->time[m];

@@ -23,4 +23,12 @@ static int print_text(const struct options *o, char *(*make)(void))
 }
 
 int cmd_schema(const struct options *o) { return print_text(o, ptxgen_schema); }
-int cmd_reference(const struct options *o) { return print_text(o, ptxgen_reference); }
+/* The library knows all but the command line. */
+int cmd_reference(const struct options *o)
+{
+    int status = print_text(o, ptxgen_reference);
+    if (status == EXIT_OK) {
+        options_reference(stdout);
+    }
+    return status;
+}

@@ -341,3 +341,48 @@ void options_help(FILE *to, const struct command *c)
           "             4 --verify found a difference; 70 internal error\n",
           to);
 }
+
+/* A cell of a table: | ends one. */
+static void cell(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        fputs(*text == '|' ? "\\|" : (char[]){ *text, 0 }, to);
+    }
+}
+
+static void reference_options(FILE *to, int bits)
+{
+    fputs("\n| option | meaning |\n|---|---|\n", to);
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *t = &option_table[i];
+        if ((bits == C_ALL) != (t->commands == C_ALL) || !(t->commands & bits)) {
+            continue;
+        }
+        fputs("| ", to);
+        if (t->letter) {
+            fprintf(to, "`-%c`, ", t->letter);
+        }
+        fprintf(to, "`--%s%s", t->name, t->argument ? "=" : "");
+        cell(to, t->argument ? t->argument : "");
+        fputs("` | ", to);
+        cell(to, t->help);
+        fputs(" |\n", to);
+    }
+}
+
+void options_reference(FILE *to)
+{
+    fputs("\n## Commands\n\nEvery command also takes:\n", to);
+    reference_options(to, C_ALL);
+    for (int i = 0; i < command_count; i++) {
+        const struct command *c = &command_table[i];
+        fprintf(to, "\n### ptxgen %s%s%s\n\n%c%s.%s%s\n", c->name, *c->operands ? " " : "", c->operands,
+                c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "", c->details);
+        for (int k = 0, any = 0; k < OPTION_COUNT && !any; k++) {
+            any = option_table[k].commands != C_ALL && option_table[k].commands & command_bit(c);
+            if (any) {
+                reference_options(to, command_bit(c));
+            }
+        }
+    }
+}

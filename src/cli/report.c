@@ -252,21 +252,29 @@ static void json_verdict(const struct job *j, const struct array *a, const struc
     free(text);
 }
 
-void report_json(const struct job *j, const struct verdict *verdict)
+void report_json_head(const struct job *j, const char *kase)
 {
     fputs("{\"name\": ", stdout);
     json_text(stdout, ptxgen_problem_name(j->problem));
     fputs(", \"device\": ", stdout);
     json_text(stdout, j->device);
-    fputs(", \"case\": ", stdout);
-    json_text(stdout, j->kase);
+    if (kase) {
+        fputs(", \"case\": ", stdout);
+        json_text(stdout, kase);
+    }
     fputs(", \"sizes\": {", stdout);
     for (int i = 0; i < j->nsizes; i++) {
         fputs(i ? ", " : "", stdout);
         json_text(stdout, ptxgen_problem_size_name(j->problem, i));
         printf(": %lld", (long long)j->size[i]);
     }
-    fputs("}, \"outputs\": {", stdout);
+    putchar('}');
+}
+
+void report_json(const struct job *j, const struct verdict *verdict)
+{
+    report_json_head(j, j->kase);
+    fputs(", \"outputs\": {", stdout);
     for (int i = 0; i < j->noutputs; i++) {
         fputs(i ? ", " : "", stdout);
         json_output(j, &j->output[i]);

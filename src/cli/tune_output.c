@@ -97,17 +97,8 @@ static void show_text(const struct tuner *t, const int *index, int n, const char
 
 static void show_json(const struct tuner *t, const int *index, int n)
 {
-    fputs("{\"name\": ", stdout);
-    json_text(stdout, ptxgen_problem_name(t->job.problem));
-    fputs(", \"device\": ", stdout);
-    json_text(stdout, t->job.device);
-    fputs(", \"sizes\": {", stdout);
-    for (int i = 0; i < t->job.nsizes; i++) {
-        fputs(i ? ", " : "", stdout);
-        json_text(stdout, ptxgen_problem_size_name(t->job.problem, i));
-        printf(": %lld", (long long)t->job.size[i]);
-    }
-    printf("}, \"tried\": %d, \"space\": %lld, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
+    report_json_head(&t->job, NULL);
+    printf(", \"tried\": %d, \"space\": %lld, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
            (long long)t->all, tune_now() - t->begin, t->trial[0].seconds * 1e6);
     n > 0 ? json_text(stdout, t->space.item[index[0]].id) : (void)fputs("null", stdout);
     fputs(", \"results\": [", stdout);

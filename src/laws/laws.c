@@ -145,24 +145,27 @@ static void report_one(struct ptxgen_session *s, struct arena *scratch, const st
     prover_close(q);
 }
 
-/* Working memory is an arena of its own, freed also when memory runs out on the way. */
+struct checking {
+    struct ptxgen_session *s;
+    const struct problem *p;
+    const struct reduction *red;
+    const struct laws_options *o;
+    struct law_report *report;
+};
+
+static void check_one(struct arena *scratch, void *user)
+{
+    const struct checking *c = user;
+    report_one(c->s, scratch, c->p, c->red, c->o, c->report);
+}
+
 void laws_check(struct ptxgen_session *s, const struct problem *p, const struct laws_options *o,
                 struct law_report *report)
 {
-    struct arena scratch;
-    jmp_buf exhausted, *outer = s->arena.oom;
-    arena_init(&scratch);
-    if (setjmp(exhausted)) {
-        arena_finish(&scratch);
-        s->arena.oom = outer;
-        longjmp(*outer, 1);
-    }
-    scratch.oom = s->arena.oom = &exhausted;
     for (int i = 0; i < p->nreductions; i++) {
-        report_one(s, &scratch, p, &p->reduction[i], o, &report[i]);
-        arena_finish(&scratch);
+        struct checking c = { s, p, &p->reduction[i], o, &report[i] };
+        session_scratch(s, check_one, &c);
     }
-    s->arena.oom = outer;
     laws_complain(s, p, report);
 }
 

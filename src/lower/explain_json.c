@@ -2,24 +2,6 @@
 /* explain_json.c - an explanation as JSON; the keys are in docs/cli.md. */
 #include "explain.h"
 
-static void text_of(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_string(j, value);
-}
-
-static void number_of(struct json *j, const char *key, double value)
-{
-    json_key(j, key);
-    json_double(j, value);
-}
-
-static void count_of(struct json *j, const char *key, int64_t value)
-{
-    json_key(j, key);
-    json_int(j, value);
-}
-
 static void microseconds(struct json *j, const char *key, double seconds)
 {
     json_key(j, key);
@@ -31,12 +13,8 @@ static void microseconds(struct json *j, const char *key, double seconds)
 
 static void formula_of(struct json *j, const char *key, const struct formula *f, const struct formula_names *names)
 {
-    struct str text = { 0 };
     json_key(j, key);
-    if (f->n)
-        formula_print(f, names, &text);
-    json_string(j, f->n ? text.text : NULL);
-    str_finish(&text);
+    formula_json_text(f, names, j);
 }
 
 static void strategies(const struct explained *x, struct json *j)
@@ -50,11 +28,11 @@ static void strategies(const struct explained *x, struct json *j)
         if (row->kind != x->plan->problem->kind)
             continue;
         json_object(j);
-        text_of(j, "name", row->name);
+        json_put_text(j, "name", row->name);
         const enum choice choice = explain_choice(x, row, &why);
-        text_of(j, "status", status[choice]);
-        text_of(j, "why", choice == CHOICE_CHOSEN ? NULL : why);
-        text_of(j, "reference", row->reference);
+        json_put_text(j, "status", status[choice]);
+        json_put_text(j, "why", choice == CHOICE_CHOSEN ? NULL : why);
+        json_put_text(j, "reference", row->reference);
         json_end(j);
     }
     json_end(j);
@@ -67,9 +45,9 @@ static void operators(const struct problem *p, struct json *j)
     for (int r = 0; r < p->nreductions; r++) {
         const struct op *op = p->reduction[r].op;
         json_object(j);
-        text_of(j, "name", p->reduction[r].name);
-        text_of(j, "operator", op->name);
-        count_of(j, "fields", op->nfields);
+        json_put_text(j, "name", p->reduction[r].name);
+        json_put_text(j, "operator", op->name);
+        json_put_int(j, "fields", op->nfields);
         json_key(j, "commutative");
         json_bool(j, op->commutative);
         json_key(j, "identity");
@@ -90,17 +68,17 @@ static void kernels(const struct explained *x, const struct plan_case *c, struct
         struct occupancy o;
         const ptxgen_kernel_resources *known = explain_kernel(x, k, &o);
         json_object(j);
-        text_of(j, "name", k->name);
-        count_of(j, "threads", k->threads);
+        json_put_text(j, "name", k->name);
+        json_put_int(j, "threads", k->threads);
         json_key(j, "registers");
         known && known->registers ? json_int(j, known->registers) : json_null(j);
         json_key(j, "shared");
         known ? json_int(j, known->shared) : json_null(j);
         json_key(j, "local");
         known ? json_int(j, known->local) : json_null(j);
-        count_of(j, "blocks_per_multiprocessor", o.blocks);
-        number_of(j, "occupancy", o.warps);
-        text_of(j, "limited_by", o.limit);
+        json_put_int(j, "blocks_per_multiprocessor", o.blocks);
+        json_put_double(j, "occupancy", o.warps);
+        json_put_text(j, "limited_by", o.limit);
         json_end(j);
     }
     json_end(j);
@@ -110,8 +88,8 @@ static void one_case(const struct explained *x, const struct plan_case *c, struc
 {
     const struct formula_names names = plan_names(&x->s->arena, x->plan, &c->code);
     json_object(j);
-    text_of(j, "name", c->code.name);
-    text_of(j, "strategy", c->code.strategy);
+    json_put_text(j, "name", c->code.name);
+    json_put_text(j, "strategy", c->code.strategy);
     formula_of(j, "guard", &c->code.guard, &names);
     json_key(j, "tunables");
     json_object(j);
@@ -119,8 +97,8 @@ static void one_case(const struct explained *x, const struct plan_case *c, struc
         if (c->strategy->tunables & 1u << t) {
             json_key(j, tunable_name(t));
             json_object(j);
-            count_of(j, "value", c->tunable[t]);
-            text_of(j, "from", c->tunable_from[t] ? c->tunable_from[t] : "default");
+            json_put_int(j, "value", c->tunable[t]);
+            json_put_text(j, "from", c->tunable_from[t] ? c->tunable_from[t] : "default");
             json_end(j);
         }
     json_end(j);
@@ -130,7 +108,7 @@ static void one_case(const struct explained *x, const struct plan_case *c, struc
     for (int i = 0; i < c->code.nsteps; i++)
         if (c->code.step[i].kind == STEP_LAUNCH) {
             json_object(j);
-            text_of(j, "kernel", c->code.kernel[c->code.step[i].kernel].name);
+            json_put_text(j, "kernel", c->code.kernel[c->code.step[i].kernel].name);
             formula_of(j, "blocks", &c->code.step[i].grid, &names);
             json_end(j);
         }
@@ -146,13 +124,13 @@ static void target(const struct explained *x, struct json *j)
         return;
     }
     json_object(j);
-    text_of(j, "gpu", x->model.name);
-    text_of(j, "source", explain_source(x));
-    count_of(j, "multiprocessors", x->model.sms);
-    number_of(j, "read_bytes_per_second", x->model.read);
-    number_of(j, "write_bytes_per_second", x->model.write);
-    number_of(j, "copy_bytes_per_second", x->model.copy);
-    number_of(j, "flops_per_second", x->model.flops);
+    json_put_text(j, "gpu", x->model.name);
+    json_put_text(j, "source", explain_source(x));
+    json_put_int(j, "multiprocessors", x->model.sms);
+    json_put_double(j, "read_bytes_per_second", x->model.read);
+    json_put_double(j, "write_bytes_per_second", x->model.write);
+    json_put_double(j, "copy_bytes_per_second", x->model.copy);
+    json_put_double(j, "flops_per_second", x->model.flops);
     microseconds(j, "launch_us", x->model.launch);
     json_end(j);
 }
@@ -170,20 +148,20 @@ static void costs(const struct explained *x, struct json *j)
     json_key(j, "sizes");
     json_object(j);
     for (int i = 0; i < p->nsizes; i++)
-        count_of(j, p->size[i].name, x->options->size[i]);
+        json_put_int(j, p->size[i].name, x->options->size[i]);
     json_end(j);
-    count_of(j, "bytes_read", x->least.read);
-    count_of(j, "bytes_written", x->least.written);
-    number_of(j, "bytes_per_element",
-              x->least.points > 0 ? (double)(x->least.read + x->least.written) / x->least.points : 0);
+    json_put_int(j, "bytes_read", x->least.read);
+    json_put_int(j, "bytes_written", x->least.written);
+    json_put_double(j, "bytes_per_element",
+                    x->least.points > 0 ? (double)(x->least.read + x->least.written) / x->least.points : 0);
     microseconds(j, "roofline_us", x->least.seconds);
     microseconds(j, "memory_us", x->least.memory);
     microseconds(j, "arithmetic_us", x->least.arithmetic);
-    text_of(j, "case", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.name);
-    text_of(j, "strategy", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.strategy);
-    count_of(j, "launches", t->launches);
-    number_of(j, "passes", t->passes);
-    number_of(j, "loads_in_flight", t->in_flight);
+    json_put_text(j, "case", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.name);
+    json_put_text(j, "strategy", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.strategy);
+    json_put_int(j, "launches", t->launches);
+    json_put_double(j, "passes", t->passes);
+    json_put_double(j, "loads_in_flight", t->in_flight);
     microseconds(j, "predicted_us", t->kase < 0 ? 0 : t->seconds);
     microseconds(j, "measured_stream_us", x->options->stream_seconds);
     microseconds(j, "measured_graph_us", x->options->graph_seconds);
@@ -196,9 +174,9 @@ void explain_json(const struct explained *x, struct str *out)
     struct json j;
     json_init(&j, out, true);
     json_object(&j);
-    text_of(&j, "name", plan->problem->name);
-    text_of(&j, "arch", plan->device.arch);
-    count_of(&j, "ptx", plan->device.ptx);
+    json_put_text(&j, "name", plan->problem->name);
+    json_put_text(&j, "arch", plan->device.arch);
+    json_put_int(&j, "ptx", plan->device.ptx);
     operators(plan->problem, &j);
     strategies(x, &j);
     json_key(&j, "cases");
@@ -208,11 +186,11 @@ void explain_json(const struct explained *x, struct str *out)
     json_end(&j);
     json_key(&j, "work_per_element");
     json_object(&j);
-    count_of(&j, "floating_point", x->work.flops);
-    count_of(&j, "integer", x->work.integer);
-    count_of(&j, "special", x->work.special);
+    json_put_int(&j, "floating_point", x->work.flops);
+    json_put_int(&j, "integer", x->work.integer);
+    json_put_int(&j, "special", x->work.special);
     json_end(&j);
-    text_of(&j, "resources_from", x->options->resource_source);
+    json_put_text(&j, "resources_from", x->options->resource_source);
     target(x, &j);
     costs(x, &j);
     json_end(&j);

@@ -56,24 +56,24 @@ static const char *run_in(struct ref *r)
     return NULL;
 }
 
-/* Working memory is an arena of its own, freed also when memory runs out on the way. */
+struct running {
+    struct ref ref;
+    const char *message;
+};
+
+static void run_with(struct arena *scratch, void *user)
+{
+    struct running *r = user;
+    r->ref.scratch = scratch;
+    r->message = run_in(&r->ref);
+}
+
 static const char *run(struct ptxgen_session *s, const struct problem *p, const struct run_args *args, bool tracked,
                        double *const *bound)
 {
-    struct arena scratch;
-    jmp_buf exhausted, *outer = s->arena.oom;
-    arena_init(&scratch);
-    if (setjmp(exhausted)) {
-        arena_finish(&scratch);
-        s->arena.oom = outer;
-        longjmp(*outer, 1);
-    }
-    scratch.oom = s->arena.oom = &exhausted;
-    struct ref r = { .session = s, .p = p, .args = args, .scratch = &scratch, .tracked = tracked, .bound = bound };
-    const char *message = run_in(&r);
-    s->arena.oom = outer;
-    arena_finish(&scratch);
-    return message;
+    struct running r = { .ref = { .session = s, .p = p, .args = args, .tracked = tracked, .bound = bound } };
+    session_scratch(s, run_with, &r);
+    return r.message;
 }
 
 const char *ref_run(struct ptxgen_session *s, const struct problem *p, const struct run_args *args)
