@@ -37,14 +37,14 @@ run tune sum.yaml --size n=3000 --device cpu --limit 9 --tuning=here/t.yaml $som
 exits 0; json out 'd["tried"] == 9 and len(d["results"]) == 9 and d["best"] in [r["id"] for r in d["results"]]'
 json out 'all(r["us"] > 0 for r in d["results"]) and d["results"][0]["id"] == "default"'
 [ "$(grep -c 'problem:' here/t.yaml)" -eq 1 ] || complain 'the entry was not replaced'
-run tune sum.yaml --size n=4000 --device cpu --limit 9 --tuning=here/t.yaml $some; exits 2; err_has 'journal of another tuning'
-run tune sum.yaml --size n=200 --device cpu --limit 3 --tuning=here/t.yaml $some --journal=other.journal --export=t1; exits 0
+run tune sum.yaml --size n=4000 --device cpu --limit 9 --tuning=here/t.yaml $some --journal=sum.n3000.journal; exits 2; err_has 'journal of another tuning'
+run tune sum.yaml --size n=200 --device cpu --limit 3 --tuning=here/t.yaml $some --export=t1; exits 0; exists sum.n200.journal
 [ "$(grep -c 'problem:' here/t.yaml)" -eq 2 ] || complain 'the second entry is missing'
 json sum.t1.json '[p["Name"] for p in d["ConfigurationSpace"]["TuningParameters"]][:3] == ["strategy", "threads", "items"] and d["Budget"][0]["BudgetValue"] == 3'
 
 # A run that was cut off: a line that is not complete, and a variant that was never finished.
-victim=$(grep '^reduce.gather' sum.journal | tail -1 | cut -f1)
-printf '%s\tstarted\t0\t0\t\n%s' "$victim" reduce.gather@thre >> sum.journal
+victim=$(grep '^reduce.gather' sum.n3000.journal | tail -1 | cut -f1)
+printf '%s\tstarted\t0\t0\t\n%s' "$victim" reduce.gather@thre >> sum.n3000.journal
 run tune sum.yaml --size n=3000 --device cpu --limit 10 --tuning=off $some --json
 exits 0; json out "[r['outcome'] for r in d['results'] if r['id'] == '$victim'] == ['started'] and d['tried'] == 10"
 

@@ -13,7 +13,7 @@
 
 #include "tune.h"
 
-enum { BATCH = 48, HOST_LIMIT = 20, LIMIT = 500, ORACLE_LOG = 27 };
+enum { BATCH = 96, HOST_LIMIT = 20, LIMIT = 500, ORACLE_LOG = 27 };
 
 /* ---- options ---- */
 static int number(const char *option, const char *text, int64_t otherwise, int64_t *out)
@@ -257,6 +257,19 @@ static int write_results(struct tuner *t)
     return status;
 }
 
+/* NAME.m8192.n8192.journal: every tuning has its own. */
+static void usual_journal(const struct tuner *t, char *path, size_t room)
+{
+    size_t n = (size_t)snprintf(path, room, "%s", ptxgen_problem_name(t->job.problem));
+    for (int i = 0; i < t->job.nsizes && n < room; i++) {
+        n += (size_t)snprintf(path + n, room - n, ".%s%lld", ptxgen_problem_size_name(t->job.problem, i),
+                              (long long)t->job.size[i]);
+    }
+    if (n < room) {
+        snprintf(path + n, room - n, ".journal");
+    }
+}
+
 static int tune(struct tuner *t)
 {
     char journal[512];
@@ -264,7 +277,7 @@ static int tune(struct tuner *t)
     if (opened != PTXGEN_OK) {
         return fail_call(t->job.session, opened, "allocating");
     }
-    snprintf(journal, sizeof journal, "%s.journal", ptxgen_problem_name(t->job.problem));
+    usual_journal(t, journal, sizeof journal);
     int status = make_reference(t);
     status = status ? status : journal_open(t, t->options->journal ? t->options->journal : journal);
     t->begin = tune_now();

@@ -4,6 +4,7 @@
  * Racing: a variant whose first launches take twice as long as the best gets no samples; one whose first samples are
  * clearly behind is dropped; what is left takes part in the rounds of cmd_tune.c.
  */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,15 +74,30 @@ static ptxgen_status host_create(struct tuner *t, int i)
     return status == PTXGEN_OK ? ptxgen_host_create(s, plan, &options, &t->trial[i].host) : status;
 }
 
-/* What compiling says about item i. */
+/* What compiling says about item i. The driver takes some 10 ms for a KB of PTX: variants that would take it seconds
+ * would leave no time for the others. */
 static void judge_code(struct tuner *t, int i)
 {
+    enum { HEAVY = 16 };
     const struct compiled *c = &t->space.item[i].compiled;
-    if (c->failure || !c->program) {
+    const size_t usual = t->space.item[0].compiled.bytes;
+    char why[96];
+    if (i > 0 && usual > 0 && c->bytes / HEAVY > usual) {
+        snprintf(why, sizeof why, "%zu bytes of PTX, more than %d times the default's %zu", c->bytes, HEAVY, usual);
+        end(&t->trial[i], OUT_FAILED, why);
+    } else if (c->failure || !c->program) {
         end(&t->trial[i], OUT_FAILED, c->failure ? c->failure : "out of memory");
     } else if (c->same_as >= 0 && i > 0) {
         end(&t->trial[i], OUT_SAME, t->space.item[c->same_as].id);
     }
+}
+
+/* The largest first, so that none is left alone at the end. */
+static int by_size(const void *a, const void *b, void *user)
+{
+    const struct tuner *t = user;
+    const size_t x = t->space.item[*(const int *)a].compiled.bytes, y = t->space.item[*(const int *)b].compiled.bytes;
+    return (x < y) - (x > y);
 }
 
 void tune_ready(struct tuner *t)
@@ -98,7 +114,8 @@ void tune_ready(struct tuner *t)
     for (int k = 0; k < n; k++) {
         judge_code(t, index[k]);
     }
-    if (!t->on_host) {
+    if (!t->on_host && index) {
+        qsort_r(index, (size_t)n, sizeof *index, by_size, t);
         void **data = copies_at(&t->subject.copies, &t->job, 0);
         struct loading l = { t,
                              index,
