@@ -21,6 +21,7 @@
  * rest; for `device` the grid does not depend on the device either.
  */
 #include "reduce.h"
+#include "tuning.h"
 
 #include <string.h>
 
@@ -28,6 +29,7 @@ enum {
     SHORT_LIMIT = 1 << 12,
     BLOCK_LIMIT = 1 << 14,
     CLUSTER_LIMIT = 1 << 17,
+    MIDDLE_LIMIT = 1 << 22,
     FIXED_GRID = 1024,
     HELD_MAX = 64,
     STAGING_MAX = 40 * 1024
@@ -300,8 +302,25 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
     add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
+/* Where a block has one or two tiles, all of the device shall have some: other tiles for states that have a row. */
+static void plan_middle(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *variant = arena_printf(&pl->s->arena, "%s middle", tuning_variant(p));
+    struct span at;
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (plan_pinned_name(pl, &at) || !state_commutative(p) || hi <= BLOCK_LIMIT || lo > MIDDLE_LIMIT ||
+        !tuning_lookup(row->name, variant, pl->plan->device.sm))
+        return;
+    const struct formula always = { 0 };
+    add_cases(pl, row, variant, "middle", hi <= MIDDLE_LIMIT ? always : f_le(access_count(p), f_const(MIDDLE_LIMIT)),
+              false);
+}
+
 void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 {
+    plan_middle(pl, row);
     reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
 }
 

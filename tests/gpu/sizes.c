@@ -29,7 +29,9 @@ enum { PAIRS_MAX = 9 };
 
 static int64_t points_max(const struct suite *t, int nsizes)
 {
-    return t->sanitize || !t->gpu ? 10000 : t->full ? 1100000 : nsizes > 2 ? 60000 : 150000;
+    if (t->sanitize || !t->gpu)
+        return 10000;
+    return nsizes > 2 ? (t->full ? 250000 : 60000) : t->full ? 500000 : 150000;
 }
 
 static void for_list(const struct suite *t, void (*visit)(void *, const int64_t *), void *context)
@@ -72,7 +74,7 @@ static void for_pairs(const struct suite *t, void (*visit)(void *, const int64_t
             if (chosen[i][k])
                 visit(context, size);
         }
-    if (t->gpu && !t->sanitize && !t->full)
+    if (t->gpu && !t->sanitize)
         visit(context, large_pair);
 }
 
