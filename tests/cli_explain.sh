@@ -54,6 +54,8 @@ run variants "$specs/scan_sum.yaml" $some; exits 0; cp out whole.json
 run variants "$specs/scan_sum.yaml" $some --size n=2^24
 exits 0; json '[3 * v["ptx_bytes"] < 2 * w["ptx_bytes"] for v, w in zip(d["variants"], json.load(open("whole.json"))["variants"])].count(True) > len(d["variants"]) // 2'
 run variants "$specs/sum.yaml" --limit=0; exits 2
+run variants "$specs/sum.yaml" --strategy=reduce.blok; exits 2; err_has "did you mean 'reduce.block'"
+run variants "$specs/sum.yaml" --strategy=scan.block; exits 2; err_has 'another kind of problem'
 run variants "$specs/sum.yaml" --set thread=4; exits 2; err_has "did you mean 'threads'"
 run variants "$specs/sum.yaml" --variant=default; exits 2
 run variants; exits 2

@@ -322,10 +322,39 @@ static bool usual_values(struct walk *w, int *usual)
     return plan != NULL;
 }
 
+/* A name in a list of strategies that is none, or is for another kind of problem. */
+static bool check_strategies(struct ptxgen_session *s, const struct problem *p, const char *list)
+{
+    const char *names[64];
+    int count = 0;
+    for (int i = 0; i < strategy_count() && count < 64; i++)
+        if (strategy_row(i)->kind == p->kind)
+            names[count++] = strategy_row(i)->name;
+    for (const char *at = list;; at++) {
+        const size_t length = strcspn(at, ",");
+        bool known = false;
+        for (int i = 0; i < count; i++)
+            known |= strlen(names[i]) == length && !strncmp(at, names[i], length);
+        if (!known) {
+            const char *name = arena_strndup(&s->arena, at, length);
+            struct diag *m = diag_error(
+                &s->diags, D_BAD_TUNABLE, span_none(),
+                strategy_by_name(name) ? "'%s' is for another kind of problem" : "there is no strategy '%s'", name);
+            diag_suggest(&s->diags, m, name, names, count);
+            return false;
+        }
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
 /* Names in the settings that nothing has. */
-static bool check_settings(struct ptxgen_session *s, const struct plan_options *o)
+static bool check_settings(struct ptxgen_session *s, const struct problem *p, const struct plan_options *o)
 {
     for (int i = 0; i < o->nset; i++) {
+        if (!strcmp(o->set[i].name, "strategy") && !check_strategies(s, p, o->set[i].value))
+            return false;
         const char *names[TN_COUNT + 1] = { "strategy" };
         bool known = !strcmp(o->set[i].name, names[0]);
         for (int t = 0; t < TN_COUNT; t++) {
@@ -382,7 +411,7 @@ static bool walk_space(struct walk *w)
     w->p = &free_of_pins;
     w->o = w->request->options;
     w->left = w->request->draw;
-    bool ok = check_settings(w->s, w->o);
+    bool ok = check_settings(w->s, w->p, w->o);
     for (int i = 0; ok && i < strategy_count() && !w->stopped && (w->request->draw <= 0 || w->left > 0); i++)
         ok = visit_strategy(w, i);
     arena_finish(&w->scratch.arena);
