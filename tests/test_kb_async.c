@@ -56,15 +56,16 @@ static void pipeline(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
+/* Every thread copies as many bytes at a time as the argument says. */
 static void copies(kb *k, const void *arg)
 {
-    (void)arg;
+    const int bytes = *(const int *)arg;
     kb_kernel_begin(k, "kernel", 64, 0, 0, 2);
     const kb_ptr in = kb_param_ptr(k, TY_F32, 16, 0, "in"), out = kb_param_ptr(k, TY_F32, 16, 0, "out");
     const kb_ptr stage = kb_shared_v(k, TY_F32, 2 * 256, "stage");
-    LET(at, kb_mul(k, kb_tid(k), 4));
+    LET(at, kb_mul(k, kb_tid(k), bytes / 4));
     for (int s = 0; s < 2; s++) {
-        kb_copy16(k, stage, kb_add(k, at, s * 256), in, kb_add(k, at, s * 256));
+        kb_copy(k, bytes, stage, kb_add(k, at, s * 256), in, kb_add(k, at, s * 256));
         kb_copy_commit(k);
     }
     kb_copy_wait(k, 1);
@@ -166,14 +167,22 @@ Test(kb_async, points_left_out)
 
 Test(kb_async, copies)
 {
-    static const struct fragment f[] = {
-        { "cp.async.cg.shared.global", 2 },
-        { "cp.async.commit_group;", 2 },
-        { "cp.async.wait_group 1;", 1 },
-        { NULL, 0 },
-    };
-    expect("sm_80", (struct emission_options){ .arch = "sm_80" }, copies, NULL, f);
-    expect("sm_90", (struct emission_options){ 0 }, copies, NULL, f);
+    static const int bytes[] = { 16, 8, 4 };
+    for (int i = 0; i < 3; i++) {
+        const struct fragment f[] = {
+            { "cp.async.cg.shared.global", bytes[i] == 16 ? 2 : 0 },
+            { "cp.async.ca.shared.global", bytes[i] == 16 ? 0 : 2 },
+            { bytes[i] == 16  ? ", 16;"
+              : bytes[i] == 8 ? ", 8;"
+                              : ", 4;",
+              2 },
+            { "cp.async.commit_group;", 2 },
+            { "cp.async.wait_group 1;", 1 },
+            { NULL, 0 },
+        };
+        expect("sm_80", (struct emission_options){ .arch = "sm_80" }, copies, &bytes[i], f);
+        expect("sm_90", (struct emission_options){ 0 }, copies, &bytes[i], f);
+    }
 }
 
 Test(kb_async, large_shared_memory)

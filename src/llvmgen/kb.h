@@ -312,10 +312,10 @@ void kb_bulk_wait_at(kb *k, int pending, bool read, const char *file, int line);
 void kb_proxy_fence_at(kb *k, const char *file, int line);
 #define kb_bulk_wait(k, pending, read) kb_bulk_wait_at((k), (pending), (read), __FILE__, __LINE__)
 #define kb_proxy_fence(k)              kb_proxy_fence_at((k), __FILE__, __LINE__)
-/* sm_80: every thread copies its own 16 bytes to[j … ) = from[i … ), in groups like those above; done means visible to
- * this thread. */
+/* sm_80: every thread copies its own 4, 8 or 16 bytes to[j … ) = from[i … ), whose addresses are multiples of their
+ * number, in groups like those above; done means visible to this thread. */
 bool kb_has_copy(const kb *k);
-void kb_copy16(kb *k, kb_ptr to, kb_val j, kb_ptr from, kb_val i);
+void kb_copy(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i);
 void kb_copy_commit(kb *k);
 void kb_copy_wait_at(kb *k, int pending, const char *file, int line);
 #define kb_copy_wait(k, pending) kb_copy_wait_at((k), (pending), __FILE__, __LINE__)

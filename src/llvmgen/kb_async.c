@@ -123,14 +123,16 @@ void kb_proxy_fence_at(kb *k, const char *file, int line)
         k->target->proxy_fence(k);
 }
 
-/* ---- copies of 16 bytes ------------------------------------------------------------------------------------------ */
+/* ---- threads' own copies ----------------------------------------------------------------------------------------- */
 
-void kb_copy16(kb *k, kb_ptr to, kb_val j, kb_ptr from, kb_val i)
+void kb_copy(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i)
 {
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        kb_misuse(k, "a copy of %d bytes", bytes);
     if (!able(k, CAP_COPY_ASYNC) || !in_space(k, to, KB_SHARED) || !in_space(k, from, KB_GLOBAL))
         return;
     const struct kb_copy c = { kb_advance(k, to, j).ir, kb_advance(k, from, i).ir, to.name, from.name };
-    k->target->copy16(k, &c);
+    k->target->copy(k, &c, bytes);
 }
 
 void kb_copy_commit(kb *k)

@@ -77,7 +77,7 @@ struct kb_target {
     void (*bulk_commit)(kb *k);
     void (*bulk_wait)(kb *k, int pending, bool read);
     void (*proxy_fence)(kb *k);
-    void (*copy16)(kb *k, const struct kb_copy *c);
+    void (*copy)(kb *k, const struct kb_copy *c, int bytes);
     void (*copy_commit)(kb *k);
     void (*copy_wait)(kb *k, int pending);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvptx_async.c - asynchronous copies of NVIDIA GPUs: mbarriers, bulk copies (sm_90), copies of 16 bytes (sm_80).
+/* nvptx_async.c - asynchronous copies of NVIDIA GPUs: mbarriers, bulk copies (sm_90), threads' own copies (sm_80).
  *
  * Everything is inline assembly that clobbers memory: LLVM's intrinsics say that they touch their operands alone, and
  * accesses to a buffer would be moved across the wait that it is filled at.  Shared addresses are given as 32-bit
@@ -98,11 +98,14 @@ void nv_bulk_wait(kb *k, int pending, bool read)
 
 void nv_proxy_fence(kb *k) { statement(k, "fence.proxy.async.shared::cta;", 0, NULL); }
 
-/* ---- copies of 16 bytes ------------------------------------------------------------------------------------------ */
+/* ---- threads' own copies ----------------------------------------------------------------------------------------- */
 
-void nv_copy16(kb *k, const struct kb_copy *c)
+/* Past the first-level cache where there is a choice: only 16 bytes can do that. */
+void nv_copy(kb *k, const struct kb_copy *c, int bytes)
 {
-    statement(k, "cp.async.cg.shared.global [$0], [$1], 16;", 2, (LLVMValueRef[]){ c->to, c->from });
+    char text[64];
+    snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1], %d;", bytes == 16 ? "cg" : "ca", bytes);
+    statement(k, text, 2, (LLVMValueRef[]){ c->to, c->from });
 }
 
 void nv_copy_commit(kb *k) { statement(k, "cp.async.commit_group;", 0, NULL); }

@@ -26,7 +26,7 @@ void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes);
 void nv_bulk_commit(kb *k);
 void nv_bulk_wait(kb *k, int pending, bool read);
 void nv_proxy_fence(kb *k);
-void nv_copy16(kb *k, const struct kb_copy *c);
+void nv_copy(kb *k, const struct kb_copy *c, int bytes);
 void nv_copy_commit(kb *k);
 void nv_copy_wait(kb *k, int pending);
 

@@ -304,11 +304,11 @@ static void host_bulk_wait(kb *k, int pending, bool read)
 }
 static void host_proxy_fence(kb *k) { runtime(k, "simt_proxy_fence", 0, NULL); }
 
-static void host_copy16(kb *k, const struct kb_copy *c)
+static void host_copy(kb *k, const struct kb_copy *c, int bytes)
 {
-    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), text(k, c->to_name),
-                            text(k, c->from_name) };
-    runtime(k, "simt_copy16", 4, args);
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), i32(k, (uint32_t)bytes),
+                            text(k, c->to_name), text(k, c->from_name) };
+    runtime(k, "simt_copy", 5, args);
 }
 static void host_copy_commit(kb *k) { runtime(k, "simt_copy_commit", 0, NULL); }
 static void host_copy_wait(kb *k, int pending)
@@ -387,7 +387,7 @@ const struct kb_target kb_target_host = {
     .bulk_commit = host_bulk_commit,
     .bulk_wait = host_bulk_wait,
     .proxy_fence = host_proxy_fence,
-    .copy16 = host_copy16,
+    .copy = host_copy,
     .copy_commit = host_copy_commit,
     .copy_wait = host_copy_wait,
 };

@@ -230,7 +230,7 @@ const struct kb_target kb_target_nvptx = {
     .bulk_commit = nv_bulk_commit,
     .bulk_wait = nv_bulk_wait,
     .proxy_fence = nv_proxy_fence,
-    .copy16 = nv_copy16,
+    .copy = nv_copy,
     .copy_commit = nv_copy_commit,
     .copy_wait = nv_copy_wait,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async.c - mbarriers, bulk copies, copies of 16 bytes; and what threads know of each other through them.
+/* async.c - mbarriers, bulk copies, threads' own copies; and what threads know of each other through them.
  *
  * With `late`, a copy is put on a list and lands when chance or need says so: any copy, in any order, at the latest
  * when no thread can run or the starting thread waits for it.  Until then its destination holds garbage, and whoever
@@ -64,6 +64,15 @@ static void copy_read(struct copy *c)
     c->read = true;
 }
 
+/* Marks the lines of shared memory that a copy touches, or takes the marks away. */
+static void mark_lines(const struct copy *c, int by)
+{
+    const char *at = c->kind == COPY_BULK_STORE ? c->from : c->to;
+    const ptrdiff_t first = at - c->block->shared, last = first + c->bytes - 1;
+    for (ptrdiff_t i = first / BUSY_LINE; c->block->busy && i <= last / BUSY_LINE; i++)
+        c->block->busy[i] = (uint16_t)(c->block->busy[i] + by);
+}
+
 static void mbar_settles(struct exec *x, struct block *b, struct mbar *m);
 
 /* The copy arrives, and leaves the list. */
@@ -72,6 +81,7 @@ static void land(struct exec *x, int i)
     struct copy c = x->copy[i];
     x->copy[i] = x->copy[--x->ncopies];
     c.block->ncopies--;
+    mark_lines(&c, -1);
     copy_read(&c);
     if (c.kind == COPY_BULK_STORE)
         stale_written(x, c.block, c.to, c.bytes);
@@ -126,6 +136,7 @@ static void start(struct exec *x, struct copy c)
     c.thread = (uint16_t)(x->thread - x->block->thread);
     x->copy[x->ncopies++] = c;
     x->block->ncopies++;
+    mark_lines(&c, 1);
     if (!x->options.late)
         land(x, x->ncopies - 1);
     else if (c.kind != COPY_BULK_STORE)
@@ -141,7 +152,11 @@ static bool overlap(const char *a, uint32_t a_bytes, const char *b, uint32_t b_b
 void async_access(struct exec *x, const struct block *owner, const char *at, uint32_t bytes, const char *name,
                   bool writes)
 {
-    for (int i = 0; i < x->ncopies; i++) {
+    const ptrdiff_t first = at - owner->shared, last = first + bytes - 1;
+    bool busy = false;
+    for (ptrdiff_t i = first / BUSY_LINE; owner->busy && i <= last / BUSY_LINE; i++)
+        busy |= owner->busy[i] > 0;
+    for (int i = 0; busy && i < x->ncopies; i++) {
         const struct copy *c = &x->copy[i];
         if (c->block != owner)
             continue;
@@ -161,6 +176,8 @@ void async_block_starts(struct exec *x, struct block *b)
     b->nmbars = 0;
     b->ncopies = 0;
     b->partly = false;
+    if (b->busy)
+        memset(b->busy, 0, sizeof *b->busy * (size_t)((b->grid->shared_bytes + BUSY_LINE - 1) / BUSY_LINE));
     memset(b->team, 0, sizeof b->team);
     for (int t = 0; t < b->grid->threads; t++) {
         b->thread[t].bulk_group = b->thread[t].copy_group = 0;
@@ -304,11 +321,12 @@ void simt_mbar_wait(void *bar, uint32_t parity, const char *name)
 }
 
 /* ---- bulk copies ----------------------------------------------------------------------------- */
-static void check_bulk(struct exec *x, const char *to, const char *from, uint32_t bytes, const char *name)
+static void check_copy(struct exec *x, const char *to, const char *from, uint32_t bytes, const char *name,
+                       uint32_t align)
 {
-    if (((uintptr_t)to | (uintptr_t)from | bytes) % BULK_ALIGN)
-        finding(x, SIMT_BOUNDS, "copies %u bytes of '%s' from %p to %p: addresses and size must be multiples of %d",
-                (unsigned)bytes, name, (const void *)from, (const void *)to, BULK_ALIGN);
+    if (((uintptr_t)to | (uintptr_t)from | bytes) % align)
+        finding(x, SIMT_BOUNDS, "copies %u bytes of '%s' from %p to %p: addresses and size must be multiples of %u",
+                (unsigned)bytes, name, (const void *)from, (const void *)to, (unsigned)align);
 }
 
 void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char *to_name, const char *from_name)
@@ -320,7 +338,7 @@ void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char 
     if (!m->ready)
         finding(x, SIMT_RACE, "starts a copy that reports to '%s', whose initialisation was followed by no fence",
                 m->name);
-    check_bulk(x, to, from, bytes, from_name);
+    check_copy(x, to, from, bytes, from_name, BULK_ALIGN);
     global_access(x, from, bytes, from_name, ACCESS_READ);
     shared_copy_starts(x, to, bytes, (int)(m - x->block->mbar), to_name);
     start(x,
@@ -332,7 +350,7 @@ void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, 
     struct exec *x = simt_current;
     to_name = to_name ? to_name : "?";
     from_name = from_name ? from_name : "?";
-    check_bulk(x, to, from, bytes, to_name);
+    check_copy(x, to, from, bytes, to_name, BULK_ALIGN);
     global_access(x, to, bytes, to_name, ACCESS_WRITE);
     shared_copy_reads(x, from, bytes, from_name);
     if (x->options.weak)
@@ -356,12 +374,10 @@ static void finish_groups(struct exec *x, enum copy_kind kind, uint32_t limit, b
         const bool mine = c->block == x->block && c->thread == thread && c->kind == kind && c->group < limit;
         if (mine && read)
             copy_read(c);
-        if (mine && !read) {
+        if (mine && !read)
             land(x, i);
-            i = 0;
-        } else {
+        else
             i++;
-        }
     }
 }
 
@@ -376,21 +392,21 @@ void simt_bulk_wait(uint32_t pending, uint32_t read)
 
 void simt_proxy_fence(void) { simt_current->thread->proxy_fences++; }
 
-/* ---- copies of 16 bytes ---------------------------------------------------------------------- */
-void simt_copy16(void *to, void *from, const char *to_name, const char *from_name)
+/* ---- threads' own copies --------------------------------------------------------------------- */
+void simt_copy(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name)
 {
     struct exec *x = simt_current;
     to_name = to_name ? to_name : "?";
     from_name = from_name ? from_name : "?";
-    check_bulk(x, to, from, BULK_ALIGN, from_name);
-    global_access(x, from, BULK_ALIGN, from_name, ACCESS_READ);
-    shared_copy_starts(x, to, BULK_ALIGN, -1, to_name);
-    start(x, (struct copy){ .kind = COPY_16,
+    check_copy(x, to, from, bytes, from_name, bytes);
+    global_access(x, from, bytes, from_name, ACCESS_READ);
+    shared_copy_starts(x, to, bytes, -1, to_name);
+    start(x, (struct copy){ .kind = COPY_OWN,
                             .group = x->thread->copy_group,
                             .name = to_name,
                             .to = to,
                             .from = from,
-                            .bytes = BULK_ALIGN });
+                            .bytes = bytes });
 }
 
 void simt_copy_commit(void) { simt_current->thread->copy_group++; }
@@ -399,5 +415,5 @@ void simt_copy_wait(uint32_t pending)
 {
     struct exec *x = simt_current;
     exec_interleave(x);
-    finish_groups(x, COPY_16, groups_before(x->thread->copy_group, pending), false);
+    finish_groups(x, COPY_OWN, groups_before(x->thread->copy_group, pending), false);
 }

@@ -328,6 +328,7 @@ static size_t carve_all(struct exec *x)
     x->known = carve(x, &used, x->options.race ? sizeof *x->known * KNOWN_MAX * slots * (size_t)x->slot_threads : 0);
     x->shadows = carve(x, &used, x->options.race ? sizeof *x->shadows * shared : 0);
     x->initialised = carve(x, &used, x->options.uninit ? shared : 0);
+    x->busy = carve(x, &used, x->options.late ? sizeof *x->busy * (shared / BUSY_LINE) : 0);
     x->pendings = carve(x, &used, x->options.weak ? sizeof *x->pendings * slots * PENDING_MAX : 0);
     x->history = carve(x, &used, x->options.stale ? sizeof *x->history * words : 0);
     x->seen = carve(x, &used, x->options.stale ? sizeof *x->seen * words * slots : 0);
@@ -393,6 +394,7 @@ static void prepare_slots(struct exec *x)
             .shared = x->shared + (ptrdiff_t)s * x->slot_shared,
             .shadow = x->options.race ? x->shadows + (ptrdiff_t)s * x->slot_shared : NULL,
             .initialised = x->options.uninit ? x->initialised + (ptrdiff_t)s * x->slot_shared : NULL,
+            .busy = x->options.late ? x->busy + (ptrdiff_t)s * x->slot_shared / BUSY_LINE : NULL,
             .mbar = x->mbars + (ptrdiff_t)s * MBAR_MAX,
             .pending = x->options.weak ? x->pendings + (ptrdiff_t)s * PENDING_MAX : NULL,
         };

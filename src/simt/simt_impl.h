@@ -118,7 +118,8 @@ struct mbar {
 };
 
 /* An asynchronous copy that is under way. */
-enum copy_kind { COPY_BULK_LOAD, COPY_BULK_STORE, COPY_16 };
+enum { BUSY_LINE = 4 };
+enum copy_kind { COPY_BULK_LOAD, COPY_BULK_STORE, COPY_OWN };
 struct copy {
     enum copy_kind kind;
     bool read; /* the source is in `data`, and may change */
@@ -155,6 +156,7 @@ struct block {
     char *shared;
     struct shadow *shadow; /* per byte of shared memory, with `race` */
     uint8_t *initialised;  /* per byte of shared memory, with `uninit` */
+    uint16_t *busy;        /* per BUSY_LINE bytes of shared memory, with `late`: copies under way that touch them */
     struct pending *pending;
     int npending;
     uint64_t pending_filter; /* words that may be pending */
@@ -222,6 +224,7 @@ struct exec {
     char *shared;
     struct shadow *shadows;
     uint8_t *initialised;
+    uint16_t *busy;
     struct pending *pendings;
     uint32_t *known;
     struct mbar *mbars;

@@ -40,7 +40,7 @@ const struct host_symbol *simt_symbols(int *count)
         SYMBOL(simt_bulk_commit),
         SYMBOL(simt_bulk_wait),
         SYMBOL(simt_proxy_fence),
-        SYMBOL(simt_copy16),
+        SYMBOL(simt_copy),
         SYMBOL(simt_copy_commit),
         SYMBOL(simt_copy_wait),
         SYMBOL(simt_backoff),
