@@ -87,6 +87,35 @@ static kb_val divide(kb *k, bool remainder, kb_val a, kb_val b)
     return remainder ? r : kb_select(k, by_zero, zero, kb_select(k, by_minus, kb_neg(k, a), r));
 }
 
+/* Note [Division by an odd whole number]
+ *
+ * The hardware's division branches to a slow path, which keeps the divisions of neighbouring points apart.  For an odd
+ * whole number c up to WHOLE_MAX, y = 1/c rounded and q = x * y rounded, q is at most one and a half units in its last
+ * place from x / c.  r = x - c * q is a multiple of that unit and a small one, so fma gives it exactly, and
+ * q + r * y = x / c + (x / c - q) * (c * y - 1) differs from x / c by less than 2^-22 units.  x / c is a multiple of
+ * 1 / c units, and c is odd, so it is no midpoint between two neighbours and at least 1 / (2 c) units from one:
+ * rounding gives what rounding x / c gives.  This holds for denormal numbers too, whose unit is fixed.  Where r is 0 q
+ * is right, sign and all, and where x is infinite r is no number. */
+enum { WHOLE_MAX = 1023 };
+
+static bool odd_whole(kb_val b, double *c)
+{
+    LLVMBool inexact;
+    if ((b.ty != TY_F32 && b.ty != TY_F64) || !LLVMIsAConstantFP(b.ir))
+        return false;
+    *c = LLVMConstRealGetDouble(b.ir, &inexact);
+    return *c >= 3 && *c <= WHOLE_MAX && fmod(*c, 2) == 1;
+}
+
+static kb_val divide_by_whole(kb *k, kb_val x, kb_val b, double c)
+{
+    const kb_val y = kb_immf(k, x.ty, 1 / c), q = kb_mul(k, x, y);
+    const kb_val r = kb_math(k, FN_FMA, 3, (kb_val[]){ kb_neg(k, b), q, x });
+    const kb_val corrected = kb_math(k, FN_FMA, 3, (kb_val[]){ r, y, q });
+    const kb_val zero = kb_immf(k, x.ty, 0), some = kb_or(k, kb_lt(k, r, zero), kb_gt(k, r, zero));
+    return kb_select(k, some, corrected, q);
+}
+
 /* By the width or more, or by less than nothing: 0, or the sign for an arithmetic shift to the right. */
 static kb_val shift(kb *k, enum kb_bin op, kb_val a, kb_val b)
 {
@@ -119,6 +148,9 @@ kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b)
         return divide(k, op == BIN_REM, a, b);
     if (ty_is_int(a.ty) && (op == BIN_SHL || op == BIN_SHR))
         return shift(k, plain[op], a, b);
+    double whole;
+    if (op == BIN_DIV && odd_whole(b, &whole))
+        return divide_by_whole(k, a, b, whole);
     return kb_bin(k, plain[op], a, kb_arg_v(b));
 }
 
