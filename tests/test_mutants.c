@@ -258,6 +258,17 @@ static const struct subject {
       "sm_80",
       { { "strategy", "stencil.big_tile", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
       { 37, 101 } },
+    { "stencil_stream",
+      "kind: stencil\ninputs: {u: 'u32[d, 7, 36]'}\nboundary: mirror\n"
+      "outputs: {out: {type: 'u32[d, 7, 36]', value: 'u + 3 * u[-2, 0, 0] + u[-1, 0, 0] + u[1, 0, 0] + u[2, 0, 0] - "
+      "u[0, -1, 1]'}}\n",
+      "sm_80",
+      { { "strategy", "stencil.stream", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "block_x", "32", { 0, 0 } },
+        { "points_y", "2", { 0, 0 } },
+        { "stages", "4", { 0, 0 } } },
+      { 11 } },
     { "stencil_temporal",
       "kind: stencil\ninputs: {u: 'u32[d, 17, n]'}\nboundary: mirror\n"
       "outputs: {out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}}\niterate: {steps: "
@@ -576,6 +587,7 @@ Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
 Test(mutants, stencil) { test_named("stencil"); }
 Test(mutants, stencil_tile) { test_named("stencil_tile"); }
+Test(mutants, stencil_stream) { test_first("stencil_stream", true); }
 Test(mutants, stencil_temporal) { test_first("stencil_temporal", true); }
 Test(mutants, stencil_some) { test_named("stencil_some"); }
 Test(mutants, seg_block) { test_named("seg_block"); }

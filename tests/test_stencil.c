@@ -216,15 +216,29 @@ Test(stencil, sweeps)
  * --------------------------------------------------------------------------------------- */
 
 /* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can
- * begin. */
-static void run_shifted(uint64_t seed, const char *strategy)
+ * begin.  Blocks that stream have chunks of several places, and several of them. */
+static void run_shifted(uint64_t seed, bool stream)
 {
     struct choice c;
     char *spec = random_spec(seed, &c);
-    const char *set[] = { "strategy", strategy,  "threads",
-                          "32",       "block_x", "8",
-                          "block_y",  "4",       c.rank == 3 ? "points_z" : "points_y",
-                          "4",        NULL,      NULL };
+    const char *const strategy = stream ? "stencil.stream" : "stencil.multi_write";
+    const char *windows[] = { "strategy", strategy,  "threads",
+                              "32",       "block_x", "8",
+                              "block_y",  "4",       c.rank == 3 ? "points_z" : "points_y",
+                              "4",        NULL,      NULL };
+    const char *planes[] = { "strategy",
+                             strategy,
+                             "threads",
+                             "32",
+                             "block_x",
+                             c.rank == 3 ? "16" : "32",
+                             "stages",
+                             seed % 2 ? "3" : "5",
+                             c.rank == 3 ? "points_y" : NULL,
+                             "3",
+                             NULL,
+                             NULL };
+    const char **set = stream ? planes : windows;
     struct harness h;
     state = seed;
     const int64_t n = 96 + below(8),
@@ -242,12 +256,12 @@ static void run_shifted(uint64_t seed, const char *strategy)
 Test(stencil, shifted_rows)
 {
     for (uint64_t seed = 1001; seed <= 1040; seed++)
-        run_shifted(seed, "stencil.multi_write");
+        run_shifted(seed, false);
 }
 Test(stencil, shifted_rows_stream)
 {
     for (uint64_t seed = 1041; seed <= 1080; seed++)
-        run_shifted(seed, "stencil.stream");
+        run_shifted(seed, true);
 }
 
 /* Several tests so that a failure names its block of seeds and the others still run. */

@@ -150,7 +150,8 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
                 stencil_value(&sp[i], o, f);
         contribute(s, &sp[i]);
     }
-    const bool together = (w->place == PLACE_INSIDE || w->vectors) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
+    const bool row = w->vectors || (w->ring && n == 1);
+    const bool together = (w->place == PLACE_INSIDE || row) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
     if (together && w->place == PLACE_INSIDE) {
         stencil_store_row(sp, n);
     } else if (together) {
@@ -159,7 +160,7 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
         }
         kb_else
         {
-            for (int i = 0; i < n; i++)
+            for (int i = 0; i < n && n > 1 && !(w->ring && w->vectors); i++) /* else all of a row or nothing exists */
                 stencil_store(&sp[i]);
         }
     } else {
@@ -228,15 +229,15 @@ static kb_val exists(struct sweep *s, int axis)
     return kb_lt(s->g->k, s->origin[axis], gen_extent(s->g, &s->g->p->space[axis].extent));
 }
 
-void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place)
+/* Row by row. */
+static void by_rows(struct sweep *s, int count, enum placement place)
 {
     kb *k = s->g->k;
     const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1),
               lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
     const int row[SPACE_MAX] = { rank > 1 ? 1 : points, rank > 2 ? 1 : points, points };
     kb_for(k, i, kb_imm(k, TY_I64, 0), count, 1) {
-        const kb_val at_place = kb_select(k, kb_lt(k, i, before), i, kb_add(k, i, gap));
-        struct sweep there = rank > 1 ? moved(s, 0, at_place) : *s;
+        struct sweep there = rank > 1 ? moved(s, 0, i) : *s;
         kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {
             struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
             kb_if(k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
@@ -250,12 +251,10 @@ void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enu
  * by row.  But in three dimensions many warps end a row. */
 static void edge(struct sweep *s, const int *points, enum placement place)
 {
-    kb *k = s->g->k;
-    const kb_val places = kb_imm(k, TY_I64, s->g->p->rank > 1 ? points[0] : 1);
     if (place == PLACE_ROWS && s->g->p->rank > 2)
         window(s, points, place);
     else
-        sweep_by_rows(s, places, places, kb_imm(k, TY_I64, 0), place);
+        by_rows(s, s->g->p->rank > 1 ? points[0] : 1, place);
 }
 
 static void windows(struct sweep *s)
@@ -382,7 +381,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
         tiles_load(g, s.box, tile);
         s.tile = tile;
     }
-    (stencil_slides(g->c) ? sweep_slide : windows)(&s);
+    (stencil_streams(g->c) ? sweep_stream : windows)(&s);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }

@@ -28,6 +28,17 @@ struct tile {
     kb_ptr field[STATE_FIELDS_MAX];
 };
 
+/* The planes of an input, with everything around the block's tile that its points read, one after another in a ring in
+ * shared memory. */
+struct ring {
+    bool staged;
+    struct ring_shape is;
+    bool copies; /* an element is one asynchronous copy */
+    int vector;  /* elements of one; 1 unless rows begin at vector boundaries */
+    kb_ptr field[STATE_FIELDS_MAX];
+    kb_val at; /* i32: the thread's first row and column in a plane of the ring, but for what lies before the tile */
+};
+
 /* The points of one thread, side by side from `origin` on. */
 struct window {
     struct gen *g;
@@ -36,13 +47,15 @@ struct window {
     enum placement place;
     bool vectors;            /* rows of the window begin at vector boundaries */
     bool slanted;            /* each row begins at a column of its own; see stencil_slant() */
-    bool sliding;            /* along axis 0 everything lies inside */
     const struct tile *tile; /* per input, or NULL */
     const kb_val *box;       /* with tiles: the first point of the block */
+    const struct ring *ring; /* per input, or NULL */
+    int turn;                /* with rings: where the lowest plane that is read lies */
+    kb_val first;            /* i64: number of the element at the origin, where it is known already; else ir NULL */
+    bool whole;              /* all points exist, whatever the placement says */
     int ncells, capacity;
     struct cell *cell;
     int nspots;
-    bool spots_lent;   /* they are another window's */
     struct spot *spot; /* coordinates that have gone through their boundary */
 };
 
@@ -58,6 +71,8 @@ void window_init(struct window *w, struct gen *g, const kb_val *origin, const in
 void window_collect(struct window *w);
 void window_fill(struct window *w);
 void window_load(struct window *w);
+/* From here on addresses begin at what is computed now. */
+void window_know_first(struct window *w);
 /* NULL: no point of the window reads there. */
 struct cell *window_cell(struct window *w, int input, int field, const int *at);
 void window_free(struct window *w);
@@ -116,15 +131,14 @@ kb_val sweep_exists(struct sweep *s, int from, int to);
 /* Compute and store points `first` … of the last axis, a row of a window that has been loaded; and all of its rows. */
 void sweep_row(struct sweep *s, struct window *w, const int *first);
 void sweep_rows(struct sweep *s, struct window *w);
-/* `count` places of the window along axis 0, row by row: the first `before`, and those from `gap` places later on. i64.
- */
-void sweep_by_rows(struct sweep *s, kb_val count, kb_val before, kb_val gap, enum placement place);
-/* The window slides along axis 0 instead (stencil_slide.c). */
-void sweep_slide(struct sweep *s);
+/* The block streams along axis 0 instead (stencil_stream.c); s->box[0] is the number of its chunk of places. */
+void sweep_stream(struct sweep *s);
 /* A kernel of windows in its role; staged: inputs with neighbours go through shared memory. */
 void emit_windows(struct gen *g, enum stencil_role role, bool staged);
 /* Load the tiles of a block whose box begins at `box`, one per input. The whole block arrives. */
 void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
+/* The row of `at` in its ring, at the column of the first point. */
+kb_ptr ring_row(struct window *w, int input, int field, const int *at);
 /* A field `at` from the first point of a window, from its tile. */
 kb_val tile_read(struct window *w, int input, int field, const int *at);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);

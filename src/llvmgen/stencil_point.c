@@ -160,7 +160,7 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);
-        if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && d < w->rank - 1))
+        if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && d < w->rank - 1) || (w->ring && d == 0) || w->whole)
             continue;
         sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
         if (w->slanted && d == w->rank - 1)

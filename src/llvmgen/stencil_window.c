@@ -86,13 +86,14 @@ static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val
     return element;
 }
 
-/* Is the coordinate known to lie inside?  The first place along an axis exists, but for columns where rows slant. */
+/* Is the coordinate known to lie inside?  The first place along an axis exists, but for columns where rows slant, and
+ * in blocks that stream, which stay together. */
 static bool within(const struct window *w, int axis, int at)
 {
     const int last = w->rank - 1;
-    if (w->place == PLACE_INSIDE || (w->sliding && axis == 0) || (w->place == PLACE_ROWS && axis < last))
+    if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && axis < last))
         return true;
-    return at == 0 && !(w->slanted && axis == last);
+    return at == 0 && !(w->ring && axis > 0) && !(w->slanted && axis == last);
 }
 
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond)
@@ -114,6 +115,8 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
 static bool loads_inside(const struct window *w, const struct cell *c)
 {
     const int x = c->at[w->rank - 1];
+    if (w->ring && w->ring[c->input].staged)
+        return true;
     if (w->place != PLACE_ROWS)
         return w->place == PLACE_INSIDE;
     return !c->sideways || (w->vectors && !w->slanted && x >= 0 && x < w->points[w->rank - 1]);
@@ -158,13 +161,21 @@ static kb_val row_distance(struct window *w, const int *at)
     return row;
 }
 
+static kb_val first_element(struct window *w)
+{
+    kb_val first = w->origin[0];
+    for (int d = 1; d < w->rank; d++)
+        first = kb_add(w->g->k, kb_mul(w->g->k, first, w->extent[d]), w->origin[d]);
+    return first;
+}
+
+void window_know_first(struct window *w) { w->first = first_element(w); }
+
 kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at)
 {
     kb *k = w->g->k;
     const int scale = structure(a) ? a->stride : 1;
-    kb_val first = w->origin[0];
-    for (int d = 1; d < w->rank; d++)
-        first = kb_add(k, kb_mul(k, first, w->extent[d]), w->origin[d]);
+    const kb_val first = w->first.ir ? w->first : first_element(w);
     p = kb_advance(k, p, kb_mul(k, first, scale));
     return kb_advance(k, p, kb_mul(k, row_distance(w, at), scale));
 }
@@ -256,9 +267,11 @@ static void load_run(struct window *w, const struct cell *c, struct run r)
 {
     kb *k = w->g->k;
     const struct prog_array *a = &w->g->p->input[c->input].array;
+    const bool staged = w->ring && w->ring[c->input].staged;
+    const kb_ptr row =
+        staged ? ring_row(w, c->input, c->field, c->at) : window_row(w, a, gen_input(w->g, c->input), c->at);
     kb_val v[GEN_VECTOR_MAX];
-    kb_load_n(k, window_row(w, a, gen_input(w->g, c->input), c->at), kb_imm(k, TY_I64, r.from), r.n, r.n * a->stride,
-              v);
+    kb_load_n(k, row, kb_imm(k, staged ? TY_I32 : TY_I64, r.from), r.n, r.n * a->stride, v);
     take_run(w, c, r, v);
 }
 
@@ -282,12 +295,16 @@ static kb_val load_cell(struct window *w, int input, int field, const int *at, b
 {
     if (w->tile && w->tile[input].staged)
         return tile_read(w, input, field, at);
+    if (w->ring && w->ring[input].staged)
+        return kb_load(w->g->k, ring_row(w, input, field, at), kb_imm(w->g->k, TY_I32, at[w->rank - 1]));
     return (inside ? load_inside : load_edge)(w, input, field, at);
 }
 
 static bool in_vector(const struct window *w, const struct cell *c)
 {
     const int x = c->at[w->rank - 1];
+    if (w->ring && w->ring[c->input].staged)
+        return w->points[w->rank - 1] > 1 && !structure(&w->g->p->input[c->input].array);
     if (!w->vectors || (w->tile && w->tile[c->input].staged) || structure(&w->g->p->input[c->input].array))
         return false;
     return w->rank > 1 || (x >= 0 && x < w->points[0]);
@@ -343,8 +360,7 @@ void window_load(struct window *w)
 void window_free(struct window *w)
 {
     free(w->cell);
-    if (!w->spots_lent)
-        free(w->spot);
+    free(w->spot);
 }
 
 kb_val window_read(struct window *w, int input, int field, const int *at)

@@ -31,7 +31,7 @@
     X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose",                                \
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(STAGES, "stages", 3, 8,                                                                                          \
-      "tiles in flight in shared memory: one arrives, one waits for its prefix, one is copied back",                   \
+      "scans: tiles in shared memory, one arrives, one waits for its prefix, one is copied back; stencils: planes",    \
       TUNABLE_MAIN, 3, 4, 5, 6, 8)                                                                                     \
     X(STRIPED, "striped", 0, 1,                                                                                        \
       "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other",                \

@@ -147,7 +147,68 @@ int stencil_lead(const struct plan_case *c, int rank)
     return (stencil_slants(c, rank).hi + vector - 1) / vector * vector;
 }
 
-bool stencil_slides(const struct plan_case *c) { return !strcmp(c->strategy->name, "stencil.stream"); }
+bool stencil_streams(const struct plan_case *c) { return !strcmp(c->strategy->name, "stencil.stream"); }
+
+/* A point's reads of one input at one place of a plane: bit i stands for the offset lo + i along axis 0. */
+struct column {
+    const struct problem *p;
+    int input;
+    const struct expr *like;
+    int64_t lo;
+    uint64_t read;
+};
+
+static void column_read(const struct expr *e, void *user)
+{
+    struct column *c = user;
+    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->like->field)
+        return;
+    for (int d = 1; d < c->p->rank; d++)
+        if ((e->noffsets ? e->offset[d] : 0) != (c->like->noffsets ? c->like->offset[d] : 0))
+            return;
+    c->read |= UINT64_C(1) << ((e->noffsets ? e->offset[0] : 0) - c->lo);
+}
+
+struct oldest {
+    const struct problem *p;
+    int64_t lo, at; /* of the space's reach; found so far */
+};
+
+/* What another read of the column had at the place before stays in registers; the others are loaded at their place. */
+static void oldest_load(const struct expr *e, void *user)
+{
+    struct oldest *o = user;
+    if (e->kind != EX_INPUT || !stencil_staged(o->p, e->which))
+        return;
+    struct column c = { .p = o->p, .input = e->which, .like = e, .lo = o->lo };
+    stencil_each_read(o->p, column_read, &c);
+    const int64_t at = e->noffsets ? e->offset[0] : 0;
+    if (!(c.read >> (at - o->lo) & 2) && at < o->at)
+        o->at = at;
+}
+
+static int multiple(int64_t x, int of) { return (int)((x + of - 1) / of * of); }
+
+struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input)
+{
+    const struct reach all = stencil_space_reach(p);
+    const int last = p->rank - 1, points = stencil_points(c, p->rank, last);
+    struct ring_shape s = { .reach = stencil_input_reach(p, input), .lo = all.lo[0], .hi = all.hi[0] };
+    struct oldest o = { .p = p, .lo = all.lo[0], .at = all.hi[0] };
+    stencil_each_read(p, oldest_load, &o);
+    const int kept = (int)(s.hi - o.at + 1), planes = (int)(s.hi - s.lo);
+    s.before = multiple(-s.reach.lo[last], points);
+    s.pitch = s.before + stencil_threads(c, p->rank, last) * points + multiple(s.reach.hi[last], points);
+    s.rows =
+        p->rank < 3
+            ? 1
+            : (int)(stencil_threads(c, p->rank, 1) * stencil_points(c, p->rank, 1) + s.reach.hi[1] - s.reach.lo[1]);
+    s.depth = c->tunable[TN_STAGES];
+    s.depth = s.depth > kept ? s.depth : kept + 1;
+    s.depth = s.depth > planes ? s.depth : planes;
+    s.ahead = s.depth - kept;
+    return s;
+}
 
 int stencil_structure_bytes(const struct prog_array *a)
 {

@@ -46,8 +46,18 @@ struct slants {
 struct slants stencil_slants(const struct plan_case *c, int rank);
 /* Columns that windows must begin before column 0, a multiple of points_x, so that every row is covered. */
 int stencil_lead(const struct plan_case *c, int rank);
-/* Do windows slide along axis 0 over as many places as they have points there? */
-bool stencil_slides(const struct plan_case *c);
+/* Do blocks stream along axis 0? */
+bool stencil_streams(const struct plan_case *c);
+/* Planes of an input in shared memory: the block's tile of one place and what its points read around it. */
+struct ring_shape {
+    struct reach reach;
+    int64_t lo, hi;  /* over all inputs: planes that a place reads */
+    int before;      /* columns before the tile's first, a multiple of points_x */
+    int rows, pitch; /* of a plane; elements of a row */
+    int depth;       /* planes in the ring */
+    int ahead;       /* of them so many are on their way when a place is computed */
+};
+struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input);
 /* With tiles: does an input go through shared memory? */
 bool stencil_staged(const struct problem *p, int input);
 /* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else

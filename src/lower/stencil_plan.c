@@ -180,7 +180,7 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     }
     if (threads != c->tunable[TN_THREADS] || threads % 32)
         return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
-    if (points / (stencil_slides(c) ? stencil_points(c, p->rank, 0) : 1) > 64)
+    if (points > 64)
         return contradiction(pl, c, "a thread computes at most 64 points at once");
     if (stencil_slanted(c) &&
         (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
@@ -189,11 +189,13 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         return contradiction(pl, c, "points_x must divide the vector that the guard promises");
     if (points > 1 && stencil_linear(p))
         return contradiction(pl, c, "a reduction that does not commute takes a point per thread");
+    if (stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1)
+        return contradiction(pl, c, "a block that streams is one place thick along the outermost dimension");
     return true;
 }
 
-/* Boxes of a block along an axis; their product is the grid. Windows with slanting rows begin up to a vector before
- * their columns. */
+/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. Windows with slanting rows
+ * begin up to a vector before their columns. */
 static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
 {
     struct formula columns = stencil_extent(p, axis);
@@ -211,6 +213,25 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, e
     if (role == STENCIL_COPY || stencil_linear(p))
         blocks = f_cdiv(access_count(p), f_const(c->tunable[TN_THREADS]));
     return role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+}
+
+/* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,
+ * where that leaves few multiprocessors idle, else four times as many; but chunks are not so short that their first
+ * planes count. */
+static struct formula chunks(const struct problem *p, const struct plan_case *c, struct prog_kernel *k, int kernel)
+{
+    const struct reach r = stencil_space_reach(p);
+    const struct formula resident = f_mul(f_sms(), f_resident(kernel));
+    struct formula tiles = boxes(p, c, 1);
+    for (int d = 2; d < p->rank; d++)
+        tiles = f_mul(tiles, boxes(p, c, d));
+    const struct formula busy = f_mul(tiles, f_div(resident, tiles));
+    const struct formula idle = f_lt(f_mul(f_const(8), busy), f_mul(f_const(7), resident));
+    const struct formula waves = f_add(f_const(1), f_mul(f_const(3), idle));
+    const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), f_const(1));
+    const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), f_const(8 * (r.hi[0] - r.lo[0])));
+    plan_value_arg(k, "places", TY_I64, places);
+    return f_cdiv(stencil_extent(p, 0), places);
 }
 
 static int feedback_of_input(const struct problem *p, int input)
@@ -289,6 +310,12 @@ void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role
         plan_problem_args(pl, k);
     for (int d = 1; d < p->rank; d++)
         plan_value_arg(k, d == 1 ? "boxes1" : "boxes2", TY_I32, boxes(p, c, d));
+    if (role != STENCIL_COPY && stencil_streams(c)) {
+        blocks = chunks(p, c, k, c->code.nkernels - 1);
+        for (int d = 1; d < p->rank; d++)
+            blocks = f_mul(blocks, boxes(p, c, d));
+        blocks = role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+    }
     if (role == STENCIL_LAST)
         finish_args(pl, c, k, blocks);
     if (role == STENCIL_COPY)

@@ -4,7 +4,6 @@
  *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a
  * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
  * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
- *   stencil.stream       the same, one place thick, sliding along the outermost dimension
  */
 #include "lower_impl.h"
 #include "stencil_plan.h"
@@ -20,15 +19,6 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
         return false;
     *why = "a reduction is not commutative, so threads take points in order";
     return !stencil_linear(p);
-}
-
-bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    if (!stencil_multi_write_fits(p, d, a, why))
-        return false;
-    const struct reach r = stencil_space_reach(p);
-    *why = "no offset leads along the outermost dimension, or there is only one";
-    return p->rank > 1 && (r.lo[0] < 0 || r.hi[0] > 0);
 }
 
 /* ---- values and registers
@@ -111,23 +101,13 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
-/* Smaller windows where the values would not fit into registers.  Windows that slide hold one place along the outermost
- * axis. */
-static struct shape fit_registers(struct planner *pl, struct shape s, bool slides)
+/* Smaller windows where the values would not fit into registers. */
+static struct shape fit_registers(struct planner *pl, struct shape s)
 {
-    struct shape held = s;
-    const int rank = pl->plan->problem->rank;
-    if (slides)
-        *(rank > 2 ? &held.points_z : &held.points_y) = 1;
-    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &held) > WINDOW_CELLS &&
-           held.points_z * held.points_y > 1) {
-        int *most = held.points_z > held.points_y ? &held.points_z : &held.points_y;
+    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+        int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
         *most /= 2;
     }
-    if (!slides || rank > 2)
-        s.points_y = held.points_y;
-    if (!slides || rank < 3)
-        s.points_z = held.points_z;
     return s;
 }
 
@@ -213,7 +193,6 @@ static bool shift_possible(const struct planner *pl, int points, const int *shif
  * and one wide. */
 struct windows {
     const struct shape *vectors, *shifted, *columns;
-    bool slide;
     const char *evidence;
 };
 
@@ -227,12 +206,9 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     c->aligned = guard.n > 0;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
-    s = fit_registers(pl, s, w->slide);
+    s = fit_registers(pl, s);
     stencil_set_shape(c, s, w->evidence);
-    if (w->slide)
-        stencil_set(c, TN_MIN_BLOCKS, 1, "a window and the loads of the next take what registers there are");
-    else
-        set_min_blocks(pl, c, s);
+    set_min_blocks(pl, c, s);
 }
 
 /* A case for each way in which rows can begin, but for that all begin at boundaries. */
@@ -284,19 +260,9 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
                                             { 128, 32, 4, 1, 1, 8 } };
     const struct reach r = stencil_space_reach(pl->plan->problem);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
-    const struct windows w = { near ? vectors : far, shifted, columns, false,
+    const struct windows w = { near ? vectors : far, shifted, columns,
                                "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
     window_cases(pl, row, &w);
 }
 
-void stencil_stream_plan(struct planner *pl, const struct strategy *row)
-{
-    static const struct shape vectors[] = { { 0 }, { 128, 32, 4, 4, 32, 1 }, { 256, 32, 8, 4, 2, 32 } };
-    static const struct shape columns[] = { { 0 }, { 128, 32, 4, 1, 32, 1 }, { 256, 32, 8, 1, 4, 32 } };
-    static const struct windows w = { vectors, vectors, columns, true, "model" };
-    if (stencil_pinned(pl))
-        window_cases(pl, row, &w);
-}
-
 bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
-bool stencil_stream_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
