@@ -12,21 +12,14 @@
  * belong to warps: no warp waits for another one.
  */
 #include "seg_gen.h"
+#include "seg_stage.h"
 
-enum { UNROLL = 4, ARRAYS = 64 };
-
-/* One array that is read element by element, and the warp's copies of its tiles. */
-struct staged {
-    int input, bytes; /* of a tile */
-    kb_ptr tile;      /* bytes: of this warp, stage after stage */
-};
+enum { UNROLL = 4 };
 
 struct tiles {
     struct gen *g;
     bool bulk;
-    int stages;
-    int nstaged;
-    struct staged staged[ARRAYS];
+    struct stages stages;
     kb_ptr landed;            /* mbarriers of this warp, one per stage */
     kb_val length, per_tile;  /* i32 */
     kb_val segments, count;   /* i64: of segments and of tiles */
@@ -49,18 +42,9 @@ struct tile {
 static void tiles_init(struct tiles *t, struct gen *g)
 {
     kb *k = g->k;
-    const int warps = kb_threads(k) / KB_WARP;
     const int elements = gen_tunable(g, TN_ITEMS) * KB_WARP * gen_tunable(g, TN_VECTOR);
     *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_BULK) > 0 };
-    t->stages = t->bulk ? gen_tunable(g, TN_BULK) : 1;
-    for (int i = 0; i < g->p->ninputs; i++) {
-        if (!access_input_direct(g->p, i))
-            continue;
-        struct staged *s = &t->staged[t->nstaged++];
-        *s = (struct staged){ .input = i, .bytes = elements * g->p->input[i].array.stride };
-        s->tile = kb_advance(k, kb_shared_v(k, TY_U8, warps * t->stages * s->bytes, "tiles"),
-                             kb_mul(k, kb_warp(k), t->stages * s->bytes));
-    }
+    staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_BULK) : 1, elements);
     t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
     t->per_tile = gen_value(g, "per_tile");
     t->segments = gen_value(g, "segments");
@@ -94,36 +78,15 @@ static struct tile tile_at(const struct tiles *t, kb_val number, kb_val stage)
     return x;
 }
 
-static kb_ptr typed(kb_ptr p, enum ty ty)
-{
-    p.ty = ty;
-    return p;
-}
-
-static int stride_of(const struct tiles *t, const struct staged *s) { return t->g->p->input[s->input].array.stride; }
-
-/* Of a stage, from the warp's first one on. */
-static kb_val stage_offset(const struct tiles *t, const struct staged *s, kb_val stage)
-{
-    return t->bulk ? kb_mul(t->g->k, stage, s->bytes) : kb_imm(t->g->k, TY_I32, 0);
-}
-
-static kb_ptr staged_at(const struct tiles *t, const struct staged *s, kb_val stage)
-{
-    return kb_advance(t->g->k, s->tile, stage_offset(t, s, stage));
-}
-
-static kb_val tile_bytes(const struct tiles *t, const struct staged *s, const struct tile *x)
+static kb_val tile_bytes(const struct tiles *t, int i, const struct tile *x)
 {
     kb *k = t->g->k;
-    return kb_mul(k, kb_mul(k, x->segments, t->length), stride_of(t, s));
+    return kb_mul(k, kb_mul(k, x->segments, t->length), staged_stride(&t->stages, i));
 }
 
-static kb_ptr tile_source(const struct tiles *t, const struct staged *s, const struct tile *x)
+static kb_ptr tile_source(const struct tiles *t, int i, const struct tile *x)
 {
-    kb *k = t->g->k;
-    const kb_val element = kb_mul(k, x->first, gen_value(t->g, "length"));
-    return kb_advance(k, typed(gen_input(t->g, s->input), TY_U8), kb_mul(k, element, stride_of(t, s)));
+    return staged_source(&t->stages, i, kb_mul(t->g->k, x->first, gen_value(t->g, "length")));
 }
 
 /* One lane starts the copies of a tile: whole vectors, which is all but for the last tile. */
@@ -132,36 +95,14 @@ static void start_copies(const struct tiles *t, const struct tile *x)
     kb *k = t->g->k;
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         kb_val all = kb_imm(k, TY_I32, 0);
-        for (int i = 0; i < t->nstaged; i++)
-            all = kb_add(k, all, kb_and(k, tile_bytes(t, &t->staged[i], x), -16));
+        for (int i = 0; i < t->stages.arrays; i++)
+            all = kb_add(k, all, kb_and(k, tile_bytes(t, i, x), -16));
         kb_mbar_expect(k, t->landed, x->stage, all);
-        for (int i = 0; i < t->nstaged; i++) {
-            const struct staged *s = &t->staged[i];
-            const kb_val bytes = kb_and(k, tile_bytes(t, s, x), -16);
+        for (int i = 0; i < t->stages.arrays; i++) {
+            const kb_val bytes = kb_and(k, tile_bytes(t, i, x), -16);
             kb_if(k, kb_gt(k, bytes, 0)) {
-                kb_bulk_load(k, staged_at(t, s, x->stage), tile_source(t, s, x), bytes, t->landed, x->stage);
-            }
-        }
-    }
-}
-
-/* The warp copies words of `n` elements of the type from byte `from` on, below byte `to`; `items` of each lane in
- * flight. */
-static void copy_words(const struct tiles *t, kb_ptr into, kb_ptr source, enum ty ty, int n, int items, kb_val from,
-                       kb_val to)
-{
-    kb *k = t->g->k;
-    const int bytes = n * ty_bytes(ty);
-    kb_for(k, base, from, to, KB_WARP * bytes * items) {
-        kb_val at[SEG_HELD_MAX], x[SEG_HELD_MAX][GEN_VECTOR_MAX];
-        for (int i = 0; i < items; i++) {
-            at[i] = kb_add(k, base, kb_mul(k, kb_add(k, kb_lane(k), i * KB_WARP), bytes));
-            const kb_ptr there = kb_advance(k, source, kb_min(k, at[i], kb_sub(k, to, bytes)));
-            kb_load_n(k, typed(there, ty), kb_imm(k, TY_I32, 0), n, bytes, x[i]);
-        }
-        for (int i = 0; i < items; i++) {
-            kb_if(k, kb_lt(k, at[i], to)) {
-                kb_store_n(k, typed(kb_advance(k, into, at[i]), ty), kb_imm(k, TY_I32, 0), n, bytes, x[i]);
+                kb_bulk_load(k, staged_memory(&t->stages, i, x->stage), tile_source(t, i, x), bytes, t->landed,
+                             x->stage);
             }
         }
     }
@@ -172,13 +113,13 @@ static void copy_rest(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
     kb_val some = kb_imm(k, TY_BOOL, 0);
-    for (int i = 0; i < t->nstaged; i++)
-        some = kb_or(k, some, kb_ne(k, kb_and(k, tile_bytes(t, &t->staged[i], x), 15), 0));
+    for (int i = 0; i < t->stages.arrays; i++)
+        some = kb_or(k, some, kb_ne(k, kb_and(k, tile_bytes(t, i, x), 15), 0));
     kb_if(k, some) {
-        for (int i = 0; i < t->nstaged; i++) {
-            const struct staged *s = &t->staged[i];
-            const kb_val bytes = tile_bytes(t, s, x);
-            copy_words(t, staged_at(t, s, x->stage), tile_source(t, s, x), TY_U8, 1, 1, kb_and(k, bytes, -16), bytes);
+        for (int i = 0; i < t->stages.arrays; i++) {
+            const kb_val bytes = tile_bytes(t, i, x);
+            staged_copy_words(&t->stages, staged_memory(&t->stages, i, x->stage), tile_source(t, i, x), TY_U8, 1, 1,
+                              kb_and(k, bytes, -16), bytes);
         }
         kb_warp_sync(k);
     }
@@ -188,20 +129,9 @@ static void copy_rest(const struct tiles *t, const struct tile *x)
 static void copy_tile(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
-    const kb_val zero = kb_imm(k, TY_I32, 0);
-    for (int i = 0; i < t->nstaged; i++) {
-        const struct staged *s = &t->staged[i];
-        const kb_val bytes = tile_bytes(t, s, x), whole = kb_and(k, bytes, -16);
-        const kb_ptr into = staged_at(t, s, x->stage), source = tile_source(t, s, x);
-        if (t->g->c->aligned) {
-            const int items = s->bytes / (16 * KB_WARP);
-            copy_words(t, into, source, TY_U32, 4, items ? items : 1, zero, whole);
-            copy_words(t, into, source, TY_U8, 1, 1, whole, bytes);
-        } else {
-            const int stride = stride_of(t, s);
-            copy_words(t, into, source, stride % 4 == 0 ? TY_U32 : stride % 2 == 0 ? TY_U16 : TY_U8, 1, 8, zero, bytes);
-        }
-    }
+    for (int i = 0; i < t->stages.arrays; i++)
+        staged_copy(&t->stages, i, x->stage, kb_mul(k, x->first, gen_value(t->g, "length")),
+                    kb_mul(k, x->segments, t->length));
     kb_warp_sync(k);
 }
 
@@ -216,16 +146,7 @@ static void take_elements(const struct tiles *t, const struct seg *seg, const st
     struct gen *g = t->g;
     kb *k = g->k;
     struct direct d[UNROLL];
-    for (int i = 0, slot = 0; i < t->nstaged; i++) {
-        const struct staged *s = &t->staged[i];
-        const struct prog_array *a = &g->p->input[s->input].array;
-        const kb_val byte = kb_add(k, stage_offset(t, s, x->stage), kb_mul(k, kb_add(k, at, done), a->stride));
-        const kb_ptr p = typed(kb_advance(k, s->tile, byte), gen_input(g, s->input).ty);
-        for (int u = 0; u < n; u++)
-            for (int f = 0; f < a->nfields; f++)
-                d[u].v[slot + f] = gen_load_field(g, a, p, kb_imm(k, TY_I32, u), f);
-        slot += a->nfields;
-    }
+    staged_load(&t->stages, x->stage, kb_add(k, at, done), n, d);
     for (int u = 0; u < n; u++) {
         struct point pt;
         seg_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);
@@ -297,7 +218,7 @@ static void take_tile(const struct tiles *t, const struct tile *x)
 static void mbarriers_init(struct tiles *t)
 {
     kb *k = t->g->k;
-    const int count = kb_threads(k) / KB_WARP * t->stages;
+    const int count = kb_threads(k) / KB_WARP * t->stages.count;
     const kb_ptr bars = kb_mbarriers(k, count, "landed");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         for (int i = 0; i < count; i++)
@@ -305,14 +226,14 @@ static void mbarriers_init(struct tiles *t)
         kb_mbar_ready(k);
     }
     kb_barrier(k);
-    t->landed = kb_advance(k, bars, kb_mul(k, kb_warp(k), t->stages));
+    t->landed = kb_advance(k, bars, kb_mul(k, kb_warp(k), t->stages.count));
 }
 
 /* Tiles number, number + step, … through a ring of stages that lane 0 refills once the warp has read one. */
 static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
 {
     kb *k = t->g->k;
-    for (int s = 0; s < t->stages; s++) {
+    for (int s = 0; s < t->stages.count; s++) {
         const kb_val ahead = kb_add(k, number, kb_mul(k, step, s));
         kb_if(k, kb_lt(k, ahead, t->count)) {
             const struct tile x = tile_at(t, ahead, kb_imm(k, TY_I32, s));
@@ -328,12 +249,12 @@ static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
         copy_rest(t, &x);
         take_tile(t, &x);
         kb_warp_sync(k); /* all lanes have read the stage */
-        const kb_val ahead = kb_add(k, i, kb_mul(k, step, t->stages));
+        const kb_val ahead = kb_add(k, i, kb_mul(k, step, t->stages.count));
         kb_if(k, kb_lt(k, ahead, t->count)) {
             const struct tile next = tile_at(t, ahead, now);
             start_copies(t, &next);
         }
-        LET(last, kb_eq(k, now, t->stages - 1));
+        LET(last, kb_eq(k, now, t->stages.count - 1));
         kb_set(k, stage, kb_select(k, last, kb_imm(k, TY_I32, 0), kb_add(k, now, 1)));
         kb_set(k, parity, kb_xor(k, kb_get(k, parity), kb_cast(k, last, TY_I32)));
     }
