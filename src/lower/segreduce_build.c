@@ -116,14 +116,14 @@ void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_ker
     }
 }
 
-/* As many parts as fill the device once; where there are more segments than half of its places for blocks, four times
- * as many, so that the last round counts little. */
+/* As many parts as there are places; where there are more segments than a quarter of these, twice as many, so that the
+ * last round counts little. */
 static struct formula wanted_parts(const struct problem *p, const struct plan_case *c)
 {
     const struct formula segments = f_max(segments_count(p), f_const(1));
     const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula many = f_lt(fill, f_mul(segments, f_const(2)));
-    const struct formula parts = f_max(f_div(fill, segments), f_mul(many, f_cdiv(f_mul(fill, f_const(4)), segments)));
+    const struct formula many = f_lt(fill, f_mul(segments, f_const(4)));
+    const struct formula parts = f_max(f_div(fill, segments), f_mul(many, f_cdiv(f_mul(fill, f_const(2)), segments)));
     return f_min(f_max(parts, f_const(1)), f_const(PARTS_MAX));
 }
 
