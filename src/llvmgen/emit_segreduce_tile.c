@@ -44,7 +44,7 @@ static void tiles_init(struct tiles *t, struct gen *g)
     kb *k = g->k;
     const int elements = gen_tunable(g, TN_ITEMS) * KB_WARP * gen_tunable(g, TN_VECTOR);
     *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_BULK) > 0 };
-    staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_BULK) : 1, elements);
+    staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_BULK) : 1, elements, t->bulk);
     t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
     t->per_tile = gen_value(g, "per_tile");
     t->segments = gen_value(g, "segments");
@@ -78,15 +78,24 @@ static struct tile tile_at(const struct tiles *t, kb_val number, kb_val stage)
     return x;
 }
 
+static kb_val tile_element(const struct tiles *t, const struct tile *x)
+{
+    return kb_mul(t->g->k, x->first, gen_value(t->g, "length"));
+}
+
+/* Of array i, from the boundary before the tile on: bytes, and where they are. */
 static kb_val tile_bytes(const struct tiles *t, int i, const struct tile *x)
 {
     kb *k = t->g->k;
-    return kb_mul(k, kb_mul(k, x->segments, t->length), staged_stride(&t->stages, i));
+    const kb_val own = kb_mul(k, kb_mul(k, x->segments, t->length), staged_stride(&t->stages, i));
+    return kb_add(k, own, staged_skew(&t->stages, i, tile_element(t, x)));
 }
 
 static kb_ptr tile_source(const struct tiles *t, int i, const struct tile *x)
 {
-    return staged_source(&t->stages, i, kb_mul(t->g->k, x->first, gen_value(t->g, "length")));
+    kb *k = t->g->k;
+    const kb_val first = tile_element(t, x), skew = kb_cast(k, staged_skew(&t->stages, i, first), TY_I64);
+    return kb_advance(k, staged_source(&t->stages, i, first), kb_sub(k, kb_imm(k, TY_I64, 0), skew));
 }
 
 /* One lane starts the copies of a tile: whole vectors, which is all but for the last tile. */
@@ -130,8 +139,7 @@ static void copy_tile(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
     for (int i = 0; i < t->stages.arrays; i++)
-        staged_copy(&t->stages, i, x->stage, kb_mul(k, x->first, gen_value(t->g, "length")),
-                    kb_mul(k, x->segments, t->length));
+        staged_copy(&t->stages, i, x->stage, tile_element(t, x), kb_mul(k, x->segments, t->length));
     kb_warp_sync(k);
 }
 
@@ -146,7 +154,7 @@ static void take_elements(const struct tiles *t, const struct seg *seg, const st
     struct gen *g = t->g;
     kb *k = g->k;
     struct direct d[UNROLL];
-    staged_load(&t->stages, x->stage, kb_add(k, at, done), n, d);
+    staged_load(&t->stages, x->stage, tile_element(t, x), kb_add(k, at, done), n, d);
     for (int u = 0; u < n; u++) {
         struct point pt;
         seg_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);

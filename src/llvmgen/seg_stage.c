@@ -10,16 +10,16 @@ static kb_ptr typed(kb_ptr p, enum ty ty)
     return p;
 }
 
-void staged_init(struct stages *s, struct gen *g, int count, int elements)
+void staged_init(struct stages *s, struct gen *g, int count, int elements, bool lines)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
-    *s = (struct stages){ .g = g, .count = count };
+    *s = (struct stages){ .g = g, .count = count, .lines = lines };
     for (int i = 0; i < g->p->ninputs; i++) {
         if (!access_input_direct(g->p, i))
             continue;
         struct staged *a = &s->array[s->arrays++];
-        *a = (struct staged){ .input = i, .bytes = elements * g->p->input[i].array.stride };
+        *a = (struct staged){ .input = i, .bytes = elements * g->p->input[i].array.stride + (lines ? STAGED_LINE : 0) };
         a->memory = kb_advance(k, kb_shared_v(k, TY_U8, warps * count * a->bytes, "tiles"),
                                kb_mul(k, kb_warp(k), count * a->bytes));
     }
@@ -42,6 +42,14 @@ kb_ptr staged_source(const struct stages *s, int i, kb_val first)
 {
     kb *k = s->g->k;
     return kb_advance(k, typed(gen_input(s->g, s->array[i].input), TY_U8), kb_mul(k, first, staged_stride(s, i)));
+}
+
+kb_val staged_skew(const struct stages *s, int i, kb_val first)
+{
+    kb *k = s->g->k;
+    if (!s->lines)
+        return kb_imm(k, TY_I32, 0);
+    return kb_and(k, kb_cast(k, kb_mul(k, first, staged_stride(s, i)), TY_I32), STAGED_LINE - 1);
 }
 
 void staged_copy_words(const struct stages *s, kb_ptr into, kb_ptr source, enum ty ty, int n, int items, kb_val from,
@@ -84,12 +92,13 @@ void staged_copy(const struct stages *s, int i, kb_val stage, kb_val first, kb_v
     }
 }
 
-void staged_load(const struct stages *s, kb_val stage, kb_val at, int n, struct direct *out)
+void staged_load(const struct stages *s, kb_val stage, kb_val first, kb_val at, int n, struct direct *out)
 {
     kb *k = s->g->k;
     for (int i = 0, slot = 0; i < s->arrays; i++) {
         const struct prog_array *a = &s->g->p->input[s->array[i].input].array;
-        const kb_val byte = kb_add(k, stage_offset(s, i, stage), kb_mul(k, at, a->stride));
+        const kb_val begin = kb_add(k, stage_offset(s, i, stage), staged_skew(s, i, first));
+        const kb_val byte = kb_add(k, begin, kb_mul(k, at, a->stride));
         const kb_ptr p = typed(kb_advance(k, s->array[i].memory, byte), gen_input(s->g, s->array[i].input).ty);
         for (int u = 0; u < n; u++)
             for (int f = 0; f < a->nfields; f++)

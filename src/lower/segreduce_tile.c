@@ -6,7 +6,7 @@
  */
 #include "segreduce.h"
 
-enum { WARP = 32, VECTOR_BYTES = 16, SEGMENTS_MIN = 8, STAGES = 2, STAGED_MAX = 72 * 1024 };
+enum { WARP = 32, LINE_BYTES = 128, VECTOR_BYTES = 16, SEGMENTS_MIN = 8, STAGES = 2, STAGED_MAX = 72 * 1024 };
 
 static int common_divisor(int a, int b) { return b ? common_divisor(b, a % b) : a; }
 
@@ -52,23 +52,23 @@ static int vector_width(const struct planner *pl)
     return plan_setting(pl, TN_VECTOR, access_vector_width(pl->plan->problem));
 }
 
-/* Bytes that a block of that many vectors per lane stages. */
-static int64_t staged_bytes(const struct planner *pl, int items)
+/* Bytes that a block of that many vectors per lane stages; bulk copies may begin up to a line before a tile. */
+static int64_t staged_bytes(const struct planner *pl, int items, int stages, int slack)
 {
     const struct problem *p = pl->plan->problem;
     int64_t bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
-            bytes += (int64_t)plan_setting(pl, TN_BULK, STAGES) * tuned(pl, TN_THREADS) * items * vector_width(pl) *
-                     p->input[i].array.stride;
-    return bytes;
+            bytes += WARP * items * vector_width(pl) * p->input[i].array.stride + slack;
+    return bytes * stages * tuned(pl, TN_THREADS) / WARP;
 }
 
 /* As tuned, unless several inputs or wide elements would leave no room for several blocks. */
 static int tile_items(const struct planner *pl)
 {
     int items = tuned(pl, TN_ITEMS);
-    while (items > 1 && !plan_overrides(pl, TN_ITEMS) && staged_bytes(pl, items) > STAGED_MAX)
+    while (items > 1 && !plan_overrides(pl, TN_ITEMS) &&
+           staged_bytes(pl, items, plan_setting(pl, TN_BULK, STAGES), LINE_BYTES) > STAGED_MAX)
         items /= 2;
     return items;
 }
@@ -134,7 +134,9 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = f_cdiv(segments_count(p), per_tile);
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
-    if (staged_bytes(pl, c->tunable[TN_ITEMS]) > pl->plan->device.shared_per_block)
+    const int stages = c->tunable[TN_BULK];
+    if (staged_bytes(pl, c->tunable[TN_ITEMS], stages ? stages : 1, stages ? LINE_BYTES : 0) >
+        pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "per_tile", TY_I32, per_tile);
