@@ -14,6 +14,8 @@
  */
 #include "seg_gen.h"
 
+enum { PARTS_AT_ONCE = 4 };
+
 struct columns {
     struct gen *g;
     int rows, across; /* row groups, and threads of each */
@@ -187,6 +189,28 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
     }
 }
 
+/* The partials base + i * width of the parts that are this thread's, several of them in flight. */
+static struct partial join_partials(struct columns *all, kb_val base, int width)
+{
+    struct gen *g = all->g;
+    kb *k = g->k;
+    const kb_arr partial = gen_partials(g);
+    struct partial acc = partial_new(g, "parts");
+    kb_for(k, i, all->lo, all->hi, PARTS_AT_ONCE) {
+        kb_tup x[PARTS_AT_ONCE];
+        for (int u = 0; u < PARTS_AT_ONCE; u++) {
+            const kb_val there = kb_min(k, kb_add(k, i, u), kb_sub(k, all->hi, 1));
+            x[u] = kb_load(k, partial, kb_add(k, base, kb_mul(k, there, width)));
+        }
+        for (int u = 0; u < PARTS_AT_ONCE; u++) {
+            kb_if(k, kb_lt(k, kb_add(k, i, u), all->hi)) {
+                partial_take(g, &acc, x[u]);
+            }
+        }
+    }
+    return acc;
+}
+
 /* Who draws the last ticket of the columns combines the partials of all parts. */
 static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts,
                           struct seg *mine, kb_val has_column)
@@ -206,12 +230,8 @@ static void combine_parts(struct columns *c, struct partial *total, kb_val group
         all.row = kb_div(k, kb_tid(k), width);
         my_places(&all, kb_imm(k, TY_I64, 0), kb_cast(k, parts, TY_I64));
         seg_enter(g, mine);
-        struct partial acc = partial_new(g, "parts");
         LET(x, kb_cast(k, kb_and(k, kb_tid(k), width - 1), TY_I64));
-        kb_for(k, i, all.lo, all.hi, 1) {
-            state_accumulate(g, acc.x, acc.have,
-                             kb_load(k, partial, kb_add(k, base, kb_add(k, kb_mul(k, i, width), x))));
-        }
+        struct partial acc = join_partials(&all, kb_add(k, base, x), width);
         struct partial sum = block_rows(g, &acc, mine, 1, width, mine);
         kb_if(k, has_column) {
             seg_finish(g, mine, kb_get(k, sum.x));

@@ -7,15 +7,7 @@
  */
 #include "segreduce.h"
 
-enum {
-    HELD_MAX = 64,
-    STATE_WORDS_MAX = 32,
-    WIDE_WORDS = 8,
-    FILL_THREADS = 1024,
-    FEW_VECTORS = 4,
-    PARTS_MAX = 1 << 16,
-    SHAPES = 3
-};
+enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 4 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -44,14 +36,15 @@ static int columns_per_thread(const struct planner *pl)
 static const struct shape {
     const char *name;
     int threads, rows, items;
-    bool few; /* for few columns only */
+    int up_to; /* so many vectors of columns; 0: any number */
     const char *evidence;
 } shapes[SHAPES] = {
-    { "columns", 128, 1, 8, false, "model: eight vectors in flight per thread" },
-    { "narrow", 256, 128, 4, true, "model: two vectors across, 128 row groups" },
-    { "strips", 256, 16, 4, false,
-      "H200 f32 2^26, 2^11/2^15/2^19 rows: 65.7/66.6/69.2 us; 32 groups 65.9/77.8/81.4, 8 groups 77.2/67.4/79.4; read "
-      "61.2" },
+    { "columns", 128, 1, 8, 0, "model: eight vectors in flight per thread" },
+    { "narrow", 256, 128, 4, 4, "model: two vectors across, 128 row groups" },
+    { "some", 256, 32, 4, 32, "H200 f32 2^26, 2^19/2^21 rows: 70.0/71.1 us; 16 groups 71.6/83.7, 64 108/80.3" },
+    { "strips", 256, 16, 4, 0,
+      "H200 f32 2^26, 2^9/2^11/2^15/2^17 rows: 63.1/65.7/66.9/67.7 us; 32 groups 64.1/67.5/68.3/69.6, 8 groups "
+      "66.7/66.3/68.0/71.3; read 61.2" },
 };
 
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix,
@@ -108,7 +101,7 @@ static struct formula shape_guard(const struct planner *pl, const struct shape *
         f = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
     if (shape->rows == 1)
         return segreduce_all(settle(pl, f, never), enough(p, vectors(p, vector)));
-    return settle(pl, shape->few ? segreduce_all(f, f_le(vectors(p, vector), f_const(FEW_VECTORS))) : f, never);
+    return settle(pl, shape->up_to ? segreduce_all(f, f_le(vectors(p, vector), f_const(shape->up_to))) : f, never);
 }
 
 /* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not
@@ -168,7 +161,7 @@ static void split_blocks(struct planner *pl, struct plan_case *c, struct prog_ke
     const struct formula length = segments_length(p),
                          round = f_const((int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS]);
     const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted = f_min(f_max(f_cdiv(fill, groups), f_const(1)), f_const(PARTS_MAX));
+    const struct formula wanted = f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(PARTS_MAX));
     const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);
     const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1)), blocks = f_mul(groups, parts);
     plan_value_arg(k, "parts", TY_I32, parts);
