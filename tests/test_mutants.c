@@ -339,6 +339,12 @@ static const struct subject {
       "sm_90",
       { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE },
       { 6001, 7 } },
+    { "staged_shares",
+      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\noperator: add\n"
+      "outputs: {sum: {type: 'u32[k-1]', value: r}}\n",
+      "sm_90",
+      { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } },
+      { 3001, 61 } },
 };
 
 /* Points that no mode can notice, with the reason. */
@@ -596,3 +602,4 @@ Test(mutants, seg_copied) { test_first("seg_copied", true); }
 Test(mutants, seg_multi) { test_named("seg_multi"); }
 Test(mutants, column) { test_named("column"); }
 Test(mutants, offsets) { test_named("offsets"); }
+Test(mutants, staged_shares) { test_first("staged_shares", true); }

@@ -233,21 +233,27 @@ BLOCK(seeds_21, 21)
 BLOCK(seeds_41, 41)
 BLOCK(seeds_61, 61)
 
-/* So many offsets among so many elements that finding a share takes several steps. */
-Test(segments, many_offsets)
+/* Shares of several tiles, and so many offsets among so many elements that finding a share takes several steps; far
+ * more offsets than elements, so that most groups of segments are empty. */
+static void check_offsets(const char *spec, const char *arch, const char *stages)
 {
-    static const int64_t sizes[][2] = { { 5003, 4001 }, { 9001, 90 }, { 2100, 7001 } };
+    static const int64_t sizes[][2] = { { 5003, 4001 }, { 9001, 90 }, { 2100, 7001 }, { 300, 20001 }, { 7000, 3 } };
+    const char *set[] = { "items", "1", "bulk", stages, "threads", "64", NULL };
     struct harness h;
-    cr_assert(
-        harness_open(&h, "many",
-                     "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n"
-                     "outputs: {sum: 'i32[k-1]'}\n",
-                     "sm_90", NULL),
-        "%s", h.text);
+    cr_assert(harness_open(&h, "many", spec, arch, set), "%s", h.text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        harness_data_at(&h, sizes[i], 5 + i, (int)i, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit"), "n = %lld, k = %lld: %s", (long long)sizes[i][0],
-                  (long long)sizes[i][1], h.text);
+        harness_data_at(&h, sizes[i], 5 + i, (int)i % 4, false);
+        cr_assert(harness_check(&h, i % 2 ? "seed:3,late,stale" : "seed:1,race,uninit"),
+                  "%s, %s stages, n = %lld, k = %lld: %s", arch, stages, (long long)sizes[i][0], (long long)sizes[i][1],
+                  h.text);
     }
     harness_close(&h);
 }
+
+#define OFFSETS "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
+static const char sums[] = OFFSETS "operator: add\noutputs: {sum: 'i32[k-1]'}\n";
+
+Test(segments, many_offsets) { check_offsets(sums, "sm_90", "2"); }
+Test(segments, many_offsets_three_stages) { check_offsets(sums, "sm_80", "3"); }
+Test(segments, many_offsets_without_copies) { check_offsets(sums, "sm_70", "2"); }
+Test(segments, many_offsets_of_the_merge_path) { check_offsets(sums, "sm_90", "0"); }

@@ -15,7 +15,7 @@
  */
 #include "seg_gen.h"
 
-enum { SHORT_VECTORS = 8, MEDIUM_VECTORS = 64, MEDIUM_LANES = 8 };
+enum { SHORT_VECTORS = 8, MEDIUM_VECTORS = 64, MEDIUM_LANES = 8, TAILS_AT_ONCE = 8 };
 
 /* The share of a warp: ends [end0, end1), elements [from, to). */
 struct share {
@@ -216,6 +216,7 @@ static void take_tail(struct share *s)
 static void emit_shares(struct gen *g)
 {
     kb *k = g->k;
+    gen_wait_for_predecessor(g);
     const int warps = kb_threads(k) / KB_WARP;
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
@@ -240,44 +241,73 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
     struct partial acc = partial_new(g, "tails");
     LET(each, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
     LET(own, kb_add(k, from, kb_mul(k, each, kb_cast(k, kb_lane(k), TY_I64))));
-    kb_for(k, w, own, kb_min(k, kb_add(k, own, each), to), 1) {
-        state_accumulate(g, acc.x, acc.have, kb_load(k, partial, kb_add(k, kb_mul(k, w, 2), 1)));
+    const kb_val end = kb_min(k, kb_add(k, own, each), to);
+    kb_for(k, w, own, end, TAILS_AT_ONCE) {
+        kb_tup x[TAILS_AT_ONCE];
+        for (int u = 0; u < TAILS_AT_ONCE; u++) {
+            const kb_val there = kb_min(k, kb_add(k, w, u), kb_sub(k, end, 1));
+            x[u] = kb_load(k, partial, kb_add(k, kb_mul(k, there, 2), 1));
+        }
+        for (int u = 0; u < TAILS_AT_ONCE; u++) {
+            kb_if(k, kb_lt(k, kb_add(k, w, u), end)) {
+                partial_take(g, &acc, x[u]);
+            }
+        }
     }
     const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, kb_lt(k, own, to))), TY_I32);
     return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? filled_all() : filled_first(filled));
 }
 
-/* A warp per share that ends a segment which began earlier. */
+/* The segment that has been entered began in share `begin` and ends in share `number`: the tails from there on and, if
+ * there is one, the head. */
+static void finish_cut(struct gen *g, kb_val begin, kb_val number, kb_val has_head)
+{
+    kb *k = g->k;
+    struct partial total = partial_new(g, "carried");
+    partial_take(g, &total, combine_tails(g, begin, number));
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, has_head) {
+            partial_take(g, &total, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
+        }
+        state_finish(g, kb_get(k, total.x), kb_imm(k, TY_BOOL, 0));
+    }
+}
+
+/* A warp per share that ends a segment which began earlier; where, the first kernel has noted, or the segment's offset
+ * says. */
 static void emit_carries(struct gen *g)
 {
     kb *k = g->k;
+    const bool staged = gen_tunable(g, TN_BULK) > 0;
     const int warps = kb_threads(k) / KB_WARP;
+    gen_wait_for_predecessor(g);
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
-        /* One word, the same for the warp. */
+        struct seg seg;
+        /* Words that are the same for the warp. */
         LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP));
+        const kb_val noted = staged ? kb_load(k, gen_buffer(g, "begin", TY_I64), number) : code;
         kb_if(k, kb_ge(k, code, 0)) {
-            struct seg seg;
-            seg_open(g, &seg, kb_shr(k, code, 1));
+            if (staged)
+                seg_open_at(g, &seg, code, code);
+            else
+                seg_open(g, &seg, kb_shr(k, code, 1));
             seg_enter(g, &seg);
-            LET(begin, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")));
-            struct partial total = partial_new(g, "carried");
-            partial_take(g, &total, combine_tails(g, begin, number));
-            kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-                kb_if(k, kb_ne(k, kb_and(k, code, 1), 0)) {
-                    partial_take(g, &total, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
-                }
-                seg_finish(g, &seg, kb_get(k, total.x));
-            }
+            if (staged)
+                finish_cut(g, noted, number, kb_imm(k, TY_BOOL, 1));
+            else
+                finish_cut(g, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")), number,
+                           kb_ne(k, kb_and(k, code, 1), 0));
         }
     }
 }
 
 void emit_segreduce_offsets(struct gen *g)
 {
-    gen_wait_for_predecessor(g);
-    if (g->kernel == &g->c->code.kernel[0])
-        emit_shares(g);
-    else
+    if (g->kernel != &g->c->code.kernel[0])
         emit_carries(g);
+    else if (gen_tunable(g, TN_BULK) > 0)
+        emit_staged_shares(g);
+    else
+        emit_shares(g);
 }

@@ -26,6 +26,8 @@ struct seg {
 /* Segment `number`, which exists; seg_enter() makes it the one whose invariants operators read, until another one is
  * entered. */
 void seg_open(struct gen *g, struct seg *s, kb_val number);
+/* Segment `number` between offsets, without looking these up; its element is `first`, say. */
+void seg_open_at(struct gen *g, struct seg *s, kb_val number, kb_val first);
 /* The segment of a column (see segments.h). */
 void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column);
 void seg_enter(struct gen *g, struct seg *s);
@@ -67,5 +69,9 @@ kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretc
 /* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c)
  * ---------------------------------------------------- */
 void emit_packed(struct gen *g);
+
+/* ---- the first kernel for segments between offsets, staged in shared memory (seg_shares.c)
+ * --------------------------------------------- */
+void emit_staged_shares(struct gen *g);
 
 #endif

@@ -43,6 +43,15 @@ void seg_open(struct gen *g, struct seg *s, kb_val number)
     open_at(g, s, number, index);
 }
 
+void seg_open_at(struct gen *g, struct seg *s, kb_val number, kb_val first)
+{
+    kb_val index[SPACE_MAX];
+    for (int d = 0; d < SPACE_MAX; d++)
+        index[d] = kb_imm(g->k, TY_I64, 0);
+    index[0] = s->first = s->last = first;
+    open_at(g, s, number, index);
+}
+
 void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column)
 {
     kb *k = g->k;

@@ -44,7 +44,7 @@
       TUNABLE_FINE, 0, 1)                                                                                              \
     X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled",                          \
       TUNABLE_FINE, 0, 1)                                                                                              \
-    X(BULK, "bulk", 0, 16, "stages of the ring of bulk copies that inputs come through (sm_90); 0: none",              \
+    X(BULK, "bulk", 0, 16, "stages of the ring of asynchronous copies that inputs come through; 0: none",              \
       TUNABLE_MAIN, 0, 2, 3, 4)                                                                                        \
     X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint",                                                   \
       TUNABLE_FREE, 0, 1)                                                                                              \

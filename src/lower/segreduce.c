@@ -29,7 +29,7 @@ enum {
 /* ---- facts
  * ------------------------------------------------------------------------------------------------------------------ */
 
-static bool few_fields(const struct problem *p, struct arena *a, const char **why)
+bool segreduce_few_fields(const struct problem *p, struct arena *a, const char **why)
 {
     const int fields = state_fields(p, NULL);
     if (fields > 32)
@@ -44,7 +44,7 @@ bool segreduce_regular(const struct problem *p, struct arena *a, const char **wh
     else if (!segments_kept(p))
         *why = "it reduces segments; this problem keeps no dimension";
     else
-        return few_fields(p, a, why);
+        return segreduce_few_fields(p, a, why);
     return false;
 }
 
@@ -70,15 +70,6 @@ bool segreduce_multi_block_fits(const struct problem *p, const struct device *d,
 {
     (void)d;
     return segreduce_regular(p, a, why);
-}
-
-bool segreduce_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (p->offsets >= 0)
-        return few_fields(p, a, why);
-    *why = "its segments lie between offsets; this problem has none";
-    return false;
 }
 
 /* ---- cases
@@ -280,8 +271,7 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
 }
 
-/* The shapes of a strategy, up to one that takes all lengths; `extra`: a condition for them besides the length. */
-static void add_shapes(struct planner *pl, const struct strategy *row, struct formula extra)
+void segreduce_add_shapes(struct planner *pl, const struct strategy *row, struct formula extra)
 {
     const int n = sizeof shapes / sizeof *shapes;
     const bool pinned = segreduce_pinned(pl);
@@ -314,7 +304,7 @@ void segreduce_thread_plan(struct planner *pl, const struct strategy *row)
     if (skips(pl) || (!segreduce_pinned(pl) && segreduce_tile_length(pl)))
         return;
     segreduce_check_empty(pl);
-    add_shapes(pl, row, (struct formula){ 0 });
+    segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }
 
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
@@ -323,7 +313,7 @@ void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
         return;
     if (segreduce_pinned(pl))
         segreduce_check_empty(pl);
-    add_shapes(pl, row, (struct formula){ 0 });
+    segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }
 
 /* Multiprocessors that a grid is sized for. */
@@ -356,17 +346,13 @@ void segreduce_multi_block_plan(struct planner *pl, const struct strategy *row)
         return;
     if (segreduce_pinned(pl))
         segreduce_check_empty(pl);
-    add_shapes(pl, row, f_and(uneven(p), f_ge(segments_length(p), f_const(SPLIT_VECTORS * access_vector_width(p)))));
+    segreduce_add_shapes(pl, row,
+                         f_and(uneven(p), f_ge(segments_length(p), f_const(SPLIT_VECTORS * access_vector_width(p)))));
 }
 
 void segreduce_block_plan(struct planner *pl, const struct strategy *row)
 {
     if (segreduce_pinned(pl) || skips(pl))
         segreduce_check_empty(pl);
-    add_shapes(pl, row, (struct formula){ 0 });
-}
-
-void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
-{
-    add_shapes(pl, row, (struct formula){ 0 });
+    segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }

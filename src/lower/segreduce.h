@@ -23,6 +23,15 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
 /* Tickets, one per group of blocks, and the partials of all blocks. */
 void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups,
                         struct formula blocks);
+/* Are the states of all reductions small enough? Else *why. */
+bool segreduce_few_fields(const struct problem *p, struct arena *a, const char **why);
+/* The shapes of a strategy, up to one that takes all lengths; `extra`: a condition for them besides the length. */
+void segreduce_add_shapes(struct planner *pl, const struct strategy *row, struct formula extra);
+/* Elements after which every direct array is at a multiple of 16 bytes again; 0: there is no direct array. */
+int segreduce_quantum(const struct problem *p);
+/* A kernel of teams of lanes that read stretches, and what its tunables have to obey. */
+struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
+bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c);
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
 
 #endif

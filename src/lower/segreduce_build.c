@@ -2,7 +2,7 @@
 /* segreduce_build.c - kernels, buffers and grids of segmented reductions. */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16, SHARES_PER_SM = 64, SHARE_MIN = 512 };
+enum { HELD_MAX = 64, GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16 };
 
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
@@ -14,7 +14,7 @@ bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, cons
 
 static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
 
-static bool check_tunables(struct planner *pl, const struct plan_case *c)
+bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const bool runs = segments_trailing(p) || p->offsets >= 0;
@@ -50,7 +50,7 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
     return k;
 }
 
-static struct prog_kernel *team_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     struct prog_kernel *k = segreduce_kernel(pl, c, suffix);
     plan_value_arg(k, "vector_end", TY_I64, vector_end(pl->plan->problem, c));
@@ -65,10 +65,10 @@ static struct formula bounded(const struct plan_case *c, struct formula blocks)
 /* Every team takes its segments once, unless the grid becomes too large. */
 static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
 {
-    if (!check_tunables(pl, c))
+    if (!segreduce_check_tunables(pl, c))
         return false;
     const int64_t per_block = (int64_t)c->tunable[TN_THREADS] / lanes * c->tunable[TN_SEGMENTS];
-    team_kernel(pl, c, "");
+    segreduce_team_kernel(pl, c, "");
     plan_launch(pl, c, 0, bounded(c, f_cdiv(segments_count(pl->plan->problem), f_const(per_block))));
     return true;
 }
@@ -80,7 +80,7 @@ static bool build_packed(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula vectors = f_mul(segments_count(p), f_div(segments_length(p), f_const(c->tunable[TN_VECTOR])));
-    if (!check_tunables(pl, c))
+    if (!segreduce_check_tunables(pl, c))
         return false;
     segreduce_kernel(pl, c, "");
     plan_launch(pl, c, 0, bounded(c, f_cdiv(vectors, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS]))));
@@ -94,9 +94,9 @@ bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
 
 bool segreduce_block_build(struct planner *pl, struct plan_case *c)
 {
-    team_kernel(pl, c, "");
+    segreduce_team_kernel(pl, c, "");
     plan_launch(pl, c, 0, bounded(c, segments_count(pl->plan->problem)));
-    return check_tunables(pl, c);
+    return segreduce_check_tunables(pl, c);
 }
 
 void segreduce_partials(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups,
@@ -138,41 +138,10 @@ bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
     const struct formula step = f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]);
     const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), step), step), round);
     const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1));
-    struct prog_kernel *k = team_kernel(pl, c, "");
+    struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
     plan_value_arg(k, "parts", TY_I32, parts);
     plan_value_arg(k, "chunk", TY_I64, chunk);
     segreduce_partials(pl, c, k, segments, f_mul(segments, parts));
     plan_launch(pl, c, 0, f_mul(segments, parts));
-    return check_tunables(pl, c);
-}
-
-/* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than its
- * work; a second kernel for the segments that are cut. */
-bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    const struct formula items = f_add(access_count(p), segments_count(p));
-    const struct formula warps = f_mul(segreduce_sms(p), f_const(SHARES_PER_SM));
-    const struct formula share = f_max(f_cdiv(items, warps), f_const(SHARE_MIN)), shares = f_cdiv(items, share);
-    const struct formula any = f_ge(segments_count(p), f_const(1));
-    const struct formula blocks = f_mul(any, f_cdiv(shares, f_const(c->tunable[TN_THREADS] / 32)));
-    enum ty type[32];
-    const int fields = state_fields(p, type);
-    struct arena *a = &pl->s->arena;
-    const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(shares, f_const(8)));
-    int partial[32];
-    for (int f = 0; f < fields; f++)
-        partial[f] = plan_buffer(pl, c, arena_printf(a, "partial%d", f), REGION_SCRATCH,
-                                 f_mul(shares, f_const(2 * ty_bytes(type[f]))));
-    for (int i = 0; i < 2; i++) {
-        struct prog_kernel *k = team_kernel(pl, c, i ? "carry" : "");
-        plan_value_arg(k, "share", TY_I64, share);
-        plan_value_arg(k, "shares", TY_I64, shares);
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "carry", .index = carry });
-        for (int f = 0; f < fields; f++)
-            plan_arg(k, (struct prog_arg){
-                            .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
-        plan_launch(pl, c, i, i ? f_mul(f_ge(shares, f_const(2)), blocks) : blocks);
-    }
-    return check_tunables(pl, c);
+    return segreduce_check_tunables(pl, c);
 }

@@ -10,8 +10,7 @@ enum { WARP = 32, LINE_BYTES = 128, VECTOR_BYTES = 16, SEGMENTS_MIN = 8, STAGES 
 
 static int common_divisor(int a, int b) { return b ? common_divisor(b, a % b) : a; }
 
-/* Elements after which every direct array is at a multiple of 16 bytes again; 0: there is no direct array. */
-static int quantum(const struct problem *p)
+int segreduce_quantum(const struct problem *p)
 {
     int n = 0;
     for (int i = 0; i < p->ninputs; i++) {
@@ -29,7 +28,7 @@ bool segreduce_tile_fits(const struct problem *p, const struct device *d, struct
         return false;
     if (!segments_trailing(p))
         *why = "it stages runs of elements, and here the reduced dimensions are not the last ones";
-    else if (!quantum(p))
+    else if (!segreduce_quantum(p))
         *why = "no input is read element by element, so there is nothing to stage";
     else if (access_writes_elements(p))
         *why = "it writes a value per element, which other strategies store as vectors";
@@ -78,7 +77,7 @@ static int64_t tile_elements(const struct planner *pl, int items) { return (int6
 /* The longest segments of which a tile has enough. */
 static int64_t length_max(const struct planner *pl)
 {
-    const int q = quantum(pl->plan->problem);
+    const int q = segreduce_quantum(pl->plan->problem);
     return tile_elements(pl, tile_items(pl)) / (q > SEGMENTS_MIN ? q : SEGMENTS_MIN);
 }
 
@@ -128,7 +127,7 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int64_t elements = tile_elements(pl, c->tunable[TN_ITEMS]);
-    const int q = quantum(p), warps = c->tunable[TN_THREADS] / WARP;
+    const int q = segreduce_quantum(p), warps = c->tunable[TN_THREADS] / WARP;
     const struct formula length = f_max(segments_length(p), f_const(1));
     const struct formula per_tile = f_mul(f_const(q), f_div(f_const(elements / q), length));
     const struct formula tiles = f_cdiv(segments_count(p), per_tile);
