@@ -78,7 +78,7 @@ static ptxgen_status host_create(struct tuner *t, int i)
  * would leave no time for the others. */
 static void judge_code(struct tuner *t, int i)
 {
-    enum { HEAVY = 16 };
+    enum { HEAVY = 4 };
     const struct compiled *c = &t->space.item[i].compiled;
     const size_t usual = t->space.item[0].compiled.bytes;
     char why[96];

@@ -422,25 +422,20 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
 }
 
 /* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
- * holds at once, or a few times that where every block still has ROUNDS tiles, because blocks that start late even out
- * what the memory system does to the early ones.  Of those numbers the smallest that needs no more rounds, so that all
- * finish together; one where its loop is shorter than a ticket takes. */
+ * holds at once.  Of those numbers the smallest that needs no more rounds, so that all finish together; one where its
+ * loop is shorter than a ticket takes.  More than are held at once leave a last wave that does not fill the device:
+ * 683 blocks where 264 are held took a tenth longer. */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
 {
-    enum { ROUNDS = 4, GATHERED = 4 };
+    enum { GATHERED = 4 };
     const struct problem *p = pl->plan->problem;
-    const int most_waves =
-        state_commutative(p) ? 16 : 1; /* ordered warps read ranges of their own: more of them scatter the reads */
     const struct formula count = access_count(p);
     const struct formula tiles =
         f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
     const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula waves =
-        f_max(f_const(1), f_min(f_const(most_waves), f_div(tiles, f_mul(resident, f_const(ROUNDS)))));
     /* What the blocks leave is gathered by the threads of one. */
     const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
-    struct formula most =
-        state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(f_mul(resident, waves), gathered);
+    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(resident, gathered);
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
     const struct formula rounds = f_cdiv(tiles, most);
