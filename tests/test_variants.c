@@ -266,7 +266,7 @@ Test(variants, a_drawing_is_random_without_repetition_and_shared)
     spec_end(&f);
 }
 
-Test(variants, a_launch_bound_that_does_not_fit_is_refused)
+Test(variants, what_the_device_does_not_allow_is_refused)
 {
     SPEC_BEGIN(f);
     spec_build(&f, SUM);
@@ -278,6 +278,9 @@ Test(variants, a_launch_bound_that_does_not_fit_is_refused)
     cr_expect_not_null(plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 3, .set = set }));
     cr_expect_null(plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 3, .set = more }));
     cr_expect_not_null(strstr(f.s.diags.last->text, "min_blocks: 4 blocks"));
+    more[2] = (struct tunable){ "pdl", "1", span_none() };
+    cr_expect_null(plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 3, .set = more }));
+    cr_expect_not_null(strstr(f.s.diags.last->text, "dependent launch needs sm_90"));
     spec_end(&f);
 }
 

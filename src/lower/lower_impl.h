@@ -23,8 +23,9 @@ const char *plan_pinned_name(const struct planner *pl, struct span *at);
 /* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
-/* May so many blocks of the plan's kernels be resident in a multiprocessor?  0: no such wish. */
-bool plan_blocks_fit(const struct plan *plan, int min_blocks);
+/* May a plan's tunable of class TUNABLE_FREE have this value?  A launch bound must fit a multiprocessor, dependent
+ * launch needs sm_90; of others every value is fine. */
+bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value);
 
 /* What the user sets it to. */
 int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);

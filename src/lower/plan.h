@@ -74,8 +74,8 @@
 enum tunable_class {
     TUNABLE_MAIN = 0,
     TUNABLE_FINE = 1, /* matters seldom: tried beside what is fast already */
-    TUNABLE_FREE = 2  /* no strategy's check looks at it: with every value as legal as with another (a launch bound:
-                         where the blocks fit, plan_blocks_fit()) */
+    TUNABLE_FREE = 2  /* no strategy's check looks at it: what is legal with one value is with another, as far as the
+                         device allows (plan_free_fits()) */
 };
 
 enum tunable_id {

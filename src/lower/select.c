@@ -229,24 +229,32 @@ static bool formulas_fit(struct planner *pl)
     return true;
 }
 
-bool plan_blocks_fit(const struct plan *plan, int min_blocks)
+bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value)
 {
-    for (int c = 0; c < plan->ncases; c++)
+    if (t == TN_PDL)
+        return !value || plan->device.sm >= 90;
+    for (int c = 0; t == TN_MIN_BLOCKS && c < plan->ncases; c++)
         for (int k = 0; k < plan->kase[c].code.nkernels; k++)
-            if (min_blocks * plan->kase[c].code.kernel[k].threads > plan->device.threads_per_sm)
+            if (value * plan->kase[c].code.kernel[k].threads > plan->device.threads_per_sm)
                 return false;
     return true;
 }
 
-/* A launch bound that no multiprocessor can keep: ptxas would pass over it in silence. */
-static bool check_bounds(struct planner *pl)
+/* What the user sets and no strategy looks at. ptxas would pass over a launch bound that no multiprocessor can keep. */
+static bool check_free(struct planner *pl)
 {
-    const int wish = plan_setting(pl, TN_MIN_BLOCKS, 0);
-    if (plan_blocks_fit(pl->plan, wish))
+    const int blocks = plan_setting(pl, TN_MIN_BLOCKS, 0);
+    struct diags *d = &pl->s->diags;
+    const struct device *device = &pl->plan->device;
+    if (!plan_free_fits(pl->plan, TN_MIN_BLOCKS, blocks))
+        diag_error(d, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "min_blocks: %d blocks are more than the %d threads of a multiprocessor", blocks,
+                   device->threads_per_sm);
+    else if (!plan_free_fits(pl->plan, TN_PDL, plan_setting(pl, TN_PDL, 0)))
+        diag_error(d, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "pdl: dependent launch needs sm_90; the target is %s", device->arch);
+    else
         return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "min_blocks: %d blocks are more than the %d threads of a multiprocessor", wish,
-               pl->plan->device.threads_per_sm);
     return false;
 }
 
@@ -293,7 +301,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     for (int c = built; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
-    if (!formulas_fit(&pl) || !check_bounds(&pl))
+    if (!formulas_fit(&pl) || !check_free(&pl))
         return NULL;
     for (int c = 0; c < plan->ncases; c++)
         plan_evidence(&s->arena, &plan->kase[c]);

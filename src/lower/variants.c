@@ -147,14 +147,17 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
 /* All settings that differ from this one in FREE tunables alone. */
 static void count_setting(struct walk *w, const struct plan *plan)
 {
-    int64_t all = 1, bounds = 0, fitting = 0;
+    int64_t all = 1, legal = plan != NULL;
     for (int i = 0; i < w->naxes; i++) {
         const struct axis_of *axis = &w->axis[i];
-        all *= left_out(w, axis) ? axis->n : 1;
-        for (int k = 0; axis->tunable == TN_MIN_BLOCKS && plan && k < axis->n; k++, bounds++)
-            fitting += plan_blocks_fit(plan, axis->value[k]);
+        int fitting = 0;
+        if (!left_out(w, axis))
+            continue;
+        for (int k = 0; plan && k < axis->n; k++)
+            fitting += plan_free_fits(plan, axis->tunable, axis->value[k]);
+        all *= axis->n;
+        legal *= fitting;
     }
-    const int64_t legal = !plan ? 0 : bounds ? all / bounds * fitting : all;
     w->count.legal += legal;
     w->count.illegal += all - legal;
 }
