@@ -172,11 +172,11 @@ static bool may_stripe(const struct problem *p, const struct plan_case *c)
 }
 
 /* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
- * memory. */
-static void choose_items(const struct problem *p, struct plan_case *c)
+ * memory.  Striped ones take more registers before sm_90. */
+static void choose_items(const struct problem *p, struct plan_case *c, int sm)
 {
     const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->exclusive ||
-                      (c->tunable[TN_STRIPED] && scan_held_words(p) > 2);
+                      (c->tunable[TN_STRIPED] && (scan_held_words(p) > 2 || sm < 90));
     const int beside =
         c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
     const int registers = reads_neighbours(p) ? beside : more ? 48 : 64, words = scan_held_words(p);
@@ -223,7 +223,7 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
         c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
     }
-    choose_items(p, c);
+    choose_items(p, c, pl->plan->device.sm);
 }
 
 /* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
@@ -264,7 +264,9 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
-    if (u->tunable[TN_STRIPED] && scan_degree(u) >= 32 && !u->overridden[TN_MIN_BLOCKS])
+    const int words = scan_held_words(p);
+    const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
+    if (u->tunable[TN_STRIPED] && heavy && !u->overridden[TN_MIN_BLOCKS])
         u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
 }
 
