@@ -19,7 +19,7 @@
 #include "../peers/peers.h"
 #include "ptxgen/launch.h"
 
-enum { INPUTS_MAX = 3, OUTPUTS_MAX = 3, SAMPLES_MAX = 101 };
+enum { INPUTS_MAX = 4, OUTPUTS_MAX = 4, SAMPLES_MAX = 101 };
 
 /* ---- options --------------------------------------------------------------------------------- */
 enum { LIST_MAX = 64, SETTINGS_MAX = 8 };

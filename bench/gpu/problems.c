@@ -248,6 +248,7 @@ const struct problem problems[] = {
     { "scan_mss", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_mss, 0 },
     { "scan_lssp", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_lssp, 0 },
     { "scan_affine", F32, 2, 2, { F32, F32 }, true, false, NULL, ROWS, NULL, step_affine, 1e-4 },
+    { "scan_i64x4", I64, 4, 4, { I64, I64, I64, I64 }, true, false, NULL, ROWS, NULL },
     { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL },
     { "segscan_i64", I64, 1, 1, { I64 }, true, true, NULL, ROWS, NULL },
     { "segscan_f64", F64, 1, 1, { F64 }, true, true, NULL, ROWS, NULL },

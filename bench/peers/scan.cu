@@ -102,8 +102,31 @@ static int affine(PEER_ARGS)
         temp, *bytes, thrust::make_zip_iterator(static_cast<const float *>(in[0]), static_cast<const float *>(in[1])),
         thrust::make_zip_iterator(static_cast<float *>(out[1]), static_cast<float *>(out[0])), AddAffine{}, static_cast<int>(size->n), stream);
 }
+
+/* Four sums at once, arrays of their own. */
+using Four = thrust::tuple<int64_t, int64_t, int64_t, int64_t>;
+struct AddFour {
+    __host__ __device__ Four operator()(Four a, Four b) const
+    {
+        return { thrust::get<0>(a) + thrust::get<0>(b), thrust::get<1>(a) + thrust::get<1>(b), thrust::get<2>(a) + thrust::get<2>(b),
+                 thrust::get<3>(a) + thrust::get<3>(b) };
+    }
+};
+template <class T> static auto zip_four(T *const *p)
+{
+    return thrust::make_zip_iterator(p[0], p[1], p[2], p[3]);
+}
+static int four(PEER_ARGS)
+{
+    const int64_t *const from[] = { static_cast<const int64_t *>(in[0]), static_cast<const int64_t *>(in[1]),
+                                    static_cast<const int64_t *>(in[2]), static_cast<const int64_t *>(in[3]) };
+    int64_t *const to[] = { static_cast<int64_t *>(out[0]), static_cast<int64_t *>(out[1]), static_cast<int64_t *>(out[2]),
+                            static_cast<int64_t *>(out[3]) };
+    return cub::DeviceScan::InclusiveScan(temp, *bytes, zip_four(from), zip_four(to), AddFour{}, static_cast<int>(size->n), stream);
+}
 static const Row states[] = {
     { "scan_mss", "cub", best_so_far<ToMss, AddMss> },
     { "scan_lssp", "cub", best_so_far<ToRun, AddRun> },
     { "scan_affine", "cub", affine },
+    { "scan_i64x4", "cub", four },
 };
