@@ -349,12 +349,15 @@ static const struct subject {
 
 /* Points that no mode can notice, with the reason. */
 static const struct {
-    const char *subject; /* NULL: any */
+    const char *subject, *file; /* NULL: any */
     const char *text, *reason;
 } exempt[] = {
-    { "atomic", "release fence", "orders two read-modify-writes, which the executor performs one after the other" },
-    { "atomic", "acquire fence", "orders two read-modify-writes, which the executor performs one after the other" },
-    { NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
+    { "atomic", NULL, "release fence",
+      "orders two read-modify-writes, which the executor performs one after the other" },
+    { "atomic", NULL, "acquire fence",
+      "orders two read-modify-writes, which the executor performs one after the other" },
+    { "lookahead", "scan_ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
+    { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
 
 static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale", "seed:%d,late",
@@ -496,7 +499,8 @@ static const char *caught_by(struct subject_run *r, const struct host_code *h, i
 static const char *exempt_reason(const char *subject, const char *text)
 {
     for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++)
-        if ((!exempt[i].subject || !strcmp(exempt[i].subject, subject)) && strstr(text, exempt[i].text))
+        if ((!exempt[i].subject || !strcmp(exempt[i].subject, subject)) &&
+            (!exempt[i].file || strstr(text, exempt[i].file)) && strstr(text, exempt[i].text))
             return exempt[i].reason;
     return NULL;
 }

@@ -119,12 +119,30 @@ static kb_tup unpack(struct gen *g, const kb_val *word)
     return x;
 }
 
+/* Where the words of a tile are: the first at states[at], the others so far apart (i64). */
+struct place {
+    kb_val at, apart;
+};
+
 /* Words of one number lie side by side for all tiles. */
-static kb_ptr state_word(struct gen *g, int w)
+static struct place place_of(struct gen *g, kb_val tile)
+{
+    return (struct place){ tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64) };
+}
+
+/* Words of one number lie side by side for a window, first those that are their lane's first ones. */
+static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
+{
+    kb *k = g->k;
+    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), scan_state_words(g->p, NULL));
+    const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
+    return (struct place){ kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each) };
+}
+
+static kb_ptr state_word(struct gen *g, struct place p, int w)
 {
     const kb_ptr states = gen_buffer(g, "states", TY_U64);
-    const kb_val tiles = kb_cast(g->k, gen_value(g, "tiles"), TY_I64);
-    return w ? kb_advance(g->k, states, kb_mul(g->k, tiles, w)) : states;
+    return w ? kb_advance(g->k, states, kb_mul(g->k, p.apart, w)) : states;
 }
 
 enum { TOTAL, PREFIX };
@@ -135,7 +153,7 @@ static kb_val tag_of(struct gen *g, struct ticket t, int kind)
 }
 
 /* One lane. */
-static void publish(struct gen *g, struct ticket t, kb_tup x, kb_val tag)
+static void publish(struct gen *g, struct place p, kb_tup x, kb_val tag)
 {
     kb *k = g->k;
     kb_val word[WORDS_MAX];
@@ -143,7 +161,7 @@ static void publish(struct gen *g, struct ticket t, kb_tup x, kb_val tag)
     pack(g, x, word);
     for (int w = 0; w < n; w++) {
         const kb_val value = kb_shl(k, kb_cast(k, word[w], TY_U64), 32);
-        kb_store_relaxed(k, state_word(g, w), t.tile, kb_or(k, value, kb_cast(k, tag, TY_U64)));
+        kb_store_relaxed(k, state_word(g, p, w), p.at, kb_or(k, value, kb_cast(k, tag, TY_U64)));
     }
 }
 
@@ -154,16 +172,21 @@ struct seen {
     kb_tup x;
 };
 
-static struct seen look(struct gen *g, struct ticket t, kb_val tile)
+static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
+{
+    for (int w = 0; w < scan_state_words(g->p, NULL); w++)
+        word[w] = kb_load_relaxed(g->k, state_word(g, p, w), p.at);
+}
+
+static struct seen make_out(struct gen *g, struct ticket t, const kb_val *word)
 {
     kb *k = g->k;
-    kb_val word[WORDS_MAX];
+    kb_val value[WORDS_MAX];
     struct seen s;
     const int n = scan_state_words(g->p, NULL);
     for (int w = 0; w < n; w++) {
-        const kb_val both = kb_load_relaxed(k, state_word(g, w), tile);
-        const kb_val tag = kb_cast(k, both, TY_U32);
-        word[w] = kb_cast(k, kb_shr(k, both, 32), TY_U32);
+        const kb_val tag = kb_cast(k, word[w], TY_U32);
+        value[w] = kb_cast(k, kb_shr(k, word[w], 32), TY_U32);
         if (w == 0) {
             s.tag = kb_sub(k, tag, tag_of(g, t, TOTAL));
             s.there = kb_le(k, s.tag, PREFIX);
@@ -171,8 +194,15 @@ static struct seen look(struct gen *g, struct ticket t, kb_val tile)
             s.there = kb_and(k, s.there, kb_eq(k, kb_sub(k, tag, tag_of(g, t, TOTAL)), s.tag));
         }
     }
-    s.x = unpack(g, word);
+    s.x = unpack(g, value);
     return s;
+}
+
+static struct seen look(struct gen *g, struct ticket t, kb_val tile)
+{
+    kb_val word[WORDS_MAX];
+    load_words(g, place_of(g, tile), word);
+    return make_out(g, t, word);
 }
 
 /* ---- the search
@@ -279,14 +309,14 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     const kb_val final = kb_or(k, alone, total.cut);
     struct run before = { .some = kb_not(k, alone), .cut = kb_imm(k, TY_BOOL, 0) };
     kb_if(k, leader) {
-        publish(g, t, total.x, kb_select(k, final, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
+        publish(g, place_of(g, t.tile), total.x, kb_select(k, final, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     kb_if(k, kb_not(k, alone)) {
         const kb_tup found = search(g, t);
         kb_set(k, prefix, found);
         kb_if(k, kb_and(k, leader, kb_not(k, final))) {
-            publish(g, t, state_combine(g, found, total.x), tag_of(g, t, PREFIX));
+            publish(g, place_of(g, t.tile), state_combine(g, found, total.x), tag_of(g, t, PREFIX));
         }
     }
     before.x = kb_get(k, prefix);
@@ -296,7 +326,10 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
 /* ---- without a search
  * ------------------------------------------------------------------------------------------------------------- */
 
-void tile_publish(struct gen *g, struct ticket t, kb_tup total) { publish(g, t, total, tag_of(g, t, TOTAL)); }
+void tile_publish(struct gen *g, struct ticket t, kb_tup total)
+{
+    publish(g, place_of(g, t.tile), total, tag_of(g, t, TOTAL));
+}
 
 kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x)
 {
@@ -316,4 +349,38 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
         kb_backoff(k, 20);
     }
     return kb_get(k, x);
+}
+
+/* ---- in windows
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+void total_publish(struct gen *g, struct ticket t, int each, kb_tup total)
+{
+    kb *k = g->k;
+    if (scan_keeps(g->p)) {
+        tile_publish(g, t, total);
+        return;
+    }
+    LET(inside, kb_rem(k, t.tile, KB_WARP * each));
+    const struct place p =
+        place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
+    publish(g, p, total, tag_of(g, t, TOTAL));
+}
+
+void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
+{
+    kb *k = g->k;
+    if (scan_keeps(g->p)) {
+        const kb_val own = kb_add(k, kb_mul(k, kb_lane(k), each), i);
+        load_words(g, place_of(g, kb_add(k, first, kb_min(k, own, kb_sub(k, count, 1)))), word);
+    } else {
+        load_words(g, place_in_window(g, each, first, kb_lane(k), kb_imm(k, TY_I32, i)), word);
+    }
+}
+
+kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x)
+{
+    const struct seen s = make_out(g, t, word);
+    *x = s.x;
+    return s.there;
 }

@@ -92,6 +92,8 @@ void held_arrange(struct held *h);
  * tile's total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
 struct park;
 void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total);
+/* The combination of consecutive positions. */
+struct run held_total(struct held *h);
 /* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */
 void held_scan(struct held *h, struct run outside, const struct run *inside);
 /* Write the results of the positions that are inside. */
@@ -137,6 +139,8 @@ struct run park_load(struct gen *g, const struct park *p, kb_val i);
 struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total);
 /* The same from what each warp has, the same in all its lanes: what comes before the warp. */
 struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total);
+/* Its second half: what comes before the warp by the totals of `warps` warps, parked from place `first` on. */
+struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total);
 /* Inclusive over the lanes of a warp; all arrive. */
 struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
 /* What comes before the lane in the warp, and the warp's total, the same in all lanes; all arrive. */

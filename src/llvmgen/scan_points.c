@@ -247,6 +247,8 @@ static struct run stretch_total(struct held *h, int first, int n)
     return r;
 }
 
+struct run held_total(struct held *h) { return stretch_total(h, 0, h->n); }
+
 void held_arrange(struct held *h)
 {
     kb *k = h->g->k;
@@ -274,7 +276,7 @@ void held_block_total(struct held *h, const struct park *park, struct run *in_ti
 {
     struct gen *g = h->g;
     if (!h->stretch) {
-        in_tile[0] = block_scan(g, stretch_total(h, 0, h->n), park, total);
+        in_tile[0] = block_scan(g, held_total(h), park, total);
         return;
     }
     const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), park, total);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_ring.c - see scan_ring.h.
  *
- *     empty -> (producer: ticket) numbered -> (copies) full -> (compute: two passes) scanned -> (storer: copies back)
- * empty (look-ahead) prefixed
+ *     empty -> (producer: ticket) numbered -> (copies) full -> (upsweep) combined -> (downsweep) scanned
+ *           -> (storer: copies back) empty
+ *     numbered -> (look-ahead) prefixed -> (downsweep)
  *
  * A stage holds a tile of every array that is copied, an output in the place of an input of the same width where there
  * is one: a thread reads its positions of all inputs before it writes.  Threads hold consecutive positions, an odd
@@ -20,21 +21,25 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
 {
     kb *k = g->k;
     const int warps = gen_tunable(g, TN_THREADS) / KB_WARP;
-    *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES) };
+    *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES), .warps = warps };
     r->tile = gen_tunable(g, TN_THREADS) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     scan_layout(g->p, r->tile, &r->layout);
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
     r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
     r->prefix = state_shared(g, r->stages, "prefixes");
+    r->parked = park_new(g, r->stages * warps, false, "parts");
     r->empty = kb_mbarriers(k, r->stages, "empty");
     r->numbered = kb_mbarriers(k, r->stages, "numbered");
     r->full = kb_mbarriers(k, r->stages, "full");
+    r->combined = kb_mbarriers(k, r->stages, "combined");
     r->prefixed = kb_mbarriers(k, r->stages, "prefixed");
     r->scanned = kb_mbarriers(k, r->stages, "scanned");
     const struct {
         kb_ptr bars;
         int arrivals;
-    } all[] = { { r->empty, 1 }, { r->numbered, 1 }, { r->full, 1 }, { r->prefixed, 1 }, { r->scanned, warps } };
+    } all[] = { { r->empty, 1 },    { r->numbered, 1 },
+                { r->full, 1 },     { r->combined, gen_tunable(g, TN_UPSWEEP) },
+                { r->prefixed, 1 }, { r->scanned, warps + 1 } };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         for (size_t b = 0; b < sizeof all / sizeof *all; b++)
             for (int s = 0; s < r->stages; s++)
@@ -191,6 +196,36 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
         copy_rest(r, t, part[i].memory, part[i].stage, part[i].bulk);
 }
 
+/* ---- parts
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, kb_tup total)
+{
+    kb *k = r->g->k;
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        park_store(r->g, &r->parked, kb_add(k, kb_mul(k, t->stage, r->warps), warp),
+                   run_of(r->g, total, kb_imm(k, TY_BOOL, 0)));
+    }
+}
+
+struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total)
+{
+    kb *k = r->g->k;
+    kb_mbar_wait(k, r->combined, t->stage, parity);
+    return parked_before(r->g, &r->parked, kb_mul(k, t->stage, r->warps), r->warps, total);
+}
+
+void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity)
+{
+    kb *k = r->g->k;
+    struct run total;
+    scan_ring_parts(r, t, parity, &total);
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total.x);
+    }
+    kb_mbar_arrive(k, r->scanned, t->stage);
+}
+
 /* ---- threads
  * ---------------------------------------------------------------------------------------------------------------- */
 
@@ -252,7 +287,7 @@ static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slo
         h->direct[i].v[slot] = kb_get(k, var[i]);
 }
 
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, struct held *h)
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -260,10 +295,10 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, struct held *
     h->segment = &t->segment;
     h->n = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     h->base = t->base;
-    h->own = kb_mul(k, kb_tid(k), h->n);
+    h->own = kb_mul(k, thread, h->n);
     h->valid = t->valid;
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
-    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, kb_tid(k), 0));
+    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     for (int i = 0, slot = 0; i < g->p->ninputs; i++) {

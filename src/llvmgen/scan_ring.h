@@ -10,15 +10,18 @@ struct scan_ring {
     struct gen *g;
     struct scan_layout layout; /* of a stage */
     int stages, tile;          /* tile: elements */
+    int warps;                 /* of the downsweep; a part of the tile for each */
+    struct park parked;        /* per stage and warp: the total of its part */
     kb_ptr data;
     kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
     kb_arr prefix; /* per stage */
-    /* mbarriers per stage, one arrival each but for `scanned` */
-    kb_ptr empty;            /* nobody uses the stage any more */
-    kb_ptr numbered;         /* its ticket is there */
-    kb_ptr full;             /* its tile is there */
-    kb_ptr prefixed;         /* the prefix of its tile is there */
-    kb_ptr scanned;          /* every warp of the team has written its results */
+    /* mbarriers per stage, one arrival each but for `combined` and `scanned` */
+    kb_ptr empty;    /* nobody uses the stage any more */
+    kb_ptr numbered; /* its ticket is there */
+    kb_ptr full;     /* its tile is there */
+    kb_ptr combined; /* the total of every warp's part of it is there */
+    kb_ptr prefixed; /* the prefix of its tile is there */
+    kb_ptr scanned;  /* every warp of the downsweep has written its results, and who publishes has read the parts */
     struct scan_segment all; /* of a whole array */
 };
 /* Shared memory and mbarriers; one thread initialises them, and a barrier must follow.  All threads. */
@@ -54,8 +57,16 @@ void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
  * that wrote them have called scan_ring_store and met. */
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
 
-/* The thread's positions of the tile: sets up *h (all but g) and its direct inputs. */
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, struct held *h);
+/* The total of a warp's part of the tile, which lane 0 has. */
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, kb_tup total);
+/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are parked.  All lanes.
+ */
+struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);
+/* One warp, which then has nothing to do with the stage any more: publish the tile's total. */
+void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
+
+/* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
 void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
 

@@ -163,21 +163,26 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct park *pa
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
-    LET(lane, kb_lane(k));
-    LET(warp, kb_warp(k));
     if (warps == 1) {
         *total = own;
         return run_none(g);
     }
-    kb_if(k, kb_eq(k, lane, 0)) {
-        park_store(g, park, warp, own);
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        park_store(g, park, kb_warp(k), own);
     }
     kb_barrier(k);
+    return parked_before(g, park, kb_imm(k, TY_I32, 0), warps, total);
+}
+
+struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total)
+{
+    kb *k = g->k;
     /* Lanes behind the last warp repeat it. */
-    const struct run parked = park_load(g, park, kb_min(k, lane, warps - 1));
-    const struct run warps_upto = warp_scan(g, parked, power_of_two_above(warps), park->cuts);
-    *total = from_lane(g, warps_upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
-    struct run before = from_lane(g, warps_upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
+    const struct run parked = park_load(g, park, kb_add(k, first, kb_min(k, kb_lane(k), warps - 1)));
+    const struct run upto = warp_scan(g, parked, power_of_two_above(warps), park->cuts);
+    *total = from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
+    LET(warp, kb_warp(k));
+    struct run before = from_lane(g, upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
     before.some = kb_gt(k, warp, 0);
     before.cut = kb_and(k, before.some, before.cut);
     return before;

@@ -33,6 +33,8 @@
     X(STAGES, "stages", 3, 8,                                                                                          \
       "scans: tiles in shared memory, one arrives, one waits for its prefix, one is copied back; stencils: planes",    \
       TUNABLE_MAIN, 3, 4, 5, 6, 8)                                                                                     \
+    X(UPSWEEP, "upsweep", 1, 16, "scan.lookahead: warps that combine tiles before they are scanned", TUNABLE_MAIN,      \
+      2, 4, 6, 8)                                                                                                      \
     X(STRIPED, "striped", 0, 1,                                                                                        \
       "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other",                \
       TUNABLE_MAIN, 0, 1)                                                                                              \

@@ -36,6 +36,8 @@ struct scan_layout {
     int bytes;
 };
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l);
+/* Consecutive tiles whose totals a lane of its look-ahead reads: 32 times as many are a window. */
+int scan_ahead_each(const struct problem *p);
 /* Products of the extents of the scanned and of the kept axes. */
 static inline struct formula scan_length(const struct problem *p) { return segments_length(p); }
 static inline struct formula scan_segments(const struct problem *p) { return segments_count(p); }

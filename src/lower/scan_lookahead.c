@@ -11,7 +11,8 @@
 enum {
     UNIT = 16,
     HELD_MAX = 64,
-    SIDE_THREADS = 96, /* producer, look-ahead, storer */
+    SIDE_WARPS = 3, /* producer, look-ahead, storer */
+    UPSWEEP = 4,    /* warps that combine */
     THREADS_MAX = 1024
 };
 
@@ -40,6 +41,9 @@ void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
     }
 }
 
+/* One where states are large: a lane reads all words of its tiles at once. */
+int scan_ahead_each(const struct problem *p) { return scan_state_words(p, NULL) <= 8 ? 2 : 1; }
+
 static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name && a->stride <= UNIT; }
 
 static bool plain_arrays(const struct problem *p)
@@ -59,38 +63,42 @@ static bool plain_arrays(const struct problem *p)
 }
 
 /* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and prefixes, alignment. */
-static int reserved(const struct problem *p, int stages)
+static int reserved(const struct problem *p, int threads, int stages)
 {
-    enum { MBARRIERS = 5, PARKED = 64, ALIGNMENT = 16, ARRAYS = 8 };
+    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9 };
     const int fields = state_fields(p, NULL);
-    return stages * 8 * (MBARRIERS + 1) + (PARKED + stages) * 4 * scan_state_words(p, NULL) +
+    return stages * 8 * (MBARRIERS + 1) + stages * (threads / 32 + 1) * 4 * scan_state_words(p, NULL) +
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
 /* Halves are taken out of their registers while they are combined: a register each. */
 static int bytes_held(int stride) { return stride == 2 ? 4 : stride; }
 
-/* Bytes of registers that a position takes: its inputs and results; states come and go one after the other. */
+/* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
+ * the other, but for a part of them where the last one is written too. */
 static int bytes_per_position(const struct problem *p)
 {
-    int bytes = 0;
+    int in = 0, out = 0;
     for (int i = 0; i < p->ninputs; i++)
-        bytes += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
+        in += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
     for (int o = 0; o < p->noutputs; o++)
-        bytes += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
-    return bytes;
+        out += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
+    return (in > out ? in : out) + (scan_has_totals(p) ? scan_state_words(p, NULL) : 0);
 }
 
+static int all_threads(int threads, int upsweep) { return threads + 32 * (upsweep + SIDE_WARPS); }
+
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
-static int most_items(const struct problem *p, const struct device *d, int threads, int vector, int stages)
+static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages)
 {
-    enum { REGISTERS_MAX = 248, OVERHEAD = 32 };
+    enum { REGISTERS_MAX = 128, OVERHEAD = 36 };
     struct scan_layout l;
     scan_layout(p, threads * vector, &l);
-    const int room = (d->shared_per_block - reserved(p, stages)) / stages / l.bytes;
-    const int all = d->registers_per_sm / (threads + SIDE_THREADS) / 8 * 8;
-    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 3 * scan_state_words(p, NULL);
-    const int fit = 4 * registers / bytes_per_position(p), positions = fit < HELD_MAX ? fit : HELD_MAX;
+    const int room = (d->shared_per_block - reserved(p, threads, stages)) / stages / l.bytes;
+    const int all = d->registers_per_sm / ((all_threads(threads, upsweep) + 127) / 128 * 128) / 8 * 8;
+    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * scan_state_words(p, NULL);
+    const int fit = registers * 4 * 4 / 5 / bytes_per_position(p); /* a fifth for what is on its way */
+    const int positions = fit < HELD_MAX ? fit : HELD_MAX;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
@@ -98,10 +106,11 @@ static int most_items(const struct problem *p, const struct device *d, int threa
 /* The largest tile, where the tuned one does not fit: by more threads with fewer vectors or the other way round. */
 static void largest_tile(const struct problem *p, const struct device *d, struct plan_case *c)
 {
-    enum { FROM = 256, TO = 928 };
+    enum { FROM = 256 };
     int best = 0;
-    for (int threads = FROM; threads <= TO; threads += 32) {
-        const int items = most_items(p, d, threads, c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+    for (int threads = FROM; all_threads(threads, c->tunable[TN_UPSWEEP]) <= THREADS_MAX; threads += 32) {
+        const int items =
+            most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
         if (threads * items <= best)
             continue;
         best = threads * items;
@@ -135,7 +144,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
     if (!scan_few_fields(p, a, why) || (scan_keeps(p) && !scan_short_formulas(p, why)))
         return false;
     *why = "the ring has no room for a vector per thread";
-    return most_items(p, d, 256, access_vector_width(p), STAGES) > 0;
+    return most_items(p, d, 256, UPSWEEP, access_vector_width(p), STAGES) > 0;
 }
 
 static bool units(const struct problem *p, struct formula *guard)
@@ -172,6 +181,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = STAGES;
+    if (!c->overridden[TN_UPSWEEP])
+        c->tunable[TN_UPSWEEP] = UPSWEEP;
     if (!c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = 1;
         c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
@@ -179,8 +190,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     if (!c->overridden[TN_PDL])
         c->tunable[TN_PDL] = 1;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
-    const int most =
-        most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP],
+                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
@@ -202,17 +213,18 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
     const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
     struct scan_layout l;
     scan_layout(p, threads * held, &l);
-    if (threads % 32 || threads + SIDE_THREADS > THREADS_MAX)
-        return contradiction(pl, c, "threads must be a multiple of 32, and 96 more fit a block");
+    const int all = all_threads(threads, c->tunable[TN_UPSWEEP]);
+    if (threads % 32 || all > THREADS_MAX)
+        return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
     if (held > HELD_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
-    if (threads * held % UNIT ||
-        c->tunable[TN_STAGES] * l.bytes + reserved(p, c->tunable[TN_STAGES]) > pl->plan->device.shared_per_block)
+    if (threads * held % UNIT || c->tunable[TN_STAGES] * l.bytes + reserved(p, threads, c->tunable[TN_STAGES]) >
+                                     pl->plan->device.shared_per_block)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    k->threads = threads + SIDE_THREADS;
-    const struct formula tiles = scan_row_tile_args(pl, c, k);
-    scan_control_args(pl, c, k, tiles);
+    k->threads = all;
+    const struct formula tiles = scan_row_tile_args(pl, c, k), window = f_const(32 * scan_ahead_each(p));
+    scan_control_args(pl, c, k, scan_keeps(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;
 }
