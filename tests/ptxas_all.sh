@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ptxas_all.sh PTXGEN PTXAS [quick|all] - PTX for every spec assembles, with no local memory and no spills.
+# ptxas_all.sh PTXGEN PTXAS [quick|all] - PTX for every spec, those of the benchmarks too, assembles, with no local memory and no spills.
 #
 # quick: the oldest and two common architectures; all: every one that the project promises.  Exit status 77 (skipped) without
 # ptxas, 0 when all assemble cleanly; else 1 with a line per failure.  Last line: "N passed, N failed".
@@ -38,7 +38,7 @@ assemble()
 
 passed=0
 failed=0
-for spec in "$here"/specs/*.yaml; do
+for spec in "$here"/specs/*.yaml "$here"/bench/specs/*.yaml; do
     for architecture in $architectures; do
         if assemble "$spec" "$architecture"; then
             passed=$((passed + 1))
