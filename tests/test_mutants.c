@@ -356,7 +356,7 @@ static const struct {
       "orders two read-modify-writes, which the executor performs one after the other" },
     { "atomic", NULL, "acquire fence",
       "orders two read-modify-writes, which the executor performs one after the other" },
-    { "lookahead", "scan_ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
+    { NULL, "scan_ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
     { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
 
