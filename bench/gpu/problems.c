@@ -241,6 +241,8 @@ const struct problem problems[] = {
     { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL },
     { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum, ROWS, NULL },
     { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL },
+    { "scan_f32_run", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL },
+    { "scan_f32_device", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL },
     { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL },
     { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL },
     { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL },

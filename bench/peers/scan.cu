@@ -15,6 +15,8 @@ template <class T> static int scan(PEER_ARGS)
 }
 static const Row scans[] = {
     { "scan_f32", "cub", scan<float> },
+    { "scan_f32_run", "cub, any order", scan<float> },
+    { "scan_f32_device", "cub, any order", scan<float> },
     { "scan_i32", "cub", scan<int32_t> },
     { "scan_i64", "cub", scan<int64_t> },
     { "scan_f64", "cub", scan<double> },
