@@ -16,7 +16,7 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
 
 #define LINES                                                                                                          \
     {                                                                                                                  \
-        { 1000003 }, { 13825 }, { 8 * 13824 - 1 }, { 4097 }, { 131 * 1024 + 5 }, { 1 }                                 \
+        { 1000003 }, { 13313 }, { 8 * 13312 - 1 }, { 4097 }, { 131 * 1024 + 5 }, { 1 }                                 \
     }
 #define ROWS                                                                                                           \
     {                                                                                                                  \
