@@ -27,6 +27,7 @@ static const char style[] =
     "tr.chosen td:first-child{color:var(--mark);font-weight:700}tr.unfit{color:var(--soft)}\n"
     "article{border:1px solid var(--line);border-radius:.4rem;padding:.7rem 1rem;margin:.8rem "
     "0;overflow-x:auto}article.taken{border-color:var(--mark);border-width:2px}\n"
+    "p code{overflow-wrap:anywhere}"
     "code,pre{font:12.5px/1.45 "
     "ui-monospace,Menlo,Consolas,monospace}pre{margin:0;padding:.8rem;background:var(--shade);overflow:auto;max-height:"
     "38rem;border-radius:.4rem}\n"
