@@ -228,6 +228,25 @@ static const struct subject {
       "sm_90",
       { { "strategy", "segscan.column", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "2", { 0, 0 } } },
       { 61, 37 } },
+    { "shared_strips",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[n]', value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "segscan.strips", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "2", { 0, 0 } },
+        { "rows", "2", { 0, 0 } },
+        { "blocks_per_sm", "1", { 0, 0 } } },
+      { 303, 11 } },
+    { "marks",
+      "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      "sm_90",
+      { { "strategy", "segscan.offsets", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 1500, 900 } },
     { "flat_rows",
       "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
       "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
@@ -587,12 +606,14 @@ Test(mutants, stream_rows) { test_named("stream_rows"); }
 Test(mutants, cluster_rows) { test_named("cluster_rows"); }
 Test(mutants, turn_rows) { test_named("turn_rows"); }
 Test(mutants, strips) { test_named("strips"); }
+Test(mutants, shared_strips) { test_named("shared_strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, allpre_rows) { test_named("allpre_rows"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
+Test(mutants, marks) { test_named("marks"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
 Test(mutants, flags) { test_named("flags"); }
 Test(mutants, stencil) { test_named("stencil"); }

@@ -467,6 +467,7 @@ int main(int argc, char **argv)
 {
     static struct bench b;
 
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (!parse_options(argc, argv, &b.o)) {
         fprintf(
             stderr,

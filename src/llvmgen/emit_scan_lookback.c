@@ -13,17 +13,6 @@
 #include "lookback.h"
 #include "scan_tile.h"
 
-/* The prefix of the tile, found by the first warp, for all threads. */
-static struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
-{
-    kb *k = g->k;
-    kb_tvar prefix = kb_var_new(k, state_zero(g), "tile_prefix");
-    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
-        kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
-    }
-    return tile_share(g, t, kb_eq(k, kb_tid(k), 0), kb_get(k, prefix));
-}
-
 void emit_scan_lookback(struct gen *g)
 {
     kb *k = g->k;

@@ -331,6 +331,19 @@ void tile_publish(struct gen *g, struct ticket t, kb_tup total)
     publish(g, place_of(g, t.tile), total, tag_of(g, t, TOTAL));
 }
 
+void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix)
+{
+    publish(g, place_of(g, t.tile), x, kb_select(g->k, prefix, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
+}
+
+kb_val tile_look_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix)
+{
+    const struct seen s = look(g, t, tile);
+    *x = s.x;
+    *prefix = kb_eq(g->k, s.tag, PREFIX);
+    return s.there;
+}
+
 kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x)
 {
     const struct seen s = look(g, t, tile);

@@ -29,6 +29,9 @@ void tile_publish(struct gen *g, struct ticket t, kb_tup total);
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
 /* Has the tile published its total (bool)?  Then *x is it. */
 kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x);
+/* The same for totals and prefixes (bool), where tiles publish both. */
+void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
+kb_val tile_look_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix);
 
 /* For whoever reads the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
  * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of

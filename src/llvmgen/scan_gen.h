@@ -66,12 +66,15 @@ struct held {
     kb_val fresh; /* bool: base + own is where the scan begins */
     bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
                      striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
-    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps */
+    bool apart;   /* else: full tiles are loaded and stored by code of their own, without clamps */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */
     kb_val next;     /* i32, relative to base + own: where the next one begins, at least 0 … */
     kb_val period;   /* i32: … and the distance between beginnings, at most the tile and one more */
+
+    bool marked; /* heads are set before loading, and [from, to) are the places, relative to base, that are written */
+    kb_val from, to; /* i32 */
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */

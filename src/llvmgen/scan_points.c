@@ -62,6 +62,11 @@ kb_val held_inside(const struct held *h, int i)
 {
     if (h->whole)
         return kb_imm(h->g->k, TY_BOOL, 1);
+    if (h->marked) {
+        kb *k = h->g->k;
+        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), distance(h, i));
+        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), distance(h, i)));
+    }
     return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), distance(h, i));
 }
 
@@ -207,9 +212,8 @@ void held_load(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    for (int i = 0; i < h->n; i++) {
+    for (int i = 0; i < h->n && !h->marked; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
-    }
     if (h->staged || h->apart)
         load_two_ways(h);
     else
@@ -223,7 +227,7 @@ void held_contribute(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const bool heads = h->rows || g->p->flags >= 0;
+    const bool heads = h->rows || h->marked || g->p->flags >= 0;
     for (int i = 0; i < h->n; i++) {
         struct point pt;
         held_point(h, &pt, i);

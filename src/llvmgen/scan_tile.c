@@ -70,8 +70,11 @@ static void store_totals(struct gen *g, struct held *h)
         }
 }
 
-/* Tile `index` of t->segment; `cuts`: rows begin within tiles. */
-static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool cuts)
+/* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
+typedef void mark_fn(struct gen *g, struct held *h);
+
+/* Tile `index` of t->segment; `equal`: rows begin within tiles. */
+static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark)
 {
     kb *k = g->k;
     struct held *h = &t->held;
@@ -79,7 +82,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     *h = (struct held){ .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
     t->number = number;
     t->index = index;
-    t->park = park_new(g, KB_WARP, cuts || g->p->flags >= 0, "warp_totals");
+    t->park = park_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
     if (h->staged && !gen_tunable(g, TN_STRIPED))
         h->stage = stage_new(g, h->n);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
@@ -88,8 +91,11 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     h->full = kb_eq(k, h->valid, tile);
     h->fresh = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
     t->alone = kb_eq(k, index, 0);
-    if (cuts)
+    if (equal)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
+    h->marked = mark != NULL;
+    if (mark)
+        mark(g, h);
     kb_section(k, "load");
     held_load(h);
     kb_section(k, "upsweep");
@@ -99,7 +105,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
 void tile_load(struct gen *g, struct tile *t, kb_val number)
 {
     open_all(g, &t->segment);
-    load(g, t, number, number, rows(g));
+    load(g, t, number, number, rows(g), NULL);
 }
 
 void tile_load_own(struct gen *g, struct tile *t, kb_val number)
@@ -112,7 +118,16 @@ void tile_load_own(struct gen *g, struct tile *t, kb_val number)
     const kb_val each = gen_value(g, "per_segment");
     LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
     segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
-    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false);
+    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL);
+}
+
+void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mark)
+{
+    const kb_val zero = kb_imm(g->k, TY_I64, 0);
+    t->segment = (struct scan_segment){ .number = zero, .first = zero, .length = gen_value(g, "count") };
+    point_init(&t->segment.here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
+    g->here = NULL; /* operators read nothing that differs between segments */
+    load(g, t, number, number, false, mark);
 }
 
 void tile_finish(struct gen *g, struct tile *t, struct run before)
@@ -138,6 +153,16 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
     kb_barrier(k);
     t->held.stage_used = false;
     return (struct run){ kb_not(k, t->alone), kb_imm(k, TY_BOOL, 0), kb_load(k, slot, zero) };
+}
+
+struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
+{
+    kb *k = g->k;
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "tile_prefix");
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
+        kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
+    }
+    return tile_share(g, t, kb_eq(k, kb_tid(k), 0), kb_get(k, prefix));
 }
 
 void tile_none(struct gen *g)

@@ -4,7 +4,7 @@
 #ifndef PTXGEN_SCAN_TILE_H
 #define PTXGEN_SCAN_TILE_H
 
-#include "scan_gen.h"
+#include "lookback.h"
 
 struct tile {
     kb_val number;    /* i32, block-uniform */
@@ -23,6 +23,9 @@ int tile_size(const struct gen *g);
 bool tile_cuts(const struct gen *g);
 /* Load the positions of tile `number`, combine them in every thread and over the block.  The whole block arrives. */
 void tile_load(struct gen *g, struct tile *t, kb_val number);
+/* The same where segments begin at places that `mark` finds: it sets head, from and to of *h, and may clear h->full.
+ * The whole block arrives in it. */
+void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)(struct gen *g, struct held *h));
 /* The same where every row has tiles of its own, one row's after another's: value "per_segment", unless the whole array
  * is a single segment.  Operators read what belongs to the row, as long as *t lives. */
 void tile_load_own(struct gen *g, struct tile *t, kb_val number);
@@ -31,6 +34,8 @@ void tile_finish(struct gen *g, struct tile *t, struct run before);
 /* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread
  * has it. */
 struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix);
+/* The prefix of the tile by look-back of the first warp, for all threads.  The whole block arrives. */
+struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket);
 /* Without elements there are no tiles, but segments still have totals: to be written by the grid. */
 void tile_none(struct gen *g);
 

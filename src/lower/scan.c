@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12 };
+enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts
  * ----------------------------------------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static bool may_stripe(const struct problem *p, const struct plan_case *c)
  * memory.  Striped ones take more registers before sm_90. */
 static void choose_items(const struct problem *p, struct plan_case *c, int sm)
 {
-    const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->exclusive ||
+    const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
                       (c->tunable[TN_STRIPED] && (scan_held_words(p) > 2 || sm < 90));
     const int beside =
         c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
@@ -190,6 +190,8 @@ static void choose_items(const struct problem *p, struct plan_case *c, int sm)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
+    if (scan_held_words(p) >= VAST)
+        return 1;
     const bool heavy =
         scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
@@ -237,11 +239,18 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
     return true;
 }
 
+/* States that want most registers of small blocks. */
+static bool vast(const struct problem *p) { return scan_held_words(p) >= VAST; }
+
 struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
                                    const char *name, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_variant(pl, c, variant);
+    if (vast(pl->plan->problem) && !c->overridden[TN_THREADS] && c->tunable[TN_THREADS] > 128)
+        c->tunable[TN_THREADS] = 128;
+    if (vast(pl->plan->problem) && !c->overridden[TN_MIN_BLOCKS])
+        c->tunable[TN_MIN_BLOCKS] = 1;
     return c;
 }
 
@@ -254,7 +263,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
         c->tunable[TN_VECTOR] = 1;
     choose(pl, c, staged);
     struct formula aligned;
-    if (p->offsets >= 0 && !c->overridden[TN_VECTOR])
+    if (p->offsets >= 0 && !staged && !c->overridden[TN_VECTOR])
         one_by_one(c);
     if (c->tunable[TN_VECTOR] == 1 || !vector_guard(p, c->tunable[TN_VECTOR], &aligned))
         return;

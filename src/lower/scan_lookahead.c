@@ -121,7 +121,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         "the largest tile that registers and shared memory have room for";
 }
 
-enum { STAGES = 4, LONG_ROW = 1 << 18, ROWS_FROM = 1 << 23 };
+enum { STAGES = 4, LONG_ROW = 1 << 16, ROWS_FROM = 1 << 23 };
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -163,11 +163,12 @@ static bool units(const struct problem *p, struct formula *guard)
     return true;
 }
 
-/* Rows that are long, but too few to keep every multiprocessor busy one by one. */
+/* Rows that are long, but fewer than two per multiprocessor. */
 static struct formula few_rows(const struct problem *p)
 {
+    const struct formula few = f_lt(scan_segments(p), f_mul(f_sms(), f_const(2)));
     const struct formula large = f_ge(access_count(p), f_const(ROWS_FROM));
-    return f_and(f_ge(scan_length(p), f_const(LONG_ROW)), large);
+    return f_and(f_and(f_ge(scan_length(p), f_const(LONG_ROW)), few), large);
 }
 
 void scan_lookahead_plan(struct planner *pl, const struct strategy *row)

@@ -5,6 +5,7 @@
  *   scan.lookback      whole arrays, decoupled look-back
  *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
+ *   segscan.offsets    segments between offsets, without totals
  *
  * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes
  * for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a prefix
@@ -20,17 +21,22 @@
 
 enum { RESIDENT = 2, FEW_SEGMENTS = 8, ROW_FROM = 1 << 13 };
 
+static bool fits_tiles(const struct problem *p, struct arena *a, const char **why)
+{
+    if (state_determinism(p) != DET_ANY) {
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
 static bool fits(const struct problem *p, struct arena *a, const char **why)
 {
     if (p->offsets >= 0) {
         *why = "its segments are given by flags or equal lengths; these are given by offsets";
         return false;
     }
-    if (state_determinism(p) != DET_ANY) {
-        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
+    return fits_tiles(p, a, why);
 }
 
 bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -69,6 +75,20 @@ bool segscan_flags_fits(const struct problem *p, const struct device *d, struct 
     return fits(p, a, why);
 }
 
+bool segscan_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->offsets < 0) {
+        *why = "its segments lie between offsets; this problem has none";
+        return false;
+    }
+    if (scan_has_totals(p) || scan_operator_reads(p)) {
+        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
+        return false;
+    }
+    return fits_tiles(p, a, why);
+}
+
 bool segscan_flat_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
@@ -102,6 +122,7 @@ void segscan_flat_plan(struct planner *pl, const struct strategy *row)
 }
 
 void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
+void segscan_offsets_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "offsets"); }
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
 static const struct {
@@ -199,3 +220,4 @@ bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build
 bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
 bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
 bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool segscan_offsets_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }

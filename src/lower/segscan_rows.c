@@ -19,13 +19,15 @@
 enum {
     HELD_MAX = 64,
     HELD_WORDS = 64,
+    VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
     STREAM_ROW = 1 << 12,
     LONG_ROW = 1 << 14,
     STREAM = 1 << 15,
     WAVES = 8,
     CLUSTER_ROW = 1 << 10,
-    SHORT_SEGMENT = 1 << 9
+    SHORT_SEGMENT = 1 << 9,
+    FILLED = 77 /* percent of a tile */
 };
 
 /* ---- facts
@@ -130,12 +132,12 @@ static void set(struct plan_case *c, enum tunable_id t, int value, const char *f
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
 {
-    const int words = scan_held_words(pl->plan->problem);
+    const int words = scan_held_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > HELD_MAX || held(c) * words > HELD_WORDS))
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > HELD_MAX || held(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
-    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > HELD_WORDS)
+    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
         c->tunable[TN_VECTOR] /= 2;
     return c;
 }
@@ -182,15 +184,20 @@ void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
 }
 
-/* But for rows of which one fits and leaves much of the tile empty. */
+/* But for rows that leave much of the tile empty. */
 void segscan_staged_plan(struct planner *pl, const struct strategy *row)
 {
-    const struct formula length = scan_length(pl->plan->problem);
+    const struct problem *p = pl->plan->problem;
+    const struct formula length = scan_length(p);
     scan_check_empty(pl);
-    struct formula guard = { 0 };
-    if (!segscan_pinned(pl))
-        guard = f_or(f_le(length, f_const(2048)), f_le(f_const(2900), length));
-    segscan_add_cases(pl, row, "", "staged", guard, true, true);
+    const int from = pl->plan->ncases;
+    segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
+    for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        const int64_t size = tile(c, true);
+        const struct formula filled = f_mul(f_div(f_const(size), length), length);
+        c->code.guard = both(f_le(f_const(size * FILLED / 100), filled), c->code.guard);
+    }
 }
 
 /* Segments between offsets that are short on average; rows when asked for. */
