@@ -163,10 +163,10 @@ static bool units(const struct problem *p, struct formula *guard)
     return true;
 }
 
-/* Rows that are long, but fewer than two per multiprocessor. */
+/* Rows that are long, but fewer than multiprocessors. */
 static struct formula few_rows(const struct problem *p)
 {
-    const struct formula few = f_lt(scan_segments(p), f_mul(f_sms(), f_const(2)));
+    const struct formula few = f_lt(scan_segments(p), f_sms());
     const struct formula large = f_ge(access_count(p), f_const(ROWS_FROM));
     return f_and(f_and(f_ge(scan_length(p), f_const(LONG_ROW)), few), large);
 }
