@@ -104,6 +104,6 @@ void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi)
 
 int segments_chunk(int items, int vector)
 {
-    const int most = 31, n = items * vector < most ? items * vector : most;
+    const int most = 29, n = items * vector < most ? items * vector : most;
     return n % 2 ? n : n - 1;
 }
