@@ -257,3 +257,20 @@ Test(segments, many_offsets) { check_offsets(sums, "sm_90", "2"); }
 Test(segments, many_offsets_three_stages) { check_offsets(sums, "sm_80", "3"); }
 Test(segments, many_offsets_without_copies) { check_offsets(sums, "sm_70", "2"); }
 Test(segments, many_offsets_of_the_merge_path) { check_offsets(sums, "sm_90", "0"); }
+
+/* Segments that begin and end where tiles, shares and blocks do. */
+Test(segments, offsets_at_shares)
+{
+    static const int64_t steps[] = { 96, 512, 768, 1024, 1536, 8192 };
+    const char *set[] = { "items", "1", "threads", "64", NULL };
+    struct harness h;
+    cr_assert(harness_open(&h, "aligned", sums, "sm_90", set), "%s", h.text);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const int64_t n = 8192 / steps[i] * steps[i], size[] = { n, n / steps[i] + 1 };
+        harness_data_at(&h, size, 11 + i, 0, false);
+        for (int64_t s = 0; s < size[1]; s++)
+            ((int64_t *)h.input[1])[s] = s * steps[i];
+        cr_assert(harness_check(&h, "seed:2,race,uninit"), "segments of %lld: %s", (long long)steps[i], h.text);
+    }
+    harness_close(&h);
+}
