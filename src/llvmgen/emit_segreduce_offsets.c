@@ -242,7 +242,10 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
     LET(each, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
     LET(own, kb_add(k, from, kb_mul(k, each, kb_cast(k, kb_lane(k), TY_I64))));
     const kb_val end = kb_min(k, kb_add(k, own, each), to);
-    kb_for(k, w, own, end, TAILS_AT_ONCE) {
+    kb_if(k, kb_lt(k, own, end)) {
+        partial_take(g, &acc, kb_load(k, partial, kb_add(k, kb_mul(k, own, 2), 1)));
+    }
+    kb_for(k, w, kb_add(k, own, 1), end, TAILS_AT_ONCE) {
         kb_tup x[TAILS_AT_ONCE];
         for (int u = 0; u < TAILS_AT_ONCE; u++) {
             const kb_val there = kb_min(k, kb_add(k, w, u), kb_sub(k, end, 1));
@@ -285,8 +288,10 @@ static void emit_carries(struct gen *g)
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
         struct seg seg;
         /* Words that are the same for the warp. */
-        LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP));
-        const kb_val noted = staged ? kb_load(k, gen_buffer(g, "begin", TY_I64), number) : code;
+        kb_val word[2];
+        kb_load_n(k, gen_buffer(g, "carry", TY_I64), kb_mul(k, number, staged ? 2 : 1), staged ? 2 : 1, staged ? 16 : 8,
+                  word);
+        LET(code, kb_assume_uniform(word[0], KB_UNI_WARP));
         kb_if(k, kb_ge(k, code, 0)) {
             if (staged)
                 seg_open_at(g, &seg, code, code);
@@ -294,7 +299,7 @@ static void emit_carries(struct gen *g)
                 seg_open(g, &seg, kb_shr(k, code, 1));
             seg_enter(g, &seg);
             if (staged)
-                finish_cut(g, noted, number, kb_imm(k, TY_BOOL, 1));
+                finish_cut(g, word[1], number, kb_imm(k, TY_BOOL, 1));
             else
                 finish_cut(g, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")), number,
                            kb_ne(k, kb_and(k, code, 1), 0));

@@ -183,11 +183,11 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
     struct gen *g = s->g;
     kb *k = g->k;
     const kb_val block = kb_cast(k, kb_block(k), TY_I64);
-    const kb_ptr carry = gen_buffer(g, "carry", TY_I64), begin = gen_buffer(g, "begin", TY_I64);
+    const kb_ptr carry = gen_buffer(g, "carry", TY_I64);
     const kb_val span = kb_mul(k, gen_value(g, "share"), kb_threads(k) / KB_WARP);
     kb_tvar left = kb_var_new(k, state_pad_value(g), "left");
-    kb_store(k, carry, block, kb_imm(k, TY_I64, SHARE_NONE));
-    kb_store(k, begin, block, block);
+    kb_var segment = kb_var_new(k, kb_imm(k, TY_I64, SHARE_NONE), "segment");
+    kb_var begin = kb_var_new(k, block, "begin");
     kb_for(k, w, kb_imm(k, TY_I32, 0), kb_threads(k) / KB_WARP, 1) {
         LET(slot, kb_mul(k, w, 2));
         kb_if(k, kb_ne(k, kb_load(k, all->ended, w), 0)) {
@@ -196,8 +196,8 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
                 const kb_tup total = state_combine(g, kb_get(k, left), kb_load(k, all->totals, slot));
                 LET(began, kb_load(k, all->head_first, w));
                 kb_if(k, kb_lt(k, began, first)) {
-                    kb_store(k, carry, block, head);
-                    kb_store(k, begin, block, kb_div(k, kb_max(k, began, 0), span));
+                    kb_set(k, segment, head);
+                    kb_set(k, begin, kb_div(k, kb_max(k, began, 0), span));
                     kb_store(k, gen_partials(g), kb_mul(k, block, 2), total);
                 }
                 kb_else { share_finish(s, head, total, false); }
@@ -207,6 +207,8 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
         kb_else { kb_set(k, left, state_combine(g, kb_get(k, left), kb_load(k, all->totals, kb_add(k, slot, 1)))); }
     }
     kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, block, 2), 1), kb_get(k, left));
+    const kb_val words[] = { kb_get(k, segment), kb_get(k, begin) };
+    kb_store_n(k, carry, kb_mul(k, block, 2), 2, 16, words);
 }
 
 static void shares_init(struct shares *s, struct gen *g, kb_val number)

@@ -88,8 +88,8 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
     const struct formula any = f_ge(segments_count(p), f_const(1));
     enum ty type[32];
     const int fields = state_fields(p, type);
-    const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8)));
-    const int begin = c->tunable[TN_BULK] ? plan_buffer(pl, c, "begin", REGION_SCRATCH, f_mul(spans, f_const(8))) : -1;
+    const int words = c->tunable[TN_BULK] ? 2 : 1; /* a segment, and where it began */
+    const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
     int partial[32];
     for (int f = 0; f < fields; f++)
         partial[f] = plan_buffer(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
@@ -101,8 +101,6 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
         plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_BULK] ? span : f_div(span, f_const(warps)));
         plan_value_arg(k, "shares", TY_I64, spans);
         plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "carry", .index = carry });
-        if (begin >= 0)
-            plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "begin", .index = begin });
         for (int f = 0; f < fields; f++)
             plan_arg(k, (struct prog_arg){
                             .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
