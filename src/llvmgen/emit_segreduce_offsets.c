@@ -284,7 +284,8 @@ static void emit_carries(struct gen *g)
     const bool staged = gen_tunable(g, TN_BULK) > 0;
     const int warps = kb_threads(k) / KB_WARP;
     gen_wait_for_predecessor(g);
-    LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    LET(other, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    LET(number, kb_add(k, other, 1)); /* nothing began before the first share */
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
         struct seg seg;
         /* Words that are the same for the warp. */

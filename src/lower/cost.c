@@ -302,6 +302,7 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
     const struct plan_case *c = &plan->kase[out.kase];
     const struct roofline least = roofline_of(plan->problem, size, m);
     double busy = 0;
+    int64_t widest = 0;
     struct occupancy held[PROG_ARG_MAX];
     for (int k = 0; k < c->code.nkernels; k++) {
         const ptxgen_kernel_resources *known = resources_find(r, c->code.kernel[k].name);
@@ -316,8 +317,9 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
         if (grid < 1 || repeat < 1)
             continue;
         out.launches += (int)repeat;
-        if (grid == 1 && out.passes > 0) /* one block behind many combines what they left */
+        if (out.passes > 0 && grid <= (widest + 3) / 4) /* few blocks behind many combine what these left */
             continue;
+        widest = grid > widest ? grid : widest;
         const double part = in_flight(plan, c, step->kernel, grid, &held[step->kernel], m);
         out.in_flight = part < out.in_flight ? part : out.in_flight;
         out.passes += (double)repeat;

@@ -104,6 +104,7 @@ void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi)
 
 int segments_chunk(int items, int vector)
 {
+    /* Tiles of 29 x 32 x 4 bytes: seven blocks of four warps, with two tiles each, fit 227 KiB. */
     const int most = 29, n = items * vector < most ? items * vector : most;
     return n % 2 ? n : n - 1;
 }

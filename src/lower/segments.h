@@ -27,7 +27,7 @@ void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 struct formula segments_inner(const struct problem *p); /* only where adjacent */
 
 /* Consecutive elements that a lane takes of a staged tile between offsets: `items` vectors of so many elements, made
- * odd so that lanes read different banks, and no more than a word has bits. */
+ * odd so that lanes read different banks; no more than 31, the bits of a word less one. */
 int segments_chunk(int items, int vector);
 
 #endif

@@ -11,8 +11,9 @@ enum {
     WARP = 32,
     VECTOR_BYTES = 16,
     STAGES = 2,
-    TILE_MAX = 4608,    /* bytes of all arrays that a warp stages at a time, … */
-    SHARE_MIN = 512,    /* … and the fewest elements that are worth finding out where they lie */
+    TILE_MAX = 4608, /* bytes of all arrays that a warp stages at a time, … */
+    SHARE_MIN = 512, /* … and the fewest elements that are worth finding out where they lie */
+    LONG_SEGMENT = 8192,
     SHARE_ENDS = 8192,  /* segments per share, where there are more of them than elements */
     MERGED_PER_SM = 64, /* merge path: shares per multiprocessor */
     MERGED_MIN = 512
@@ -104,9 +105,20 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
         for (int f = 0; f < fields; f++)
             plan_arg(k, (struct prog_arg){
                             .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
-        const struct formula second = f_mul(f_ge(spans, f_const(2)), f_cdiv(spans, f_const(warps)));
+        const struct formula second = f_div(f_add(spans, f_const(warps - 2)), f_const(warps)); /* all but the first */
         plan_launch(pl, c, i, f_mul(any, i ? second : blocks));
     }
+}
+
+/* Warps of all blocks: where segments are long, a share is looked up in no time, and a quarter more of them is better
+ * for the last round. */
+static struct formula warps_wanted(const struct problem *p, const struct plan_case *c)
+{
+    const int64_t each = (int64_t)c->tunable[TN_BLOCKS_PER_SM] * (c->tunable[TN_THREADS] / WARP);
+    const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), f_const(LONG_SEGMENT)));
+    if (c->overridden[TN_BLOCKS_PER_SM])
+        return f_mul(segreduce_sms(p), f_const(each));
+    return f_mul(segreduce_sms(p), f_add(f_const(each), f_mul(lengthy, f_const(each / 4))));
 }
 
 /* Equal numbers of elements, and of segments where these are far more. */
@@ -121,7 +133,7 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
     if (shared > pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);
-    const struct formula wanted = f_mul(segreduce_sms(p), f_const((int64_t)c->tunable[TN_BLOCKS_PER_SM] * warps));
+    const struct formula wanted = warps_wanted(p, c);
     const struct formula share =
         f_max(f_mul(f_cdiv(f_cdiv(n, wanted), f_const(WARP)), f_const(WARP)), f_const(SHARE_MIN));
     const struct formula span = f_mul(share, f_const(warps));
