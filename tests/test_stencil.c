@@ -188,8 +188,7 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-/* ---- what feeds what
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- what feeds what --------------------------------------------------------------------------------------------- */
 
 Test(stencil, sweeps)
 {
@@ -212,8 +211,7 @@ Test(stencil, sweeps)
     }
 }
 
-/* ---- rows that begin anywhere in a vector
- * --------------------------------------------------------------------------------------- */
+/* ---- rows that begin anywhere in a vector ------------------------------------------------------------------------ */
 
 /* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can
  * begin.  Blocks that stream have chunks of several places, and several of them. */
