@@ -2,14 +2,15 @@
 /* gpu_tests.c - every spec and strategy at edge sizes on a GPU, against the sequential reference.
  *
  *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--devices DIR] [--filter TEXT]
- *               [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
+ *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
  *
  * quick: a minute or two; full: more sizes, more alignments, 1000 repetitions at one size; sanitize: a smaller set for
  * compute-sanitizer, in one process.  --large, --stress and --devices add the giant arrays, the protocols between
  * blocks on a busy device, and one program on two devices, with specs from that folder.  Every spec is compiled for the
  * device, once with the default strategy and once with each strategy by name that fits; a spec that is not supported
- * yet counts as skipped.  --shard I/N leaves only every N-th spec, from I on, counted from 0.  Without --device the
- * processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
+ * yet counts as skipped.  --without leaves a strategy
+ * out, and says so in the summary.  --shard I/N leaves only every N-th spec, from I on, counted from 0.  Without
+ * --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,9 @@ static bool parse_value(const char *option, const char *value, struct suite *t, 
         const char *name, **text;
         int *number;
     } row[] = {
-        { "--large", &o->large, NULL },         { "--stress", &o->stress, NULL }, { "--devices", &o->devices, NULL },
-        { "--filter", &t->filter, NULL },       { "--device", NULL, &t->device }, { "--threads", NULL, &o->threads },
-        { "--processes", NULL, &o->processes },
+        { "--large", &o->large, NULL },         { "--stress", &o->stress, NULL },   { "--devices", &o->devices, NULL },
+        { "--filter", &t->filter, NULL },       { "--device", NULL, &t->device },   { "--threads", NULL, &o->threads },
+        { "--processes", NULL, &o->processes }, { "--without", &t->without, NULL },
     };
     char rest;
 
@@ -143,7 +144,8 @@ int main(int argc, char **argv)
 
     if (!parse(argc, argv, &t, &o)) {
         fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] "
-                        "[--devices DIR]\n  [--filter TEXT] [--shard I/N] [--device K] [--processes N] [--threads N] "
+                        "[--devices DIR]\n  [--filter TEXT] [--without STRATEGY] [--shard I/N] [--device K] "
+                        "[--processes N] [--threads N] "
                         "[--host [MODES]]\n");
         return 2;
     }
@@ -153,6 +155,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < o.nfolders; i++)
         add_folder(&t, o.folder[i]);
     choose_shard(o.shard, o.shards);
+    if (t.without)
+        note_not_run("%s, by --without", t.without);
     if (o.nfolders && o.shards == 1 && !o.host && !t.sanitize && !t.filter)
         expect_strategies();
     /* A process that has opened the driver must not fork. */

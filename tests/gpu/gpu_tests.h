@@ -33,10 +33,11 @@ struct suite {
     ptxgen_gpu *gpu; /* NULL: the host executor */
     ptxgen_stream stream[STREAMS];
     bool full, sanitize;
-    const char *filter; /* only specs whose path contains it */
-    const char *modes;  /* of the host executor */
-    int device;         /* -1: process k takes device k modulo their number */
-    int slot;           /* of this thread, for watch() */
+    const char *filter;  /* only specs whose path contains it */
+    const char *without; /* not this strategy by name */
+    const char *modes;   /* of the host executor */
+    int device;          /* -1: process k takes device k modulo their number */
+    int slot;            /* of this thread, for watch() */
     struct bed *bed;
 };
 

@@ -20,6 +20,7 @@ static const int64_t full_sizes[] = { 0,     1,     2,      3,      7,      15, 
 static const int64_t sanitize_sizes[] = { 0, 1, 257, 4097, 40003 };
 static const int64_t pair_sizes[] = { 1, 3, 7, 33, 100, 256, 1001, 4096, 70001 }; /* of two dimensions */
 static const int64_t large_pair[] = { 1021, 997 };
+static const int64_t long_pair[] = { 1, 70001 }; /* for what shares a row among blocks */
 static const int64_t sanitize_pairs[] = { 1, 7, 33, 300, 1001 };
 enum { SIDES = 5 }; /* a prime, which orthogonal arrays are made of */
 static const int64_t side_sizes[SIDES] = { 1, 7, 33, 256, 1001 };
@@ -74,8 +75,8 @@ static void for_pairs(const struct suite *t, void (*visit)(void *, const int64_t
             if (chosen[i][k])
                 visit(context, size);
         }
-    if (t->gpu && !t->sanitize)
-        visit(context, large_pair);
+    if (t->gpu)
+        visit(context, t->sanitize ? long_pair : large_pair);
 }
 
 /* Rows of the orthogonal array; a row with too many points becomes smaller in its largest dimension until it fits. */

@@ -80,6 +80,8 @@ static int make_targets(struct suite *t, const char *path, const ptxgen_problem 
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies && n < TARGETS_MAX; i++) {
         ptxgen_status status;
 
+        if (strategies[i] && t->without && strcmp(strategies[i], t->without) == 0)
+            continue;
         targets[n] = (struct target){ 0 };
         status = make_target(t, problem, strategies[i], &targets[n]);
         if (status == PTXGEN_OK) {
