@@ -120,26 +120,16 @@ static void choose_stream(struct plan_case *c)
     c->tunable_from[TN_STREAM] = "every element is read once";
 }
 
-/* Bytes that the transpose of an ordered reduction takes: all direct inputs of a block's windows. */
-static int staging_bytes(const struct problem *p, const struct plan_case *c)
-{
-    int bytes = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i))
-            bytes += c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * p->input[i].array.stride;
-    return bytes;
-}
-
 /* What a stage of a warp's ring holds: a window of every direct input. */
 static int window_bytes(const struct problem *p, const struct plan_case *c)
 {
-    return staging_bytes(p, c) / (c->tunable[TN_THREADS] / 32);
+    return reduce_tile_bytes(p, c) / (c->tunable[TN_THREADS] / 32);
 }
 
 static int ring_bytes(const struct problem *p, const struct plan_case *c)
 {
     const int bulk = c->tunable[TN_BULK];
-    return bulk * (staging_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) +
+    return bulk * (reduce_tile_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) +
            2048; /* and barriers; totals of warps and blocks */
 }
 
@@ -188,7 +178,7 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
     if (!c->overridden[TN_STAGED])
         c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_BULK];
     while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           staging_bytes(p, c) > STAGING_MAX)
+           reduce_tile_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
 }
 
@@ -219,6 +209,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     choose_items(c);
     choose_bulk(pl, c);
     choose_staged(pl, c);
+    reduce_choose_registers(pl, c);
     struct formula aligned = { 0 };
     const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
     if (!guarded)
@@ -379,7 +370,7 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
         return true;
     if (state_commutative(p) || has_structures(p))
         return reduce_contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
-    return staging_bytes(p, c) <= STAGING_MAX ||
+    return reduce_tile_bytes(p, c) <= STAGING_MAX ||
            reduce_contradiction(pl, c, "the transpose takes more than 40960 bytes");
 }
 

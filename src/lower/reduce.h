@@ -19,6 +19,11 @@ void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kern
 bool reduce_check_tunables(struct planner *pl, const struct plan_case *c);
 bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
 
+/* Bytes of a block's tile: of all direct inputs.  Where an ordered reduction transposes, its shared memory. */
+int reduce_tile_bytes(const struct problem *p, const struct plan_case *c);
+/* Tell ptxas how many blocks shall be resident, where a tile in flight fits their registers. */
+void reduce_choose_registers(struct planner *pl, struct plan_case *c);
+
 /* The part of reduce_check_tunables() that looks at `combine`, `over_blocks` and `over_threads` (reduce_space.c). */
 bool reduce_check_space(struct planner *pl, const struct plan_case *c);
 
