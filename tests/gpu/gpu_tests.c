@@ -4,7 +4,7 @@
  *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--devices DIR] [--filter TEXT]
  *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
  *
- * quick: a minute or two; full: more sizes, more alignments, 1000 repetitions at one size; sanitize: a smaller set for
+ * quick: a minute or two; full: more sizes, more alignments, 100 repetitions at some; sanitize: a smaller set for
  * compute-sanitizer, in one process.  --large, --stress and --devices add the giant arrays, the protocols between
  * blocks on a busy device, and one program on two devices, with specs from that folder.  Every spec is compiled for the
  * device, once with the default strategy and once with each strategy by name that fits; a spec that is not supported
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
         return no_device(&t);
     if (o.processes == 0)
         run_specs(&t, 0, o.threads);
-    if (t.gpu)
+    if (t.gpu && !was_stopped())
         run_alone(&t, &o);
     failed = show_summary(stdout);
     close_device(&t);

@@ -122,6 +122,8 @@ void add_folder(struct suite *t, const char *folder);
 void choose_shard(int shard, int shards);
 /* Run all specs: `processes` processes (0: in this one) of `threads` threads each. */
 void run_specs(struct suite *t, int processes, int threads);
+/* Did a signal end it early? */
+bool was_stopped(void);
 /* What this thread is at, for the message when it dies or hangs; NULL: between pieces of work. */
 void watch(const struct suite *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void unwatch(const struct suite *t);

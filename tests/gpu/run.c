@@ -132,16 +132,23 @@ static bool run_round(struct suite *t, const struct target *target, int repeats,
     return ok && check_round(t, all ? COPIES : repeats, keep, why, length);
 }
 
-/* The protocols between blocks run a thousand times at one size, where they have some tens of tiles. */
-static int rounds_of(const struct suite *t, const struct sample *x, int shift)
+static int64_t input_elements(const struct sample *x)
 {
     int64_t elements = 0;
 
     for (int i = 0; i < x->ninputs; i++)
         elements += ptxgen_array_elements(&x->input[i], x->size);
+    return elements;
+}
+
+/* The protocols between blocks run a hundred times where they have some tens of tiles (stress.c: a thousand times). */
+static int rounds_of(const struct suite *t, const struct sample *x, int shift)
+{
+    const int64_t elements = input_elements(x);
+
     if (!t->full || t->sanitize || t->gpu == NULL)
         return 1;
-    return shift == 0 && elements >= 130000 && elements <= 200000 ? 1000 / REPEATS + 1 : 3;
+    return shift == 0 && elements >= 130000 && elements <= 200000 ? 100 / REPEATS + 1 : 1;
 }
 
 static bool run_rounds(struct suite *t, const struct target *target, const struct sample *x, int shift, int in_place,
@@ -237,7 +244,7 @@ static bool prepare(struct suite *t, const struct target *target, const struct s
 enum outcome run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length)
 {
     static const int shifts[] = { 0, 1, 3, 5 };
-    const int nshifts = t->full ? 4 : 2;
+    const int nshifts = t->full && input_elements(x) < 20000 ? 4 : 2;
 
     if (x->refused)
         return run_refused(t, target, x, why, length) ? OUTCOME_REFUSED : OUTCOME_FAILED;

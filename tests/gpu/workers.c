@@ -193,8 +193,11 @@ static pid_t begin(const struct suite *t, int process, int threads)
     fflush(stdout);
     fflush(stderr);
     child = fork();
-    if (child == 0)
+    if (child == 0) {
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGINT, SIG_DFL);
         _exit(live(t, process, threads));
+    }
     return child;
 }
 
@@ -213,6 +216,26 @@ static void end_hung(int process, pid_t child, int threads)
     }
 }
 
+/* SIGTERM or SIGINT: what was found so far is still shown. */
+static volatile sig_atomic_t stopped;
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+bool was_stopped(void) { return stopped; }
+
+static void end_all(const pid_t *child, int processes)
+{
+    for (int i = 0; i < processes; i++)
+        if (child[i] > 0) {
+            kill(child[i], SIGKILL);
+            waitpid(child[i], NULL, 0);
+        }
+    note_failure(NULL, "stopped by a signal");
+    note_not_run("%d specs, and the rest of %d", work.n - atomic_load(&shared->next), processes);
+}
+
 /* Say what a process that did not end well was at. True: replace it. */
 static bool bury(int process, int threads, int status)
 {
@@ -223,9 +246,13 @@ static bool bury(int process, int threads, int status)
     for (int i = 0; i < threads; i++) {
         struct watched *w = &shared->slot[process * THREADS_MAX + i];
 
-        if (atomic_exchange(&w->since, 0) > 0 || code == LOST_CONTEXT)
-            note_failure(NULL, "%s: the process ended here (%s %d); the rest of this spec was not run", w->what,
+        if (*w->what) {
+            note_failure(NULL, "%s: the process ended there or soon after (%s %d)", w->what,
                          number ? "signal" : "status", number ? number : code);
+            note_not_run("the rest of the spec behind %s", w->what);
+        }
+        *w->what = 0;
+        atomic_store(&w->since, 0);
     }
     if (code == 3)
         note_failure(NULL, "a process could not open its device");
@@ -237,9 +264,11 @@ static void run_processes(const struct suite *t, int processes, int threads)
     pid_t child[PROCESSES_MAX];
     int running = 0, replaced = 0;
 
+    signal(SIGTERM, stop);
+    signal(SIGINT, stop);
     for (int i = 0; i < processes; i++)
         running += (child[i] = begin(t, i, threads)) > 0;
-    while (running > 0) {
+    while (running > 0 && !stopped) {
         usleep(10000);
         for (int i = 0; i < processes; i++) {
             int status;
@@ -255,7 +284,9 @@ static void run_processes(const struct suite *t, int processes, int threads)
                 running += (child[i] = begin(t, i, threads)) > 0;
         }
     }
-    if (atomic_load(&shared->next) < work.n)
+    if (stopped)
+        end_all(child, processes);
+    else if (atomic_load(&shared->next) < work.n)
         note_failure(NULL, "%d specs were not run: no process was left", work.n - atomic_load(&shared->next));
 }
 
