@@ -49,7 +49,7 @@ void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 struct tuning {
     const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several
                                        reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered";
-                                       "… middle": where a block has only a tile or two */
+                                       "… middle" and "… upper": where a block has only a tile or two */
     int sm;                         /* lowest architecture the row is for */
     int value[TN_COUNT];
     const char *evidence;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c - planning of whole-array reductions.
  *
- * Three strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in
+ * The strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in
  * vectors of `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both
  * ends, fewer than 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block, for small arrays: half the time of a grid's; with more threads where there is more
- * than a little reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
- *   reduce.gather      a grid that fills the device; the block that starts last gathers the partials of the others,
- * which come in words that say themselves whether they are of this launch; chosen for what is not small reduce.ordered
- * the same for operators that do not commute; inputs may come through rings of bulk copies (sm_90) reduce.last_block  a
- * grid that fills the device; the last block to finish combines the partials (Futhark's SegRed; the counter wraps to
- * zero by itself, so there is no initialisation launch)
+ *   reduce.block       one block, for small arrays; with more threads where there is more than a little
+ *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.gather      a grid; the block that starts last gathers partials in words that tell of which launch they are
+ *   reduce.ordered     a grid, for operators that do not commute; inputs may come through rings of bulk copies (sm_90)
+ *   reduce.last_block  a grid; the last block to finish combines the partials (Futhark's SegRed)
  *
  * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp
  * takes one consecutive range of windows of 32 x items vectors, and partials are combined in order.
@@ -29,7 +27,6 @@ enum {
     SHORT_LIMIT = 1 << 12,
     BLOCK_LIMIT = 1 << 14,
     CLUSTER_LIMIT = 1 << 17,
-    MIDDLE_LIMIT = 1 << 22,
     FIXED_GRID = 1024,
     HELD_MAX = 64,
     STAGING_MAX = 40 * 1024
@@ -195,9 +192,10 @@ static struct formula all_of(const struct formula *a, const struct formula *b)
     return a->n ? b->n ? f_bin(FO_AND, a, b) : *a : *b;
 }
 
-/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it. */
-static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                      struct formula guard, bool fallback)
+/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it.  The
+ * former. */
+static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
+                                   const char *name, struct formula guard, bool fallback)
 {
     const struct problem *p = pl->plan->problem;
     const bool fixed_tree = state_determinism(p) != DET_ANY;
@@ -209,14 +207,13 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     choose_items(c);
     choose_bulk(pl, c);
     choose_staged(pl, c);
-    reduce_choose_registers(pl, c);
     struct formula aligned = { 0 };
     const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
     if (!guarded)
-        return;
+        return c;
     c->code.guard = all_of(&guard, &aligned);
     if (!fallback)
-        return;
+        return c;
     struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
@@ -231,6 +228,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const char
     u->tunable[TN_BULK] = 0;
     if (!state_commutative(p))
         u->tunable[TN_STAGED] = 0;
+    return c;
 }
 
 static void check_identity(struct planner *pl)
@@ -293,25 +291,43 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
     add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
-/* Where a block has one or two tiles, all of the device shall have some: other tiles for states that have a row. */
-static void plan_middle(struct planner *pl, const struct strategy *row)
+/* Up to these numbers of elements a block has a tile or two, and all of the device shall have some: other tiles.
+ * min_blocks lets ptxas keep all loads of a tile in flight; beyond, where the next launch needs room beside this one,
+ * more registers cost more than they give. */
+static const struct middle {
+    const char *variant, *name;
+    int64_t limit;
+    int min_blocks;
+} middles[] = {
+    { "wide middle", "middle", 1 << 21, 2 },
+    { "wide upper", "upper", 1 << 22, 0 },
+    { "pair middle", "middle", 1 << 22, 0 },
+};
+
+static void plan_middle(struct planner *pl, const struct strategy *row, const struct middle *m)
 {
+    enum { FEW_FIELDS = 4 /* beside a tile, in registers of two blocks */ };
     const struct problem *p = pl->plan->problem;
-    const char *variant = arena_printf(&pl->s->arena, "%s middle", tuning_variant(p));
+    const char *variant = tuning_variant(p);
+    const size_t length = strlen(variant);
+    const struct formula always = { 0 }, below = f_le(access_count(p), f_const(m->limit));
     struct span at;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at) || !state_commutative(p) || hi <= BLOCK_LIMIT || lo > MIDDLE_LIMIT ||
-        !tuning_lookup(row->name, variant, pl->plan->device.sm))
+    if (plan_pinned_name(pl, &at) || hi <= BLOCK_LIMIT || lo > m->limit || length == 0 ||
+        strncmp(m->variant, variant, length) || m->variant[length] != ' ')
         return;
-    const struct formula always = { 0 };
-    add_cases(pl, row, variant, "middle", hi <= MIDDLE_LIMIT ? always : f_le(access_count(p), f_const(MIDDLE_LIMIT)),
-              false);
+    struct plan_case *c = add_cases(pl, row, m->variant, m->name, hi <= m->limit ? always : below, false);
+    if (m->min_blocks && state_fields(p, NULL) <= FEW_FIELDS && !c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = m->min_blocks;
+        c->tunable_from[TN_MIN_BLOCKS] = "so that all loads of a tile are in flight";
+    }
 }
 
 void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 {
-    plan_middle(pl, row);
+    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++)
+        plan_middle(pl, row, &middles[i]);
     reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
 }
 

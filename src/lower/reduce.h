@@ -21,8 +21,6 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const c
 
 /* Bytes of a block's tile: of all direct inputs.  Where an ordered reduction transposes, its shared memory. */
 int reduce_tile_bytes(const struct problem *p, const struct plan_case *c);
-/* Tell ptxas how many blocks shall be resident, where a tile in flight fits their registers. */
-void reduce_choose_registers(struct planner *pl, struct plan_case *c);
 
 /* The part of reduce_check_tunables() that looks at `combine`, `over_blocks` and `over_threads` (reduce_space.c). */
 bool reduce_check_space(struct planner *pl, const struct plan_case *c);

@@ -6,7 +6,7 @@
  * so that no launch has to initialise anything reduce.two_kernel   a second kernel of one block reduces the partials
  *
  * and, for these, reduce.block and reduce.last_block, the tunables `combine`, `over_blocks` and `over_threads`.  None
- * of it is chosen by default.  At the end: what all whole-array reductions tell ptxas about registers.
+ * of it is chosen by default.
  */
 #include "reduce.h"
 
@@ -142,26 +142,4 @@ int reduce_tile_bytes(const struct problem *p, const struct plan_case *c)
         if (access_input_direct(p, i))
             bytes += c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * p->input[i].array.stride;
     return bytes;
-}
-
-/* Left alone, ptxas gives a thread so few registers that loads wait for one another; where a tile in flight fits the
- * registers of as many blocks as the grid is sized for, the bound says that it may have them. */
-void reduce_choose_registers(struct planner *pl, struct plan_case *c)
-{
-    enum { OTHERS = 16 /* addresses, loop, head and tail */ };
-    const struct problem *p = pl->plan->problem;
-    const struct device *d = &pl->plan->device;
-    const int wanted = c->tunable[TN_BLOCKS_PER_SM], threads = c->tunable[TN_THREADS];
-    const int blocks = wanted * threads < d->threads_per_sm ? wanted : d->threads_per_sm / threads;
-    enum ty type[32];
-    int words = 0;
-    if (blocks < 1 || c->tunable[TN_MIN_BLOCKS] || c->overridden[TN_MIN_BLOCKS] || !state_commutative(p))
-        return;
-    for (int f = 0, n = state_fields(p, type); f < n; f++)
-        words += 2 * (ty_bytes(type[f]) > 4 ? 2 : 1);
-    words += reduce_tile_bytes(p, c) / threads / 4;
-    if (words + OTHERS > d->registers_per_sm / (threads * blocks))
-        return;
-    c->tunable[TN_MIN_BLOCKS] = blocks;
-    c->tunable_from[TN_MIN_BLOCKS] = "a tile in flight fits the registers of as many blocks";
 }
