@@ -181,3 +181,33 @@ Test(scans, in_place)
                         : "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]'}\n",
                     strategy[i], n);
 }
+
+/* Totals of many tiles: the look-ahead goes through several windows of 32 or 64, and begins anew with every row.  The
+ * operators do not commute; the second one's states are large. */
+Test(scans, windows)
+{
+    static const char *const spec[] = {
+        "kind: scan\ninputs: {x: 'u32[n]'}\nmap: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
+        "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+        "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
+        "kind: scan\ninputs: {x: 'i64[n]'}\nmode: exclusive\nmap: {a: x, b: x, c: x, d: 1, e: x}\noperator:\n"
+        "  state: {a: i64, b: i64, c: i64, d: i64, e: i64}\n  identity: {a: 0, b: 0, c: 0, d: 0, e: 0}\n"
+        "  combine: {a: a.a + b.a, b: a.b + b.b + a.d * b.a, c: a.c + b.c, d: a.d + b.d, e: a.e + b.e}\n"
+        "outputs: {y: {type: 'i64[n]', value: s.b}}\n",
+        "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: n\nmap: {p: x | 1, q: x + 1}\noperator:\n"
+        "  state: {p: u32, q: u32}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+        "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
+    };
+    static const int64_t size[][2] = { { 128 * 200 + 77 }, { 64 * 100 + 2 }, { 3, 128 * 70 + 4 } };
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:2,weak", "seed:3,stale,late" };
+    for (int i = 0; i < 3; i++) {
+        const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "windows", spec[i], "sm_90", set), "%d: %s", i, h.text);
+        for (int m = 0; m < 3; m++) {
+            harness_data_at(&h, size[i], 3, 0, 0);
+            cr_assert(harness_check(&h, modes[m]), "%d, --simt=%s: %s", i, modes[m], h.text);
+        }
+        harness_close(&h);
+    }
+}
