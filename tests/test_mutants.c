@@ -16,7 +16,7 @@
 
 /* x[0] x[1] … as a recurrence: not commutative, and any lost or repeated element shows. */
 #define RECURRENCE                                                                                                     \
-    "map: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"                          \
+    "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"                      \
     "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
 
 /* Scans have a second case for arrays that are not aligned, which no launch here would take. */
