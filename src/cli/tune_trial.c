@@ -74,8 +74,8 @@ static ptxgen_status host_create(struct tuner *t, int i)
     return status == PTXGEN_OK ? ptxgen_host_create(s, plan, &options, &t->trial[i].host) : status;
 }
 
-/* What compiling says about item i. The driver takes some 10 ms for a KB of PTX: variants that would take it seconds
- * would leave no time for the others. */
+/* What compiling says about item i. ptxas takes some 10 ms for a KB of PTX, and the driver much the same: variants that
+ * take seconds would leave no time for the others. */
 static void judge_code(struct tuner *t, int i)
 {
     enum { HEAVY = 4 };
