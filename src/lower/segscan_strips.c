@@ -40,11 +40,12 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), f_const(TILES)), scan_length(p)));
 }
 
-/* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768. */
-static void fit_registers(const struct problem *p, struct plan_case *c)
+/* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768; addresses take more registers before
+ * sm_90. */
+static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
 {
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int words = (threads > 768 ? WORDS : WORDS_OF_FEW) - (scan_has_totals(p) ? 4 : 0);
+    const int words = (threads > 768 ? WORDS : WORDS_OF_FEW) - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * scan_held_words(p) > words)
         c->tunable[TN_ITEMS]--;
 }
@@ -60,7 +61,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
             c->tunable[TN_ROWS] = c->tunable[TN_THREADS] / width;
         if (!c->overridden[TN_MIN_BLOCKS])
             c->tunable[TN_MIN_BLOCKS] = c->tunable[TN_BLOCKS_PER_SM];
-        fit_registers(p, c);
+        fit_registers(p, c, pl->plan->device.sm);
         if (segscan_pinned(pl))
             continue;
         c->code.guard = few(p, c);
