@@ -262,6 +262,40 @@ Test(stencil, shifted_rows_stream)
         run_shifted(seed, true);
 }
 
+/* ---- bytes in packed words
+ * --------------------------------------------------------------------------------------- */
+
+/* Halves that would overflow, differences below zero, constants, reads across words; rows that begin at vectors and
+ * rows that begin anywhere, with their ends. */
+static void run_packed(const char *type, const char *value, int64_t columns)
+{
+    static const char form[] =
+        "kind: stencil\ninputs:\n  u: %s[m, n]\n  v: %s[m, n]\nboundary: mirror\n"
+        "let: {far: 'u[0, -2] * 3 + v[1, 5]'}\noutputs:\n  out: {type: '%s[m, n]', value: '%s'}\n";
+    const char *set[] = { "strategy", "stencil.multi_write", "threads", "32", NULL, NULL };
+    const int64_t size[8] = { 23, columns };
+    char spec[512];
+    struct harness h;
+    snprintf(spec, sizeof spec, form, type, type, type, value);
+    cr_assert(harness_open(&h, "packed", spec, "sm_90", set), "%s", spec);
+    harness_data_at(&h, size, (uint64_t)columns, 0, 0);
+    cr_expect(harness_check(&h, "seed:2,race,uninit"), "%lld columns: %s\n%s", (long long)columns, h.text, spec);
+    harness_close(&h);
+}
+
+Test(stencil, packed_bytes)
+{
+    static const char *const values[] = {
+        "u - v[0, 1] - far",
+        "-(u[0, -1] + v[-1, 0]) * 7 + far + (251 * u + 253 * v)",
+        "(u[0, 1] ^ 5 * v[0, -1]) - (far & u[1, 0]) + (v | 3)",
+        "97 * (101 * (u + v[0, 3]) - u[-1, -3] * 99) - far * 90",
+    };
+    for (int i = 0; i < 4; i++)
+        for (int64_t columns = 165; columns <= 168; columns++)
+            run_packed(i % 2 ? "u8" : "i8", values[i], columns);
+}
+
 /* Several tests so that a failure names its block of seeds and the others still run. */
 #define BLOCK(name, from)                                                                                              \
     Test(stencil, name)                                                                                                \

@@ -145,6 +145,14 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
         int at[SPACE_MAX] = { first[0], first[1], first[2] };
         at[w->rank - 1] = i + (w->slanted ? stencil_slant(s->g->c, w->rank, first) : 0);
         stencil_point_init(&sp[i], w, at, &s->gather);
+    }
+    const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
+    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && packed_fits(s->g->p)) {
+        packed_row(sp, n);
+        free(sp);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
         for (int o = 0; o < s->g->p->noutputs; o++) /* before any store of the row */
             for (int f = 0; s->g->p->output[o].role == OUT_ELEMENT && f < s->g->p->output[o].array.nfields; f++)
                 stencil_value(&sp[i], o, f);

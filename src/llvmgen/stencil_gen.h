@@ -12,6 +12,8 @@ struct cell {
     int at[SPACE_MAX];
     bool sideways; /* some point reads it in another column than its own */
     kb_val v;      /* ir NULL: not loaded yet */
+    kb_val word;   /* bytes: the word that it was loaded in, u32, and its place in it; ir NULL: loaded alone */
+    int byte;
 };
 
 /* How much of a window, with all that its points read at known offsets, lies inside the arrays. */
@@ -141,6 +143,10 @@ void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
 kb_ptr ring_row(struct window *w, int input, int field, const int *at);
 /* A field `at` from the first point of a window, from its tile. */
 kb_val tile_read(struct window *w, int input, int field, const int *at);
+/* Rows of bytes in packed words (stencil_packed.c): is every output such that this can be; compute and store n points,
+ * a multiple of 4, of a row that lies inside but for its ends and begins at a vector boundary. */
+bool packed_fits(const struct problem *p);
+void packed_row(struct stencil_point *sp, int n);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 
 #endif

@@ -271,6 +271,20 @@ static void load_run(struct window *w, const struct cell *c, struct run r)
     const kb_ptr row =
         staged ? ring_row(w, c->input, c->field, c->at) : window_row(w, a, gen_input(w->g, c->input), c->at);
     kb_val v[GEN_VECTOR_MAX];
+    if (a->stride == 1 && r.n % 4 == 0) { /* as words, which stay whole where bytes are computed with in packed form */
+        kb_val word[GEN_VECTOR_MAX / 4];
+        kb_load_words(k, row, kb_imm(k, TY_I64, r.from), r.n, r.n, word);
+        for (int j = 0; j < r.n; j++) {
+            struct cell *to = waiting(w, c, r.from + j);
+            v[j] = kb_extract(k, word, j, a->field[0].type);
+            if (to) {
+                to->word = word[j / 4];
+                to->byte = j % 4;
+            }
+        }
+        take_run(w, c, r, v);
+        return;
+    }
     kb_load_n(k, row, kb_imm(k, staged ? TY_I32 : TY_I64, r.from), r.n, r.n * a->stride, v);
     take_run(w, c, r, v);
 }
