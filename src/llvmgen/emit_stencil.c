@@ -147,7 +147,7 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
         stencil_point_init(&sp[i], w, at, &s->gather);
     }
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
-    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && packed_fits(s->g->p)) {
+    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && stencil_packs(s->g->p)) {
         packed_row(sp, n);
         free(sp);
         return;

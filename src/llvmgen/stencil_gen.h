@@ -143,9 +143,8 @@ void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
 kb_ptr ring_row(struct window *w, int input, int field, const int *at);
 /* A field `at` from the first point of a window, from its tile. */
 kb_val tile_read(struct window *w, int input, int field, const int *at);
-/* Rows of bytes in packed words (stencil_packed.c): is every output such that this can be; compute and store n points,
- * a multiple of 4, of a row that lies inside but for its ends and begins at a vector boundary. */
-bool packed_fits(const struct problem *p);
+/* Where stencil_packs(): compute and store n points, a multiple of 4, of a row that lies inside but for its ends and
+ * begins at a vector boundary (stencil_packed.c). */
 void packed_row(struct stencil_point *sp, int n);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 

@@ -230,3 +230,37 @@ bool stencil_staged(const struct problem *p, int input)
         near |= r.lo[d] < 0 || r.hi[d] > 0;
     return near && access_input_direct(p, input);
 }
+
+static bool byte(enum ty t) { return t == TY_I8 || t == TY_U8; }
+
+static bool packs(const struct problem *p, const struct expr *e)
+{
+    if (!byte(e->type))
+        return false;
+    switch (e->kind) {
+    case EX_CONST: return true;
+    case EX_INPUT: return access_input_direct(p, e->which) && *p->input[e->which].array.field[0].name == 0;
+    case EX_LET: return packs(p, p->let[e->which].value);
+    case EX_CAST: return packs(p, e->arg[0]);
+    case EX_UNARY: return e->op == UN_NEG && packs(p, e->arg[0]);
+    case EX_BINARY: break;
+    default: return false;
+    }
+    const bool plain = e->op == BIN_ADD || e->op == BIN_SUB || e->op == BIN_AND || e->op == BIN_OR || e->op == BIN_XOR;
+    const bool scaled = e->op == BIN_MUL && (e->arg[0]->kind == EX_CONST || e->arg[1]->kind == EX_CONST);
+    return (plain || scaled) && packs(p, e->arg[0]) && packs(p, e->arg[1]);
+}
+
+bool stencil_packs(const struct problem *p)
+{
+    int elements = 0;
+    for (int o = 0; o < p->noutputs; o++) {
+        const struct output *out = &p->output[o];
+        if (out->role != OUT_ELEMENT)
+            continue;
+        elements++;
+        if (!access_output_direct(p, o) || *out->array.field[0].name || !packs(p, out->value[0]))
+            return false;
+    }
+    return elements > 0;
+}

@@ -63,6 +63,9 @@ bool stencil_staged(const struct problem *p, int input);
 /* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
  * 0. In aligned cases structures begin at multiples of it. */
 int stencil_structure_bytes(const struct prog_array *a);
+/* Are all outputs bytes of which the low eight bits are all that is needed on the way, so that rows can be computed in
+ * packed words? */
+bool stencil_packs(const struct problem *p);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
 void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */

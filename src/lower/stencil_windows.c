@@ -82,6 +82,13 @@ int64_t stencil_window_cells(struct arena *a, const struct problem *p, const str
     return cells;
 }
 
+/* Registers that the values of a window take, one for each up to 4 bytes. */
+static int64_t value_registers(struct planner *pl, const struct shape *s)
+{
+    const struct problem *p = pl->plan->problem;
+    return stencil_window_cells(&pl->s->arena, p, s) / (stencil_packs(p) && s->points_x % 4 == 0 ? 4 : 1);
+}
+
 /* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
  * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
@@ -95,8 +102,7 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; f < p->input[i].array.nfields; f++)
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
-    const int64_t need = OTHERS + words * stencil_window_cells(&pl->s->arena, p, &s),
-                  registers = need > MOST ? MOST : need;
+    const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
     const int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
@@ -104,7 +110,7 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
 /* Smaller windows where the values would not fit into registers. */
 static struct shape fit_registers(struct planner *pl, struct shape s)
 {
-    while (stencil_window_cells(&pl->s->arena, pl->plan->problem, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+    while (value_registers(pl, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
         int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
         *most /= 2;
     }
@@ -211,13 +217,24 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     set_min_blocks(pl, c, s);
 }
 
-/* A case for each way in which rows can begin, but for that all begin at boundaries. */
-static void shifted_cases(struct planner *pl, const struct strategy *row, const struct windows *w, int vector)
+/* May rows be multiples of four elements and none of the vector? */
+static bool longer(const struct planner *pl, int vector)
 {
     const struct problem *p = pl->plan->problem;
-    for (int i = 1; i < (p->rank > 2 ? vector * vector : vector); i++) {
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->space[p->rank - 1].extent, &lo, &hi);
+    return vector > 4 && (lo != hi || lo % vector != 0);
+}
+
+/* A case for each way in which rows can begin, but for that all begin at boundaries; that too where vectors are longer
+ * than these. */
+static void shifted_cases(struct planner *pl, const struct strategy *row, const struct windows *w, int vector,
+                          bool straight)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int i = straight ? 0 : 1; i < (p->rank > 2 ? vector * vector : vector); i++) {
         const int y = i % vector, z = i / vector, shift[] = { p->rank > 2 ? z : y, p->rank > 2 ? y : 0 };
-        if (y == 0 || !shift_possible(pl, vector, shift))
+        if ((y == 0 && i > 0) || !shift_possible(pl, vector, shift))
             continue;
         const char *name =
             p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
@@ -243,7 +260,7 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
     if (guard.n > 0 && (vector > 1 || structures(p)))
         window_case(pl, row, "vectors", guard, w, vector, NULL);
     if (vector > 1 && guard.n > 0 && p->rank > 1)
-        shifted_cases(pl, row, w, vector < 4 ? vector : 4);
+        shifted_cases(pl, row, w, vector < 4 ? vector : 4, longer(pl, vector));
     window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, NULL);
 }
 
