@@ -275,10 +275,14 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
     static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
                                             { 256, 32, 8, 1, 8, 1 },
                                             { 128, 32, 4, 1, 1, 8 } };
-    const struct reach r = stencil_space_reach(pl->plan->problem);
-    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
-    const struct windows w = { near ? vectors : far, shifted, columns,
-                               "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
+    static const struct shape dense[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 6, 1 }, { 128, 16, 8, 4, 1, 2 } };
+    static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    const struct problem *p = pl->plan->problem;
+    const struct reach r = stencil_space_reach(p);
+    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1,
+               many = stencil_vector(p) == 4 && stencil_window_cells(&pl->s->arena, p, &one) > 16;
+    const struct shape *const whole = near ? vectors : many ? dense : far;
+    const struct windows w = { whole, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
     window_cases(pl, row, &w);
 }
 
