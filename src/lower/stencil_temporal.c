@@ -68,16 +68,15 @@ static int64_t border_bytes(const struct problem *p, const struct strip_shape *s
     return bytes;
 }
 
-/* Does an array that is fed back wrap around, so that it is computed beyond its edges? */
-static bool wraps(const struct problem *p)
+/* Does a point read few values, each once, so that 128 registers hold what three steps need on rows that begin
+ * anywhere?
+ */
+static bool lean(const struct problem *p)
 {
-    for (int f = 0; f < p->nfeedback; f++) {
-        const struct input *in = &p->input[p->feedback[f].input];
-        for (int d = 0; d < in->array.rank; d++)
-            if (in->boundary[d].mode == BOUND_WRAP)
-                return true;
-    }
-    return false;
+    enum { READS = 7 };
+    int reads = 0;
+    stencil_each_read(p, count_read, &reads);
+    return reads <= READS;
 }
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name,
@@ -96,7 +95,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps; so does little
      * shared memory */
-    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || !wraps(p) ? 512 : 384;
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || lean(p) ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
         stencil_set_shape(c,
                           (struct shape){ .threads = threads,
