@@ -110,6 +110,7 @@ ls -A | grep -q 'XXXXXX\|ptx\.' && complain 'a temporary file is left'
 host() { run run "$@" --device cpu; }
 host dot.yaml --size n=1000 --verify; exits 0; out_has '^dot = '; out_has verified; err_has "input 'x' is random:1"
 host dot.yaml --size n=1e3 --input x=iota --input y=const:2; exits 0; out_has '^dot = 999000$'; err_empty
+host dot.yaml --size n=1e12; exits 3; err_has 'not enough memory for .x.'; out_empty
 host dot.yaml --size n=0 --verify; exits 0; out_has '^dot = 0$'
 host dot.yaml --size n=1Ki --input x=random:7 --input y=random:8 --json --verify; exits 0; out_has '"verified": true'; out_has '"n": 1024'
 cp out first

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -182,6 +183,14 @@ static int find_params(struct job *j, bool all)
     return EXIT_OK;
 }
 
+/* More than this machine can hold, where the system would promise it all the same.  Four times what it says it has:
+ * virtual machines that grow on demand say less. */
+static bool beyond_memory(size_t bytes)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 && bytes / 4 / (size_t)page > (size_t)pages;
+}
+
 /* Zeros, `shift` elements past an address that is aligned to 256 bytes. */
 static int allocate(struct job *j, struct array *a, int64_t shift)
 {
@@ -192,7 +201,7 @@ static int allocate(struct job *j, struct array *a, int64_t shift)
     }
     if (__builtin_mul_overflow((size_t)shift, a->info.element_size, &skip) ||
         __builtin_add_overflow(a->bytes, skip, &bytes) || bytes > SIZE_MAX - 512 ||
-        !(a->block = aligned_alloc(256, (bytes + 511) / 256 * 256))) {
+        beyond_memory(bytes) || !(a->block = aligned_alloc(256, (bytes + 511) / 256 * 256))) {
         return fail(EXIT_DEVICE, "not enough memory for '%s' (%zu bytes)", a->info.name, a->bytes);
     }
     a->data = a->block + skip;
