@@ -3,6 +3,8 @@
  * notice. */
 #include "ref_fixture.h"
 
+#include <float.h>
+
 /* One expression on one element. */
 struct expression {
     const char *type, *result, *text;
@@ -168,5 +170,42 @@ Test(ref_bounds, bounds_of_welford_stay_small)
     cr_assert_null(ref_bound(&session, p, &args, bounds));
     cr_expect(bound[0] > 0 && bound[0] < 1e-3, "mean %g within %g", (double)mean, bound[0]);
     cr_expect(bound[1] > 0 && bound[1] < 1e-2, "variance %g within %g", (double)variance, bound[1]);
+    end();
+}
+
+/* Products of matrices whose entries alternate in sign: the bound outgrows the values, and where it reaches beyond the
+ * type, a kernel that combines in another order may have overflowed. */
+Test(ref_bounds, bounds_beyond_the_type_are_infinite)
+{
+    enum { N = 2000 };
+    static float x[N], y[N], sum[N];
+    static double bound[N];
+    begin();
+    const struct problem *p = build("products", "kind: scan\ninputs: {x: 'f32[n]', y: 'f32[n]'}\n"
+                                                "map: {p: x, q: y, r: y - x, s: -x}\noperator:\n"
+                                                "  state: {p: f32, q: f32, r: f32, s: f32}\n  combine:\n"
+                                                "    p: a.p * b.p + a.q * b.r\n    q: a.p * b.q + a.q * b.s\n"
+                                                "    r: a.r * b.p + a.s * b.r\n    s: a.r * b.q + a.s * b.s\n"
+                                                "outputs: {z: {type: 'f32[n]', value: s.p}}\n");
+    uint32_t state = 5;
+    for (int i = 0; i < N; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (float)(state >> 8) * 0x1p-23f - 1;
+        state = state * 1664525u + 1013904223u;
+        y[i] = 2.2f * ((float)(state >> 8) * 0x1p-23f - 1);
+    }
+    int64_t size = N;
+    int finite = 0;
+    const void *input[] = { x, y };
+    void *output = sum;
+    double *bounds = bound;
+    struct run_args args = { &size, input, &output, NULL };
+    cr_assert_null(ref_bound(&session, p, &args, &bounds));
+    for (int i = 0; i < N; i++) {
+        finite += isfinite(bound[i]) != 0;
+        cr_expect(!isfinite(bound[i]) || !isfinite(sum[i]) || fabs((double)sum[i]) + bound[i] <= (double)FLT_MAX,
+                  "%d: %g within %g", i, (double)sum[i], bound[i]);
+    }
+    cr_expect(finite > 4 && finite < N, "%d bounds are finite", finite);
     end();
 }

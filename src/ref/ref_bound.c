@@ -206,7 +206,7 @@ static double propagate(const struct expr *e, const struct num *arg, union value
 }
 
 /* A finite double may be beyond the type: certainly, then it is an infinity there; or perhaps. */
-static struct num limit(enum ty t, struct num x)
+struct num ref_limit(enum ty t, struct num x)
 {
     if (!ty_is_float(t) || !isfinite(x.v.f)) {
         return x;
@@ -250,7 +250,7 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
         double u = unit(e->type) * (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
         out.err += u * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type);
     }
-    return limit(e->type, out);
+    return ref_limit(e->type, out);
 }
 
 /* condition ? yes : no, which spans both when the condition is not certain. */

@@ -100,7 +100,8 @@ static void store_bound(struct ref *r, int output, int64_t index, enum ty t, str
         double stored = ref_round(t, x.v.f);
         rounding = isfinite(stored) ? fabs(stored - x.v.f) : 0;
     }
-    r->bound[output][index] = isnan(x.err) ? INFINITY : x.err + rounding;
+    x = ref_limit(t, (struct num){ x.v, x.err + rounding });
+    r->bound[output][index] = isnan(x.err) ? INFINITY : x.err;
 }
 
 void ref_output_write(struct ref *r, int output, const struct tuple *value)

@@ -62,6 +62,8 @@ struct ref {
 /* ref_bound.c: e is EX_UNARY, EX_BINARY, EX_CALL or EX_CAST. */
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg);
 /* |a - b| for two outcomes of one type: 0 when both are the same special value. */
+/* What of x the type cannot hold is an infinity, or not known where only part of the interval is beyond the type. */
+struct num ref_limit(enum ty t, struct num x);
 double ref_distance(enum ty t, union value a, union value b);
 /* The upper or lower end of what a value may be. */
 union value ref_corner(enum ty t, struct num x, bool upper);

@@ -38,6 +38,7 @@ struct suite {
     const char *modes;   /* of the host executor */
     int device;          /* -1: process k takes device k modulo their number */
     int slot;            /* of this thread, for watch() */
+    int fields;          /* most of an output of the spec at hand */
     struct bed *bed;
 };
 
@@ -91,6 +92,7 @@ struct target {
     ptxgen_program *program;
     ptxgen_loaded *loaded;
     ptxgen_host *host;
+    bool pinned;    /* by the suite or by the spec: may be for a range of sizes */
     bool same_bits; /* promised by its determinism */
     int in_place;   /* the input that output 0 may lie in, or -1 */
 };

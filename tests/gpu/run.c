@@ -201,7 +201,8 @@ static void stand_ins(const struct sample *x, int shift, int in_place, const voi
                               : (void *)(far * (uintptr_t)(ARRAYS_MAX + i) + (size_t)shift * x->input[i].element_size);
 }
 
-/* A strategy that was asked for by name may be for a range of sizes or for aligned pointers only, and says so. */
+/* A strategy that was asked for by name, here or by the spec, may be for a range of sizes or for aligned pointers only,
+ * and says so. */
 static bool out_of_range(struct suite *t, const struct target *target, const struct sample *x, int shift, int in_place)
 {
     const void *in[ARRAYS_MAX];
@@ -210,7 +211,7 @@ static bool out_of_range(struct suite *t, const struct target *target, const str
     ptxgen_diagnostic last = { 0 };
     bool refused;
 
-    if (strcmp(target->name, "default") == 0)
+    if (!target->pinned)
         return false;
     if (t->gpu) {
         stand_ins(x, shift, in_place, in, out);

@@ -45,6 +45,15 @@ static ptxgen_status make_plan(struct suite *t, const ptxgen_problem *problem, c
     return ptxgen_plan_create(t->s, problem, &options, plan);
 }
 
+static bool is_pinned(const ptxgen_plan *plan)
+{
+    char *variant = ptxgen_plan_variant(plan);
+    const bool pinned = variant && strcmp(variant, "default") != 0;
+
+    ptxgen_free(variant);
+    return pinned;
+}
+
 /* PTXGEN_UNSUPPORTED and PTXGEN_USAGE: the strategy does not fit. */
 static ptxgen_status make_target(struct suite *t, const ptxgen_problem *problem, const char *strategy,
                                  struct target *out)
@@ -53,6 +62,7 @@ static ptxgen_status make_target(struct suite *t, const ptxgen_problem *problem,
     ptxgen_status status = make_plan(t, problem, strategy, &out->plan);
 
     out->name = strategy ? strategy : "default";
+    out->pinned = status == PTXGEN_OK && is_pinned(out->plan);
     if (status == PTXGEN_OK)
         status = ptxgen_compile(t->s, out->plan, NULL, &out->program);
     if (status == PTXGEN_OK && t->gpu)
@@ -177,6 +187,19 @@ static void run_size(void *context, const int64_t *size)
 }
 
 /* ---- specs ----------------------------------------------------------------------------------- */
+static int most_fields(const ptxgen_problem *problem)
+{
+    int most = 1;
+
+    for (int o = 0; o < ptxgen_problem_output_count(problem); o++) {
+        ptxgen_array_info a;
+
+        if (ptxgen_problem_output(problem, o, &a) == PTXGEN_OK && a.field_count > most)
+            most = a.field_count;
+    }
+    return most;
+}
+
 void run_spec(struct suite *t, const char *path)
 {
     struct compiled c = { .t = t, .path = path };
@@ -188,6 +211,7 @@ void run_spec(struct suite *t, const char *path)
         return;
     }
     c.problem = problem;
+    t->fields = most_fields(problem);
     watch(t, "%s, compiling", path);
     c.n = make_targets(t, path, problem, c.target);
     unwatch(t);

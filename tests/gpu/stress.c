@@ -22,6 +22,10 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
     {                                                                                                                  \
         { 3, 333001 }, { 1, 1000003 }, { 1001, 257 }, { 7, 70001 }, { 133, 4099 }, { 1, 1 }                            \
     }
+#define LONG_ROWS                                                                                                      \
+    {                                                                                                                  \
+        { 3, 333001 }, { 1, 1000003 }, { 40, 20011 }, { 7, 70001 }, { 133, 16384 }, { 2, 65537 }                       \
+    }
 /* What waits for other blocks, or is finished by the last of them. */
 static const struct subject {
     const char *spec, *strategy;
@@ -31,7 +35,7 @@ static const struct subject {
     { "scan_exclusive", "scan.allpre", LINES },    { "scan_mss", "scan.lookahead", LINES },
     { "scan_mss", "scan.lookback", LINES },        { "scan_affine", "scan.allpre", LINES },
     { "scan_segmented", "segscan.flags", LINES },  { "scan_rows", "segscan.lookback", ROWS },
-    { "scan_rows", "segscan.flat", ROWS },         { "scan_rows", "segscan.cluster", ROWS },
+    { "scan_rows", "segscan.flat", ROWS },         { "scan_rows", "segscan.cluster", LONG_ROWS },
     { "scan_columns", "segscan.column", ROWS },    { "mss", "reduce.ordered", LINES },
     { "matrix2x2", "reduce.ordered", LINES },      { "sum", "reduce.gather", LINES },
     { "sum", "reduce.last_block", LINES },         { "sum", "reduce.cluster", LINES },

@@ -225,15 +225,19 @@ static void stop(int signal_number)
 }
 bool was_stopped(void) { return stopped; }
 
-static void end_all(const pid_t *child, int processes)
+static void end_all(const pid_t *child, int processes, int threads)
 {
     for (int i = 0; i < processes; i++)
         if (child[i] > 0) {
             kill(child[i], SIGKILL);
             waitpid(child[i], NULL, 0);
+            for (int k = 0; k < threads; k++)
+                if (*shared->slot[i * THREADS_MAX + k].what)
+                    note_not_run("the rest of the spec behind %s", shared->slot[i * THREADS_MAX + k].what);
         }
     note_failure(NULL, "stopped by a signal");
-    note_not_run("%d specs, and the rest of %d", work.n - atomic_load(&shared->next), processes);
+    if (atomic_load(&shared->next) < work.n)
+        note_not_run("%d specs", work.n - atomic_load(&shared->next));
 }
 
 /* Say what a process that did not end well was at. True: replace it. */
@@ -285,7 +289,7 @@ static void run_processes(const struct suite *t, int processes, int threads)
         }
     }
     if (stopped)
-        end_all(child, processes);
+        end_all(child, processes, threads);
     else if (atomic_load(&shared->next) < work.n)
         note_failure(NULL, "%d specs were not run: no process was left", work.n - atomic_load(&shared->next));
 }
