@@ -9,13 +9,15 @@
 
 const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->program; }
 
-/* ---- plans
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
 
+/* What has a place stands in the spec, which is then the one to mend; the rest came with the call. */
 static ptxgen_status plan_failure(const ptxgen_session *s)
 {
     const struct diag *last = s->diags.last;
-    return last && last->code == D_NO_STRATEGY ? PTXGEN_UNSUPPORTED : PTXGEN_USAGE;
+    if (last && last->code == D_NO_STRATEGY)
+        return PTXGEN_UNSUPPORTED;
+    return last && last->at.begin != SPAN_NONE ? PTXGEN_INVALID : PTXGEN_USAGE;
 }
 
 struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o)
@@ -145,8 +147,7 @@ char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int6
     return ptxgen_explain(s, plan, &options);
 }
 
-/* ---- programs
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
 {

@@ -74,6 +74,9 @@ run broken.yaml -o broken.ptx; exits 1; err_has 'broken.yaml:'; absent broken.pt
 run no-such.yaml; exits 1; err_has 'no-such.yaml'
 run wrong.yaml --diagnostics=json; exits 1; err_has '"code"'; err_has '"line"'; err_has '"column"'
 run check dot.yaml; exits 0; out_has 'no errors'
+{ cat dot.yaml; echo 'strategy: {name: reduce.blok}'; } > pinned.yaml
+run pinned.yaml --arch=sm_90; exits 1; err_has "pinned.yaml:.*: error: unknown strategy 'reduce.blok'"
+run dot.yaml --arch=sm_90 --set strategy=reduce.blok; exits 2; err_has "unknown strategy 'reduce.blok'"
 run check dot.yaml wrong.yaml scale.yaml; exits 1; out_has 'dot.yaml'; out_has 'scale.yaml'; err_has 'wrong.yaml'
 run check wrong.yaml --color=always; exits 1
 if ! grep -q "$(printf '\033')" err; then complain 'no colour'; fi
