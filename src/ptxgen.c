@@ -38,8 +38,7 @@ const char *ptxgen_status_text(ptxgen_status status)
 
 void ptxgen_free(void *p) { free(p); }
 
-/* ---- sessions and diagnostics
- * ---------------------------------------------------------------------------------------- */
+/* ---- sessions and diagnostics ------------------------------------------------------------------------------------ */
 
 ptxgen_status ptxgen_session_create(ptxgen_session **out)
 {
@@ -110,8 +109,7 @@ char *ptxgen_diagnostics_json(const ptxgen_session *s)
 
 int ptxgen_explain_code(int code, const char **title, const char **text) { return diag_explain(code, title, text); }
 
-/* ---- problems
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
 
 static void array_info(struct arena *a, const struct prog_array *array, int role, ptxgen_array_info *out)
 {

@@ -7,8 +7,7 @@
 #include "ref/ref.h"
 #include "simt/simt.h"
 
-/* ---- running on the host
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- running on the host ----------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(ptxgen_value) == sizeof(union value) && sizeof(ptxgen_arguments) == sizeof(struct run_args),
                "public arguments are struct run_args under another name");

@@ -262,8 +262,7 @@ Test(stencil, shifted_rows_stream)
         run_shifted(seed, true);
 }
 
-/* ---- bytes in packed words
- * --------------------------------------------------------------------------------------- */
+/* ---- bytes in packed words --------------------------------------------------------------------------------------- */
 
 /* Halves that would overflow, differences below zero, constants, reads across words; rows that begin at vectors and
  * rows that begin anywhere, with their ends. */

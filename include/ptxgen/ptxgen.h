@@ -170,8 +170,7 @@ PTXGEN_API char *ptxgen_schema(void);
  * the caller. */
 PTXGEN_API char *ptxgen_reference(void);
 
-/* ---- laws of operators
- * -------------------------------------------------------------------------------------------------- */
+/* ---- laws of operators ------------------------------------------------------------------------------------------- */
 
 typedef enum ptxgen_law {
     PTXGEN_ASSOCIATIVE, /**< (ab)c = a(bc): what every schedule relies on */
@@ -227,8 +226,7 @@ PTXGEN_API ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_
 PTXGEN_API ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws,
                                            ptxgen_problem **out);
 
-/* ---- plans
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_setting {
     const char *name, *value; /**< a tunable, or "strategy" */
 } ptxgen_setting;
@@ -293,8 +291,7 @@ typedef struct ptxgen_explain_options {
  */
 PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
 
-/* ---- variants
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
 /*
  * A variant is a strategy with a value for each of its tunables.  Its id is the strategy's name, `@`, and NAME=VALUE
  * for the tunables in their fixed order, separated by commas: reduce.block@threads=256,items=4.  Tunables that an id
@@ -342,8 +339,7 @@ PTXGEN_API ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_p
 /** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
 PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
 
-/* ---- tuning
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
 /*
  * A tuning file (docs/tuning.md) says which variant was the fastest for a problem, a device and sizes.  A plan made
  * with one gets a case for each entry that counts, for sizes within a factor of 1.41 of the entry's, before the usual
@@ -367,8 +363,7 @@ PTXGEN_API char *ptxgen_tuning_path(void);
 /** A row for src/lower/tuning.def that makes a plan's tunables the default. Owned by the caller. */
 PTXGEN_API char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence);
 
-/* ---- programs
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_compile_options {
     int pipeline;             /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
     int assertions;           /**< checks in the device code */
@@ -394,8 +389,7 @@ PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
 /** LLVM IR of the plan's kernels, after optimisation. */
 PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options);
 
-/* ---- running on the host
- * ------------------------------------------------------------------------------------------------ */
+/* ---- running on the host ----------------------------------------------------------------------------------------- */
 /** What a run is given. Pointers are host memory here, device memory in launch.h. */
 typedef struct ptxgen_arguments {
     const int64_t *size;

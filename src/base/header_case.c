@@ -180,9 +180,7 @@ static void place_function(const struct header *h, int c)
     str_add(h->out, "    (void)handle;\n    (void)v;\n    (void)offset;\n    (void)bytes;\n    (void)end;\n}\n\n");
 }
 
-/* ---- steps
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static void argument(const struct header *h, const struct prog_arg *a, int number)
 {

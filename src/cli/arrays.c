@@ -200,8 +200,8 @@ static int allocate(struct job *j, struct array *a, int64_t shift)
         return fail(EXIT_WRONG, "the shape of '%s' is negative or too large", a->info.name);
     }
     if (__builtin_mul_overflow((size_t)shift, a->info.element_size, &skip) ||
-        __builtin_add_overflow(a->bytes, skip, &bytes) || bytes > SIZE_MAX - 512 ||
-        beyond_memory(bytes) || !(a->block = aligned_alloc(256, (bytes + 511) / 256 * 256))) {
+        __builtin_add_overflow(a->bytes, skip, &bytes) || bytes > SIZE_MAX - 512 || beyond_memory(bytes) ||
+        !(a->block = aligned_alloc(256, (bytes + 511) / 256 * 256))) {
         return fail(EXIT_DEVICE, "not enough memory for '%s' (%zu bytes)", a->info.name, a->bytes);
     }
     a->data = a->block + skip;

@@ -74,8 +74,7 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
     return warps_combine(g, x, filled_first(warps), park);
 }
 
-/* ---- with gaps
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- with gaps --------------------------------------------------------------------------------------------------- */
 
 /* x := x * other, or whichever of the two is there. */
 static void take_some(struct gen *g, kb_tvar x, kb_var have, kb_tup other, kb_val other_has)

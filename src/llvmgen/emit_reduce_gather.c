@@ -49,8 +49,7 @@ static kb_ptr post(struct gen *g, struct turn t)
     return turn;
 }
 
-/* ---- words
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
 
@@ -109,8 +108,7 @@ static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
     return x;
 }
 
-/* ---- the kernel
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 /* The totals of the first `filled` blocks in order: every thread takes consecutive ones. The whole block arrives. */
 static kb_tup gather(struct gen *g, kb_val filled, kb_val tag)

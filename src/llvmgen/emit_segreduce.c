@@ -11,8 +11,7 @@
  */
 #include "seg_gen.h"
 
-/* ---- teams of lanes
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- teams of lanes ---------------------------------------------------------------------------------------------- */
 
 /* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
 static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
@@ -66,9 +65,7 @@ void emit_segreduce_subwarp(struct gen *g)
         emit_teams(g, lanes);
 }
 
-/* ---- blocks
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr park)
 {
@@ -125,8 +122,7 @@ void emit_segreduce_block(struct gen *g)
     }
 }
 
-/* ---- several blocks per segment
- * ------------------------------------------------------------------------------------------------- */
+/* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
 void emit_segreduce_multi_block(struct gen *g)
 {

@@ -28,8 +28,7 @@ struct columns {
     struct partial acc[GEN_VECTOR_MAX];
 };
 
-/* ---- places
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static void load_place(struct columns *c, kb_val place, struct direct *d)
 {
@@ -76,8 +75,7 @@ static void take_round(struct columns *c, kb_val first)
     }
 }
 
-/* ---- row groups
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- row groups -------------------------------------------------------------------------------------------------- */
 
 /* Row groups that share a warp: `across` lanes each. Their total is in the first one. */
 static void warp_rows(struct gen *g, struct partial *acc, int across)
@@ -126,9 +124,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     return total;
 }
 
-/* ---- blocks
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* The segment of column j of vector q; vectors are numbered through the whole space. */
 static void open_column(struct gen *g, struct seg *seg, kb_val q, kb_val j)

@@ -25,8 +25,7 @@ struct share {
     kb_val carried;              /* bool: the first of its segments began earlier */
 };
 
-/* ---- where shares begin
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- where shares begin ------------------------------------------------------------------------------------------ */
 
 static kb_val offset(struct gen *g, kb_val i)
 {
@@ -85,8 +84,7 @@ static void share_open(struct gen *g, struct share *s, kb_val number)
     s->carried = kb_lt(k, offset(g, s->end0), s->from);
 }
 
-/* ---- segments that end in the share
- * --------------------------------------------------------------------------------------------- */
+/* ---- segments that end in the share ------------------------------------------------------------------------------ */
 
 static void put_carry(struct share *s, kb_val segment, kb_val has, kb_tup head)
 {
@@ -190,8 +188,7 @@ static void take_ends(struct share *s)
     }
 }
 
-/* ---- the segment that goes on
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the segment that goes on ------------------------------------------------------------------------------------ */
 
 static void take_tail(struct share *s)
 {
@@ -230,8 +227,7 @@ static void emit_shares(struct gen *g)
     }
 }
 
-/* ---- the second kernel
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the second kernel ------------------------------------------------------------------------------------------- */
 
 /* The tails of the shares [from, to) in order, by the whole warp, in lane 0; there is one at least. */
 static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)

@@ -35,9 +35,7 @@ struct tile {
     kb_val stage;    /* i32 */
 };
 
-/* ---- staging
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- staging ----------------------------------------------------------------------------------------------------- */
 
 static void tiles_init(struct tiles *t, struct gen *g)
 {
@@ -143,9 +141,7 @@ static void copy_tile(const struct tiles *t, const struct tile *x)
     kb_warp_sync(k);
 }
 
-/* ---- reducing
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- reducing ---------------------------------------------------------------------------------------------------- */
 
 /* Elements `done`, …, done + n - 1 of this lane's chunk, which begins at element `at` of the stage. */
 static void take_elements(const struct tiles *t, const struct seg *seg, const struct tile *x, kb_val at, kb_val done,
@@ -220,8 +216,7 @@ static void take_tile(const struct tiles *t, const struct tile *x)
     }
 }
 
-/* ---- the kernel
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 static void mbarriers_init(struct tiles *t)
 {

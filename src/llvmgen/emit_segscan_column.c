@@ -21,7 +21,8 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
     struct run_var carry = run_var_new(g, run_none(g));
     kb_tvar last = kb_var_new(k, state_zero(g), "last");
     kb_for(k, base, kb_imm(k, TY_I64, 0), s->length, n) {
-        struct held *h = &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0), .apart = true };
+        struct held *h =
+            &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0), .apart = true };
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
         h->full = kb_eq(k, h->valid, n);
         h->fresh = kb_eq(k, base, 0);
@@ -46,9 +47,7 @@ static void threads_take_segments(struct gen *g)
     }
 }
 
-/* ---- strips
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
 
 /* A strip of 32 segments, one per lane; lanes behind the last segment repeat it and store nothing. */
 struct strip {

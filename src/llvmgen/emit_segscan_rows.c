@@ -120,8 +120,7 @@ static struct run team_scan(struct gen *g, const struct team *t, struct run own,
     return run_join(g, cluster_scan(g, t, block, turn, total), in_block);
 }
 
-/* ---- whole rows
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- whole rows -------------------------------------------------------------------------------------------------- */
 
 /* All rows as one sequence. */
 static void open_all(struct gen *g, struct scan_segment *all)
@@ -197,8 +196,7 @@ static void whole_rows(struct gen *g, enum width width)
 void emit_segscan_subwarp(struct gen *g) { whole_rows(g, WARP); }
 void emit_segscan_staged(struct gen *g) { whole_rows(g, BLOCK); }
 
-/* ---- tile by tile
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tile by tile ------------------------------------------------------------------------------------------------ */
 
 /* The total of a segment, by the lane that holds its last position. */
 static void store_total(struct lines *l, const struct stretch_of *s)

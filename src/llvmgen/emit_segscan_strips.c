@@ -46,8 +46,7 @@ struct kept {
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 
-/* ---- tiles
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 static kb_val column_of(struct gen *g, const struct shared *m, kb_val strip, kb_val column)
 {
@@ -87,8 +86,7 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
         h->head[i] = kb_imm(k, TY_BOOL, 0);
 }
 
-/* ---- what is kept
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
 static int direct_types(const struct problem *p, enum ty *type)
 {
@@ -128,8 +126,7 @@ static void take_kept(struct gen *g, const struct kept *c, struct direct *direct
             direct[i].v[f] = kb_get(g->k, c->value[i][f]);
 }
 
-/* ---- the passes
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- the passes -------------------------------------------------------------------------------------------------- */
 
 /* What the thread combines of the tile that has been fetched, parked. */
 static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c)
@@ -269,8 +266,7 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
     }
 }
 
-/* ---- the block
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- the block --------------------------------------------------------------------------------------------------- */
 
 static kb_val draw(struct gen *g)
 {

@@ -17,9 +17,7 @@
  */
 #include "strip_gen.h"
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static const struct queue *queue_of(const struct strip *s, int input)
 {
@@ -83,8 +81,7 @@ static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
     return point_leaf(k, env, e);
 }
 
-/* ---- one step of one plane
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- one step of one plane --------------------------------------------------------------------------------------- */
 
 static kb_val wrapped(const struct strip *s, bool beyond, int axis, kb_val i, kb_val extent)
 {
@@ -160,8 +157,7 @@ static void store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX]
     }
 }
 
-/* ---- the stream
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static kb_val row_of(const struct strip *s, const struct queue *q, kb_val z, int line, kb_val *outside)
 {
@@ -296,9 +292,7 @@ static void stream(struct strip *s)
     }
 }
 
-/* ---- places
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 /* The first of `size` columns or lines that are computed for [first, last), and whether they are away from the ends of
  * the array. */
@@ -366,9 +360,7 @@ static void stream_somewhere(struct strip *s, kb_val away)
     }
 }
 
-/* ---- kernels
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static void make_queue(struct strip *s, int n)
 {

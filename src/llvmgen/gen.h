@@ -46,8 +46,7 @@ kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */
 kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field);
 void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
 
-/* ---- numbers and indices (space.c)
- * ------------------------------------------------------------------------------------- */
+/* ---- numbers and indices (space.c) ------------------------------------------------------------------------------- */
 /* A number becomes indices along those axes of [from, to) that are reduced (scanned), or kept; row-major. */
 void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
 /* The linear number, i64, of the point with these indices along all axes. */
@@ -61,8 +60,7 @@ void space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last);
  * constant and i lies outside. */
 kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val *inside);
 
-/* ---- points (gen_point.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- points (gen_point.c) ---------------------------------------------------------------------------------------- */
 /* The fields of all direct inputs at one point, side by side; see direct_slot(). */
 struct direct {
     kb_val v[64];
@@ -103,8 +101,7 @@ void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t 
 /* Values of points without elements: init, identity, epilogue. */
 void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 
-/* ---- the state (gen_state.c)
- * --------------------------------------------------------------------------------------------- */
+/* ---- the state (gen_state.c) ------------------------------------------------------------------------------------- */
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
 kb_tup state_pad_value(struct gen *g); /* only when g->padded */
 kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
@@ -120,8 +117,7 @@ kb_arr state_shared(struct gen *g, int count, const char *name);
  * element. */
 void state_finish(struct gen *g, kb_tup total, kb_val empty);
 
-/* ---- collectives (collectives.c)
- * ------------------------------------------------------------------------------------------ */
+/* ---- collectives (collectives.c) --------------------------------------------------------------------------------- */
 /* How many of the leading lanes, threads or warps hold a state; with padding all do. */
 struct filled {
     bool all;
@@ -146,8 +142,7 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads filled. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
 
-/* ---- states in words, updated atomically (atomic_state.c)
- * ------------------------------------------------------------------- */
+/* ---- states in words, updated atomically (atomic_state.c) -------------------------------------------------------- */
 /* A field's bits as an unsigned integer of 32 bits (narrower ones too) or 64, and back. */
 kb_val field_bits(kb *k, kb_val x);
 kb_val field_from_bits(kb *k, kb_val bits, enum ty ty);
@@ -157,8 +152,7 @@ void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x);
 kb_tup read_accumulated(struct gen *g, kb_ptr words);
 kb_tup take_accumulated(struct gen *g, kb_ptr words);
 
-/* ---- the last block to finish (emit_reduce.c)
- * -------------------------------------------------------------------------------- */
+/* ---- the last block to finish (emit_reduce.c) -------------------------------------------------------------------- */
 /* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 /* The partials of the first `filled` blocks in order, all of them, in thread 0.  The whole block arrives. */
@@ -171,8 +165,7 @@ kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val blocks);
 
-/* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c)
- * --------------------------------------------------------- */
+/* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
 /* How many blocks, counted from the first, hold something then; for states without padding. */

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* ---- indices
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
 
 kb_val gen_extent(struct gen *g, const struct prog_dim *d)
 {
@@ -40,8 +39,7 @@ static kb_val point_index(struct point *pt, int axis)
     return pt->index[axis];
 }
 
-/* ---- inputs
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
 
@@ -155,8 +153,7 @@ kb_tup point_map(struct point *pt)
     return x;
 }
 
-/* ---- direct inputs
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- direct inputs ----------------------------------------------------------------------------------------------- */
 
 static int vector_alignment(int bytes)
 {
@@ -220,8 +217,7 @@ void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t 
     kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
 }
 
-/* ---- outputs per element
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- outputs per element ----------------------------------------------------------------------------------------- */
 
 void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
 {

@@ -236,8 +236,7 @@ enum { KB_SHFL_IDX, KB_SHFL_UP, KB_SHFL_DOWN, KB_SHFL_XOR };
 #define kb_shfl_xor(k, x, d)      kb_shfl(k, KB_SHFL_XOR, x, kb_imm((k), TY_I32, (d)), KB_WARP)
 #define kb_shfl_idx(k, x, l)      kb_shfl(k, KB_SHFL_IDX, x, (l), KB_WARP)
 
-/* ---- threads and synchronisation
- * -------------------------------------------------------------------------------------- */
+/* ---- threads and synchronisation --------------------------------------------------------------------------------- */
 kb_val kb_tid(kb *k);                                  /* i32, 0 … threads-1 */
 kb_val kb_block(kb *k);                                /* i32, block-uniform */
 kb_val kb_blocks(kb *k);                               /* i32, grid-uniform */
@@ -261,8 +260,7 @@ kb_val kb_redux(kb *k, enum kb_rmw op, kb_val x); /* 32-bit integers; ADD MIN MA
 void kb_backoff(kb *k, int nanoseconds); /* in a loop that waits for others; 0: without sleeping, which only says so */
 void kb_assert(kb *k, kb_val cond, const char *message);
 
-/* ---- clusters and dependent launch (sm_90)
- * ----------------------------------------------------------------------------- */
+/* ---- clusters and dependent launch (sm_90) ----------------------------------------------------------------------- */
 kb_val kb_cluster_rank(kb *k); /* i32, block-uniform */
 kb_val kb_cluster_size(kb *k);
 kb_ptr kb_cluster_map(kb *k, kb_ptr shared, kb_val rank);     /* the same object in the shared memory of block `rank` */
@@ -276,8 +274,7 @@ void kb_dependency_wait_at(kb *k, const char *file, int line);
 #define kb_dependency_wait(k) kb_dependency_wait_at((k), __FILE__, __LINE__)
 void kb_dependency_launch(kb *k);
 
-/* ---- asynchronous copies and the barriers that they report to (sm_90)
- * ---------------------------------------------------- */
+/* ---- asynchronous copies and the barriers that they report to (sm_90) -------------------------------------------- */
 /* An mbarrier has phases.  A phase is complete when as many arrivals have come as kb_mbar_init() said and all bytes
  * that were announced in it have landed; the next one then begins.  Who waits for parity 0 goes on when the first phase
  * is complete (and waits again once the second is), for parity 1 when the second is: a fresh barrier lets parity 1
@@ -320,8 +317,7 @@ void kb_copy_commit(kb *k);
 void kb_copy_wait_at(kb *k, int pending, const char *file, int line);
 #define kb_copy_wait(k, pending) kb_copy_wait_at((k), (pending), __FILE__, __LINE__)
 
-/* ---- control flow
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- control flow ------------------------------------------------------------------------------------------------ */
 enum kb_arm { KB_THEN, KB_ELSE, KB_DONE };
 typedef struct kb_scope {
     enum kb_arm arm;

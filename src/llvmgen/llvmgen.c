@@ -54,8 +54,7 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
  * says fma. */
 static const bool contract = false;
 
-/* ---- PTX
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PTX --------------------------------------------------------------------------------------------------------- */
 
 static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o,
                                     struct prog_case *code)
@@ -167,8 +166,7 @@ int llvmgen_version(void)
     return (int)(major * 10000 + minor * 100 + patch);
 }
 
-/* ---- the host
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- the host ---------------------------------------------------------------------------------------------------- */
 
 struct host_case {
     struct llvm_errors errors; /* what LLVM says about the case's context */

@@ -22,8 +22,7 @@
  */
 #include "lookback.h"
 
-/* ---- tickets
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tickets ----------------------------------------------------------------------------------------------------- */
 
 /* What thread 0 stored in the slot, for all threads. */
 static struct ticket ticket_read(struct gen *g, kb_ptr slot)
@@ -70,8 +69,7 @@ void ticket_next_epoch(struct gen *g, struct ticket t)
         kb_store_relaxed(k, gen_buffer(g, "ticket", TY_U64), kb_imm(k, TY_I32, 0), kb_shl(k, next, 32));
 }
 
-/* ---- tile states
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tile states ------------------------------------------------------------------------------------------------- */
 
 enum { WORDS_MAX = 2 * KB_TUP_MAX };
 
@@ -205,8 +203,7 @@ static struct seen look(struct gen *g, struct ticket t, kb_val tile)
     return make_out(g, t, word);
 }
 
-/* ---- the search
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the search -------------------------------------------------------------------------------------------------- */
 
 /* Consecutive tiles that a lane looks at: one where states are large, since all of them are in flight at once. */
 static int tiles_per_lane(const struct gen *g)
@@ -323,8 +320,7 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     return before;
 }
 
-/* ---- without a search
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- without a search -------------------------------------------------------------------------------------------- */
 
 void tile_publish(struct gen *g, struct ticket t, kb_tup total)
 {
@@ -364,8 +360,7 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
     return kb_get(k, x);
 }
 
-/* ---- in windows
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- in windows -------------------------------------------------------------------------------------------------- */
 
 void total_publish(struct gen *g, struct ticket t, int each, kb_tup total)
 {

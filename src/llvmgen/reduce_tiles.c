@@ -72,8 +72,7 @@ struct tiles {
     kb_val from, to, step;
 };
 
-/* ---- the ring
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
 /* Bytes of a warp's part of a tile. */
 static int part_bytes(const struct share *s, int input)
@@ -146,8 +145,7 @@ static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struc
     ring_advance(&s->ring, s->here);
 }
 
-/* ---- tiles
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 /* Sums of bytes: four at a time out of whole words; a thread's part of a tile does not overflow 32 bits. */
 static bool packed(const struct share *s)

@@ -72,8 +72,7 @@ static void get_vector(struct windows *w, int input, int slot, int q, struct dir
         d[j].v[slot] = x[j];
 }
 
-/* ---- the ring
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
 static int window_bytes(const struct windows *w, int input)
 {
@@ -147,8 +146,7 @@ static void load_ring(struct windows *w, kb_val i, struct direct *d)
     ring_advance(&w->ring, w->here);
 }
 
-/* ---- windows
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 /* The lane's consecutive elements of full window i, which begins at element base. */
 static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct *d)

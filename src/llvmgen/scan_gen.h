@@ -16,8 +16,7 @@
 
 enum { SCAN_HELD_MAX = 64 };
 
-/* ---- runs (scan_runs.c)
- * --------------------------------------------------------------------------------------------------- */
+/* ---- runs (scan_runs.c) ------------------------------------------------------------------------------------------ */
 
 struct run {
     kb_val some; /* bool: holds an element */
@@ -37,8 +36,7 @@ struct run_var run_var_new(struct gen *g, struct run r);
 struct run run_get(struct gen *g, struct run_var v);
 void run_set(struct gen *g, struct run_var v, struct run r);
 
-/* ---- the elements that a thread holds (scan_points.c)
- * ------------------------------------------------------------------------ */
+/* ---- the elements that a thread holds (scan_points.c) ------------------------------------------------------------ */
 
 /* The segment that is being scanned. */
 struct scan_segment {
@@ -112,8 +110,7 @@ kb_tup held_last(const struct held *h);
 /* Does the thread hold the last position of the segment? */
 kb_val held_has_last(const struct held *h);
 
-/* ---- the transpose (scan_stage.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the transpose (scan_stage.c) -------------------------------------------------------------------------------- */
 
 /* Inputs and outputs that go through it: direct arrays of scalars. */
 bool stage_has_input(const struct problem *p, int input);
@@ -125,8 +122,7 @@ void stage_load(struct held *h);
 /* Store the n values of a full tile. */
 void stage_store(struct held *h, int output, const kb_val *x);
 
-/* ---- collectives (scan_runs.c)
- * --------------------------------------------------------------------------------------------- */
+/* ---- collectives (scan_runs.c) ----------------------------------------------------------------------------------- */
 
 /* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run
  * of at least one element.  `park`: runs in shared memory, one per warp.  The whole block arrives; park may be used

@@ -29,8 +29,7 @@ static kb_val inside(const struct lines *l, int i)
     return kb_and(k, kb_ge(k, p, l->from), kb_lt(k, p, l->to));
 }
 
-/* ---- points
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- points ------------------------------------------------------------------------------------------------------ */
 
 /* Quotient of 0 <= x and the length of a row; exact while x * length < 2^32. */
 static kb_val row_of(struct lines *l, kb_val x)
@@ -87,8 +86,7 @@ static void line_point(struct lines *l, struct point *pt, int i)
     pt->direct = &l->direct[i];
 }
 
-/* ---- loading
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position)
 {
@@ -216,8 +214,7 @@ void lines_take(struct lines *l, struct lines_ahead *a)
             l->direct[i].v[f] = kb_get(l->g->k, a->value[i][f]);
 }
 
-/* ---- where segments begin
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- where segments begin ---------------------------------------------------------------------------------------- */
 
 /* A tile of one segment: at its first place, if at all. */
 static void single_head(struct lines *l)
@@ -266,8 +263,7 @@ static void row_heads(struct lines *l, kb_val *first)
     }
 }
 
-/* ---- scanning
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- scanning ---------------------------------------------------------------------------------------------------- */
 
 struct run lines_total(struct lines *l)
 {
@@ -319,9 +315,7 @@ void lines_scan(struct lines *l, struct run before)
     }
 }
 
-/* ---- storing
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- storing ----------------------------------------------------------------------------------------------------- */
 
 static int alignment(const struct gen *g, int v, int stride)
 {

@@ -9,9 +9,7 @@
 
 #include <string.h>
 
-/* ---- segments
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
 
 void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
 {
@@ -48,8 +46,7 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
             point_store_segment(&pt, o);
 }
 
-/* ---- positions
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- positions --------------------------------------------------------------------------------------------------- */
 
 /* Distance of position i from own. */
 static int distance(const struct held *h, int i)
@@ -126,9 +123,7 @@ static kb_val flagged(struct gen *g, struct point *pt)
     return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
 }
 
-/* ---- loading
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 static void load_one_by_one(struct held *h)
 {
@@ -240,8 +235,7 @@ void held_contribute(struct held *h)
     }
 }
 
-/* ---- scanning and storing
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- scanning and storing ---------------------------------------------------------------------------------------- */
 
 static struct run stretch_total(struct held *h, int first, int n)
 {

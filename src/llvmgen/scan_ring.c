@@ -196,8 +196,7 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
         copy_rest(r, t, part[i].memory, part[i].stage, part[i].bulk);
 }
 
-/* ---- parts
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, kb_tup total)
 {
@@ -226,8 +225,7 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
     kb_mbar_arrive(k, r->scanned, t->stage);
 }
 
-/* ---- threads
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 /* Where the thread's positions of a full tile lie in the stage. */
 static kb_val first_place(const struct scan_ring *r, const struct held *h)

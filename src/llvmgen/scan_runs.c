@@ -54,8 +54,7 @@ void run_set(struct gen *g, struct run_var v, struct run r)
     kb_set(g->k, v.x, r.x);
 }
 
-/* ---- shared memory
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- shared memory ----------------------------------------------------------------------------------------------- */
 
 struct park park_new(struct gen *g, int count, bool cuts, const char *name)
 {
@@ -78,8 +77,7 @@ struct run park_load(struct gen *g, const struct park *p, kb_val i)
     return run_of(g, kb_load(g->k, p->x, i), cut);
 }
 
-/* ---- collectives
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------------------------------------- */
 
 /* The lane where the segment of this lane begins, as far as the warp knows: the nearest cut at or before it, else lane
  * 0. */

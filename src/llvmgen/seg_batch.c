@@ -65,8 +65,7 @@ static void chunk_points(struct shares *s, const struct chunk *c, kb_val done, i
     }
 }
 
-/* ---- no segment ends
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- no segment ends --------------------------------------------------------------------------------------------- */
 
 static void take_elements(struct shares *s, const struct chunk *c, kb_val done, int n, struct partial *into)
 {
@@ -123,8 +122,7 @@ void share_gather_open(struct shares *s)
     }
 }
 
-/* ---- where segments end
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- where segments end ------------------------------------------------------------------------------------------ */
 
 /* Bit i: a segment ends with element i of the lane's chunk. */
 static kb_val mark_ends(struct shares *s, const struct batch *b, kb_val each)

@@ -14,8 +14,7 @@
 
 enum { SEG_AT_ONCE_MAX = 8, SEG_HELD_MAX = 64 };
 
-/* ---- segments (seg_points.c)
- * ------------------------------------------------------------------------------------------------ */
+/* ---- segments (seg_points.c) ------------------------------------------------------------------------------------- */
 
 struct seg {
     kb_val number;      /* i64 */
@@ -36,8 +35,7 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
 /* One thread: init, the empty case and the outputs of the segment. */
 void seg_finish(struct gen *g, struct seg *s, kb_tup total);
 
-/* ---- stretches (seg_stretches.c)
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- stretches (seg_stretches.c) --------------------------------------------------------------------------------- */
 
 /* What one lane, warp or block has combined so far; `have` is used where the state has no padding element. */
 struct partial {
@@ -66,12 +64,10 @@ kb_val stretch_filled(struct gen *g, const struct team *team, const struct stret
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
-/* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c)
- * ---------------------------------------------------- */
+/* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c) ------------------------------- */
 void emit_packed(struct gen *g);
 
-/* ---- the first kernel for segments between offsets, staged in shared memory (seg_shares.c)
- * --------------------------------------------- */
+/* ---- the first kernel for segments between offsets, staged in shared memory (seg_shares.c) ----------------------- */
 void emit_staged_shares(struct gen *g);
 
 #endif

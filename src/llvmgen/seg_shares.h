@@ -55,8 +55,7 @@ static inline kb_val share_uniform(kb_val x) { return kb_assume_uniform(x, KB_UN
 /* One lane: the results of segment `number`. */
 void share_finish(struct shares *s, kb_val number, kb_tup total, bool empty);
 
-/* ---- groups of segments (seg_groups.c)
- * ------------------------------------------------------------------------------------------- */
+/* ---- groups of segments (seg_groups.c) --------------------------------------------------------------------------- */
 /* Offset i, as it is written: it may lie outside of the array. */
 kb_val share_offset(struct shares *s, kb_val i);
 /* An element number as a position inside [0, length]. */
@@ -69,8 +68,7 @@ void group_advance(struct shares *s, kb_val pos);
 /* Warp `number` of `warps`: results of groups of 32 segments that have no elements at all. */
 void groups_finish_empty(struct shares *s, kb_val number, kb_val warps);
 
-/* ---- staged elements (seg_batch.c)
- * --------------------------------------------------------------------------------------------------- */
+/* ---- staged elements (seg_batch.c) ------------------------------------------------------------------------------- */
 void batch_init(struct shares *s);
 /* No segment ends there: combine. */
 void batch_inside(struct shares *s, const struct batch *b);

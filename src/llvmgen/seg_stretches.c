@@ -88,9 +88,7 @@ static void run_open(struct run *r, struct gen *g, const struct team *team, stru
     r->ends = kb_add(k, r->head, kb_cast(k, kb_and(k, rest, vector - 1), TY_I32));
 }
 
-/* ---- ends
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 /* Position `number` of those outside of whole vectors: the head, then the tail. */
 static void end_point(struct run *r, struct point *pt, kb_val number)
@@ -168,8 +166,7 @@ static void ends_take(struct run *r)
     }
 }
 
-/* ---- rounds of whole vectors
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- rounds of whole vectors ------------------------------------------------------------------------------------- */
 
 /* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a
  * stretch that has none left, any vector. */

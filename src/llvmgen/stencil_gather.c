@@ -75,8 +75,7 @@ kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
     return kb_get(k, sum);
 }
 
-/* ---- how far gathers reach
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- how far gathers reach --------------------------------------------------------------------------------------- */
 
 struct collect {
     struct gen *g;

@@ -111,8 +111,7 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f);
 void stencil_store(struct stencil_point *sp);
 /* Outputs of a row of n points that all exist, none skipped. */
 void stencil_store_row(struct stencil_point *sp, int n);
-/* ---- sweeps (emit_stencil.c)
- * --------------------------------------------------------------------------------------------------- */
+/* ---- sweeps (emit_stencil.c) ------------------------------------------------------------------------------------- */
 /* What a thread does in a kernel of windows. */
 struct sweep {
     struct gen *g;

@@ -10,9 +10,7 @@
 
 #include "kb_impl.h"
 
-/* ---- reads
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 /* An input that is not direct. */
 static kb_val read_general(struct stencil_point *sp, const struct expr *e)
@@ -45,9 +43,7 @@ static kb_val read_input(struct stencil_point *sp, const struct expr *e)
     return window_read(sp->w, e->which, e->field, at);
 }
 
-/* ---- values
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static int fed_input(const struct problem *p, int output)
 {
@@ -105,9 +101,7 @@ static kb_val seen_value(struct stencil_point *sp, int o, int f)
     return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
 }
 
-/* ---- points
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- points ------------------------------------------------------------------------------------------------------ */
 
 static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
@@ -170,9 +164,7 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
         sp->skip = skipped(sp, gr);
 }
 
-/* ---- outputs
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
 
 /* The fields of an element together, where structures are aligned to themselves. */
 static bool store_whole(struct stencil_point *sp, int o, kb_val element, const kb_val *x)

@@ -45,8 +45,7 @@ struct stream {
     struct cell *held;
 };
 
-/* ---- tiles of planes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- tiles of planes --------------------------------------------------------------------------------------------- */
 
 /* Coordinates of the element at a row and a column of the tile. */
 static void locate(struct stream *st, int input, kb_val row, kb_val column, struct part *p)
@@ -202,8 +201,7 @@ kb_ptr ring_row(struct window *w, int input, int field, const int *at)
     return kb_advance(k, kb_advance(k, r->field[field], r->at), kb_imm(k, TY_I32, distance));
 }
 
-/* ---- rings
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- rings ------------------------------------------------------------------------------------------------------- */
 
 static void declare_ring(struct stream *st, int input)
 {
@@ -229,8 +227,7 @@ static void declare_ring(struct stream *st, int input)
     locate_parts(st, input);
 }
 
-/* ---- places
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static void window_at(struct stream *st, struct window *w, kb_val place, int turn)
 {

@@ -15,9 +15,7 @@
 
 #include "kb_target.h"
 
-/* ---- cells
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
 
 static struct cell *find_cell(struct window *w, int input, int field, const int *at)
 {
@@ -69,8 +67,7 @@ static void collect(const struct expr *e, void *user)
     }
 }
 
-/* ---- addresses
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
 static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val *beyond)
 {
@@ -213,9 +210,7 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
     return x;
 }
 
-/* ---- vectors
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 static int floor_multiple(int x, int of) { return x >= 0 ? x / of * of : -((-x + of - 1) / of * of); }
 
@@ -289,9 +284,7 @@ static void load_run(struct window *w, const struct cell *c, struct run r)
     take_run(w, c, r, v);
 }
 
-/* ---- windows
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place)
 {

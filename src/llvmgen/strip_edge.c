@@ -38,9 +38,7 @@ kb_val strip_column_beside(const struct strip *s, const struct queue *q, const k
     return kb_select(k, kb_eq(k, s->lane, side == 0 ? 0 : KB_WARP - 1), beyond, near);
 }
 
-/* ---- lines
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 void strip_line_beside(const struct strip *s, const struct queue *q, int step, int place, int side, int distance,
                        kb_val v[V])
@@ -65,9 +63,7 @@ void strip_line_beside(const struct strip *s, const struct queue *q, int step, i
     }
 }
 
-/* ---- planes
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- planes ------------------------------------------------------------------------------------------------------ */
 
 static void set_plane(const struct strip *s, const struct queue *q, int step, int place, int source)
 {
@@ -97,8 +93,7 @@ void strip_planes_beyond(const struct strip *s, const struct queue *q, int step,
         }
 }
 
-/* ---- interior
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- interior ---------------------------------------------------------------------------------------------------- */
 
 static kb_val leaves(const struct strip *s, const struct strip_point *sp, int input, int d)
 {

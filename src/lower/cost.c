@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-/* ---- operations per point
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- operations per point ---------------------------------------------------------------------------------------- */
 
 struct counting {
     const struct problem *p;
@@ -143,8 +142,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
     return c.work;
 }
 
-/* ---- the least time
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- the least time ---------------------------------------------------------------------------------------------- */
 
 bool sizes_known(const struct problem *p, const int64_t *size)
 {
@@ -179,8 +177,7 @@ struct roofline roofline_of(const struct problem *p, const int64_t *size, const 
     return r;
 }
 
-/* ---- occupancy
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- occupancy --------------------------------------------------------------------------------------------------- */
 
 enum { WARP = 32, REGISTER_UNIT = 256, SHARED_UNIT = 1024 };
 
@@ -217,8 +214,7 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
     return NULL;
 }
 
-/* ---- a plan at known sizes
- * --------------------------------------------------------------------------------------------------- */
+/* ---- a plan at known sizes --------------------------------------------------------------------------------------- */
 
 /* Arrays of a launch that are aligned and do not overlap. */
 struct launch_site {

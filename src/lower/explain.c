@@ -39,9 +39,7 @@ const char *explain_source(const struct explained *x)
     return x->options->device && !x->options->gpu ? "as its driver reports" : "by its data sheet";
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void text_strategies(const struct explained *x, struct str *out)
 {
@@ -200,8 +198,7 @@ void explain_text(const struct explained *x, struct str *out)
     text_at(x, out);
 }
 
-/* ---- gathering
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gathering --------------------------------------------------------------------------------------------------- */
 
 /* False: the user's name is no known GPU. */
 static bool find_model(struct explained *x)

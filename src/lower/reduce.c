@@ -334,8 +334,7 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {

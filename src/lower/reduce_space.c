@@ -12,8 +12,7 @@
 
 enum { SHARED_MAX = 40 * 1024 };
 
-/* ---- what is legal
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- what is legal ----------------------------------------------------------------------------------------------- */
 
 /* Atomic accumulation reorders: every operator must commute, have a neutral element, and an instruction or a word for
  * its state. */
@@ -85,8 +84,7 @@ bool reduce_check_space(struct planner *pl, const struct plan_case *c)
     return true;
 }
 
-/* ---- reduce.atomic
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */
 
 bool reduce_atomic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -105,8 +103,7 @@ bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
     return reduce_check_tunables(pl, c);
 }
 
-/* ---- reduce.two_kernel
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- reduce.two_kernel ------------------------------------------------------------------------------------------- */
 
 bool reduce_two_kernel_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {

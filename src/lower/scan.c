@@ -18,8 +18,7 @@
 
 enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
-/* ---- facts
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 bool scan_has_totals(const struct problem *p)
 {
@@ -105,8 +104,7 @@ int scan_model_degree(const struct problem *p, const struct device *d, const str
 
 int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
-/* ---- cases
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 void scan_check_empty(struct planner *pl)
 {
@@ -314,8 +312,7 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
             pl->plan->kase[i].tunable[TN_MIN_BLOCKS] = 1;
 }
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {

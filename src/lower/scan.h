@@ -42,8 +42,7 @@ int scan_ahead_each(const struct problem *p);
 static inline struct formula scan_length(const struct problem *p) { return segments_length(p); }
 static inline struct formula scan_segments(const struct problem *p) { return segments_count(p); }
 
-/* ---- planning
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- planning ---------------------------------------------------------------------------------------------------- */
 
 struct planner;
 struct strategy;

@@ -26,8 +26,7 @@ enum {
     EXACTLY = -2
 };
 
-/* ---- facts
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 bool segreduce_few_fields(const struct problem *p, struct arena *a, const char **why)
 {
@@ -72,9 +71,7 @@ bool segreduce_multi_block_fits(const struct problem *p, const struct device *d,
     return segreduce_regular(p, a, why);
 }
 
-/* ---- cases
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 /* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1,
  * 2, 4, … 32, or where it has so many elements, which are the vector then. */

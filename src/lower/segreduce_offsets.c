@@ -28,9 +28,7 @@ bool segreduce_offsets_fits(const struct problem *p, const struct device *d, str
     return false;
 }
 
-/* ---- cases
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 static bool stageable(const struct problem *p)
 {
@@ -75,9 +73,7 @@ void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
-/* ---- building
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- building ---------------------------------------------------------------------------------------------------- */
 
 /* What the first kernel leaves over: a head and a tail of each of `spans` pieces of work, `span` items long; the second
  * kernel combines these, a warp per piece. */

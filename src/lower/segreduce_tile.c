@@ -37,8 +37,7 @@ bool segreduce_tile_fits(const struct problem *p, const struct device *d, struct
     return false;
 }
 
-/* ---- how large a tile is
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- how large a tile is ----------------------------------------------------------------------------------------- */
 
 static int tuned(const struct planner *pl, enum tunable_id t)
 {
@@ -87,9 +86,7 @@ int64_t segreduce_tile_length(const struct planner *pl)
     return segreduce_tile_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why) ? length_max(pl) : 0;
 }
 
-/* ---- cases
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
 {

@@ -30,8 +30,7 @@ enum {
     FILLED = 77 /* percent of a tile */
 };
 
-/* ---- facts
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why)
 {
@@ -102,9 +101,7 @@ bool segscan_block_fits(const struct problem *p, const struct device *d, struct 
     return segscan_has_segments(p, a, why);
 }
 
-/* ---- cases
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 bool segscan_pinned(const struct planner *pl)
 {
@@ -268,9 +265,7 @@ void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
         pl->plan->ncases = from + 1;
 }
 
-/* ---- kernels
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {

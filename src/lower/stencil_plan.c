@@ -19,8 +19,7 @@
 
 enum { SMALL = 1 << 17 };
 
-/* ---- fits
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
 
 bool stencil_dynamic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -38,8 +37,7 @@ bool stencil_global_fits(const struct problem *p, const struct device *d, struct
     return !p->dynamic;
 }
 
-/* ---- tunables
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tunables ---------------------------------------------------------------------------------------------------- */
 
 void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
 {
@@ -65,8 +63,7 @@ void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
     c->tunable[TN_VECTOR] = 0;
 }
 
-/* ---- checks
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 struct formula stencil_steps(const struct problem *p)
 {
@@ -114,9 +111,7 @@ void stencil_checks(struct planner *pl)
     check_identity(pl);
 }
 
-/* ---- cases
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 bool stencil_pinned(struct planner *pl)
 {
@@ -158,9 +153,7 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
         global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
 }
 
-/* ---- kernels
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
@@ -340,8 +333,7 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
 
 bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 
-/* ---- explaining
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- explaining -------------------------------------------------------------------------------------------------- */
 
 void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out)
 {

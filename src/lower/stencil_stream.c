@@ -72,8 +72,7 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
     }
 }
 
-/* ---- where it pays
- * -------------------------------------------------------------------------------------------------- */
+/* ---- where it pays ----------------------------------------------------------------------------------------------- */
 
 /* One array of elements of four bytes that is read around the point, and one that is written. */
 static bool plain(const struct problem *p)

@@ -67,8 +67,7 @@ void strip_explain(const struct problem *p, const struct plan_case *c, struct st
     str_printf(out, ", for %d steps\n", s.steps);
 }
 
-/* ---- what fits
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- what fits --------------------------------------------------------------------------------------------------- */
 
 static bool feeds(const struct problem *p, int input)
 {

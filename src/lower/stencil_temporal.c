@@ -28,8 +28,7 @@ bool stencil_temporal_fits(const struct problem *p, const struct device *d, stru
     return !*why;
 }
 
-/* ---- tunables
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tunables ---------------------------------------------------------------------------------------------------- */
 
 static void count_read(const struct expr *e, void *user)
 {
@@ -111,8 +110,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     return c;
 }
 
-/* ---- guards
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- guards ------------------------------------------------------------------------------------------------------ */
 
 static struct formula extent(const struct problem *p, int axis)
 {
@@ -210,8 +208,7 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
         add_case(pl, row, "narrow", (struct formula){ 0 }, false)->tunable[TN_STEPS] = 1;
 }
 
-/* ---- kernels
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* Two dimensions: strips side by side, and how many rows a warp takes so that the device is filled once. */
 static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,

@@ -10,8 +10,7 @@
 
 enum { WINDOW_CELLS = 110 };
 
-/* ---- fits
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
 
 bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -21,8 +20,7 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
     return !stencil_linear(p);
 }
 
-/* ---- values and registers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- values and registers ---------------------------------------------------------------------------------------- */
 
 /* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
 struct cells {
@@ -117,8 +115,7 @@ static struct shape fit_registers(struct planner *pl, struct shape s)
     return s;
 }
 
-/* ---- alignment
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- alignment --------------------------------------------------------------------------------------------------- */
 
 int stencil_vector(const struct problem *p)
 {

@@ -11,9 +11,7 @@
 #include "lower_impl.h"
 #include "variants.h"
 
-/* ---- reading
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct reader {
     struct ptxgen_session *s;
@@ -104,9 +102,7 @@ bool tuning_read(struct ptxgen_session *s, const char *file, const char *text, s
     return r.ok;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* In double quotes, with what YAML asks to be escaped. */
 static void quoted(struct str *out, const char *text)
@@ -157,8 +153,7 @@ void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tu
     f->n += i == f->n;
 }
 
-/* ---- what counts
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- what counts ------------------------------------------------------------------------------------------------- */
 
 const char *tuning_key(struct ptxgen_session *s, const struct problem *p)
 {
