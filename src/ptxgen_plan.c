@@ -83,6 +83,7 @@ static bool pin_variant(ptxgen_session *s, const char *id, const struct problem 
     struct problem *bare = arena_new(&s->arena, struct problem, 1);
     *bare = **p;
     bare->strategy = NULL;
+    bare->strategy_at = span_none();
     bare->ntunables = 0;
     struct tunable *set = arena_new(&s->arena, struct tunable, n + o->nset + 1);
     memcpy(set, pinned, sizeof *set * (size_t)n);

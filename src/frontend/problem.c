@@ -289,6 +289,7 @@ const struct problem *problem_build(struct ptxgen_session *s, const char *file, 
     b->d = &s->diags;
     b->root = root;
     b->p = arena_new(&s->arena, struct problem, 1);
+    b->p->strategy_at = span_none();
     const struct problem *p = build(b, default_name);
     return s->diags.errors > errors ? NULL : p;
 }
