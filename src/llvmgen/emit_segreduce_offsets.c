@@ -4,9 +4,10 @@
  * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every
  * warp takes `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
  *
- *     where my share begins and ends: two searches in the offsets, by all lanes of the warp
- *     while segments end in my share:   32 by a lane each, or eight times 4 by 8 lanes each or one by the whole warp,
- * as their sizes suggest the segment that goes on beyond my share: its elements so far are my tail
+ *     where my share begins and ends:               two searches in the offsets, by all lanes of the warp
+ *     while segments end in my share:               32 by a lane each, or eight times 4 by 8 lanes each or one by the
+ *                                                   whole warp, as their sizes suggest
+ *     the segment that goes on beyond my share:     its elements so far are my tail
  *
  * A segment that began in an earlier share is finished by a second kernel, from the tails of the shares it began in and
  * went through, which follow from its offset without a search, and from the head that the share it ends in has left.
@@ -27,46 +28,21 @@ struct share {
 
 /* ---- where shares begin ------------------------------------------------------------------------------------------ */
 
-static kb_val offset(struct gen *g, kb_val i)
-{
-    kb *k = g->k;
-    const kb_val n = gen_extent(g, &g->p->space[0].extent);
-    const kb_val x = kb_cast(k, kb_load(k, gen_input(g, g->p->offsets), i), TY_I64);
-    return kb_max(k, kb_min(k, x, n), 0);
-}
-
 /* Does the end of segment i lie among the first `items` of the sequence? */
-static kb_val end_before(struct gen *g, kb_val i, kb_val items)
+static kb_val end_before(struct gen *g, const void *items, kb_val i)
 {
     kb *k = g->k;
-    return kb_le(k, offset(g, kb_add(k, i, 1)), kb_sub(k, kb_sub(k, items, 1), i));
+    return kb_le(k, segment_offset(g, kb_add(k, i, 1)), kb_sub(k, kb_sub(k, *(const kb_val *)items, 1), i));
 }
 
-/* How many ends are among the first `items` of the sequence.  The lanes of the warp look at 32 places at a time, evenly
- * apart, so that millions of offsets take four or five steps. */
+/* How many ends are among the first `items` of the sequence. */
 static kb_val ends_before(struct gen *g, kb_val items)
 {
     kb *k = g->k;
     const kb_val n = gen_extent(g, &g->p->space[0].extent);
-    kb_var lo = kb_var_new(k, kb_max(k, kb_sub(k, items, n), 0), "lo");
-    kb_var hi = kb_var_new(k, kb_min(k, items, gen_value(g, "segments")), "hi");
-    kb_loop(k) {
-        /* The same in all lanes: they search for the same item. */
-        LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
-        LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
-        kb_break_if(k, kb_ge(k, from, to));
-        LET(apart, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
-        LET(place, kb_add(k, from, kb_mul(k, apart, kb_cast(k, kb_lane(k), TY_I64))));
-        LET(there, kb_min(k, place, kb_sub(k, to, 1)));
-        LET(before, kb_and(k, kb_lt(k, place, to), end_before(g, there, items)));
-        LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, before)), TY_I64));
-        /* The last of those before it, and the first that is not, enclose the answer. */
-        LET(last, kb_add(k, from, kb_mul(k, apart, kb_sub(k, count, 1))));
-        LET(none, kb_eq(k, count, 0));
-        kb_set(k, lo, kb_select(k, none, from, kb_add(k, last, 1)));
-        kb_set(k, hi, kb_select(k, none, from, kb_min(k, to, kb_add(k, last, apart))));
-    }
-    return kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP);
+    LET(first, kb_max(k, kb_sub(k, items, n), 0));
+    LET(end, kb_min(k, items, gen_value(g, "segments")));
+    return warp_search(g, first, end, warp_evenly(g, kb_sub(k, end, first)), end_before, &items);
 }
 
 static void share_open(struct gen *g, struct share *s, kb_val number)
@@ -81,7 +57,7 @@ static void share_open(struct gen *g, struct share *s, kb_val number)
     s->end1 = ends_before(g, behind);
     s->from = kb_sub(k, first, s->end0);
     s->to = kb_sub(k, behind, s->end1);
-    s->carried = kb_lt(k, offset(g, s->end0), s->from);
+    s->carried = kb_lt(k, segment_offset(g, s->end0), s->from);
 }
 
 /* ---- segments that end in the share ------------------------------------------------------------------------------ */
@@ -138,8 +114,8 @@ static kb_val part_length(struct share *s, kb_val number)
     kb *k = g->k;
     LET(exists, kb_lt(k, number, s->end1));
     LET(there, kb_min(k, number, kb_sub(k, s->end1, 1)));
-    LET(from, kb_max(k, offset(g, there), s->from));
-    LET(length, kb_max(k, kb_sub(k, offset(g, kb_add(k, there, 1)), from), 0));
+    LET(from, kb_max(k, segment_offset(g, there), s->from));
+    LET(length, kb_max(k, kb_sub(k, segment_offset(g, kb_add(k, there, 1)), from), 0));
     return kb_select(k, exists, kb_cast(k, kb_min(k, length, 1 << 30), TY_I32), kb_imm(k, TY_I32, 0));
 }
 

@@ -3,8 +3,8 @@
  * with look-back that ends where a segment begins, as for flags.
  *
  *     marks     the first offset in the tile is searched for by all lanes of every warp; from there on each thread
- * marks offsets in a bitmap of the tile in shared memory, until one lies behind the tile heads     a thread takes the
- * bits of its consecutive positions
+ *               marks offsets in a bitmap of the tile in shared memory, until one lies behind the tile
+ *     heads     a thread takes the bits of its consecutive positions
  *
  * Backwards, a segment begins in front of the next one's offset.  Elements outside of all segments are scanned like
  * others and not written.
@@ -12,36 +12,9 @@
 #include "lookback.h"
 #include "scan_tile.h"
 
-static kb_val offset(struct gen *g, kb_val i)
+static kb_val offset_below(struct gen *g, const void *least, kb_val i)
 {
-    kb *k = g->k;
-    const kb_val n = gen_extent(g, &g->p->space[0].extent);
-    return kb_max(k, kb_min(k, kb_cast(k, kb_load(k, gen_input(g, g->p->offsets), i), TY_I64), n), 0);
-}
-
-/* The number of the first offset that is at least `least`; as many as there are where none is.  32 places at a time,
- * evenly apart: millions of offsets take five steps.  The same in all lanes; whole warps arrive. */
-static kb_val first_from(struct gen *g, kb_val least, kb_val offsets)
-{
-    kb *k = g->k;
-    kb_var lo = kb_var_new(k, kb_imm(k, TY_I64, 0), "lo"), hi = kb_var_new(k, offsets, "hi");
-    kb_loop(k) {
-        /* The same in all lanes: they search for the same place. */
-        LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
-        LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
-        kb_break_if(k, kb_ge(k, from, to));
-        LET(apart, kb_div(k, kb_add(k, kb_sub(k, to, from), KB_WARP - 1), KB_WARP));
-        LET(place, kb_add(k, from, kb_mul(k, apart, kb_cast(k, kb_lane(k), TY_I64))));
-        const kb_val seen = offset(g, kb_min(k, place, kb_sub(k, to, 1)));
-        LET(before, kb_and(k, kb_lt(k, place, to), kb_lt(k, seen, least)));
-        LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, before)), TY_I64));
-        /* The last of those before it, and the first that is not, enclose the answer. */
-        LET(last, kb_add(k, from, kb_mul(k, apart, kb_sub(k, count, 1))));
-        LET(none, kb_eq(k, count, 0));
-        kb_set(k, lo, kb_select(k, none, from, kb_add(k, last, 1)));
-        kb_set(k, hi, kb_select(k, none, from, kb_min(k, to, kb_add(k, last, apart))));
-    }
-    return kb_get(k, lo);
+    return kb_lt(g->k, segment_offset(g, i), *(const kb_val *)least);
 }
 
 /* Bits [own, own + n) of the map become heads. */
@@ -75,10 +48,11 @@ static void mark_offsets(struct gen *g, struct held *h)
         kb_store(k, map, i, kb_imm(k, TY_U32, 0));
     }
     LET(least, reverse ? kb_add(k, kb_sub(k, n, kb_add(k, h->base, tile)), 1) : h->base);
-    LET(first, first_from(g, least, offsets));
+    const kb_val none = kb_imm(k, TY_I64, 0);
+    LET(first, warp_search(g, none, offsets, warp_evenly(g, offsets), offset_below, &least));
     kb_barrier(k); /* the map is empty */
     kb_for(k, i, kb_add(k, first, kb_cast(k, kb_tid(k), TY_I64)), offsets, threads) {
-        LET(at, offset(g, i));
+        LET(at, segment_offset(g, i));
         kb_break_if(k, kb_ge(k, at, kb_add(k, least, tile)));
         LET(place, kb_cast(k, reverse ? kb_sub(k, kb_sub(k, n, h->base), at) : kb_sub(k, at, h->base), TY_I32));
         const kb_val bit = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_rem(k, place, 32), TY_U32));
@@ -86,7 +60,7 @@ static void mark_offsets(struct gen *g, struct held *h)
     }
     kb_barrier(k); /* the map is full */
     take_bits(h, map);
-    const kb_val begin = offset(g, kb_imm(k, TY_I64, 0)), end = offset(g, kb_sub(k, offsets, 1));
+    const kb_val begin = segment_offset(g, kb_imm(k, TY_I64, 0)), end = segment_offset(g, kb_sub(k, offsets, 1));
     const kb_val from = reverse ? kb_sub(k, n, end) : begin, to = reverse ? kb_sub(k, n, begin) : end;
     h->from = kb_name(kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, from, h->base), tile), 0), TY_I32), "from");
     h->to = kb_name(kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, to, h->base), tile), 0), TY_I32), "to");

@@ -142,6 +142,17 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads filled. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
 
+/* ---- irregular segments (offsets.c) ------------------------------------------------------------------------------ */
+/* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
+kb_val segment_offset(struct gen *g, kb_val i);
+/* The first place in [first, end) for which `before` does not hold, or `end`, i64; it holds up to that place and not
+ * behind.  32 places are looked at in a round, `apart` from one another in the first: warp_evenly over all of them, or
+ * 1 where the answer is expected near `first`.  All arguments are the same in all lanes; the whole warp arrives. */
+typedef kb_val is_before(struct gen *g, const void *what, kb_val place);
+kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what);
+/* The distance at which 32 places cover `count` of them; at least 1. */
+kb_val warp_evenly(struct gen *g, kb_val count);
+
 /* ---- states in words, updated atomically (atomic_state.c) -------------------------------------------------------- */
 /* A field's bits as an unsigned integer of 32 bits (narrower ones too) or 64, and back. */
 kb_val field_bits(kb *k, kb_val x);

@@ -58,34 +58,25 @@ static void group_take(struct shares *s, kb_val base)
     kb_set(k, s->now.last, kb_shfl_idx(k, end, kb_imm(k, TY_I32, KB_WARP - 1)));
 }
 
-/* The first group, number `first` or behind it, that ends behind element `target`; its first segment.  `apart`: how far
- * from one another groups are looked at to begin with. */
+struct group_target {
+    struct shares *s;
+    kb_val element;
+};
+
+/* Does group `number` end at the element or in front of it? */
+static kb_val group_before(struct gen *g, const void *what, kb_val number)
+{
+    const struct group_target *target = what;
+    kb *k = g->k;
+    LET(there, kb_mul(k, kb_add(k, number, 1), KB_WARP));
+    return kb_le(k, share_offset(target->s, there), target->element);
+}
+
+/* The first group, number `first` or behind it, that ends behind element `target`; its first segment. */
 static kb_val group_search(struct shares *s, kb_val first, kb_val target, kb_val groups, kb_val apart)
 {
-    kb *k = s->g->k;
-    kb_var lo = kb_var_new(k, first, "lo");
-    kb_var hi = kb_var_new(k, groups, "hi");
-    kb_var distance = kb_var_new(k, apart, "apart");
-    kb_loop(k) {
-        /* The same in all lanes: they search for the same element. */
-        LET(from, share_uniform(kb_get(k, lo)));
-        LET(to, share_uniform(kb_get(k, hi)));
-        LET(step, share_uniform(kb_get(k, distance)));
-        kb_break_if(k, kb_ge(k, from, to));
-        LET(place, kb_add(k, from, kb_mul(k, step, kb_cast(k, kb_lane(k), TY_I64))));
-        LET(there, kb_mul(k, kb_add(k, kb_min(k, place, kb_sub(k, to, 1)), 1), KB_WARP));
-        LET(before, kb_and(k, kb_lt(k, place, to), kb_le(k, share_offset(s, there), target)));
-        LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, before)), TY_I64));
-        /* The last of those before it, and the first that is not, enclose the answer. */
-        LET(last, kb_add(k, from, kb_mul(k, step, kb_sub(k, count, 1))));
-        LET(none, kb_eq(k, count, 0));
-        LET(next, kb_select(k, kb_eq(k, count, KB_WARP), to, kb_min(k, to, kb_add(k, last, step))));
-        kb_set(k, lo, kb_select(k, none, from, kb_add(k, last, 1)));
-        kb_set(k, hi, kb_select(k, none, from, next));
-        LET(left, kb_sub(k, kb_get(k, hi), kb_get(k, lo)));
-        kb_set(k, distance, kb_max(k, kb_shr(k, kb_add(k, left, KB_WARP - 1), 5), 1));
-    }
-    return kb_mul(k, share_uniform(kb_get(k, lo)), KB_WARP);
+    const struct group_target what = { s, target };
+    return kb_mul(s->g->k, warp_search(s->g, first, groups, apart, group_before, &what), KB_WARP);
 }
 
 static kb_val group_count(struct shares *s) { return kb_shr(s->g->k, kb_add(s->g->k, s->segments, KB_WARP - 1), 5); }
@@ -101,8 +92,7 @@ void group_first(struct shares *s)
 {
     kb *k = s->g->k;
     LET(groups, group_count(s));
-    const kb_val apart = kb_max(k, kb_shr(k, kb_add(k, groups, KB_WARP - 1), 5), 1);
-    LET(base, group_search(s, kb_imm(k, TY_I64, 0), s->from, groups, apart));
+    LET(base, group_search(s, kb_imm(k, TY_I64, 0), s->from, groups, warp_evenly(s->g, groups)));
     next_load(s, base);
     const kb_val first = kb_get(k, s->next_first), last = kb_get(k, s->next_last);
     LET(cut, kb_and(k, kb_lt(k, first, s->from), kb_lt(k, s->from, last)));

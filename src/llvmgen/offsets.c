@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offsets.c - irregular segments: their offsets, and a search in what ascends by all lanes of a warp.
+ *
+ * A binary search's latency is one load per bit; 32 lanes look at 32 places at once, so a round takes five bits:
+ *
+ *     while [lo, hi) is not empty:   lane i looks at lo + i * apart, evenly over what is left
+ *                                    the answer lies behind the last that is before it, and not behind the first that
+ *                                    is not
+ */
+#include "gen.h"
+
+kb_val segment_offset(struct gen *g, kb_val i)
+{
+    kb *k = g->k;
+    const kb_val n = gen_extent(g, &g->p->space[0].extent);
+    const kb_val x = kb_cast(k, kb_load(k, gen_input(g, g->p->offsets), i), TY_I64);
+    return kb_max(k, kb_min(k, x, n), 0);
+}
+
+kb_val warp_evenly(struct gen *g, kb_val count)
+{
+    return kb_max(g->k, kb_shr(g->k, kb_add(g->k, count, KB_WARP - 1), 5), 1);
+}
+
+kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what)
+{
+    kb *k = g->k;
+    kb_var lo = kb_var_new(k, first, "lo"), hi = kb_var_new(k, end, "hi"), distance = kb_var_new(k, apart, "apart");
+    kb_loop(k) {
+        /* The same in all lanes: they search for the same place. */
+        LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
+        LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
+        LET(step, kb_assume_uniform(kb_get(k, distance), KB_UNI_WARP));
+        kb_break_if(k, kb_ge(k, from, to));
+        LET(place, kb_add(k, from, kb_mul(k, step, kb_cast(k, kb_lane(k), TY_I64))));
+        const kb_val there = kb_min(k, place, kb_sub(k, to, 1));
+        LET(is, kb_and(k, kb_lt(k, place, to), before(g, what, there)));
+        LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, is)), TY_I64));
+        /* The last of those before it, and the first that is not, enclose the answer. */
+        LET(last, kb_add(k, from, kb_mul(k, step, kb_sub(k, count, 1))));
+        LET(none, kb_eq(k, count, 0));
+        LET(next, kb_select(k, kb_eq(k, count, KB_WARP), to, kb_min(k, to, kb_add(k, last, step))));
+        kb_set(k, lo, kb_select(k, none, from, kb_add(k, last, 1)));
+        kb_set(k, hi, kb_select(k, none, from, next));
+        kb_set(k, distance, warp_evenly(g, kb_sub(k, kb_get(k, hi), kb_get(k, lo))));
+    }
+    return kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP);
+}
