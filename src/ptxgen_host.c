@@ -98,20 +98,23 @@ static ptxgen_status report_status(ptxgen_session *s, const struct simt_report *
     }
 }
 
+/* PTXGEN_OK, or what is wrong with the modes is told. */
+static ptxgen_status read_modes(ptxgen_session *s, const char *modes, struct simt_options *o)
+{
+    simt_options_default(o);
+    const char *wrong = modes ? simt_options_parse(modes, o) : NULL;
+    if (!wrong)
+        return PTXGEN_OK;
+    WITH_MEMORY(s, diag_error(&s->diags, D_RUN_MODE, span_none(), "host executor modes: %s", wrong));
+    return PTXGEN_USAGE;
+}
+
 ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes)
 {
     const struct run_args a = run_args_from(args);
     struct simt_options o;
     struct simt_report report;
-    ptxgen_status status = PTXGEN_OK;
-    simt_options_default(&o);
-    WITH_MEMORY(s, {
-        const char *wrong = modes ? simt_options_parse(modes, &o) : NULL;
-        if (wrong) {
-            diag_error(&s->diags, D_RUN_MODE, span_none(), "host executor modes: %s", wrong);
-            status = PTXGEN_USAGE;
-        }
-    });
+    ptxgen_status status = read_modes(s, modes, &o);
     if (status != PTXGEN_OK)
         return status;
     simt_run(host->code, &a, host->control, &o, &report);

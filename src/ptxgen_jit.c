@@ -160,34 +160,42 @@ static bool unpack_module(struct unpacking *u, struct arena *arena, struct prog_
 }
 
 /* Fill in what pack() wrote for the same plan. */
-static bool unpack(struct program *p, const struct str *from)
+static bool unpack_program(struct unpacking *u, struct program *p)
 {
-    struct unpacking u = { from->text, from->length };
-    jmp_buf oom;
     bool ok = true;
 
-    p->arena->oom = &oom;
-    if (setjmp(oom))
-        return false;
     for (int c = 0; c < p->ncases && ok; c++)
         for (int i = 0; i < p->kase[c].nkernels && ok; i++) {
             uint64_t shared = 0;
 
-            ok = unpack_number(&u, &shared);
+            ok = unpack_number(u, &shared);
             p->kase[c].kernel[i].shared_static = (int)shared;
         }
     for (int m = 0; m < p->nmodules && ok; m++)
-        ok = unpack_module(&u, p->arena, &p->module[m]);
+        ok = unpack_module(u, p->arena, &p->module[m]);
+    return ok && u->left == 0;
+}
+
+/* The same of an entry of the cache; false: it is not for this plan, or memory is exhausted. */
+static bool unpack(struct program *p, struct unpacking *u)
+{
+    jmp_buf oom;
+
+    p->arena->oom = &oom;
+    if (setjmp(oom))
+        return false;
+    const bool ok = unpack_program(u, p);
     p->arena->oom = NULL;
-    return ok && u.left == 0;
+    return ok;
 }
 
 static struct program *from_cache(const struct cache *cache, const struct cache_key *key, const ptxgen_plan *plan)
 {
     struct str entry = { 0 };
     struct program *p = cache_get(cache, key, &entry) ? program_from_plan(plan->plan) : NULL;
+    struct unpacking from = { entry.text, entry.length };
 
-    if (p && !unpack(p, &entry)) {
+    if (p && !unpack(p, &from)) {
         cache_drop(cache, key);
         program_destroy(p);
         p = NULL;

@@ -97,14 +97,14 @@ static bool pin_variant(ptxgen_session *s, const char *id, const struct problem 
 ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
                                  ptxgen_plan **out)
 {
-    const ptxgen_plan_options *o = options ? options : &default_plan_options;
+    const ptxgen_plan_options o = options ? *options : default_plan_options;
     struct device device;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
         const struct problem *problem = p->problem;
-        struct plan_options *with = api_plan_options(s, o);
-        if (api_find_device(s, o, &device) && (!o->variant || pin_variant(s, o->variant, &problem, with)) &&
-            api_apply_tuning(s, o, problem, &device, with))
+        struct plan_options *with = api_plan_options(s, &o);
+        if (api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with)) &&
+            api_apply_tuning(s, &o, problem, &device, with))
             status = plan_handle(s, plan_create(s, problem, &device, with), out);
     });
     return status;

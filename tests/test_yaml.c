@@ -18,12 +18,12 @@ struct fixture {
     struct fixture f;                                                                                                  \
     arena_init(&f.arena);                                                                                              \
     f.arena.oom = &f.oom;                                                                                              \
-    if (setjmp(f.oom) != 0)                                                                                            \
-        cr_assert_fail("out of memory");                                                                               \
     diags_init(&f.diags, &f.arena)
 
 static struct ynode *parse(struct fixture *f, const char *text, size_t length)
 {
+    if (setjmp(f->oom) != 0)
+        cr_assert_fail("out of memory");
     diags_source(&f->diags, "t.yaml", text, length);
     return yaml_parse(&f->diags, text, length);
 }

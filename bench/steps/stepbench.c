@@ -384,8 +384,7 @@ static void run_subject(struct bench *b, const char *text)
     if (!ok) {
         say(b, "cannot run", text);
         b->failed = true;
-    }
-    if (ok) {
+    } else {
         measure_copies(b, &x);
         for (int mode = 0; mode < (b->graphs ? 2 : 1); mode++)
             report(b, &x, "limit: copy per step", mode, x.copy[mode] * (double)x.steps, true);
@@ -428,10 +427,8 @@ static bool parse(struct bench *b, int argc, char **argv, const char **subject, 
             subject[(*n)++] = argv[i];
         else if (value == NULL)
             return false;
-        else if (i++, strcmp(argv[i - 1], "--specs") == 0)
-            b->specs = value;
-        else if (strcmp(argv[i - 1], "--peers") == 0)
-            b->peers = value;
+        else if (i++, strcmp(argv[i - 1], "--specs") == 0 || strcmp(argv[i - 1], "--peers") == 0)
+            *(argv[i - 1][2] == 's' ? &b->specs : &b->peers) = value;
         else if (strcmp(argv[i - 1], "--samples") == 0)
             b->samples = atoi(value) < 3 ? 3 : atoi(value) < SAMPLES_MAX ? atoi(value) : SAMPLES_MAX;
         else if (strcmp(argv[i - 1], "--csv") == 0)
@@ -476,9 +473,9 @@ int main(int argc, char **argv)
     int n = 0;
 
     if (!parse(&b, argc, argv, subject, &n)) {
-        fprintf(stderr, "usage: stepbench [--specs DIR] [--peers LIB] [--samples N] [--no-graph] [--csv FILE] [--ours "
-                        "LABEL:NAME=VALUE,...] "
-                        "SPEC:SIZExSIZE:STEPS...\n");
+        fputs("usage: stepbench [--specs DIR] [--peers LIB] [--samples N] [--no-graph] [--csv FILE]\n"
+              "                 [--ours LABEL:NAME=VALUE,...]... SPEC:SIZExSIZE:STEPS...\n",
+              stderr);
         return 2;
     }
     if (!open_device(&b)) {

@@ -118,7 +118,7 @@ kb_arr gen_partials(const struct gen *g)
 {
     kb_arr a = { .n = g->nfields };
     for (int f = 0; f < g->nfields; f++) {
-        char name[16];
+        char name[sizeof "partial" + 10];
         snprintf(name, sizeof name, "partial%d", f);
         a.e[f] = gen_buffer(g, name, g->field[f]);
     }
