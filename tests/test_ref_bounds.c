@@ -173,6 +173,34 @@ Test(ref_bounds, bounds_of_welford_stay_small)
     end();
 }
 
+/* Combined one by one, a product of equal factors does not reach zero but stays where half a subnormal is rounded up;
+ * by a tree it does reach zero. */
+Test(ref_bounds, bounds_hold_below_the_normal_numbers)
+{
+    enum { N = 1200 };
+    static float x[N], product[N], forward[N];
+    static double bound[N];
+    begin();
+    const struct problem *p =
+        build("product",
+              "kind: scan\ninputs: {x: 'f32[n]'}\nmap: x\noperator: mul\noutputs: {y: {type: 'f32[n]', value: s}}\n");
+    for (int i = 0; i < N; i++) {
+        x[i] = 0.9f;
+        forward[i] = i ? forward[i - 1] * x[i] : x[i];
+    }
+    int64_t size = N;
+    const void *input = x;
+    void *output = product;
+    double *bounds = bound;
+    struct run_args args = { &size, &input, &output, NULL };
+    cr_assert_null(ref_bound(&session, p, &args, &bounds));
+    cr_expect(forward[N - 1] > 0 && product[N - 1] == 0, "%g, %g", (double)forward[N - 1], (double)product[N - 1]);
+    for (int i = 0; i < N; i++)
+        cr_expect_leq(fabs((double)forward[i] - (double)product[i]), bound[i], "%d", i);
+    cr_expect_lt(bound[N - 1], 0x1p-130);
+    end();
+}
+
 /* Products of matrices whose entries alternate in sign: the bound outgrows the values, and where it reaches beyond the
  * type, a kernel that combines in another order may have overflowed. */
 Test(ref_bounds, bounds_beyond_the_type_are_infinite)

@@ -3,6 +3,7 @@
  * prefixes from totals alone.
  *
  *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
+ *     markers       where segments begin anywhere, some warps: a bitmap of where they do in the tile
  *     upsweep       some warps: combine a tile as soon as it is there, by parts, and publish its total
  *     look-ahead    one warp: keeps the combination of the tiles before the block's latest one, and adds what others
  *                   have published
@@ -80,6 +81,32 @@ static void produce(struct scan_ring *r)
     }
 }
 
+/* ---- the markers ------------------------------------------------------------------------------------------------- */
+
+/* They take tiles in turn, and all arrive for each, so that no stage is used again before all have seen its ticket. */
+static void mark(struct scan_ring *r, kb_val own)
+{
+    kb *k = r->g->k;
+    const int markers = gen_tunable(r->g, TN_MARKERS);
+    kb_section(k, "markers");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
+    turn.uni = KB_UNI_WARP;
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
+        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_if(k, kb_eq(k, kb_get(k, turn), own)) {
+            scan_ring_mark(r, &t);
+        }
+        kb_mbar_arrive(k, r->full, stage);
+        LET(next, kb_add(k, kb_get(k, turn), 1));
+        kb_set(k, turn, kb_select(k, kb_eq(k, next, markers), kb_imm(k, TY_I32, 0), next));
+        scan_ring_advance(r, at);
+    }
+}
+
 /* ---- the look-ahead ---------------------------------------------------------------------------------------------- */
 
 static void look_ahead(struct scan_ring *r)
@@ -111,6 +138,7 @@ static void store(struct scan_ring *r)
 {
     kb *k = r->g->k;
     kb_section(k, "storer");
+    scan_ring_bounds(r);
     const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
     kb_loop(k) {
         LET(stage, kb_get(k, at.stage));
@@ -135,7 +163,11 @@ static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val w
     struct held *h = &(struct held){ .g = g };
     scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), h);
     held_contribute(h);
-    const kb_tup total = warp_reduce(g, held_total(h).x, KB_WARP, filled_all()); /* the last tile's goes nowhere */
+    struct run total = held_total(h); /* the last tile's goes nowhere */
+    if (h->marked)
+        warp_scan_exclusive(g, total, true, &total);
+    else
+        total.x = warp_reduce(g, total.x, KB_WARP, filled_all());
     scan_ring_park(r, t, warp, total);
 }
 
@@ -173,7 +205,7 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     struct run total;
     scan_ring_load(r, t, kb_tid(k), h);
     held_contribute(h);
-    const struct run in_warp = warp_scan_exclusive(g, held_total(h), false, &total);
+    const struct run in_warp = warp_scan_exclusive(g, held_total(h), h->marked, &total);
     const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &total), in_warp);
     kb_if(k, kb_not(k, h->full)) {
         kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
@@ -232,6 +264,10 @@ void emit_scan_lookahead(struct gen *g)
             kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
                 store(&r);
             }
+            if (scan_marked(g->p))
+                kb_if(k, kb_gt(k, kb_warp(k), side + 2)) {
+                    mark(&r, kb_sub(k, kb_warp(k), side + 3));
+                }
         }
         g->here = NULL;
     }

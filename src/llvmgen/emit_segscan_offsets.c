@@ -17,29 +17,12 @@ static kb_val offset_below(struct gen *g, const void *least, kb_val i)
     return kb_lt(g->k, segment_offset(g, i), *(const kb_val *)least);
 }
 
-/* Bits [own, own + n) of the map become heads. */
-static void take_bits(struct held *h, kb_ptr map)
-{
-    kb *k = h->g->k;
-    enum { BITS = 32 };
-    LET(word, kb_div(k, h->own, BITS));
-    LET(shift, kb_cast(k, kb_rem(k, h->own, BITS), TY_U64));
-    for (int first = 0; first < h->n; first += BITS) {
-        const kb_val low = kb_cast(k, kb_load(k, map, kb_add(k, word, first / BITS)), TY_U64);
-        const kb_val high = kb_cast(k, kb_load(k, map, kb_add(k, word, first / BITS + 1)), TY_U64);
-        const kb_val both = kb_or(k, low, kb_shl(k, high, BITS));
-        LET(bits, kb_cast(k, kb_shr(k, both, shift), TY_U32));
-        for (int i = first; i < h->n && i < first + BITS; i++)
-            h->head[i] = kb_ne(k, kb_and(k, bits, kb_imm(k, TY_U32, (int64_t)1 << (i - first))), 0);
-    }
-}
-
 /* Segments that begin in [base, base + tile) of the scan's positions; a position and an offset add up to the number of
  * elements where the scan runs backwards. */
 static void mark_offsets(struct gen *g, struct held *h)
 {
     kb *k = g->k;
-    const int tile = tile_size(g), words = tile / 32 + 2, threads = kb_threads(k);
+    const int tile = tile_size(g), words = scan_mark_words(tile), threads = kb_threads(k);
     const bool reverse = g->p->reverse;
     const kb_ptr map = kb_shared_v(k, TY_U32, words, "marks");
     LET(n, h->segment->length);
@@ -59,7 +42,7 @@ static void mark_offsets(struct gen *g, struct held *h)
         kb_atomic(k, KB_RMW_OR, map, kb_div(k, place, 32), bit);
     }
     kb_barrier(k); /* the map is full */
-    take_bits(h, map);
+    held_take_marks(h, map);
     const kb_val begin = segment_offset(g, kb_imm(k, TY_I64, 0)), end = segment_offset(g, kb_sub(k, offsets, 1));
     const kb_val from = reverse ? kb_sub(k, n, end) : begin, to = reverse ? kb_sub(k, n, begin) : end;
     h->from = kb_name(kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, from, h->base), tile), 0), TY_I32), "from");

@@ -362,17 +362,18 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
 
 /* ---- in windows -------------------------------------------------------------------------------------------------- */
 
-void total_publish(struct gen *g, struct ticket t, int each, kb_tup total)
+/* A total with a cut is a prefix already. */
+void total_publish(struct gen *g, struct ticket t, int each, struct run total)
 {
     kb *k = g->k;
     if (scan_keeps(g->p)) {
-        tile_publish(g, t, total);
+        tile_publish(g, t, total.x);
         return;
     }
     LET(inside, kb_rem(k, t.tile, KB_WARP * each));
     const struct place p =
         place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
-    publish(g, p, total, tag_of(g, t, TOTAL));
+    publish(g, p, total.x, kb_select(k, total.cut, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
 }
 
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
@@ -386,9 +387,10 @@ void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_
     }
 }
 
-kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x)
+kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
 {
+    kb *k = g->k;
     const struct seen s = make_out(g, t, word);
-    *x = s.x;
+    *x = run_of(g, s.x, scan_marked(g->p) ? kb_eq(k, s.tag, PREFIX) : kb_imm(k, TY_BOOL, 0));
     return s.there;
 }

@@ -36,11 +36,11 @@ kb_val tile_look_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, 
 /* For whoever reads the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
  * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
  * rows begin with any tile, so there they lie by the tiles' numbers. */
-void total_publish(struct gen *g, struct ticket t, int each, kb_tup total);
+void total_publish(struct gen *g, struct ticket t, int each, struct run total);
 /* All lanes: the words (u64, scan_state_words() of them) of the lane's tile i in the window that begins at tile
  * `first`, of whose tiles the first `count` matter (at least one); and what they say: has it published its total
  * (bool)?  Then *x is it. */
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);
-kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x);
+kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, struct run *x);
 
 #endif

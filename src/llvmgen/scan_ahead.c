@@ -29,20 +29,21 @@ void scan_ahead_new(struct gen *g, struct scan_ahead *a)
 
 /* Of the window that begins at tile `first`, the lane's tiles, as soon as those among the first `count` have published.
  */
-static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_val count, kb_tvar *seen)
+static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_val count, struct run_var *seen)
 {
     kb *k = a->g->k;
+    const kb_val never = kb_imm(k, TY_BOOL, 0);
     for (int i = 0; i < a->each; i++)
-        seen[i] = kb_var_new(k, state_zero(a->g), "seen");
+        seen[i] = run_var_new(a->g, run_of(a->g, state_zero(a->g), never));
     LET(own, kb_mul(k, kb_lane(k), a->each));
     kb_loop(k) {
         kb_val word[EACH_MAX][WORDS_MAX], all = kb_imm(k, TY_BOOL, 1);
         for (int i = 0; i < a->each; i++)
             totals_load(a->g, a->each, first, count, i, word[i]);
         for (int i = 0; i < a->each; i++) {
-            kb_tup x;
+            struct run x;
             const kb_val there = totals_see(a->g, t, word[i], &x);
-            kb_set(k, seen[i], x);
+            run_set(a->g, seen[i], x);
             all = kb_and(k, all, kb_or(k, there, kb_ge(k, kb_add(k, own, i), count)));
         }
         kb_break_if(k, all);
@@ -55,15 +56,18 @@ static struct run window_total(struct scan_ahead *a, struct ticket t, kb_val fir
 {
     struct gen *g = a->g;
     kb *k = g->k;
-    kb_tvar seen[EACH_MAX];
+    struct run_var seen[EACH_MAX];
     read_window(a, t, first, count, seen);
     LET(own, kb_mul(k, kb_lane(k), a->each));
     for (int i = 1; i < a->each; i++)
         kb_if(k, kb_lt(k, kb_add(k, own, i), count)) {
-            kb_set(k, seen[0], state_combine(g, kb_get(k, seen[0]), kb_get(k, seen[i])));
+            run_set(g, seen[0], run_join(g, run_get(g, seen[0]), run_get(g, seen[i])));
         }
+    const struct run lane = run_get(g, seen[0]);
     const kb_val lanes = kb_div(k, kb_add(k, count, a->each - 1), a->each);
-    return run_of(g, warp_reduce(g, kb_get(k, seen[0]), KB_WARP, filled_first(lanes)), kb_imm(k, TY_BOOL, 0));
+    if (scan_marked(g->p))
+        return run_from_lane(g, warp_scan(g, lane, KB_WARP, true), kb_sub(k, lanes, 1), true);
+    return run_of(g, warp_reduce(g, lane.x, KB_WARP, filled_first(lanes)), kb_imm(k, TY_BOOL, 0));
 }
 
 /* In rows windows are counted from the row's first tile; with a row everything begins anew. */

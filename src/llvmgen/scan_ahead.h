@@ -11,7 +11,7 @@ struct scan_ahead {
     struct gen *g;
     int each, window;     /* tiles of a lane and of a window */
     kb_var from;          /* i32: the first window that is not in `whole` */
-    struct run_var whole; /* in lane 0: the combination of the windows before it */
+    struct run_var whole; /* in lane 0: the combination of the windows before it, from the last cut on */
 };
 void scan_ahead_new(struct gen *g, struct scan_ahead *a);
 /* The combination of all tiles before the ticket's, which is tile `index` of its segment, in lane 0; nothing that means

@@ -47,6 +47,8 @@ struct scan_segment {
 };
 /* `number` is less than the number of segments.  Sets g->here, so operators read what belongs to this segment. */
 void segment_open(struct gen *g, struct scan_segment *s, kb_val number);
+/* All positions of all segments, as one sequence; offsets are not read. */
+void segment_open_all(struct gen *g, struct scan_segment *s);
 /* Write the totals of the segment; `state` is the combination of its elements, valid unless `empty`. */
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty);
 
@@ -71,7 +73,8 @@ struct held {
     kb_val next;     /* i32, relative to base + own: where the next one begins, at least 0 … */
     kb_val period;   /* i32: … and the distance between beginnings, at most the tile and one more */
 
-    bool marked; /* heads are set before loading, and [from, to) are the places, relative to base, that are written */
+    bool marked;     /* heads are set before contributions are made … */
+    bool within;     /* … and [from, to) are the places, relative to base, that are written */
     kb_val from, to; /* i32 */
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
@@ -110,6 +113,11 @@ kb_tup held_last(const struct held *h);
 /* Does the thread hold the last position of the segment? */
 kb_val held_has_last(const struct held *h);
 
+/* ---- places where segments begin (scan_marks.c) ------------------------------------------------------------------ */
+
+/* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
+void held_take_marks(struct held *h, kb_ptr map);
+
 /* ---- the transpose (scan_stage.c) -------------------------------------------------------------------------------- */
 
 /* Inputs and outputs that go through it: direct arrays of scalars. */
@@ -142,6 +150,8 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct park *pa
 struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total);
 /* Inclusive over the lanes of a warp; all arrive. */
 struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
+/* What one lane has, for all of them, which all hold a run. */
+struct run run_from_lane(struct gen *g, struct run r, kb_val lane, bool cuts);
 /* What comes before the lane in the warp, and the warp's total, the same in all lanes; all arrive. */
 struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total);
 

@@ -35,6 +35,20 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
     g->here = &s->here;
 }
 
+void segment_open_all(struct gen *g, struct scan_segment *s)
+{
+    const kb_val zero = kb_imm(g->k, TY_I64, 0);
+    if (g->p->offsets < 0) {
+        segment_open(g, s, zero);
+    } else {
+        *s = (struct scan_segment){ .number = zero, .first = zero };
+        point_init(&s->here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
+    }
+    s->length = gen_value(g, "count");
+    if (scan_keeps(g->p) || g->p->offsets >= 0)
+        g->here = NULL; /* operators read nothing that differs between segments */
+}
+
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty)
 {
     const kb_tup total = kb_select(g->k, empty, state_start(g), state);
@@ -59,7 +73,7 @@ kb_val held_inside(const struct held *h, int i)
 {
     if (h->whole)
         return kb_imm(h->g->k, TY_BOOL, 1);
-    if (h->marked) {
+    if (h->within) {
         kb *k = h->g->k;
         const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), distance(h, i));
         return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), distance(h, i)));

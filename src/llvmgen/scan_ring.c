@@ -27,7 +27,9 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
     r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
     r->prefix = state_shared(g, r->stages, "prefixes");
-    r->parked = park_new(g, r->stages * warps, false, "parts");
+    r->parked = park_new(g, r->stages * warps, scan_marked(g->p), "parts");
+    if (scan_marked(g->p))
+        r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
     r->empty = kb_mbarriers(k, r->stages, "empty");
     r->numbered = kb_mbarriers(k, r->stages, "numbered");
     r->full = kb_mbarriers(k, r->stages, "full");
@@ -37,18 +39,19 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     const struct {
         kb_ptr bars;
         int arrivals;
-    } all[] = { { r->empty, 1 },    { r->numbered, 1 },
-                { r->full, 1 },     { r->combined, gen_tunable(g, TN_UPSWEEP) },
-                { r->prefixed, 1 }, { r->scanned, warps + 1 } };
+    } all[] = { { r->empty, 1 },
+                { r->numbered, 1 },
+                { r->full, 1 + gen_tunable(g, TN_MARKERS) },
+                { r->combined, gen_tunable(g, TN_UPSWEEP) },
+                { r->prefixed, 1 },
+                { r->scanned, warps + 1 } };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         for (size_t b = 0; b < sizeof all / sizeof *all; b++)
             for (int s = 0; s < r->stages; s++)
                 kb_mbar_init(k, all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
         kb_mbar_ready(k);
     }
-    segment_open(g, &r->all, kb_imm(k, TY_I64, 0));
-    if (scan_keeps(g->p))
-        g->here = NULL; /* tiles have segments of their own */
+    segment_open_all(g, &r->all);
 }
 
 struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni)
@@ -150,11 +153,11 @@ static int output_parts(const struct scan_ring *r, const struct scan_ring_tile *
     return n;
 }
 
-/* All lanes: the elements behind the last whole unit. */
-static void copy_rest(const struct scan_ring *r, const struct scan_ring_tile *t, kb_ptr to, kb_ptr from, kb_val bulk)
+/* All lanes: elements [begin, end) one by one. */
+static void copy_rest(const struct scan_ring *r, kb_ptr to, kb_ptr from, kb_val begin, kb_val end)
 {
     kb *k = r->g->k;
-    kb_for(k, i, kb_add(k, bulk, kb_lane(k)), t->valid, KB_WARP) {
+    kb_for(k, i, kb_add(k, begin, kb_lane(k)), end, KB_WARP) {
         kb_store(k, to, i, kb_load(k, from, i));
     }
 }
@@ -164,7 +167,7 @@ void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile 
     struct part part[PROBLEM_ARGS_MAX];
     const int n = input_parts(r, t, part);
     for (int i = 0; i < n; i++)
-        copy_rest(r, t, part[i].stage, part[i].memory, part[i].bulk);
+        copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* behind the last whole unit */
 }
 
 void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t)
@@ -182,10 +185,44 @@ void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t)
         }
 }
 
+void scan_ring_bounds(struct scan_ring *r)
+{
+    kb *k = r->g->k;
+    if (r->g->p->offsets < 0)
+        return;
+    r->begin = segment_offset(r->g, kb_imm(k, TY_I64, 0));
+    r->end = segment_offset(r->g, gen_value(r->g, "segments"));
+}
+
+/* A tile of which some elements may lie outside of all segments: those inside, whole units of them as bulk copies. */
+static void drain_inside(const struct scan_ring *r, const struct scan_ring_tile *t, const struct part *part, int n)
+{
+    kb *k = r->g->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0), all = kb_cast(k, t->valid, TY_I64);
+    LET(from, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->begin, t->start), all), zero), TY_I32));
+    LET(to, kb_max(k, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->end, t->start), all), zero), TY_I32), from));
+    for (int i = 0; i < n; i++) {
+        const int unit = UNIT / part[i].stride;
+        LET(first, kb_min(k, kb_and(k, kb_add(k, from, unit - 1), -unit), to));
+        LET(last, kb_max(k, kb_and(k, to, -unit), first));
+        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), i), kb_gt(k, last, first))) {
+            kb_bulk_store(k, kb_advance(k, part[i].memory, first), kb_advance(k, part[i].stage, first),
+                          kb_mul(k, kb_sub(k, last, first), part[i].stride));
+            kb_bulk_commit(k);
+        }
+        copy_rest(r, part[i].memory, part[i].stage, from, first);
+        copy_rest(r, part[i].memory, part[i].stage, last, to);
+    }
+}
+
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
 {
     kb *k = r->g->k;
     struct part part[PROBLEM_ARGS_MAX];
+    if (r->g->p->offsets >= 0) {
+        drain_inside(r, t, part, output_parts(r, t, part));
+        return;
+    }
     const int n = output_parts(r, t, part);
     for (int i = 0; i < n; i++)
         kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), i), kb_gt(k, part[i].bulk, 0))) {
@@ -193,17 +230,16 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
             kb_bulk_commit(k);
         }
     for (int i = 0; i < n; i++)
-        copy_rest(r, t, part[i].memory, part[i].stage, part[i].bulk);
+        copy_rest(r, part[i].memory, part[i].stage, part[i].bulk, t->valid);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, kb_tup total)
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total)
 {
     kb *k = r->g->k;
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        park_store(r->g, &r->parked, kb_add(k, kb_mul(k, t->stage, r->warps), warp),
-                   run_of(r->g, total, kb_imm(k, TY_BOOL, 0)));
+        park_store(r->g, &r->parked, kb_add(k, kb_mul(k, t->stage, r->warps), warp), total);
     }
 }
 
@@ -220,7 +256,7 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
     struct run total;
     scan_ring_parts(r, t, parity, &total);
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total.x);
+        total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total);
     }
     kb_mbar_arrive(k, r->scanned, t->stage);
 }
@@ -299,6 +335,9 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
+    h->marked = scan_marked(g->p);
+    if (h->marked)
+        held_take_marks(h, scan_ring_marks(r, t));
     for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
         if (r->layout.input[i] < 0)
             continue;

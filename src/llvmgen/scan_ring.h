@@ -12,17 +12,19 @@ struct scan_ring {
     int stages, tile;          /* tile: elements */
     int warps;                 /* of the downsweep; a part of the tile for each */
     struct park parked;        /* per stage and warp: the total of its part */
+    kb_ptr marks;              /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
     kb_ptr data;
     kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
     kb_arr prefix; /* per stage */
     /* mbarriers per stage, one arrival each but for `combined` and `scanned` */
     kb_ptr empty;    /* nobody uses the stage any more */
     kb_ptr numbered; /* its ticket is there */
-    kb_ptr full;     /* its tile is there */
+    kb_ptr full;     /* its tile is there, and its bitmap */
     kb_ptr combined; /* the total of every warp's part of it is there */
     kb_ptr prefixed; /* the prefix of its tile is there */
     kb_ptr scanned;  /* every warp of the downsweep has written its results, and who publishes has read the parts */
     struct scan_segment all; /* of a whole array */
+    kb_val begin, end;       /* i64, between offsets: the elements that are written */
 };
 /* Shared memory and mbarriers; one thread initialises them, and a barrier must follow.  All threads. */
 void scan_ring_new(struct gen *g, struct scan_ring *r);
@@ -51,14 +53,21 @@ void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
 
 /* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* Where segments begin anywhere, all lanes of a warp: fill its bitmap, which no other warp writes; who arrives at
+ * `full` says so. */
+void scan_ring_mark(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* The bitmap of the tile. */
+kb_ptr scan_ring_marks(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* One lane: announce the tile to `full` and start the copies of its inputs. */
 void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads
  * that wrote them have called scan_ring_store and met. */
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* Before the first of them: what lies outside of all segments is not copied. */
+void scan_ring_bounds(struct scan_ring *r);
 
 /* The total of a warp's part of the tile, which lane 0 has. */
-void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, kb_tup total);
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
 /* What comes before this warp's part of the tile, and the tile's total; waits until all parts are parked.  All lanes.
  */
 struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);

@@ -126,7 +126,7 @@ static struct run shift_up(struct gen *g, struct run r, bool cuts)
     return left;
 }
 
-static struct run from_lane(struct gen *g, struct run r, kb_val lane, bool cuts)
+struct run run_from_lane(struct gen *g, struct run r, kb_val lane, bool cuts)
 {
     kb *k = g->k;
     struct run out = { .some = known(g, true), .cut = known(g, false), .x = kb_shfl_idx(k, r.x, lane) };
@@ -146,7 +146,7 @@ static int power_of_two_above(int n)
 struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total)
 {
     const struct run upto = warp_scan(g, own, KB_WARP, cuts);
-    *total = from_lane(g, upto, kb_imm(g->k, TY_I32, KB_WARP - 1), cuts);
+    *total = run_from_lane(g, upto, kb_imm(g->k, TY_I32, KB_WARP - 1), cuts);
     return shift_up(g, upto, cuts);
 }
 
@@ -178,9 +178,9 @@ struct run parked_before(struct gen *g, const struct park *park, kb_val first, i
     /* Lanes behind the last warp repeat it. */
     const struct run parked = park_load(g, park, kb_add(k, first, kb_min(k, kb_lane(k), warps - 1)));
     const struct run upto = warp_scan(g, parked, power_of_two_above(warps), park->cuts);
-    *total = from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
+    *total = run_from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
     LET(warp, kb_warp(k));
-    struct run before = from_lane(g, upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
+    struct run before = run_from_lane(g, upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
     before.some = kb_gt(k, warp, 0);
     before.cut = kb_and(k, before.some, before.cut);
     return before;

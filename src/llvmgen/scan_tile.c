@@ -22,15 +22,6 @@ static bool rows(const struct gen *g) { return scan_keeps(g->p); }
 
 bool tile_cuts(const struct gen *g) { return rows(g) || g->p->flags >= 0; }
 
-/* All positions of all segments, as one sequence. */
-static void open_all(struct gen *g, struct scan_segment *s)
-{
-    segment_open(g, s, kb_imm(g->k, TY_I64, 0));
-    s->length = gen_value(g, "count");
-    if (rows(g))
-        g->here = NULL; /* operators read nothing that differs between segments */
-}
-
 /* Where segments begin within the tile, as seen by a thread; true when one begins with the tile. */
 static kb_val find_rows(struct gen *g, struct held *h, int tile)
 {
@@ -93,7 +84,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     t->alone = kb_eq(k, index, 0);
     if (equal)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
-    h->marked = mark != NULL;
+    h->marked = h->within = mark != NULL;
     if (mark)
         mark(g, h);
     kb_section(k, "load");
@@ -104,7 +95,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
 
 void tile_load(struct gen *g, struct tile *t, kb_val number)
 {
-    open_all(g, &t->segment);
+    segment_open_all(g, &t->segment);
     load(g, t, number, number, rows(g), NULL);
 }
 
@@ -123,10 +114,7 @@ void tile_load_own(struct gen *g, struct tile *t, kb_val number)
 
 void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mark)
 {
-    const kb_val zero = kb_imm(g->k, TY_I64, 0);
-    t->segment = (struct scan_segment){ .number = zero, .first = zero, .length = gen_value(g, "count") };
-    point_init(&t->segment.here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
-    g->here = NULL; /* operators read nothing that differs between segments */
+    segment_open_all(g, &t->segment);
     load(g, t, number, number, false, mark);
 }
 

@@ -14,6 +14,10 @@
 static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
+/* Segments begin anywhere in one sequence of elements: between offsets, or at flags. */
+static inline bool scan_marked(const struct problem *p) { return p->offsets >= 0 || p->flags >= 0; }
+/* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
+static inline int scan_mark_words(int tile) { return tile / 32 + 2; }
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);

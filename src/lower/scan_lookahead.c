@@ -13,6 +13,7 @@ enum {
     HELD_MAX = 64,
     SIDE_WARPS = 3, /* producer, look-ahead, storer */
     UPSWEEP = 4,    /* warps that combine */
+    MARKERS = 2,    /* warps that mark where segments begin */
     THREADS_MAX = 1024
 };
 
@@ -71,6 +72,14 @@ static int reserved(const struct problem *p, int threads, int stages)
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
+/* Bytes of a stage. */
+static int stage_bytes(const struct problem *p, int tile)
+{
+    struct scan_layout l;
+    scan_layout(p, tile, &l);
+    return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
+}
+
 /* Halves are taken out of their registers while they are combined: a register each. */
 static int bytes_held(int stride) { return stride == 2 ? 4 : stride; }
 
@@ -86,16 +95,19 @@ static int bytes_per_position(const struct problem *p)
     return (in > out ? in : out) + (scan_has_totals(p) ? scan_state_words(p, NULL) : 0);
 }
 
-static int all_threads(int threads, int upsweep) { return threads + 32 * (upsweep + SIDE_WARPS); }
+static int markers(const struct problem *p) { return scan_marked(p) ? MARKERS : 0; }
+
+static int all_threads(int threads, int upsweep, int markers)
+{
+    return threads + 32 * (upsweep + SIDE_WARPS + markers);
+}
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages)
 {
     enum { REGISTERS_MAX = 128, OVERHEAD = 36 };
-    struct scan_layout l;
-    scan_layout(p, threads * vector, &l);
-    const int room = (d->shared_per_block - reserved(p, threads, stages)) / stages / l.bytes;
-    const int all = d->registers_per_sm / ((all_threads(threads, upsweep) + 127) / 128 * 128) / 8 * 8;
+    const int room = (d->shared_per_block - reserved(p, threads, stages)) / stages / stage_bytes(p, threads * vector);
+    const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * scan_state_words(p, NULL);
     const int fit = registers * 4 * 4 / 5 / bytes_per_position(p); /* a fifth for what is on its way */
     const int positions = fit < HELD_MAX ? fit : HELD_MAX;
@@ -108,7 +120,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
 {
     enum { FROM = 256 };
     int best = 0;
-    for (int threads = FROM; all_threads(threads, c->tunable[TN_UPSWEEP]) <= THREADS_MAX; threads += 32) {
+    for (int threads = FROM; all_threads(threads, c->tunable[TN_UPSWEEP], markers(p)) <= THREADS_MAX; threads += 32) {
         const int items =
             most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
         if (threads * items <= best)
@@ -121,7 +133,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         "the largest tile that registers and shared memory have room for";
 }
 
-enum { STAGES = 4, LONG_ROW = 1 << 16, ROWS_FROM = 1 << 23 };
+enum { STAGES = 4, LONG_ROW = 1 << 16, ROWS_FROM = 1 << 23, MARKED_FROM = 1 << 22 };
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -129,8 +141,12 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies begin with sm_90";
         return false;
     }
-    if (!scan_trailing(p) || p->flags >= 0 || p->offsets >= 0) {
-        *why = "it scans whole arrays and rows; here segments begin anywhere, or lie apart";
+    if (!scan_trailing(p)) {
+        *why = "it scans runs of elements; here they lie apart";
+        return false;
+    }
+    if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p))) {
+        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
         return false;
     }
     if (state_determinism(p) == DET_DEVICE) {
@@ -177,13 +193,19 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     struct formula guard = { 0 };
     scan_check_empty(pl);
     units(p, &guard);
-    if (scan_keeps(p) && !plan_pinned_name(pl, &(struct span){ 0 }))
-        guard = guard.n ? f_and(few_rows(p), guard) : few_rows(p);
+    if ((scan_keeps(p) || scan_marked(p)) && !plan_pinned_name(pl, &(struct span){ 0 })) {
+        const struct formula worth = scan_keeps(p) ? few_rows(p) : f_ge(access_count(p), f_const(MARKED_FROM));
+        guard = guard.n ? f_and(worth, guard) : worth;
+    }
     struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = STAGES;
     if (!c->overridden[TN_UPSWEEP])
         c->tunable[TN_UPSWEEP] = UPSWEEP;
+    if (!c->overridden[TN_MARKERS]) {
+        c->tunable[TN_MARKERS] = markers(p);
+        c->tunable_from[TN_MARKERS] = "for segments that begin anywhere";
+    }
     if (!c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = 1;
         c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
@@ -212,18 +234,21 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
-    struct scan_layout l;
-    scan_layout(p, threads * held, &l);
-    const int all = all_threads(threads, c->tunable[TN_UPSWEEP]);
+    const int all = all_threads(threads, c->tunable[TN_UPSWEEP], c->tunable[TN_MARKERS]);
+    if (scan_marked(p) != (c->tunable[TN_MARKERS] > 0))
+        return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
     if (held > HELD_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
-    if (threads * held % UNIT || c->tunable[TN_STAGES] * l.bytes + reserved(p, threads, c->tunable[TN_STAGES]) >
-                                     pl->plan->device.shared_per_block)
+    if (threads * held % UNIT ||
+        c->tunable[TN_STAGES] * stage_bytes(p, threads * held) + reserved(p, threads, c->tunable[TN_STAGES]) >
+            pl->plan->device.shared_per_block)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = all;
+    if (p->flags >= 0)
+        plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(p->flags), f_const(UNIT)), f_const(0)));
     const struct formula tiles = scan_row_tile_args(pl, c, k), window = f_const(32 * scan_ahead_each(p));
     scan_control_args(pl, c, k, scan_keeps(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));

@@ -7,9 +7,12 @@
  *   exact operands, a correctly rounded operation, a fixed order     v is the rounded result, err = 0
  *   otherwise                                                        v is computed in double; err grows by u |v|
  *
- * with u half a unit in the last place of the type (8 times that for functions that no library rounds correctly). While
- * an operator is evaluated u is multiplied by combine_factor, because the tree of the kernel may be deeper than ours,
- * and sums grow by u (|a| + |b|), because its operands may cancel later than ours.
+ * with u half a unit in the last place of the type (8 times that for functions that no library rounds correctly), and
+ * half the smallest subnormal beside it, which is what rounding costs below the smallest normal number.  While an
+ * operator is evaluated both are multiplied by combine_factor, because the tree of the kernel may be deeper than ours:
+ * a product of factors below 1 that is combined one by one comes to rest several subnormals above zero.  Sums grow by
+ * u (|a| + |b|), because their operands may cancel later than ours.  What underflows in another order alone and is then
+ * multiplied by large factors is not accounted for.
  *
  * Errors of operands go through + - * analytically and through everything else by evaluating the corners of the box of
  * operands, which is exact for what is monotone in each operand.  Comparisons and selections are discrete: where the
@@ -247,8 +250,8 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
     struct num out = { compute(e, plain, true), 0 };
     out.err = exact ? 0 : propagate(e, arg, out.v);
     if (rounding != ROUND_NONE && isfinite(out.v.f)) {
-        double u = unit(e->type) * (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
-        out.err += u * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type);
+        double times = (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
+        out.err += times * (unit(e->type) * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type));
     }
     return ref_limit(e->type, out);
 }
