@@ -62,11 +62,11 @@ static void mark_offsets(const struct scan_ring *r, const struct scan_ring_tile 
     LET(offsets, kb_add(k, gen_value(g, "segments"), 1));
     LET(least, g->p->reverse ? kb_add(k, kb_sub(k, kb_sub(k, t->segment.length, t->base), tile), 1) : t->base);
     LET(behind, kb_add(k, least, tile));
+    kb_var from = kb_var_new(k, warp_search(g, none, offsets, warp_evenly(g, offsets), offset_below, &least), "from");
     kb_for(k, i, kb_lane(k), kb_imm(k, TY_I32, scan_mark_words(r->tile)), KB_WARP) {
         kb_store(k, map, i, kb_imm(k, TY_U32, 0));
     }
     kb_warp_sync(k);
-    kb_var from = kb_var_new(k, warp_search(g, none, offsets, warp_evenly(g, offsets), offset_below, &least), "from");
     kb_loop(k) {
         kb_val at[AT_ONCE];
         LET(first, kb_assume_uniform(kb_get(k, from), KB_UNI_WARP)); /* searches and votes agree */
