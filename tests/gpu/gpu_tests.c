@@ -9,8 +9,9 @@
  * blocks on a busy device, and one program on two devices, with specs from that folder.  Every spec is compiled for the
  * device, once with the default strategy and once with each strategy by name that fits; a spec that is not supported
  * yet counts as skipped.  --without leaves a strategy
- * out, and says so in the summary.  --shard I/N leaves only every N-th spec, from I on, counted from 0.  Without
- * --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
+ * out, and says so in the summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted
+ * from 0.  Without --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage,
+ * 3 no device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 
 #include "gpu_tests.h"
 
-enum { FOLDERS_MAX = 16 };
+/* full: the slowest spec takes as long as a process has for all its work. */
+enum { FOLDERS_MAX = 16, PARTS_FULL = 8 };
 
 struct options {
     const char *folder[FOLDERS_MAX], *large, *stress, *devices;
@@ -152,9 +154,10 @@ int main(int argc, char **argv)
     choose_workers(&t, &o);
     if (!summary_create() || ptxgen_session_create(&t.s) != PTXGEN_OK)
         return no_device(&t);
+    heed_signals();
     for (int i = 0; i < o.nfolders; i++)
         add_folder(&t, o.folder[i]);
-    choose_shard(o.shard, o.shards);
+    choose_work(t.full ? PARTS_FULL : 1, o.shard, o.shards);
     if (t.without)
         note_not_run("%s, by --without", t.without);
     if (o.nfolders && o.shards == 1 && !o.host && !t.sanitize && !t.filter)
@@ -168,6 +171,8 @@ int main(int argc, char **argv)
         run_specs(&t, 0, o.threads);
     if (t.gpu && !was_stopped())
         run_alone(&t, &o);
+    if (was_stopped())
+        note_failure(NULL, "stopped by a signal");
     failed = show_summary(stdout);
     close_device(&t);
     return failed != 0;

@@ -39,6 +39,7 @@ struct suite {
     int device;          /* -1: process k takes device k modulo their number */
     int slot;            /* of this thread, for watch() */
     int fields;          /* most of an output of the spec at hand */
+    int part, parts;     /* of the sizes of the spec at hand */
     struct bed *bed;
 };
 
@@ -120,11 +121,14 @@ void for_sizes(const struct suite *t, int nsizes, void (*visit)(void *context, c
 
 /* Every .yaml file of a folder, in order of name. */
 void add_folder(struct suite *t, const char *folder);
-/* Leave only what shard `shard` of `shards` takes. */
-void choose_shard(int shard, int shards);
+/* Deal out every spec in so many parts of its sizes, each with a worker of its own, and only those of shard `shard` of
+ * `shards`. */
+void choose_work(int parts, int shard, int shards);
 /* Run all specs: `processes` processes (0: in this one) of `threads` threads each. */
 void run_specs(struct suite *t, int processes, int threads);
-/* Did a signal end it early? */
+/* From now on SIGTERM and SIGINT end it early, and what was found so far is shown. */
+void heed_signals(void);
+/* Did one? */
 bool was_stopped(void);
 /* What this thread is at, for the message when it dies or hangs; NULL: between pieces of work. */
 void watch(const struct suite *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -164,6 +168,7 @@ enum phase { PHASE_PLAN, PHASE_LOAD, PHASE_REFERENCE, PHASE_DEVICE, PHASE_COMPAR
 double seconds_now(void);
 /* Add the time since `since`; now. */
 double note_time(enum phase phase, double since);
+/* Of a part of a spec. */
 void note_spec_time(const char *path, double seconds);
 /* The number of failures. */
 int show_summary(FILE *to);

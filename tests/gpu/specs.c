@@ -146,7 +146,7 @@ struct compiled {
     struct suite *t;
     const char *path;
     const ptxgen_problem *problem;
-    int n;
+    int n, visited;
     struct target target[TARGETS_MAX];
 };
 
@@ -164,9 +164,12 @@ static void run_size(void *context, const int64_t *size)
     struct suite *t = c->t;
     struct sample x;
     const double since = seconds_now();
-    const bool ok = sample_create(t, c->problem, size, &x);
     char sizes[200];
+    bool ok;
 
+    if (c->visited++ % t->parts != t->part)
+        return;
+    ok = sample_create(t, c->problem, size, &x);
     note_time(PHASE_REFERENCE, since);
     sizes_text(&x, sizes, sizeof sizes);
     for (int i = 0; i < c->n; i++) {
@@ -217,10 +220,10 @@ void run_spec(struct suite *t, const char *path)
     unwatch(t);
     for (int i = 0; i < c.n; i++)
         c.target[i].in_place = in_place_input(path, problem);
-    if (c.n == 0)
-        note_skip(t, path);
-    else
+    if (c.n > 0)
         for_sizes(t, ptxgen_problem_size_count(problem), run_size, &c);
+    else if (t->part == 0)
+        note_skip(t, path);
     for (int i = 0; i < c.n; i++)
         finish_target(&c.target[i]);
     note_spec_time(path, seconds_now() - since);

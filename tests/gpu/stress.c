@@ -27,20 +27,24 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
         { 3, 333001 }, { 1, 1000003 }, { 40, 20011 }, { 7, 70001 }, { 133, 16384 }, { 2, 65537 }                       \
     }
 /* What waits for other blocks, or is finished by the last of them. */
+enum { RIVALS_MAX = 3 };
 static const struct subject {
-    const char *spec, *strategy;
+    const char *spec, *strategy[RIVALS_MAX];
     int64_t size[VISITS][2];
 } subjects[] = {
-    { "scan_exclusive", "scan.lookahead", LINES }, { "scan_exclusive", "scan.lookback", LINES },
-    { "scan_exclusive", "scan.allpre", LINES },    { "scan_mss", "scan.lookahead", LINES },
-    { "scan_mss", "scan.lookback", LINES },        { "scan_affine", "scan.allpre", LINES },
-    { "scan_segmented", "segscan.flags", LINES },  { "scan_rows", "segscan.lookback", ROWS },
-    { "scan_rows", "segscan.flat", ROWS },         { "scan_rows", "segscan.cluster", LONG_ROWS },
-    { "scan_columns", "segscan.column", ROWS },    { "mss", "reduce.ordered", LINES },
-    { "matrix2x2", "reduce.ordered", LINES },      { "sum", "reduce.gather", LINES },
-    { "sum", "reduce.last_block", LINES },         { "sum", "reduce.cluster", LINES },
-    { "stats", "reduce.last_block", LINES },       { "row_sum", "segreduce.multi_block", ROWS },
-    { "column_sum", "segreduce.column", ROWS },
+    { "scan_exclusive", { "scan.lookahead", "scan.lookback", "scan.allpre" }, LINES },
+    { "scan_mss", { "scan.lookahead", "scan.lookback" }, LINES },
+    { "scan_affine", { "scan.allpre" }, LINES },
+    { "scan_segmented", { "segscan.flags" }, LINES },
+    { "scan_rows", { "segscan.lookback", "segscan.flat" }, ROWS },
+    { "scan_rows", { "segscan.cluster" }, LONG_ROWS },
+    { "scan_columns", { "segscan.column" }, ROWS },
+    { "mss", { "reduce.ordered" }, LINES },
+    { "matrix2x2", { "reduce.ordered" }, LINES },
+    { "sum", { "reduce.gather", "reduce.last_block", "reduce.cluster" }, LINES },
+    { "stats", { "reduce.last_block" }, LINES },
+    { "row_sum", { "segreduce.multi_block" }, ROWS },
+    { "column_sum", { "segreduce.column" }, ROWS },
 };
 
 static void bark(int signal_number)
@@ -106,53 +110,92 @@ static bool once(struct suite *t, const struct busy *b, ptxgen_loaded *loaded)
            ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK && bed_fetch(t);
 }
 
-/* A share of the repetitions at one size; the number that were right, less than `n` after a failure. */
-static int at_size(struct suite *t, const struct busy *b, const ptxgen_problem *problem, const int64_t *size,
-                   ptxgen_loaded *loaded, bool same_bits, int n, char *why, size_t length)
-{
-    void *keep[ARRAYS_MAX] = { NULL };
-    struct sample x;
-    int done = 0;
+struct rival {
+    const char *strategy;
+    ptxgen_program *program;
+    ptxgen_loaded *loaded;
+    bool failed;
+};
 
-    if (sample_create(t, problem, size, &x) && !x.refused && bed_lay(t, &x, 0, 1, -1))
-        while (done < n && once(t, b, loaded) && bed_check(t, 0, same_bits ? keep : NULL, why, length))
-            done++;
+/* A share of the repetitions of one strategy at one size. */
+static void repeat(struct suite *t, const struct busy *b, const char *spec, struct rival *r, const struct sample *x)
+{
+    const bool same_bits = promises_bits(r->program);
+    const int n = REPETITIONS / VISITS + 1;
+    void *keep[ARRAYS_MAX] = { NULL };
+    char why[400] = "";
+    int done = 0;
+    bool ok = true;
+
+    for (; done < n && ok && !was_stopped(); done += ok) {
+        const double since = seconds_now();
+
+        ok = once(t, b, r->loaded);
+        const double ran = note_time(PHASE_DEVICE, since);
+        ok = ok && bed_check(t, 0, same_bits ? keep : NULL, why, sizeof why);
+        note_time(PHASE_COMPARE, ran);
+    }
+    r->failed |= done < n;
+    if (!ok)
+        note_failure(t, "stress/%s %s, size %lld %lld, repetition %d: %s", spec, r->strategy, (long long)x->size[0],
+                     x->nsizes > 1 ? (long long)x->size[1] : 0, done, why);
     for (int o = 0; o < ARRAYS_MAX; o++)
         free(keep[o]);
+}
+
+static void at_size(struct suite *t, const struct busy *b, const struct subject *subject, const ptxgen_problem *problem,
+                    const int64_t *size, struct rival *rival)
+{
+    const double since = seconds_now();
+    struct sample x;
+    const bool ok = sample_create(t, problem, size, &x) && !x.refused && bed_lay(t, &x, 0, 1, -1);
+
+    note_time(PHASE_REFERENCE, since);
+    if (!ok)
+        note_failure(t, "stress/%s: no reference or no memory", subject->spec);
+    for (int i = 0; i < RIVALS_MAX && rival[i].loaded && ok && !was_stopped(); i++)
+        repeat(t, b, subject->spec, &rival[i], &x);
     bed_clear(t);
     sample_finish(&x);
-    return done;
 }
 
 static void run_subject(struct suite *t, const char *specs, const struct busy *b, const struct subject *subject)
 {
-    ptxgen_program *program = NULL;
-    ptxgen_loaded *loaded = NULL;
+    struct rival rival[RIVALS_MAX] = { { .failed = false } };
+    const double since = seconds_now();
     ptxgen_problem *problem;
-    char path[512], why[400] = "";
-    bool ok = true;
+    char path[512];
+    bool ok;
 
     snprintf(path, sizeof path, "%s/%s.yaml", specs, subject->spec);
-    if (!load_spec(t, path, subject->strategy, &program, &loaded) ||
-        ptxgen_problem_from_file(t->s, path, &problem) != PTXGEN_OK) {
-        note_failure(t, "stress/%s %s: cannot be loaded", subject->spec, subject->strategy);
-        return;
+    ok = ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK;
+    for (int i = 0; i < RIVALS_MAX && subject->strategy[i] && ok; i++) {
+        rival[i].strategy = subject->strategy[i];
+        ok = load_spec(t, path, rival[i].strategy, &rival[i].program, &rival[i].loaded);
     }
+    if (!ok)
+        note_failure(t, "stress/%s: cannot be loaded", subject->spec);
     alarm(WATCHDOG_SECONDS);
-    for (int k = 0; k < VISITS && ok; k++) {
-        const int n = REPETITIONS / VISITS + 1;
-        const int done = at_size(t, b, problem, subject->size[k], loaded, promises_bits(program), n, why, sizeof why);
-
-        ok = done == n;
-        if (!ok)
-            note_failure(t, "stress/%s %s, size %lld %lld, repetition %d: %s", subject->spec, subject->strategy,
-                         (long long)subject->size[k][0], (long long)subject->size[k][1], done, why);
-    }
+    for (int k = 0; k < VISITS && ok && !was_stopped(); k++)
+        at_size(t, b, subject, problem, subject->size[k], rival);
     alarm(0);
-    if (ok)
-        note_outcome(t, "busy device", OUTCOME_PASSED);
-    ptxgen_loaded_destroy(loaded);
-    ptxgen_program_destroy(program);
+    for (int i = 0; i < RIVALS_MAX && rival[i].loaded; i++) {
+        if (ok && !rival[i].failed && !was_stopped())
+            note_outcome(t, "busy device", OUTCOME_PASSED);
+        ptxgen_loaded_destroy(rival[i].loaded);
+        ptxgen_program_destroy(rival[i].program);
+    }
+    snprintf(path, sizeof path, "stress/%s", subject->spec);
+    note_spec_time(path, seconds_now() - since);
+}
+
+static bool is_chosen(const struct suite *t, const struct subject *subject)
+{
+    bool chosen = t->filter == NULL || strstr(subject->spec, t->filter);
+
+    for (int i = 0; i < RIVALS_MAX && subject->strategy[i]; i++)
+        chosen |= t->filter && strstr(subject->strategy[i], t->filter);
+    return chosen;
 }
 
 void run_stress(struct suite *t, const char *specs)
@@ -162,7 +205,9 @@ void run_stress(struct suite *t, const char *specs)
     signal(SIGALRM, bark);
     if (bed_create(t) && busy_create(t, specs, &b)) {
         for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
-            if (t->filter == NULL || strstr(subjects[i].strategy, t->filter) || strstr(subjects[i].spec, t->filter))
+            if (was_stopped())
+                note_not_run("%s on a busy device", subjects[i].spec);
+            else if (is_chosen(t, &subjects[i]))
                 run_subject(t, specs, &b, &subjects[i]);
     } else {
         note_failure(t, "stress: no memory, or no reduction to keep the device busy");

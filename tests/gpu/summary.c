@@ -6,12 +6,13 @@
  */
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "gpu_tests.h"
 
-enum { STRATEGIES_MAX = 64, LINES_MAX = 30, LINE_LENGTH = 400, TEXT_LENGTH = 3000, SPECS_SHOWN = 5 };
+enum { STRATEGIES_MAX = 64, LINES_MAX = 30, LINE_LENGTH = 400, TEXT_LENGTH = 3000, SPECS_MAX = 512, SPECS_SHOWN = 8 };
 
 static struct found {
     pthread_mutex_t lock;
@@ -25,10 +26,11 @@ static struct found {
     char line[LINES_MAX][LINE_LENGTH]; /* the first failures */
     char skips[TEXT_LENGTH], omissions[TEXT_LENGTH], device[160];
     double seconds[PHASES];
-    struct {
+    int nspecs;
+    struct spec_time {
         double seconds;
         char name[80];
-    } slowest[SPECS_SHOWN];
+    } spec[SPECS_MAX];
 } * found;
 
 bool summary_create(void)
@@ -178,31 +180,37 @@ double note_time(enum phase phase, double since)
 
 void note_spec_time(const char *path, double seconds)
 {
-    const char *slash = strrchr(path, '/');
-    int at = SPECS_SHOWN;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int at = 0;
 
     lock();
-    while (at > 0 && found->slowest[at - 1].seconds < seconds)
-        at--;
-    for (int i = SPECS_SHOWN - 1; i > at; i--)
-        found->slowest[i] = found->slowest[i - 1];
-    if (at < SPECS_SHOWN) {
-        found->slowest[at].seconds = seconds;
-        snprintf(found->slowest[at].name, sizeof found->slowest[at].name, "%s", slash ? slash + 1 : path);
-    }
+    while (at < found->nspecs && strcmp(found->spec[at].name, name) != 0)
+        at++;
+    if (at == found->nspecs && at < SPECS_MAX)
+        snprintf(found->spec[found->nspecs++].name, sizeof found->spec[at].name, "%s", name);
+    if (at < SPECS_MAX)
+        found->spec[at].seconds += seconds;
     unlock();
 }
 
 /* ---- showing --------------------------------------------------------------------------------- */
+static int slowest_first(const void *a, const void *b)
+{
+    const double x = ((const struct spec_time *)a)->seconds, y = ((const struct spec_time *)b)->seconds;
+
+    return (x < y) - (x > y);
+}
+
 static void show_time(FILE *to)
 {
+    qsort(found->spec, (size_t)found->nspecs, sizeof *found->spec, slowest_first);
     fprintf(to,
             "seconds of all threads: plans and code %.1f, driver's compiler %.1f, reference %.1f, device %.1f, "
             "reading and comparing %.1f\nslowest specs:",
             found->seconds[PHASE_PLAN], found->seconds[PHASE_LOAD], found->seconds[PHASE_REFERENCE],
             found->seconds[PHASE_DEVICE], found->seconds[PHASE_COMPARE]);
-    for (int i = 0; i < SPECS_SHOWN && found->slowest[i].seconds > 0; i++)
-        fprintf(to, " %s %.1f", found->slowest[i].name, found->slowest[i].seconds);
+    for (int i = 0; i < SPECS_SHOWN && i < found->nspecs; i++)
+        fprintf(to, " %s %.1f", found->spec[i].name, found->spec[i].seconds);
     fprintf(to, "\n");
 }
 

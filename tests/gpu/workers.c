@@ -2,8 +2,8 @@
 /* workers.c - who runs the specs: processes, each with a context of its own, and threads within each.
  *
  * Compilers, the driver's above all, and the sequential reference take most of the time; within a process the driver
- * lets one thread in at a time.  Specs are dealt out one by one.  A process that dies, hangs or loses its context
- * costs the spec it was at, which is a failure that says so, and is replaced.
+ * lets one thread in at a time.  Parts of specs are dealt out one by one.  A process that dies, hangs or loses its
+ * context costs the spec it was at, which is a failure that says so, and is replaced.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -27,14 +27,17 @@ struct watched {
     char what[WATCH_LENGTH];
 };
 static struct shared {
-    _Atomic int next; /* spec to take */
+    _Atomic int next; /* piece of work to take */
     struct watched slot[PROCESSES_MAX * THREADS_MAX];
 } * shared;
 
+/* A piece of work is a part of a spec's sizes: piece i is part i / n of spec i % n, so that the parts of a spec lie far
+ * from each other, and the later ones find what the driver compiled for the first in its cache. */
 static struct {
     int n;
     char *path[SPECS_MAX];
-} work;
+    int parts, shard, shards;
+} work = { .parts = 1, .shards = 1 };
 
 /* ---- specs to run ---------------------------------------------------------------------------- */
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -62,17 +65,15 @@ void add_folder(struct suite *t, const char *folder)
     qsort(work.path + first, (size_t)(work.n - first), sizeof *work.path, by_name);
 }
 
-void choose_shard(int shard, int shards)
+void choose_work(int parts, int shard, int shards)
 {
-    int kept = 0;
-
-    for (int i = 0; i < work.n; i++)
-        if (i % shards == shard)
-            work.path[kept++] = work.path[i];
-        else
-            free(work.path[i]);
-    work.n = kept;
+    work.parts = parts;
+    work.shard = shard;
+    work.shards = shards;
 }
+
+/* Of this shard. */
+static int pieces(void) { return (work.n * work.parts - work.shard + work.shards - 1) / work.shards; }
 
 /* ---- watching -------------------------------------------------------------------------------- */
 double seconds_now(void)
@@ -114,15 +115,34 @@ void leave_if_lost(struct suite *t)
         _exit(LOST_CONTEXT);
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
-static const char *take(void)
+/* SIGTERM or SIGINT: what was found so far is still shown. */
+static volatile sig_atomic_t stopped;
+static void stop(int signal_number)
 {
-    const int i = atomic_fetch_add(&shared->next, 1);
+    (void)signal_number;
+    stopped = 1;
+}
+bool was_stopped(void) { return stopped; }
 
-    return i < work.n ? work.path[i] : NULL;
+void heed_signals(void)
+{
+    signal(SIGTERM, stop);
+    signal(SIGINT, stop);
 }
 
-/* Take specs until none is left, each with a session of its own. */
+/* ---- threads --------------------------------------------------------------------------------- */
+static const char *take_work(struct suite *t)
+{
+    const int taken = atomic_fetch_add(&shared->next, 1), i = taken * work.shards + work.shard;
+
+    if (taken >= pieces() || stopped)
+        return NULL;
+    t->part = i / work.n;
+    t->parts = work.parts;
+    return work.path[i % work.n];
+}
+
+/* Take work until none is left, each piece with a session of its own. */
 static void *worker(void *argument)
 {
     struct suite mine = *(const struct suite *)argument;
@@ -135,7 +155,7 @@ static void *worker(void *argument)
             note_failure(&mine, "no stream");
     if (!bed_create(&mine))
         note_failure(&mine, "no memory");
-    while (mine.bed && (path = take()) != NULL) {
+    while (mine.bed && (path = take_work(&mine)) != NULL) {
         if (ptxgen_session_create(&mine.s) != PTXGEN_OK)
             exit(3);
         run_spec(&mine, path);
@@ -216,15 +236,6 @@ static void end_hung(int process, pid_t child, int threads)
     }
 }
 
-/* SIGTERM or SIGINT: what was found so far is still shown. */
-static volatile sig_atomic_t stopped;
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    stopped = 1;
-}
-bool was_stopped(void) { return stopped; }
-
 static void end_all(const pid_t *child, int processes, int threads)
 {
     for (int i = 0; i < processes; i++)
@@ -235,9 +246,8 @@ static void end_all(const pid_t *child, int processes, int threads)
                 if (*shared->slot[i * THREADS_MAX + k].what)
                     note_not_run("the rest of the spec behind %s", shared->slot[i * THREADS_MAX + k].what);
         }
-    note_failure(NULL, "stopped by a signal");
-    if (atomic_load(&shared->next) < work.n)
-        note_not_run("%d specs", work.n - atomic_load(&shared->next));
+    if (atomic_load(&shared->next) < pieces())
+        note_not_run("%d of %d parts of specs", pieces() - atomic_load(&shared->next), pieces());
 }
 
 /* Say what a process that did not end well was at. True: replace it. */
@@ -268,8 +278,6 @@ static void run_processes(const struct suite *t, int processes, int threads)
     pid_t child[PROCESSES_MAX];
     int running = 0, replaced = 0;
 
-    signal(SIGTERM, stop);
-    signal(SIGINT, stop);
     for (int i = 0; i < processes; i++)
         running += (child[i] = begin(t, i, threads)) > 0;
     while (running > 0 && !stopped) {
@@ -284,14 +292,15 @@ static void run_processes(const struct suite *t, int processes, int threads)
                 continue;
             running--;
             child[i] = 0;
-            if (bury(i, threads, status) && atomic_load(&shared->next) < work.n && replaced++ < REPLACEMENTS_MAX)
+            if (bury(i, threads, status) && atomic_load(&shared->next) < pieces() && replaced++ < REPLACEMENTS_MAX)
                 running += (child[i] = begin(t, i, threads)) > 0;
         }
     }
     if (stopped)
         end_all(child, processes, threads);
-    else if (atomic_load(&shared->next) < work.n)
-        note_failure(NULL, "%d specs were not run: no process was left", work.n - atomic_load(&shared->next));
+    else if (atomic_load(&shared->next) < pieces())
+        note_failure(NULL, "%d of %d parts of specs were not run: no process was left",
+                     pieces() - atomic_load(&shared->next), pieces());
 }
 
 void run_specs(struct suite *t, int processes, int threads)
