@@ -233,6 +233,7 @@ Test(ref_bounds, bounds_beyond_the_type_are_infinite)
         finite += isfinite(bound[i]) != 0;
         cr_expect(!isfinite(bound[i]) || !isfinite(sum[i]) || fabs((double)sum[i]) + bound[i] <= (double)FLT_MAX,
                   "%d: %g within %g", i, (double)sum[i], bound[i]);
+        cr_expect(isfinite(sum[i]) || isinf(bound[i]), "%d: %g within %g", i, (double)sum[i], bound[i]);
     }
     cr_expect(finite > 4 && finite < N, "%d bounds are finite", finite);
     end();

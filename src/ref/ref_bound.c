@@ -232,6 +232,14 @@ static double rounded_magnitude(const struct ref *r, const struct expr *e, const
     return r->combine_factor > 0 && sum ? fabs(arg[0].v.f) + fabs(arg[1].v.f) : fabs(v.f);
 }
 
+/* Has a sum or product of an operator outgrown the type? In another order of combination it may not have. */
+static bool outgrew(const struct ref *r, const struct expr *e, const struct num *arg, struct num out)
+{
+    const bool grows = e->kind == EX_BINARY && (e->op == BIN_ADD || e->op == BIN_SUB || e->op == BIN_MUL);
+    return r->combine_factor > 0 && grows && ty_is_float(e->type) && !isfinite(out.v.f) && isfinite(arg[0].v.f) &&
+           isfinite(arg[1].v.f);
+}
+
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg)
 {
     union value plain[EXPR_ARG_MAX] = { { 0 } };
@@ -253,7 +261,10 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
         double times = (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
         out.err += times * (unit(e->type) * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type));
     }
-    return ref_limit(e->type, out);
+    out = ref_limit(e->type, out);
+    if (outgrew(r, e, arg, out))
+        out.err = INFINITY;
+    return out;
 }
 
 /* condition ? yes : no, which spans both when the condition is not certain. */

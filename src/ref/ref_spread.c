@@ -64,6 +64,17 @@ static void outcomes(const struct spread *s, const struct tuple side[2], double 
     }
 }
 
+/* Is any field of it anything? Then so is what is not finite behind it: infinities do not move. */
+static bool unknown(const struct op *op, const struct tuple *x)
+{
+    for (int f = 0; f < op->nfields; f++) {
+        if (isinf(x->field[f].err)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* a op b, or f(a, b): nothing depends on anything else. */
 static bool is_one_operation(const struct op *op)
 {
@@ -90,8 +101,10 @@ void ref_combine_bounded(struct ref *r, const struct op *op, const struct tuple 
     ref_combine(r, op, &clean[0], &clean[1], &centre);
     inherited(&s, side, sum);
     outcomes(&s, side, worst);
+    const bool any = unknown(op, &side[0]) || unknown(op, &side[1]);
     *out = centre;
     for (int f = 0; f < op->nfields; f++) {
-        out->field[f].err += fmax(sum[f], worst[f]);
+        const bool lost = any && ty_is_float(op->field[f]) && !isfinite(centre.field[f].v.f);
+        out->field[f].err += lost ? INFINITY : fmax(sum[f], worst[f]);
     }
 }

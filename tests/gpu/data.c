@@ -195,6 +195,8 @@ static bool same_value(ptxgen_type t, const void *got, const void *expected, dou
 {
     double g, e;
 
+    if (isinf(bound)) /* nothing is known of this one: it has outgrown its type */
+        return true;
     if (!is_float(t))
         return memcmp(got, expected, ptxgen_type_size(t)) == 0;
     g = float_value(t, got);
