@@ -291,17 +291,17 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
     add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
-/* Up to these numbers of elements a block has a tile or two, and all of the device shall have some: other tiles.
- * min_blocks lets ptxas keep all loads of a tile in flight; beyond, where the next launch needs room beside this one,
- * more registers cost more than they give. */
+/* Between these numbers of elements a block has a tile or two, and all of the device shall have some: other tiles, for
+ * vectors of so many elements (0: of any number).  min_blocks lets ptxas keep all loads of a tile in flight; beyond,
+ * where the next launch needs room beside this one, more registers cost more than they give. */
 static const struct middle {
     const char *variant, *name;
-    int64_t limit;
-    int min_blocks;
+    int64_t from, limit;
+    int min_blocks, vector;
 } middles[] = {
-    { "wide middle", "middle", 1 << 21, 2 },
-    { "wide upper", "upper", 1 << 22, 0 },
-    { "pair middle", "middle", 1 << 22, 0 },
+    { " middle", "middle", 0, 1 << 18, 2, 4 },     { " upper", "upper", (1 << 19) + 1, 1 << 22, 2, 2 },
+    { "wide middle", "middle", 0, 1 << 21, 2, 0 }, { "wide upper", "upper", 0, 1 << 22, 0, 0 },
+    { "pair middle", "middle", 0, 1 << 22, 0, 0 },
 };
 
 static void plan_middle(struct planner *pl, const struct strategy *row, const struct middle *m)
@@ -310,14 +310,20 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
     const struct problem *p = pl->plan->problem;
     const char *variant = tuning_variant(p);
     const size_t length = strlen(variant);
-    const struct formula always = { 0 }, below = f_le(access_count(p), f_const(m->limit));
+    const struct formula n = access_count(p);
+    struct formula guard = { 0 };
     struct span at;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at) || hi <= BLOCK_LIMIT || lo > m->limit || length == 0 ||
-        strncmp(m->variant, variant, length) || m->variant[length] != ' ')
+    if (plan_pinned_name(pl, &at) || hi <= BLOCK_LIMIT || hi < m->from || lo > m->limit ||
+        strncmp(m->variant, variant, length) || m->variant[length] != ' ' ||
+        (m->vector && access_vector_width(p) != m->vector))
         return;
-    struct plan_case *c = add_cases(pl, row, m->variant, m->name, hi <= m->limit ? always : below, false);
+    if (lo < m->from)
+        guard = f_le(f_const(m->from), n);
+    if (hi > m->limit)
+        guard = guard.n ? f_and(guard, f_le(n, f_const(m->limit))) : f_le(n, f_const(m->limit));
+    struct plan_case *c = add_cases(pl, row, m->variant, m->name, guard, false);
     if (m->min_blocks && state_fields(p, NULL) <= FEW_FIELDS && !c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = m->min_blocks;
         c->tunable_from[TN_MIN_BLOCKS] = "so that all loads of a tile are in flight";
