@@ -23,7 +23,7 @@ struct spare {
 };
 
 struct bed {
-    const struct sample *x;
+    struct sample *x;
     int shift, copies, in_place;
     bool exact;
     struct region inputs, outputs;
@@ -217,7 +217,7 @@ static bool reserve(struct suite *t, struct bed *b)
            (b->exact || (region_need(t, &b->inputs, inputs) && region_need(t, &b->outputs, outputs)));
 }
 
-bool bed_lay(struct suite *t, const struct sample *x, int shift, int copies, int in_place)
+bool bed_lay(struct suite *t, struct sample *x, int shift, int copies, int in_place)
 {
     struct bed *b = t->bed;
 

@@ -187,6 +187,7 @@ void sample_finish(struct sample *x)
         free(x->in[i]);
         free(x->expected[i]);
         free(x->bound[i]);
+        free(x->right[i]);
     }
 }
 
@@ -216,12 +217,26 @@ static void print_value(ptxgen_type t, const void *p, char *text, size_t length)
     snprintf(text, length, "0x%llx", (unsigned long long)i);
 }
 
-bool sample_check(const struct sample *x, int output, const void *got, char *why, size_t length)
+/* Of plain f32, most of what there is to compare: how many elements from the first on are within finite bounds. */
+static int64_t within_f32(const struct sample *x, int output, const float *got)
+{
+    const int64_t elements = ptxgen_array_elements(&x->output[output], x->size);
+    const float *expected = x->expected[output];
+    const double *bound = x->bound[output];
+    int64_t i = 0;
+
+    while (i < elements && fabs((double)got[i] - (double)expected[i]) <= bound[i])
+        i++;
+    return i;
+}
+
+static bool compare(const struct sample *x, int output, const void *got, char *why, size_t length)
 {
     const ptxgen_array_info *a = &x->output[output];
+    const bool plain = a->field_count == 1 && a->field_type[0] == PTXGEN_F32 && a->element_size == sizeof(float);
     int64_t elements = ptxgen_array_elements(a, x->size);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = plain ? within_f32(x, output, got) : 0; i < elements; i++)
         for (int f = 0; f < a->field_count; f++) {
             size_t at = (size_t)i * a->element_size + a->field_offset[f];
             double bound = x->bound[output][i * a->field_count + f];
@@ -235,6 +250,21 @@ bool sample_check(const struct sample *x, int output, const void *got, char *why
                      *a->field_name[f] ? "." : "", a->field_name[f], g, e, bound);
             return false;
         }
+    return true;
+}
+
+bool sample_check(struct sample *x, int output, const void *got, char *why, size_t length)
+{
+    const size_t bytes = array_bytes(&x->output[output], x->size);
+
+    if (x->right[output] && memcmp(x->right[output], got, bytes) == 0)
+        return true;
+    if (!compare(x, output, got, why, length))
+        return false;
+    if (x->right[output] == NULL)
+        x->right[output] = malloc(bytes + 1);
+    if (x->right[output])
+        memcpy(x->right[output], got, bytes);
     return true;
 }
 

@@ -53,13 +53,14 @@ struct sample {
     ptxgen_value param[PARAMS_MAX];
     void *in[ARRAYS_MAX], *expected[ARRAYS_MAX];
     double *bound[ARRAYS_MAX];
-    bool refused; /* the reference refuses these sizes, so a launch must too */
+    void *right[ARRAYS_MAX]; /* what was compared last and right, NULL: nothing yet; the next one is often the same */
+    bool refused;            /* the reference refuses these sizes, so a launch must too */
 };
 bool sample_create(struct suite *t, const ptxgen_problem *problem, const int64_t *size, struct sample *out);
 void sample_finish(struct sample *x);
 size_t array_bytes(const ptxgen_array_info *a, const int64_t *size);
 /* Compares a whole output; on a difference `why` says where. */
-bool sample_check(const struct sample *x, int output, const void *got, char *why, size_t length);
+bool sample_check(struct sample *x, int output, const void *got, char *why, size_t length);
 bool only_integers(const struct sample *x);
 
 /* ---- bed.c ----------------------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ void bed_destroy(struct suite *t);
 /* The sample's arrays are given up: before it is finished. */
 void bed_clear(struct suite *t);
 /* `in_place`: number of the input that output 0 of each copy lies in, a copy of the input each; -1: none. */
-bool bed_lay(struct suite *t, const struct sample *x, int shift, int copies, int in_place);
+bool bed_lay(struct suite *t, struct sample *x, int shift, int copies, int in_place);
 ptxgen_arguments bed_arguments(const struct bed *b, int copy);
 /* Fill all copies of the outputs with poison (in place: with the input); done when it returns. */
 bool bed_poison(struct suite *t);
@@ -104,7 +105,7 @@ enum outcome {
     OUTCOME_REFUSED,     /* by the reference and, as it must, by the launch */
     OUTCOME_OUT_OF_RANGE /* a strategy that was asked for by name is for other sizes, and said so */
 };
-enum outcome run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length);
+enum outcome run_target(struct suite *t, const struct target *target, struct sample *x, char *why, size_t length);
 /* Around what waits for the whole context: allocating, freeing, unloading. */
 void begin_context_work(void);
 void end_context_work(void);

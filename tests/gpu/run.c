@@ -151,7 +151,7 @@ static int rounds_of(const struct suite *t, const struct sample *x, int shift)
     return shift == 0 && elements >= 130000 && elements <= 200000 ? 100 / REPEATS + 1 : 1;
 }
 
-static bool run_rounds(struct suite *t, const struct target *target, const struct sample *x, int shift, int in_place,
+static bool run_rounds(struct suite *t, const struct target *target, struct sample *x, int shift, int in_place,
                        char *why, size_t length)
 {
     const bool single = t->sanitize || t->gpu == NULL, all = !single && shift == 0 && in_place < 0;
@@ -178,7 +178,7 @@ static bool run_rounds(struct suite *t, const struct target *target, const struc
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 /* What the reference refuses must be refused. */
-static bool run_refused(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length)
+static bool run_refused(struct suite *t, const struct target *target, struct sample *x, char *why, size_t length)
 {
     const bool laid = bed_lay(t, x, 0, 1, -1), ok = laid && !start(t, target, 0, t->stream[0]);
 
@@ -203,7 +203,7 @@ static void stand_ins(const struct sample *x, int shift, int in_place, const voi
 
 /* A strategy that was asked for by name, here or by the spec, may be for a range of sizes or for aligned pointers only,
  * and says so. */
-static bool out_of_range(struct suite *t, const struct target *target, const struct sample *x, int shift, int in_place)
+static bool out_of_range(struct suite *t, const struct target *target, struct sample *x, int shift, int in_place)
 {
     const void *in[ARRAYS_MAX];
     void *out[ARRAYS_MAX];
@@ -242,7 +242,7 @@ static bool prepare(struct suite *t, const struct target *target, const struct s
     return ok;
 }
 
-enum outcome run_target(struct suite *t, const struct target *target, const struct sample *x, char *why, size_t length)
+enum outcome run_target(struct suite *t, const struct target *target, struct sample *x, char *why, size_t length)
 {
     static const int shifts[] = { 0, 1, 3, 5 };
     const int nshifts = t->full && input_elements(x) < 20000 ? 4 : 2;

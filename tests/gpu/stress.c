@@ -118,7 +118,7 @@ struct rival {
 };
 
 /* A share of the repetitions of one strategy at one size. */
-static void repeat(struct suite *t, const struct busy *b, const char *spec, struct rival *r, const struct sample *x)
+static void repeat(struct suite *t, const struct busy *b, const char *spec, struct rival *r, struct sample *x)
 {
     const bool same_bits = promises_bits(r->program);
     const int n = REPETITIONS / VISITS + 1;
