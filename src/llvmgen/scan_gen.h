@@ -14,7 +14,7 @@
 #include "gen.h"
 #include "lower/scan.h"
 
-enum { SCAN_HELD_MAX = 64 };
+enum { SCAN_HELD_MAX = 128 };
 
 /* ---- runs (scan_runs.c) ------------------------------------------------------------------------------------------ */
 
@@ -77,6 +77,10 @@ struct held {
     bool within;     /* … and [from, to) are the places, relative to base, that are written */
     kb_val from, to; /* i32 */
 
+    /* Bytes are summed, four positions to a word, in the place of x, upto and state. */
+    bool packed;
+    kb_val word[SCAN_HELD_MAX / 4], state_word[SCAN_HELD_MAX / 4]; /* u32 */
+
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
     struct direct direct[SCAN_HELD_MAX];
@@ -104,6 +108,10 @@ void held_scan(struct held *h, struct run outside, const struct run *inside);
 void held_store(struct held *h);
 /* The values of a scalar output at the positions. */
 void held_values(struct held *h, int output, kb_val *x);
+/* Are they the words of h->state_word? */
+bool held_stores_words(const struct held *h, int output);
+/* Distance of position i from own. */
+int held_distance(const struct held *h, int i);
 /* Is position i inside the segment? */
 kb_val held_inside(const struct held *h, int i);
 /* The point at position i, or at the last one inside. */
@@ -118,6 +126,27 @@ kb_val held_has_last(const struct held *h);
 /* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
 void held_take_marks(struct held *h, kb_ptr map);
 
+/* ---- bytes, four to a word (scan_packed.c) ----------------------------------------------------------------------- */
+
+/* Would n positions of which `stretch` at a time are consecutive be held as words?  Segments begin nowhere within. */
+bool packed_fits(const struct problem *p, int n, int stretch);
+/* The place of the summed input among the direct ones. */
+int packed_slot(const struct problem *p);
+/* Word w of the bytes that are number `slot` of the direct inputs; behind a load of whole words it is such a one. */
+kb_val packed_word(const struct held *h, int slot, int w);
+/* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing.
+ */
+void packed_load_part(struct held *h, kb_ptr from);
+/* The bytes of h->state_word that are inside; `to` as above. */
+void packed_store_part(struct held *h, kb_ptr to);
+/* From h->word to what the positions contribute: `init` where the scan begins. */
+void packed_contribute(struct held *h);
+/* The combination of n positions from number `first` on. */
+struct run packed_total(struct held *h, int first, int n);
+/* Scan n positions from number `first` on, which come behind `before`: h->state_word, and h->state where those are not
+ * stored. */
+void packed_scan(struct held *h, int first, int n, struct run before);
+
 /* ---- the transpose (scan_stage.c) -------------------------------------------------------------------------------- */
 
 /* Inputs and outputs that go through it: direct arrays of scalars. */
@@ -127,7 +156,7 @@ bool stage_has_output(const struct problem *p, int output);
 kb_ptr stage_new(struct gen *g, int n);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
 void stage_load(struct held *h);
-/* Store the n values of a full tile. */
+/* Store the n values of a full tile, or, with held_stores_words(), its words. */
 void stage_store(struct held *h, int output, const kb_val *x);
 
 /* ---- collectives (scan_runs.c) ----------------------------------------------------------------------------------- */

@@ -62,8 +62,7 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
-/* Distance of position i from own. */
-static int distance(const struct held *h, int i)
+int held_distance(const struct held *h, int i)
 {
     return h->stretch ? i / h->stretch * KB_WARP * h->stretch + i % h->stretch : i;
 }
@@ -75,10 +74,10 @@ kb_val held_inside(const struct held *h, int i)
         return kb_imm(h->g->k, TY_BOOL, 1);
     if (h->within) {
         kb *k = h->g->k;
-        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), distance(h, i));
-        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), distance(h, i)));
+        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), held_distance(h, i));
+        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), held_distance(h, i)));
     }
-    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), distance(h, i));
+    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), held_distance(h, i));
 }
 
 /* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
@@ -89,7 +88,7 @@ static kb_val element_apart(const struct held *h, int i, kb_val at)
     kb *k = g->k;
     const kb_val stride = space_stride(g);
     kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
-    kb_val steps = h->whole ? kb_imm(k, TY_I64, distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    kb_val steps = h->whole ? kb_imm(k, TY_I64, held_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
     if (g->p->reverse) {
         own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
         steps = kb_neg(k, steps);
@@ -101,7 +100,7 @@ void held_point(const struct held *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const kb_val own = kb_add(k, h->own, distance(h, i));
+    const kb_val own = kb_add(k, h->own, held_distance(h, i));
     const kb_val at = h->whole ? own : kb_min(k, own, kb_sub(k, h->valid, 1));
     const struct scan_segment *s = h->segment;
     if (scan_trailing(g->p)) {
@@ -165,18 +164,26 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
+/* Where the tile begins in an array of bytes. */
+static kb_ptr tile_bytes(const struct held *h, kb_ptr array)
+{
+    return kb_advance(h->g->k, array, kb_add(h->g->k, h->segment->first, h->base));
+}
+
 /* A full tile takes the fast way, the last one the other; the values meet in variables. */
 static void load_two_ways(struct held *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const int fields = direct_fields(g->p);
-    kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX];
+    const int fields = direct_fields(g->p), summed = h->packed ? packed_slot(g->p) : 0;
+    kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX], word[SCAN_HELD_MAX / 4];
     kb_if(k, h->full) {
         if (h->staged)
             stage_load(h);
         else
             load_whole(h);
+        for (int w = 0; h->packed && w < h->n / 4; w++)
+            word[w] = kb_var_new(k, packed_word(h, summed, w), "word");
         for (int i = 0; i < h->n; i++) {
             for (int f = 0; f < fields; f++)
                 value[i][f] = kb_var_new(k, h->direct[i].v[f], "element");
@@ -187,6 +194,10 @@ static void load_two_ways(struct held *h)
     kb_else
     {
         load_one_by_one(h);
+        if (h->packed && g->c->aligned)
+            packed_load_part(h, tile_bytes(h, gen_input(g, scan_summed_bytes(g->p))));
+        for (int w = 0; h->packed && w < h->n / 4; w++)
+            kb_set(k, word[w], g->c->aligned ? h->word[w] : packed_word(h, summed, w));
         for (int i = 0; i < h->n; i++) {
             for (int f = 0; f < fields; f++)
                 kb_set(k, value[i][f], h->direct[i].v[f]);
@@ -200,6 +211,8 @@ static void load_two_ways(struct held *h)
         if (g->p->flags >= 0)
             h->head[i] = kb_get(k, head[i]);
     }
+    for (int w = 0; h->packed && w < h->n / 4; w++)
+        h->word[w] = kb_get(k, word[w]);
 }
 
 /* Rows begin at `next` and every `period` after it. */
@@ -237,6 +250,10 @@ void held_contribute(struct held *h)
     struct gen *g = h->g;
     kb *k = g->k;
     const bool heads = h->rows || h->marked || g->p->flags >= 0;
+    if (h->packed) {
+        packed_contribute(h);
+        return;
+    }
     for (int i = 0; i < h->n; i++) {
         struct point pt;
         held_point(h, &pt, i);
@@ -253,6 +270,8 @@ void held_contribute(struct held *h)
 
 static struct run stretch_total(struct held *h, int first, int n)
 {
+    if (h->packed)
+        return packed_total(h, first, n);
     struct run r = run_of(h->g, h->x[first], h->head[first]);
     for (int i = first + 1; i < first + n; i++)
         r = run_join(h->g, r, run_of(h->g, h->x[i], h->head[i]));
@@ -304,6 +323,12 @@ void held_scan(struct held *h, struct run outside, const struct run *inside)
     for (int i = 0; i < h->n; i++) {
         if (inside && (i == 0 || (h->stretch && i % h->stretch == 0)))
             before = run_join(g, outside, inside[h->stretch ? i / h->stretch : 0]);
+        if (h->packed) {
+            const int n = h->stretch ? h->stretch : h->n;
+            if (i % n == 0)
+                packed_scan(h, i, n, before);
+            continue;
+        }
         const struct run upto = run_join(g, before, run_of(g, h->x[i], h->head[i]));
         h->upto[i] = h->state[i] = upto.x;
         if (g->p->exclusive) {
@@ -325,12 +350,24 @@ void held_values(struct held *h, int output, kb_val *x)
     }
 }
 
+static void store_words(struct held *h, int output)
+{
+    kb_if(h->g->k, h->full) {
+        stage_store(h, output, NULL);
+    }
+    kb_else { packed_store_part(h, tile_bytes(h, gen_output(h->g, output))); }
+}
+
 static void store_direct(struct held *h, int output)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     kb_val x[SCAN_HELD_MAX];
     struct point pt;
+    if (held_stores_words(h, output)) {
+        store_words(h, output);
+        return;
+    }
     held_values(h, output, x);
     kb_if(k, h->full) {
         stage_store(h, output, x);
@@ -402,7 +439,7 @@ kb_val held_has_last(const struct held *h)
     const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
     kb_val found = kb_imm(k, TY_BOOL, 0);
     for (int i = 0; i < h->n; i += h->stretch) {
-        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), distance(h, i));
+        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), held_distance(h, i));
         found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));
     }
     return kb_and(k, found, kb_eq(k, left, kb_cast(k, h->valid, TY_I64)));

@@ -321,6 +321,26 @@ static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slo
         h->direct[i].v[slot] = kb_get(k, var[i]);
 }
 
+static void load_words(struct held *h, kb_ptr from)
+{
+    kb *k = h->g->k;
+    kb_val x[SCAN_HELD_MAX / 4];
+    kb_var word[SCAN_HELD_MAX / 4];
+    kb_if(k, h->full) {
+        kb_load_n(k, typed(from, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), x);
+        for (int w = 0; w < h->n / 4; w++)
+            word[w] = kb_var_new(k, x[w], "word");
+    }
+    kb_else
+    {
+        packed_load_part(h, from);
+        for (int w = 0; w < h->n / 4; w++)
+            kb_set(k, word[w], h->word[w]);
+    }
+    for (int w = 0; w < h->n / 4; w++)
+        h->word[w] = kb_get(k, word[w]);
+}
+
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h)
 {
     struct gen *g = r->g;
@@ -333,6 +353,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->valid = t->valid;
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
     h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
+    h->packed = packed_fits(g->p, h->n, h->n);
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     h->marked = scan_marked(g->p);
@@ -342,7 +363,40 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
         if (r->layout.input[i] < 0)
             continue;
         const enum ty type = g->p->input[i].array.field[0].type;
-        load_input(r, h, typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.input[i])), type), slot++);
+        const kb_ptr from = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.input[i])), type);
+        if (h->packed && i == scan_summed_bytes(g->p))
+            load_words(h, from);
+        else
+            load_input(r, h, from, slot);
+        slot++;
+    }
+}
+
+static void store_words(struct held *h, kb_ptr to)
+{
+    kb *k = h->g->k;
+    kb_if(k, h->full) {
+        kb_store_n(k, typed(to, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), h->state_word);
+    }
+    kb_else { packed_store_part(h, to); }
+}
+
+static void store_output(const struct scan_ring *r, struct held *h, int output, kb_ptr to)
+{
+    kb *k = r->g->k;
+    kb_val x[SCAN_HELD_MAX];
+    held_values(h, output, x);
+    kb_if(k, h->full) {
+        turn(h, x);
+        kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
+        turn(h, x);
+    }
+    kb_else
+    {
+        for (int i = 0; i < h->n; i++)
+            kb_if(k, held_inside(h, i)) {
+                kb_store(k, to, place(h, i), x[i]);
+            }
     }
 }
 
@@ -353,21 +407,12 @@ void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, 
     for (int o = 0; o < g->p->noutputs; o++) {
         if (r->layout.output[o] < 0)
             continue;
-        kb_val x[SCAN_HELD_MAX];
-        held_values(h, o, x);
-        const kb_ptr to = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.output[o])), x[0].ty);
-        kb_if(k, h->full) {
-            turn(h, x);
-            kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
-            turn(h, x);
-        }
-        kb_else
-        {
-            for (int i = 0; i < h->n; i++)
-                kb_if(k, held_inside(h, i)) {
-                    kb_store(k, to, place(h, i), x[i]);
-                }
-        }
+        const enum ty type = g->p->output[o].array.field[0].type;
+        const kb_ptr to = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.output[o])), type);
+        if (held_stores_words(h, o))
+            store_words(h, to);
+        else
+            store_output(r, h, o, to);
     }
     kb_proxy_fence(k);
 }

@@ -233,12 +233,16 @@ void stage_store(struct held *h, int output, const kb_val *x)
     }
     for (int j = 0; j < h->n / vector; j++) {
         kb_val v[GEN_VECTOR_MAX];
+        const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
+        if (held_stores_words(h, output)) {
+            kb_store_n(k, typed(at, TY_U32), kb_imm(k, TY_I32, 0), vector / 4, vector, &h->state_word[j * vector / 4]);
+            continue;
+        }
         if (same)
             memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
         else
             kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
         turn(h, vector, v);
-        const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
         kb_store_n(k, at, kb_imm(k, TY_I32, 0), vector, memory_alignment(g, vector, a->stride), v);
     }
 }

@@ -78,6 +78,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
         h->stage = stage_new(g, h->n);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
     held_arrange(h);
+    h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
     h->fresh = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));

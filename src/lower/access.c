@@ -243,7 +243,7 @@ enum native op_native(const struct op *op)
     return NATIVE_NONE;
 }
 
-static bool sums_bytes(const struct problem *p, const struct reduction *r)
+bool reduction_sums_bytes(const struct problem *p, const struct reduction *r)
 {
     const struct expr *e = r->map[0];
     if (!r->op->builtin || strcmp(r->op->name, "add") || r->op->nfields != 1 || !ty_is_int(r->op->field[0]))
@@ -258,7 +258,7 @@ static bool sums_bytes(const struct problem *p, const struct reduction *r)
 bool state_sums_bytes(const struct problem *p)
 {
     for (int r = 0; r < p->nreductions; r++)
-        if (!sums_bytes(p, &p->reduction[r]))
+        if (!reduction_sums_bytes(p, &p->reduction[r]))
             return false;
     return p->kind == KIND_REDUCE && p->nreductions > 0;
 }

@@ -45,8 +45,9 @@ enum determinism state_determinism(const struct problem *p); /* DET_ANY when eve
  * warp. */
 enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIVE_OR, NATIVE_XOR };
 enum native op_native(const struct op *op);
-/* Is every reduction the sum of integers that are single bytes of a direct input, as they are or converted to the
- * state's type?  Four of them are then added at a time. */
+/* Is it the sum of integers that are single bytes of a direct input, as they are or converted to the state's type? */
+bool reduction_sums_bytes(const struct problem *p, const struct reduction *r);
+/* Is this a reduction, and are all of them such sums?  Four bytes are then added at a time. */
 bool state_sums_bytes(const struct problem *p);
 /* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
 int op_packed_bytes(const struct op *op);

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { HELD_MAX = 64, STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
+enum { STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -144,6 +144,45 @@ int scan_held_words(const struct problem *p)
     return words;
 }
 
+bool scan_stores_byte(const struct problem *p, int output)
+{
+    const struct expr *e = p->output[output].value[0];
+    if (e->kind == EX_CAST)
+        e = e->arg[0];
+    const enum ty type = p->output[output].array.field[0].type;
+    return p->output[output].array.nfields == 1 && e->kind == EX_STATE && ty_is_int(type) && ty_bytes(type) == 1;
+}
+
+int scan_summed_bytes(const struct problem *p)
+{
+    const struct reduction *r = &p->reduction[0];
+    if (p->nreductions != 1 || p->reverse || p->flags >= 0 || p->offsets >= 0 || !reduction_sums_bytes(p, r))
+        return -1;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role != OUT_ELEMENT || !scan_stores_byte(p, o))
+            return -1;
+    const struct expr *e = r->map[0];
+    return e->kind == EX_CAST ? e->arg[0]->which : e->which;
+}
+
+int scan_held_most(const struct problem *p, int vector)
+{
+    enum { POSITIONS = 64, BYTES = 128 };
+    return vector % 4 == 0 && scan_summed_bytes(p) >= 0 ? BYTES : POSITIONS;
+}
+
+static int held_most(const struct problem *p, const struct plan_case *c)
+{
+    return scan_held_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
+}
+
+/* Registers that hold a thread's positions. */
+static int registers_held(const struct problem *p, const struct plan_case *c)
+{
+    const int words = scan_degree(c) * scan_held_words(p);
+    return held_most(p, c) > held_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
+}
+
 /* Their addresses take registers. */
 static bool reads_neighbours(const struct problem *p)
 {
@@ -177,9 +216,9 @@ static void choose_items(const struct problem *p, struct plan_case *c, int sm)
                       (c->tunable[TN_STRIPED] && (scan_held_words(p) > 2 || sm < 90));
     const int beside =
         c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
-    const int registers = reads_neighbours(p) ? beside : more ? 48 : 64, words = scan_held_words(p);
+    const int registers = reads_neighbours(p) ? beside : more ? 48 : 64;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (scan_degree(c) > HELD_MAX || scan_degree(c) * words > registers || transpose_bytes(p, c) > STAGE_MAX))
+           (scan_degree(c) > held_most(p, c) || registers_held(p, c) > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
@@ -271,6 +310,10 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
+    enum { BYTES_AT_ONCE = 16 }; /* they are loaded one by one */
+    while (held_most(p, u) > held_most(p, &(struct plan_case){ 0 }) && !u->overridden[TN_ITEMS] &&
+           scan_degree(u) > BYTES_AT_ONCE && u->tunable[TN_ITEMS] > 1)
+        u->tunable[TN_ITEMS] /= 2;
     const int words = scan_held_words(p);
     const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
     if (u->tunable[TN_STRIPED] && heavy && !u->overridden[TN_MIN_BLOCKS])
@@ -307,9 +350,14 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
-    for (int i = from; i < pl->plan->ncases; i++) /* there is one block */
-        if (!pl->plan->kase[i].overridden[TN_MIN_BLOCKS])
-            pl->plan->kase[i].tunable[TN_MIN_BLOCKS] = 1;
+    for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
+        struct plan_case *c = &pl->plan->kase[i];
+        if (!c->overridden[TN_MIN_BLOCKS])
+            c->tunable[TN_MIN_BLOCKS] = 1;
+        while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+               c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
+            c->tunable[TN_ITEMS] /= 2;
+    }
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -328,8 +376,8 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
     const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
         return contradiction(pl, c, "threads must be a multiple of 32");
-    if (scan_degree(c) > HELD_MAX)
-        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (scan_degree(c) > held_most(p, c))
+        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (vector > access_vector_width(p) || (vector & (vector - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))

@@ -25,6 +25,14 @@ bool scan_operator_reads(const struct problem *p);
  */
 bool scan_short_formulas(const struct problem *p, const char **why);
 bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
+/* Is an output the state at its element, or the lowest byte of it, as a byte? */
+bool scan_stores_byte(const struct problem *p, int output);
+/* The direct input whose bytes are summed, where every output is the lowest byte of the sums and segments are stretches
+ * in the order of memory; -1: none.  Four positions are then scanned at a time, where threads hold whole
+ * words. */
+int scan_summed_bytes(const struct problem *p);
+/* The most positions that a thread holds, whose vectors or pieces of consecutive positions have `vector` elements. */
+int scan_held_most(const struct problem *p, int vector);
 /* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
 int scan_state_words(const struct problem *p, int *offset);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */

@@ -10,7 +10,6 @@
 
 enum {
     UNIT = 16,
-    HELD_MAX = 64,
     SIDE_WARPS = 3, /* producer, look-ahead, storer */
     UPSWEEP = 4,    /* warps that combine */
     MARKERS = 2,    /* warps that mark where segments begin */
@@ -110,7 +109,7 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * scan_state_words(p, NULL);
     const int fit = registers * 4 * 4 / 5 / bytes_per_position(p); /* a fifth for what is on its way */
-    const int positions = fit < HELD_MAX ? fit : HELD_MAX;
+    const int most = scan_held_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
@@ -239,8 +238,8 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
-    if (held > HELD_MAX)
-        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (held > scan_held_most(p, c->tunable[TN_VECTOR]))
+        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (threads * held % UNIT ||
         c->tunable[TN_STAGES] * stage_bytes(p, threads * held) + reserved(p, threads, c->tunable[TN_STAGES]) >
             pl->plan->device.shared_per_block)
