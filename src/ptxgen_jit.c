@@ -101,7 +101,7 @@ static bool program_key(const ptxgen_problem *problem, const ptxgen_plan *plan, 
     char *problem_text = ptxgen_problem_text(problem), *plan_text = ptxgen_plan_text(plan);
     struct cache_keying k;
 
-    cache_key_begin(&k, "program 1");
+    cache_key_begin(&k, "program 2");
     cache_key_text(&k, ptxgen_version());
     cache_key_text(&k, PTXGEN_SOURCE_ID);
     cache_key_number(&k, llvmgen_version());
@@ -123,7 +123,7 @@ static void pack(const struct program *p, struct str *out)
 {
     for (int c = 0; c < p->ncases; c++)
         for (int i = 0; i < p->kase[c].nkernels; i++)
-            pack_number(out, (uint64_t)p->kase[c].kernel[i].shared_static);
+            pack_number(out, (uint64_t)p->kase[c].kernel[i].shared);
     for (int m = 0; m < p->nmodules; m++) {
         pack_number(out, p->module[m].length);
         str_addn(out, p->module[m].ptx, p->module[m].length);
@@ -169,7 +169,7 @@ static bool unpack_program(struct unpacking *u, struct program *p)
             uint64_t shared = 0;
 
             ok = unpack_number(u, &shared);
-            p->kase[c].kernel[i].shared_static = (int)shared;
+            llvmgen_place_shared(&p->kase[c], i, (int)shared);
         }
     for (int m = 0; m < p->nmodules && ok; m++)
         ok = unpack_module(u, p->arena, &p->module[m]);

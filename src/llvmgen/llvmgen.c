@@ -21,10 +21,10 @@ static void (*emitter(const struct strategy *row))(struct gen *g)
     return emit[row - strategy_row(0)];
 }
 
-/* Shared memory is static as far as that goes; what is more the launches of the kernel ask for. */
-static void place_shared(struct prog_case *code, int kernel, int bytes)
+void llvmgen_place_shared(struct prog_case *code, int kernel, int bytes)
 {
     const bool dynamic = bytes > KB_SHARED_STATIC;
+    code->kernel[kernel].shared = bytes;
     code->kernel[kernel].shared_static = dynamic ? 0 : bytes;
     for (int s = 0; dynamic && s < code->nsteps; s++)
         if (code->step[s].kind == STEP_LAUNCH && code->step[s].kernel == kernel)
@@ -45,7 +45,7 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
         free(g);
         if (!ok)
             return false;
-        place_shared(code, i, kb_shared_bytes(k));
+        llvmgen_place_shared(code, i, kb_shared_bytes(k));
     }
     return true;
 }

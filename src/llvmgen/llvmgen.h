@@ -40,5 +40,8 @@ int llvmgen_version(void);
 
 /* The program without code: names, arrays, cases (deep copies).  Used by both of the above. */
 struct program *program_from_plan(const struct plan *plan);
+/* What the code of a case's kernel needs of shared memory: static as far as that goes; what is more the launches of the
+ * kernel ask for. */
+void llvmgen_place_shared(struct prog_case *code, int kernel, int bytes);
 
 #endif
