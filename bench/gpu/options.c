@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - gpubench's command line. */
+#define _GNU_SOURCE
 #include "bench.h"
 
 #include <stdlib.h>
@@ -81,6 +82,17 @@ static bool take_option(struct options *o, const char *name, char *value)
     return true;
 }
 
+/* The peers work on the runtime's device, the first: the one that was asked for becomes that, before the driver looks.
+ */
+static void hide_others(struct options *o)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", o->device);
+    if (o->device > 0 && getenv("CUDA_VISIBLE_DEVICES") == NULL && setenv("CUDA_VISIBLE_DEVICES", number, 1) == 0)
+        o->device = 0;
+}
+
 bool parse_options(int argc, char **argv, struct options *o)
 {
     *o = (struct options){
@@ -101,5 +113,6 @@ bool parse_options(int argc, char **argv, struct options *o)
     }
     if (o->samples < 3)
         o->samples = 3;
+    hide_others(o);
     return true;
 }
