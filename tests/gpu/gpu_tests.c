@@ -5,13 +5,12 @@
  *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
  *
  * quick: a minute or two; full: more sizes, more alignments, 100 repetitions at some; sanitize: a smaller set for
- * compute-sanitizer, in one process.  --large, --stress and --devices add the giant arrays, the protocols between
- * blocks on a busy device, and one program on two devices, with specs from that folder.  Every spec is compiled for the
- * device, once with the default strategy and once with each strategy by name that fits; a spec that is not supported
- * yet counts as skipped.  --without leaves a strategy
- * out, and says so in the summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted
- * from 0.  Without --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage,
- * 3 no device.
+ * compute-sanitizer, in one process, each strategy on two specs of a shard.  --large, --stress and --devices add the
+ * giant arrays, the protocols between blocks on a busy device, and one program on two devices, with specs from that
+ * folder.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
+ * that fits; a spec that is not supported yet counts as skipped.  --without leaves a strategy out, and says so in the
+ * summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted from 0.  Without
+ * --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
  */
 #include <stdlib.h>
 #include <string.h>
