@@ -2,54 +2,91 @@
 # SPDX-License-Identifier: Apache-2.0
 """render.py - run some stencils and write what comes out as PNG files, for docs/gallery.md.
 
-    scripts/render.py [--ptxgen build/dev/ptxgen] [--device auto] [--specs specs] [--to docs/images] [--picture FILE.npy] [SCENE...]
+    scripts/render.py [--ptxgen FILE] [--device auto] [--specs DIR] [--to DIR] [--picture FILE.npy] [SCENE...]
 
-Scenes: heat, blur, life; all of them when none is named.  Needs numpy; PNG files are written here.  --picture is a two-dimensional array
-that is blurred in place of the picture drawn here.
+Scenes: heat, blur, life; all of them when none is named.  Needs nothing but Python: .npy and PNG files are read and written here.  ptxgen is
+the newest one built in build/, or the one in PATH.  --picture is an array [height, width], or [height, width, colours] of which the mean is
+taken, that is blurred in place of the picture drawn here; numbers above 2 count as 0 to 255.
 """
 import argparse
+import array
+import ast
 import pathlib
+import random
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import zlib
 
-import numpy as np
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CODES = {"u1": "B", "i1": "b", "b1": "B", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
 
-def write_png(path, pixels):
-    """pixels: u8[h, w] grey or u8[h, w, 3]."""
-    height, width = pixels.shape[:2]
-    colour = 2 if pixels.ndim == 3 else 0
-    rows = np.zeros((height, 1 + pixels[0].size), np.uint8)  # every row begins with its filter, 0: none
-    rows[:, 1:] = pixels.reshape(height, -1)
+# ---- arrays: lists of rows --------------------------------------------------------------------------------------------------------------
 
+
+def write_npy(path, kind, rows):
+    """Rows of numbers as a two-dimensional array of `kind`, one of CODES."""
+    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({len(rows)}, {len(rows[0])}), }}"
+    header += " " * (-(11 + len(header)) % 64) + "\n"
+    numbers = array.array(CODES[kind], (x for row in rows for x in row))
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + numbers.tobytes())
+
+
+def read_npy(path):
+    """Rows of numbers; colours are averaged."""
+    data = path.read_bytes()
+    if data[:6] != b"\x93NUMPY":
+        sys.exit(f"render.py: {path} is no .npy file")
+    begin, length = (10, struct.unpack_from("<H", data, 8)[0]) if data[6] == 1 else (12, struct.unpack_from("<I", data, 8)[0])
+    header = ast.literal_eval(data[begin : begin + length].decode())
+    kind, shape = header["descr"], header["shape"]
+    if kind[1:] not in CODES or kind[0] == ">" or header["fortran_order"] or len(shape) not in (2, 3) or 0 in shape:
+        sys.exit(f"render.py: {path} is no picture: type {kind}, shape {shape}")
+    numbers = array.array(CODES[kind[1:]], data[begin + length :])
+    colours = shape[2] if len(shape) == 3 else 1
+    points = [sum(numbers[i : i + colours]) / colours for i in range(0, len(numbers), colours)] if colours > 1 else list(numbers)
+    return [points[i : i + shape[1]] for i in range(0, len(points), shape[1])]
+
+
+# ---- pictures: rows of bytes, three per point -------------------------------------------------------------------------------------------
+
+
+def write_png(path, rows):
     def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)) + chunk(b"IEND", b""))
-
-
-def grey(a):
-    return np.clip(np.rint(a * 255), 0, 255).astype(np.uint8)
+    header = struct.pack(">IIBBBBB", len(rows[0]) // 3, len(rows), 8, 2, 0, 0, 0)
+    body = b"".join(b"\0" + row for row in rows)  # every row begins with its filter, 0: none
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(body, 9)) + chunk(b"IEND", b""))
 
 
-def fire(a):
+def byte(x):
+    return min(max(round(255 * x), 0), 255)
+
+
+def grey(rows):
+    return [bytes(v for x in row for v in (byte(x),) * 3) for row in rows]
+
+
+def fire(rows):
     """[0, 1] from black through red and yellow to white."""
-    a = np.clip(a, 0, 1)
-    return np.stack([grey(a * 3), grey(a * 3 - 1), grey(a * 3 - 2)], axis=-1)
+    return [bytes(byte(3 * x - k) for x in row for k in range(3)) for row in rows]
 
 
 def beside(*pictures):
     """Pictures of one height with a white line between them."""
-    line = np.full((pictures[0].shape[0], 4) + pictures[0].shape[2:], 255, np.uint8)
-    parts = [pictures[0]]
-    for p in pictures[1:]:
-        parts += [line, p]
-    return np.concatenate(parts, axis=1)
+    line = b"\xff" * 12
+    return [line.join(rows) for rows in zip(*pictures)]
+
+
+def larger(rows, by):
+    return [[x for x in row for _ in range(by)] for row in rows for _ in range(by)]
+
+
+# ---- scenes -----------------------------------------------------------------------------------------------------------------------------
 
 
 class Runner:
@@ -57,76 +94,89 @@ class Runner:
         self.options = options
         self.folder = tempfile.TemporaryDirectory()
 
-    def run(self, spec, inputs, output, **params):
-        """An output of specs/SPEC.yaml as an array; sizes m and n are those of the inputs."""
+    def run(self, spec, kind, name, rows, output, **params):
+        """An output of specs/SPEC.yaml, from one input; sizes m and n are those of the input."""
         at = pathlib.Path(self.folder.name)
-        m, n = next(iter(inputs.values())).shape
-        command = [self.options.ptxgen, "run", f"{self.options.specs}/{spec}.yaml", f"--device={self.options.device}", f"--size=m={m}",
-                   f"--size=n={n}", f"--output={output}={at / 'out.npy'}"]
-        for name, array in inputs.items():
-            np.save(at / f"{name}.npy", array)
-            command.append(f"--input={name}={at / name}.npy")
+        write_npy(at / "in.npy", kind, rows)
+        command = [str(self.options.ptxgen), "run", str(self.options.specs / f"{spec}.yaml"), f"--device={self.options.device}",
+                   f"--size=m={len(rows)}", f"--size=n={len(rows[0])}", f"--input={name}={at / 'in.npy'}", f"--output={output}={at / 'out.npy'}"]
         command += [f"--param={name}={value}" for name, value in params.items()]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"render.py: {' '.join(command)}\n{done.stderr}")
-        return np.load(at / "out.npy")
+        return read_npy(at / "out.npy")
 
 
 def heat(runner):
     """A plate with a hot rim above and a few hot wires, after 0, 60 and 1200 steps."""
-    u = np.zeros((192, 192), np.float32)
-    u[0, :] = 1
-    u[:, 0] = np.linspace(1, 0, 192)
-    u[60:64, 40:150] = 1
-    u[100:180, 130:134] = 1
-    return beside(fire(u), *(fire(runner.run("jacobi2d", {"u": u}, "out", steps=s)) for s in (60, 1200)))
+    u = [[0.0] * 192 for _ in range(192)]
+    for y, row in enumerate(u):
+        row[0] = 1 - y / 191
+        for x in range(192):
+            if y == 0 or (60 <= y < 64 and 40 <= x < 150) or (100 <= y < 180 and 130 <= x < 134):
+                row[x] = 1.0
+    return beside(fire(u), *(fire(runner.run("jacobi2d", "f4", "u", u, "out", steps=s)) for s in (60, 1200)))
 
 
 def drawn_picture():
     """Discs, bars and a little noise."""
-    y, x = np.mgrid[0:256, 0:256].astype(np.float32)
-    a = 0.2 + 0.5 * x / 255 * (1 - y / 255)
-    for cy, cx, r, v in ((80, 90, 52, 0.9), (70, 80, 22, 0.1), (170, 180, 60, 0.35), (185, 165, 18, 1.0)):
-        a = np.where((y - cy) ** 2 + (x - cx) ** 2 < r * r, v, a)
-    bars = (y > 200) & (x < 120)
-    a = np.where(bars, (x * x // 400 % 2), a)
-    return (a + np.random.default_rng(1).normal(0, 0.06, a.shape)).astype(np.float32)
+    discs = ((80, 90, 52, 0.9), (70, 80, 22, 0.1), (170, 180, 60, 0.35), (185, 165, 18, 1.0))
+    noise = random.Random(1)
+
+    def at(y, x):
+        if y > 200 and x < 120:
+            return float(x * x // 400 % 2)
+        hit = [v for cy, cx, r, v in discs if (y - cy) ** 2 + (x - cx) ** 2 < r * r]
+        return hit[-1] if hit else 0.2 + 0.5 * x / 255 * (1 - y / 255)
+
+    return [[at(y, x) + noise.gauss(0, 0.06) for x in range(256)] for y in range(256)]
 
 
 def blur(runner):
     """A picture, blurred once and eight times."""
-    a = np.load(runner.options.picture).astype(np.float32) if runner.options.picture else drawn_picture()
-    if a.max() > 2:
-        a = a / 255
-    once = many = runner.run("gaussian5x5", {"x": a}, "blurred")
+    a = read_npy(runner.options.picture) if runner.options.picture else drawn_picture()
+    if max(map(max, a)) > 2:
+        a = [[x / 255 for x in row] for row in a]
+    once = many = runner.run("gaussian5x5", "f4", "x", a, "blurred")
     for _ in range(7):
-        many = runner.run("gaussian5x5", {"x": many}, "blurred")
+        many = runner.run("gaussian5x5", "f4", "x", many, "blurred")
     return beside(grey(a), grey(once), grey(many))
 
 
 def life(runner):
     """The R-pentomino and a glider on a torus, after 0, 100 and 400 generations."""
-    cell = np.zeros((128, 128), np.uint8)
-    cell[60:63, 60:63] = [[0, 1, 1], [1, 1, 0], [0, 1, 0]]
-    cell[5:8, 5:8] = [[0, 1, 0], [0, 0, 1], [1, 1, 1]]
-    pictures = [cell] + [runner.run("life", {"cell": cell}, "out", steps=s) for s in (100, 400)]
-    return beside(*(np.kron(255 - 255 * p, np.ones((2, 2), np.uint8)).astype(np.uint8) for p in pictures))
+    cell = [[0] * 128 for _ in range(128)]
+    for y, x, figure in ((60, 60, ("011", "110", "010")), (5, 5, ("010", "001", "111"))):
+        for dy, line in enumerate(figure):
+            cell[y + dy][x : x + 3] = map(int, line)
+    later = [runner.run("life", "u1", "cell", cell, "out", steps=s) for s in (100, 400)]
+    return beside(*(grey(larger([[1 - x for x in row] for row in rows], 2)) for rows in (cell, *later)))
+
+
+# ---- the command ------------------------------------------------------------------------------------------------------------------------
+
+
+def built():
+    """The newest ptxgen in build/, or the one in PATH."""
+    here = sorted(ROOT.glob("build/*/ptxgen"), key=lambda path: path.stat().st_mtime)
+    found = here[-1] if here else shutil.which("ptxgen")
+    return found or sys.exit(f"render.py: no ptxgen in {ROOT}/build/*/ nor in PATH; build it (see README.md), or say --ptxgen FILE")
 
 
 def main():
     scenes = {"heat": heat, "blur": blur, "life": life}
     parser = argparse.ArgumentParser(description="Render some stencils as PNG files.")
-    parser.add_argument("--ptxgen", default="build/dev/ptxgen")
+    parser.add_argument("--ptxgen")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--specs", default="specs")
-    parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path("docs/images"))
-    parser.add_argument("--picture")
+    parser.add_argument("--specs", type=pathlib.Path, default=ROOT / "specs")
+    parser.add_argument("--to", type=pathlib.Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--picture", type=pathlib.Path)
     parser.add_argument("scene", nargs="*", metavar="SCENE", help=", ".join(scenes))
     options = parser.parse_args()
     unknown = [s for s in options.scene if s not in scenes]
     if unknown:
         parser.error(f"no scene {', '.join(unknown)}")
+    options.ptxgen = options.ptxgen or built()
     options.to.mkdir(parents=True, exist_ok=True)
     runner = Runner(options)
     for name in options.scene or scenes:
