@@ -116,7 +116,7 @@ static const char *const global[] = { "strategy", "stencil.global", NULL, NULL }
 /* Extents around those of a strip and a block; the smallest ones fall back to single steps. */
 static void random_sizes(const struct choice *c, int64_t *size)
 {
-    static const int widths[] = { 100, 128, 129, 132, 200, 256, 257, 300, 403 }, heights[] = { 1, 2, 3, 5, 17, 40, 90 };
+    static const int widths[] = { 100, 128, 129, 132, 202, 256, 257, 300, 403 }, heights[] = { 1, 2, 3, 5, 17, 40, 90 };
     static const int lines[] = { 7, 16, 17, 30 }, planes[] = { 1, 3, 5, 8, 21 };
     if (c->rank == 3) {
         size[0] = planes[below(5)];

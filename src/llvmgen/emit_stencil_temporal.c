@@ -58,12 +58,11 @@ static kb_val beside_queues(const struct strip_point *sp, const struct expr *e)
     const struct strip *s = sp->s;
     struct gen *g = s->g;
     kb *k = g->k;
-    const struct prog_array *a = &g->p->input[e->which].array;
     kb_val *v = sp->beside->aux[e->which][sp->line];
     if (!v[0].ir) {
         const kb_val row = kb_add(k, kb_mul(k, sp->pt.index[0], s->pitch), s->line[sp->line]);
-        strip_load(s, gen_input(g, e->which), a, row, v);
-        strip_shift(s, a, row, v);
+        strip_load(s, e->which, row, v);
+        strip_shift(s, e->which, row, v);
     }
     return v[sp->column];
 }
@@ -173,7 +172,7 @@ static void fetch(const struct strip *s, int place, kb_val z)
         for (int j = 0; j < s->is.lines; j++) {
             kb_val v[V], outside;
             const kb_val row = row_of(s, q, z, j, &outside);
-            strip_load(s, gen_input(s->g, q->input), &s->g->p->input[q->input].array, row, v);
+            strip_load(s, q->input, row, v);
             for (int i = 0; i < V; i++)
                 kb_set(k, q->ahead[place][j][i], v[i]);
         }
@@ -192,7 +191,7 @@ static void take(const struct strip *s, int from, int place, kb_val z)
             const kb_val row = row_of(s, q, z, j, &outside);
             for (int i = 0; i < V; i++)
                 v[i] = kb_get(k, q->ahead[from][j][i]);
-            strip_shift(s, &in->array, row, v);
+            strip_shift(s, q->input, row, v);
             for (int i = 0; i < V; i++) {
                 if (outside.ir)
                     v[i] = kb_select(k, outside, kb_const(k, v[i].ty, in->boundary[0].constant[0]), v[i]);
@@ -280,7 +279,7 @@ static void stream(struct strip *s)
     LET(near_first, whole_turns(s, kb_sub(k, kb_imm(k, TY_I32, lost + s->is.reach + 1), begin), 1));
     LET(away, kb_add(k, begin, near_first));
     const kb_val room =
-        whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead), away), 0); /* until a plane behind the last is read */
+        whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead + 1), away), 0); /* until the last plane is read */
     LET(near_last, kb_add(k, away, kb_min(k, whole_turns(s, kb_sub(k, end, away), 1), room)));
     s->ends = true;
     for (int u = 0; u < s->ahead; u++)
@@ -315,6 +314,8 @@ static kb_val place_columns(struct strip *s, kb_val column)
     s->last = kb_min(k, kb_add(k, s->first, s->is.useful), s->columns);
     const kb_val begin = shifted_inward(s, wraps, s->first, s->is.halo, STRIP_WIDTH, s->columns, &away);
     s->x = kb_add(k, begin, kb_mul(k, s->lane, V));
+    s->begin = begin;
+    s->right = kb_eq(k, kb_add(k, begin, STRIP_WIDTH), s->columns);
     return away;
 }
 
@@ -403,6 +404,8 @@ static void begin_strip(struct strip *s, struct gen *g, int steps)
     s->half = kb_var_new(k, kb_imm(k, TY_I32, 0), "half");
     for (int n = 0; n < s->nqueues; n++)
         make_queue(s, n);
+    for (int at = 0; !s->aligned && at < g->p->ninputs * V; at++)
+        s->moving[at / V][at % V] = kb_var_new(k, kb_imm(k, g->p->input[at / V].array.field[0].type, 0), "moving");
     if (s->is.height) /* the first round reads before any plane has been there */
         publish(s, 0);
 }

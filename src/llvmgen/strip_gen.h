@@ -29,11 +29,14 @@ struct strip {
     kb_val planes, lines, columns; /* extents, i32; lines only in three dimensions */
     kb_val pitch;                  /* elements of a plane, i64 */
     kb_val x, y;      /* i32: the first column and line of the lane, which wrap around where the array does */
+    kb_val begin;     /* i32: the warp's first column */
+    kb_val right;     /* bool: its columns end with the row */
     kb_val column[V]; /* at edges: where columns are read, i32; only the first when aligned */
-    kb_val line[STRIP_LINES_MAX];    /* element that the line begins at, in its plane; i64 */
-    kb_val first, last, top, bottom; /* i32: columns and lines that are written: [first, last), [top, bottom) */
-    kb_val from, to;                 /* i32: planes that are written */
-    kb_var half;                     /* i32: where in the borders this round reads */
+    kb_val line[STRIP_LINES_MAX];       /* element that the line begins at, in its plane; i64 */
+    kb_val first, last, top, bottom;    /* i32: columns and lines that are written: [first, last), [top, bottom) */
+    kb_val from, to;                    /* i32: planes that are written */
+    kb_var half;                        /* i32: where in the borders this round reads */
+    kb_var moving[PROBLEM_ARGS_MAX][V]; /* per input, where rows are moved in more than one way */
     int half_size;
 };
 
@@ -61,8 +64,8 @@ static inline int strip_place(const struct strip *s, int newest, int back)
 /* ---- strip_rows.c: arrays ---- */
 /* Columns of a row that begins at element `row`: as they are, or from the vector boundary before; then strip_shift()
  * puts them right. */
-void strip_load(const struct strip *s, kb_ptr array, const struct prog_array *a, kb_val row, kb_val v[V]);
-void strip_shift(const struct strip *s, const struct prog_array *a, kb_val row, kb_val v[V]);
+void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V]);
+void strip_shift(const struct strip *s, int input, kb_val row, kb_val v[V]);
 /* Write the columns in [first, last); rows that are not aligned move both bounds to the vector boundary before, so that
  * strips meet. */
 void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a, kb_val row, const kb_val v[V]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fiber.c - context switch and stacks.
  *
- * Stacks are 64 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages.
+ * Stacks are 128 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages.
  * They begin at different places within their top page ("colour") and are an odd number of pages apart: stacks at equal
  * distances would otherwise compete for the same few sets of the caches.
  *
@@ -36,7 +36,7 @@
 #endif
 #endif
 
-enum { GAP = 4096, STACK = 64 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
+enum { GAP = 4096, STACK = 128 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
 /* ---- the switch ------------------------------------------------------------------------------ */
