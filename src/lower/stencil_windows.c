@@ -91,7 +91,7 @@ static int64_t value_registers(struct planner *pl, const struct shape *s)
  * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
 {
-    enum { OTHERS = 64, MOST = 255 };
+    enum { OTHERS = 64, MOST = 255, PACKED = 6 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     int words = 1;
@@ -101,7 +101,9 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
         for (int f = 0; f < p->input[i].array.nfields; f++)
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
     const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
-    const int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
+    int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
+    if (stencil_packs(p) && blocks < PACKED) /* H200, 8 x 2 x 4 bytes at 512^3: 6 blocks 85.4 us, 4 98.9 */
+        blocks = PACKED;
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
@@ -261,25 +263,45 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
     window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, NULL);
 }
 
-/* Shapes for 4-byte elements with short offsets. */
+static void count_slow(const struct expr *e, void *user)
+{
+    *(int *)user += e->kind == EX_CALL || (e->kind == EX_BINARY && e->op == BIN_DIV);
+}
+
+/* Rows of a window in two dimensions.  Few keep more warps, which hide more than the reuse of rows saves; divisions and
+ * functions want more points at once.  H200, microseconds of 2, 3 and 4 rows at 4096^2 and 8192^2: five
+ * points 35.9, 36.2, 36.6 and 131.5, 132.4, 132.5; nine 36.8, 39.3, 37.5 and 133.4, 145.3, 133.6; a
+ * gradient 37.0, 36.8, 38.7 and 134.6, 133.1, 135.5; HotSpot 54.1, 52.0, 53.8 and 203.0, 190.5, 191.9. */
+static int flat_rows(const struct problem *p, bool near)
+{
+    int slow = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
+            expr_walk(p->output[o].value[i], count_slow, &slow);
+    for (int i = 0; i < p->nlets; i++)
+        expr_walk(p->let[i].value, count_slow, &slow);
+    if (stencil_vector(p) != 4)
+        return 4;
+    return near && slow > 0 ? 3 : 2;
+}
+
+/* Rows in vectors, with short offsets; with longer ones; of 25 points and more. */
 void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
 {
-    static const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 },
-                                            { 128, 32, 4, 4, 4, 1 },
-                                            { 128, 32, 4, 4, 2, 2 } };
-    static const struct shape far[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 1, 2 } };
     static const struct shape shifted[] = { { 0 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 2, 2 } };
     static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
                                             { 256, 32, 8, 1, 8, 1 },
                                             { 128, 32, 4, 1, 1, 8 } };
-    static const struct shape dense[] = { { 256, 256, 1, 4, 1, 1 }, { 128, 32, 4, 4, 6, 1 }, { 128, 16, 8, 4, 1, 2 } };
     static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     const struct problem *p = pl->plan->problem;
     const struct reach r = stencil_space_reach(p);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1,
-               many = stencil_vector(p) == 4 && stencil_window_cells(&pl->s->arena, p, &one) > 16;
-    const struct shape *const whole = near ? vectors : many ? dense : far;
-    const struct windows w = { whole, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
+               many = !near && stencil_vector(p) == 4 && stencil_window_cells(&pl->s->arena, p, &one) > 16;
+    const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 },
+                                     { 128, 32, 4, 4, many ? 6 : flat_rows(p, near), 1 },
+                                     near ? (struct shape){ 128, 32, 4, 4, 2, stencil_packs(p) ? 4 : 2 }
+                                          : (struct shape){ 128, 16, 8, 4, 1, 2 } };
+    const struct windows w = { vectors, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
     window_cases(pl, row, &w);
 }
 
