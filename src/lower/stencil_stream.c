@@ -6,7 +6,7 @@
  */
 #include "stencil_plan.h"
 
-enum { FAR = 30, POINTS = 1 << 23, PLACES = 32, ROWS = 32, COLUMNS = 128, NEIGHBOURS = 7 };
+enum { FAR = 30, POINTS = 1 << 23, PLACES = 32, ROWS = 32, COLUMNS = 128, NEIGHBOURS = 7, PLANE_BYTES = 6 << 20 };
 
 bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -74,8 +74,8 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
 
-/* One array of elements of four bytes that is read around the point, and one that is written. */
-static bool plain(const struct problem *p)
+/* One array of elements of so many bytes that is read around the point, and one that is written. */
+static bool plain(const struct problem *p, int bytes)
 {
     int inputs = 0;
     for (int i = 0; i < p->ninputs; i++) {
@@ -83,11 +83,11 @@ static bool plain(const struct problem *p)
         if (p->input[i].role != ROLE_ELEMENT)
             continue;
         inputs++;
-        if (!stencil_staged(p, i) || a->nfields != 1 || a->stride != 4)
+        if (!stencil_staged(p, i) || a->nfields != 1 || a->stride != bytes)
             return false;
     }
     return inputs == 1 && p->noutputs == 1 && p->nreductions == 0 && access_output_direct(p, 0) &&
-           p->output[0].array.stride == 4;
+           p->output[0].array.stride == bytes;
 }
 
 /* Points from which on the chunks of all multiprocessors are long enough. */
@@ -101,24 +101,29 @@ static struct formula enough(const struct problem *p)
 /* In three dimensions windows read the L2 cache nearly three times over, and at the ends of rows element by element:
  * where rows begin anywhere, and where a point reads more than its direct neighbours.  Tiles are as wide as loses less
  * at the ends of rows.  H200, microseconds, in parentheses windows: 13 points at 512^3 329 (354), 19 points 324 (343),
- * but 7 points 310 (291), and of f64 574 (573); with a second array at the point 473 (404). */
+ * but 7 points 310 (291), and of f64 574 (573); with a second array at the point 473 (404).  Windows read
+ * planes several times, which are no longer in the L2 cache when they are large: 7 points of f64 at 512 x 768^2 1381
+ * (1294), at 512 x 1024^2 2294 (2909), at 511 x 1023^2 2407 (2983). */
 static void chosen_cases(struct planner *pl, const struct strategy *row, struct shape wide, struct shape narrow)
 {
     const struct problem *p = pl->plan->problem;
     const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     int64_t points, most, columns, last;
-    if (p->rank < 3 || pl->plan->device.sm < 80 || !plain(p))
+    const bool four = plain(p, 4);
+    if (p->rank < 3 || pl->plan->device.sm < 80 || !(four || plain(p, 8)))
         return;
     plan_count_range(pl, &points, &most);
     plan_extent_range(pl, &p->space[2].extent, &columns, &last);
     const bool light = stencil_window_cells(&pl->s->arena, p, &one) <= NEIGHBOURS, known = columns == last;
     const int vector = stencil_vector(p);
-    if (most < POINTS || (light && known && last % vector == 0))
+    if (most < POINTS || (!light && !four))
         return;
     struct formula guard = enough(p);
     if (light) {
         const struct formula aligned = stencil_rows_aligned(p, vector);
-        guard = f_and(guard, f_not(&aligned));
+        const struct formula large =
+            f_le(f_const(PLANE_BYTES / p->output[0].array.stride), f_mul(stencil_extent(p, 1), stencil_extent(p, 2)));
+        guard = f_and(guard, four && !(known && last % vector == 0) ? f_or(large, f_not(&aligned)) : large);
     }
     stencil_checks(pl);
     const struct formula over = f_mod(f_sub(stencil_extent(p, 2), f_const(1)), f_const(wide.block_x));
