@@ -70,8 +70,9 @@ void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base
 {
     kb *k = g->k;
     const bool trailing = segments_trailing(g->p);
-    const kb_val position = kb_add(k, kb_add(k, base, kb_cast(k, offset, TY_I64)), plus);
-    const kb_val place = trailing ? kb_sub(k, position, s->first) : position;
+    const kb_val start = kb_add(k, base, kb_cast(k, offset, TY_I64)), position = kb_add(k, start, plus);
+    /* So that comparing indices of neighbours folds. */
+    const kb_val place = trailing ? kb_no_wrap(kb_add(k, kb_sub(k, start, s->first), plus)) : position;
     kb_val index[SPACE_MAX];
     memcpy(index, s->here.index, sizeof index);
     if (g->p->offsets >= 0)
