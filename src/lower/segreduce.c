@@ -21,7 +21,8 @@ enum {
     WARP = 32,
     BLOCKS_PER_SM = 4,
     SPLIT_VECTORS = 8192,
-    WARP_VECTORS = 512,
+    WARP_VECTORS = 400, /* 2048 elements: 61.9 by a block, 62.7 us by a warp */
+    WIDE_VECTORS = 1024,
     PACKED = -1,
     EXACTLY = -2
 };
@@ -93,8 +94,9 @@ static const struct shape {
       "89/61.8/65.9/61.9; read 61.1" },
     { "segreduce.thread", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
     { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.block", "rows", 0, 2048, 128, 0, 4, 0,
-      "model: a short round for segments of a few thousand elements" },
+    { "segreduce.block", "rows", 0, 2048, 256, 0, 4, 0,
+      "H200 f32 2^26 by 2048/4096/8192: 61.9/61.3/61.3 us; 128 threads 62.7-63.7/61.9-62.8/61.6-63.0, 256 x 2 "
+      "61.3/61.3/61.7, read 61.2-61.5" },
     { "segreduce.block", "wide", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
     { "segreduce.offsets", "offsets", 0, 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
 };
@@ -170,15 +172,25 @@ static void leave_registers(const struct problem *p, struct plan_case *c)
         segreduce_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
 }
 
-/* Does a masked round of it take so many registers or branches that fewer vectors in flight are faster? */
-static bool heavy_state(const struct problem *p)
+/* A warp's rounds of states of several words: how many vectors are in flight. */
+static void fit_wide_state(const struct problem *p, struct plan_case *c)
 {
+    const bool padded = state_pad(p);
     enum ty type[32];
     const int fields = state_fields(p, type);
     bool doubles = false;
     for (int f = 0; f < fields; f++)
         doubles |= ty_bytes(type[f]) == 8;
-    return segreduce_state_words(p) > 2 && (doubles || !state_pad(p));
+    const char *evidence = !padded ? "H200 2^26 by 1023/1024, max segment sum: 73.3/65.6 us; 256 threads x 4 vectors "
+                                     "77.2/66.8, 128 x 4 76.1/66.8, 128 x 8 126/116"
+                           : doubles
+                               ? "H200 2^26 by 1023/1024, argmin: 63.8/62.5 us; 256 threads x 4 vectors 66.4/62.8, "
+                                 "128 x 2 66.5/63.1, 128 x 8 70.8/62.7"
+                               : "H200 2^26 by 1023/1024, Welford: 64.1/62.3 us; 256 threads x 4 vectors 67.9/62.8, "
+                                 "128 x 4 66.8/62.5, 128 x 2 76.7/67.2";
+    segreduce_set(c, TN_THREADS, 128, evidence);
+    segreduce_set(c, TN_ITEMS, !padded ? 2 : doubles ? 4 : 8, evidence);
+    segreduce_set(c, TN_MIN_BLOCKS, !padded ? 0 : doubles ? 10 : 8, evidence);
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape,
@@ -190,12 +202,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     segreduce_set(c, TN_LANES, shape->lanes, shape->evidence);
     segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
     segreduce_set(c, TN_SEGMENTS, shape->segments, shape->evidence);
-    if (shape->lanes == WARP && heavy_state(p)) {
-        const char *evidence = "H200 2^26 by 1023: max segment sum 72.8 us, argmin 78.9; 256 threads x 4 vectors 77.1, "
-                               "81.8, 128 x 3 78.2, 87.3, 64 x 2 78.8, 84.1; but Welford 71.1, 256 x 4 67.7";
-        segreduce_set(c, TN_THREADS, 128, evidence);
-        segreduce_set(c, TN_ITEMS, 2, evidence);
-    }
+    if (shape->lanes == WARP && segreduce_state_words(p) > 2)
+        fit_wide_state(p, c);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     /* Lanes of a warp share vectors with one another where a segment has few of them. */
     segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == 32, "where every vector is read once");
@@ -244,8 +252,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
     const int64_t least = shape->above && !segreduce_pinned(pl) ? above + 1 : 0;
     /* A warp's tree costs wide states less than a block's. */
-    const bool wide = segreduce_state_words(p) > 2 && state_commutative(p) && shape->up_to == WARP_VECTORS;
-    const int64_t most = shape->up_to * vector * (wide ? 2 : 1);
+    const bool wide = segreduce_state_words(p) > 2 && shape->up_to == WARP_VECTORS;
+    const int64_t most = (wide ? WIDE_VECTORS : shape->up_to) * vector;
     struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
