@@ -65,29 +65,32 @@ static void chunk_points(struct shares *s, const struct chunk *c, kb_val done, i
     }
 }
 
+/* All of the chunk's elements in order, UNROLL at a time and then one by one; `user` is take's. */
+static void chunk_walk(struct shares *s, const struct chunk *c,
+                       void (*take)(struct shares *s, const struct chunk *c, kb_val done, int n, void *user),
+                       void *user)
+{
+    kb *k = s->g->k;
+    LET(whole, kb_and(k, c->count, -UNROLL));
+    kb_for(k, done, kb_imm(k, TY_I32, 0), whole, UNROLL) {
+        take(s, c, done, UNROLL, user);
+    }
+    for (int u = 0; u + 1 < UNROLL; u++) {
+        kb_if(k, kb_gt(k, kb_and(k, c->count, UNROLL - 1), u)) {
+            take(s, c, kb_add(k, whole, u), 1, user);
+        }
+    }
+}
+
 /* ---- no segment ends --------------------------------------------------------------------------------------------- */
 
-static void take_elements(struct shares *s, const struct chunk *c, kb_val done, int n, struct partial *into)
+static void take_elements(struct shares *s, const struct chunk *c, kb_val done, int n, void *into)
 {
     struct direct d[UNROLL];
     struct point pt[UNROLL];
     chunk_points(s, c, done, n, d, pt);
     for (int u = 0; u < n; u++)
         partial_take(s->g, into, point_map(&pt[u]));
-}
-
-static void take_chunk(struct shares *s, const struct chunk *c, struct partial *into)
-{
-    kb *k = s->g->k;
-    LET(whole, kb_and(k, c->count, -UNROLL));
-    kb_for(k, done, kb_imm(k, TY_I32, 0), whole, UNROLL) {
-        take_elements(s, c, done, UNROLL, into);
-    }
-    for (int u = 0; u + 1 < UNROLL; u++) {
-        kb_if(k, kb_gt(k, kb_and(k, c->count, UNROLL - 1), u)) {
-            take_elements(s, c, kb_add(k, whole, u), 1, into);
-        }
-    }
 }
 
 void batch_inside(struct shares *s, const struct batch *b)
@@ -97,12 +100,12 @@ void batch_inside(struct shares *s, const struct batch *b)
     kb_val each;
     const struct chunk c = chunk_of(s, b, &each);
     if (state_commutative(g->p)) {
-        take_chunk(s, &c, &s->open);
+        chunk_walk(s, &c, take_elements, &s->open);
         kb_set(k, s->spread, kb_imm(k, TY_BOOL, 1));
         return;
     }
     struct partial part = partial_new(g, "part");
-    take_chunk(s, &c, &part);
+    chunk_walk(s, &c, take_elements, &part);
     const kb_tup total = warp_reduce(g, kb_get(k, part.x), KB_WARP, filled_all());
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         partial_take(g, &s->open, total);
@@ -161,8 +164,9 @@ struct walk {
     kb_var marks, slot;
 };
 
-static void walk_elements(struct shares *s, const struct chunk *c, kb_val done, int n, struct walk *w)
+static void walk_elements(struct shares *s, const struct chunk *c, kb_val done, int n, void *user)
 {
+    struct walk *w = user;
     struct gen *g = s->g;
     kb *k = g->k;
     struct direct d[UNROLL];
@@ -184,20 +188,6 @@ static void walk_elements(struct shares *s, const struct chunk *c, kb_val done, 
             kb_set(k, w->slot, kb_add(k, slot, kb_cast(k, ends, TY_I32)));
     }
     kb_set(k, w->marks, kb_shr(k, marks, n));
-}
-
-static void walk_chunk(struct shares *s, const struct chunk *c, struct walk *w)
-{
-    kb *k = s->g->k;
-    LET(whole, kb_and(k, c->count, -UNROLL));
-    kb_for(k, done, kb_imm(k, TY_I32, 0), whole, UNROLL) {
-        walk_elements(s, c, done, UNROLL, w);
-    }
-    for (int u = 0; u + 1 < UNROLL; u++) {
-        kb_if(k, kb_gt(k, kb_and(k, c->count, UNROLL - 1), u)) {
-            walk_elements(s, c, kb_add(k, whole, u), 1, w);
-        }
-    }
 }
 
 /* What lanes have left over, joined up to the nearest end before them.  `cut`: lanes with an end. */
@@ -279,7 +269,7 @@ void batch_ends(struct shares *s, const struct batch *b, void (*take_head)(struc
     struct walk w = { .acc = { .x = kb_var_new(k, kb_get(k, s->open.x), "acc") },
                       .marks = kb_var_new(k, marks, "marks"),
                       .slot = kb_var_new(k, ahead, "slot") };
-    walk_chunk(s, &c, &w);
+    chunk_walk(s, &c, walk_elements, &w);
     LET(cut, kb_ne(k, marks, 0));
     join_chunks(s, kb_ballot(k, cut), &w.acc);
     const kb_tup before = kb_shfl_up(k, kb_get(k, w.acc.x), 1);
