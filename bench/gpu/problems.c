@@ -267,6 +267,9 @@ const struct problem problems[] = {
     { "offsets_equal", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_EQUAL, "offsets" },
     { "offsets_power", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_POWER, "offsets" },
     { "offsets_huge", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_HUGE, "offsets" },
+    { "offmss_equal", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_EQUAL, "offmss" },
+    { "offmss_power", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_POWER, "offmss" },
+    { "offmss_huge", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_HUGE, "offmss" },
 };
 const int nproblems = sizeof problems / sizeof *problems;
 
