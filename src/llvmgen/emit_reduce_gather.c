@@ -53,6 +53,7 @@ static kb_ptr post(struct gen *g, struct turn t)
 
 static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
 
+/* Of a state. */
 static int state_words(const struct gen *g)
 {
     int n = 0;
@@ -61,13 +62,14 @@ static int state_words(const struct gen *g)
     return n;
 }
 
-/* One thread: the total of a block as tagged words. */
-static void publish(struct gen *g, kb_tup total, kb_val block, kb_val tag)
+int words_per_slot(const struct gen *g, int spare) { return spare + state_words(g); }
+
+void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
     const kb_ptr words = gen_buffer(g, "words", TY_U64);
     const kb_val high = kb_shl(k, kb_cast(k, tag, TY_U64), 32);
-    kb_val at = kb_mul(k, block, state_words(g));
+    kb_val at = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
     for (int f = 0; f < g->nfields; f++) {
         const kb_val bits = kb_cast(k, field_bits(k, total.e[f]), TY_U64);
         for (int w = 0; w < words_of(g->field[f]); w++) {
@@ -78,13 +80,13 @@ static void publish(struct gen *g, kb_tup total, kb_val block, kb_val tag)
     }
 }
 
-/* One thread: wait until all words of a block bear the tag. */
-static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
+/* One thread: wait until all words of a slot bear the tag. */
+static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
     const kb_ptr words = gen_buffer(g, "words", TY_U64);
     const int n = state_words(g);
-    const kb_val first = kb_mul(k, block, n);
+    const kb_val first = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
     kb_var word[2 * KB_TUP_MAX];
     for (int w = 0; w < n; w++)
         word[w] = kb_var_new(k, kb_imm(k, TY_U64, 0), "word");
@@ -108,10 +110,8 @@ static kb_tup collect(struct gen *g, kb_val block, kb_val tag)
     return x;
 }
 
-/* ---- the kernel -------------------------------------------------------------------------------------------------- */
-
-/* The totals of the first `filled` blocks in order: every thread takes consecutive ones. The whole block arrives. */
-static kb_tup gather(struct gen *g, kb_val filled, kb_val tag)
+/* Every thread takes consecutive ones. */
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
@@ -121,12 +121,14 @@ static kb_tup gather(struct gen *g, kb_val filled, kb_val tag)
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
     kb_for(k, b, from, to, 1) {
-        state_accumulate(g, acc, have, collect(g, b, tag));
+        state_accumulate(g, acc, have, collect(g, spare, kb_add(k, first, b), tag));
     }
     LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
     const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
     return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "gathered_totals"));
 }
+
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 static kb_tup combine_block(struct gen *g, kb_tup x, struct filled f)
 {
@@ -144,11 +146,11 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
     const kb_val ticket = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
     const kb_val tag = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        publish(g, total, block, tag);
+        words_publish(g, 0, total, block, tag);
     }
     kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
         const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
-        const kb_tup all = gather(g, filled, tag);
+        const kb_tup all = words_gather(g, 0, kb_imm(k, TY_I32, 0), filled, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             if (kb_point(k, "epoch advance"))
                 kb_store_relaxed(k, gen_buffer(g, "epoch", TY_U32), kb_imm(k, TY_I32, 0), tag);

@@ -3,8 +3,8 @@
  *
  *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
  *     block             a block per segment, segments round-robin over the grid
- *     multi_block       `parts` blocks per segment write partials and draw tickets; who draws the segment's last one
- * combines them
+ *     multi_block       `parts` blocks per segment draw tickets and publish totals that carry their own validity; who
+ * drew the segment's last ticket gathers them (as reduce.gather does)
  *
  * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
  * No thread divides by the size of a segment: teams know their segment, and blocks their part.
@@ -124,6 +124,49 @@ void emit_segreduce_block(struct gen *g)
 
 /* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
+/* A block's slot of words begins with one whose lower half counts tickets of the segment whose first block it is: it is
+ * zero between launches, whatever sizes they have. */
+enum { TICKET_WORDS = 1 };
+
+/* What thread 0 has drawn: a ticket of the segment, and one of the launch. */
+struct draw {
+    kb_var ticket, launch; /* u32, u64 */
+};
+
+static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
+{
+    kb *k = g->k;
+    struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g) };
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
+        const kb_val at = kb_mul(k, kb_mul(k, segment, parts), 2 * words_per_slot(g, TICKET_WORDS));
+        const kb_val last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
+        kb_set(k, d.ticket,
+               kb_atomic(k, op, gen_buffer(g, "words", TY_U32), at, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+    }
+    return d;
+}
+
+/* Publish the part's total; *tag is the launch's.  In all threads: has this block drawn the segment's last ticket? */
+static kb_val publish(struct gen *g, const struct draw *d, kb_tup total, kb_val parts, kb_val *tag)
+{
+    kb *k = g->k;
+    const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const kb_val drawn = kb_get(k, d->launch);
+        LET(own, kb_add(k, kb_cast(k, launch_number(g, drawn), TY_U32), 1));
+        words_publish(g, TICKET_WORDS, total, kb_block(k), own);
+        launch_next(g, drawn);
+        kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
+        kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
+    }
+    kb_barrier(k);
+    /* Words that all threads read behind a barrier. */
+    *tag = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
+    const kb_val ticket = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
+    return kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, parts, 1));
+}
+
 void emit_segreduce_multi_block(struct gen *g)
 {
     kb *k = g->k;
@@ -132,13 +175,15 @@ void emit_segreduce_multi_block(struct gen *g)
     LET(parts, gen_value(g, "parts"));
     LET(segment, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
+    const struct draw drawn = draw(g, segment, parts);
     struct seg seg;
     seg_open(g, &seg, kb_cast(k, segment, TY_I64));
     LET(chunk, gen_value(g, "chunk"));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
-    kb_if(k, is_last_of(g, total, kb_block(k), segment, parts)) {
-        const kb_tup all = reduce_partials_from(g, kb_mul(k, segment, parts), parts);
+    kb_val tag;
+    kb_if(k, publish(g, &drawn, total, parts, &tag)) {
+        const kb_tup all = words_gather(g, TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, all);
         }
