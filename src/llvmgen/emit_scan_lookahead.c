@@ -37,7 +37,7 @@ enum { TEAM = 1 /* its barrier */ };
 static kb_val draw(struct gen *g)
 {
     kb *k = g->k;
-    const kb_ptr counter = gen_buffer(g, "ticket", TY_U64);
+    const kb_ptr counter = ticket_counter(g);
     const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {

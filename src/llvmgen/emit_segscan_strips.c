@@ -271,7 +271,7 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
 static kb_val draw(struct gen *g)
 {
     kb *k = g->k;
-    return kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "ticket", TY_U64), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
+    return kb_atomic(k, KB_RMW_ADD, ticket_counter(g), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
 }
 
 /* The word that all threads read. */

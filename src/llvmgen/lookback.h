@@ -11,12 +11,15 @@ struct ticket {
     kb_val tile;  /* i32, block-uniform: 0, 1, … in the order in which blocks started */
     kb_val epoch; /* u32, block-uniform: number of this launch */
 };
-/* Draw the block's ticket.  The whole block arrives. Buffer "ticket": 8 bytes of control. */
+/* Epoch and number of tickets drawn (u64), at the beginning of the control buffer "states"; see Note [Where the counter
+ * lies]. */
+kb_ptr ticket_counter(struct gen *g);
+/* Draw the block's ticket.  The whole block arrives. */
 struct ticket ticket_draw(struct gen *g, kb_val tiles);
 
 /* Publish the tile's total and find what comes before it; called by one whole warp, with the same arguments in all
- * lanes, and the result holds in all lanes.  Buffer "states": 8 bytes of control per tile and word of the state.
- * `alone`: nothing before the tile goes into its first element; then there is no search. */
+ * lanes, and the result holds in all lanes.  Buffer "states": 8 bytes per tile and word of the state, behind
+ * the counter.  `alone`: nothing before the tile goes into its first element; then there is no search. */
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
 
 /* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs

@@ -81,7 +81,8 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
 /* The same where every row has tiles of its own: count, per_segment, tiles. */
 struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
 struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c); /* of whole arrays too */
-/* Ticket and states of tiles that depend on one another. */
+/* Buffer "states": the counter of tickets, a line of its own, and the states of tiles that depend on one another. */
+enum { SCAN_COUNTER_BYTES = 128 };
 void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles);
 
 #endif

@@ -7,10 +7,10 @@
  *   segscan.flags      segments that begin at flags
  *   segscan.offsets    segments between offsets, without totals
  *
- * One launch, every element read and written once.  Control memory holds the ticket (8 bytes) and, per tile, 8 bytes
- * for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a prefix
- * is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.allpre combines
- * in a fixed order.
+ * One launch, every element read and written once.  Control memory holds the counter of tickets and, per tile, 8
+ * bytes for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a
+ * prefix is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.allpre
+ * combines in a fixed order.
  *
  * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
  * and no more than RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a grid
@@ -203,8 +203,8 @@ static void control_arg(struct planner *pl, struct plan_case *c, struct prog_ker
 
 void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles)
 {
-    control_arg(pl, c, k, "ticket", f_const(8));
-    control_arg(pl, c, k, "states", f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL))));
+    const struct formula words = f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL)));
+    control_arg(pl, c, k, "states", f_add(words, f_const(SCAN_COUNTER_BYTES)));
 }
 
 static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
