@@ -5,7 +5,7 @@
  *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
  *
  * quick: a minute or two; full: more sizes, more alignments, 100 repetitions at some; sanitize: a smaller set for
- * compute-sanitizer, in one process, each strategy on two specs of a shard.  --large, --stress and --devices add the
+ * compute-sanitizer, in one process, each strategy on one spec of a shard.  --large, --stress and --devices add the
  * giant arrays, the protocols between blocks on a busy device, and one program on two devices, with specs from that
  * folder.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
  * that fits; a spec that is not supported yet counts as skipped.  --without leaves a strategy out, and says so in the
