@@ -233,50 +233,80 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
     return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? filled_all() : filled_first(filled));
 }
 
-/* The segment that has been entered began in share `begin` and ends in share `number`: the tails from there on and, if
- * there is one, the head. */
-static void finish_cut(struct gen *g, kb_val begin, kb_val number, kb_val has_head)
+/* The segment that has been entered ends in share `number`, whose head is its last part: its outputs from the total of
+ * its tails, which lane 0 has, and, if there is one, the head. */
+static void finish_cut(struct gen *g, kb_tup tails, kb_val has_head, kb_tup head)
 {
     kb *k = g->k;
     struct partial total = partial_new(g, "carried");
-    partial_take(g, &total, combine_tails(g, begin, number));
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        partial_take(g, &total, tails);
         kb_if(k, has_head) {
-            partial_take(g, &total, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
+            partial_take(g, &total, head);
         }
         state_finish(g, kb_get(k, total.x), kb_imm(k, TY_BOOL, 0));
     }
 }
 
-/* A warp per share that ends a segment which began earlier; where, the first kernel has noted, or the segment's offset
- * says. */
+/* Merge path: where the segment began, its offset says. */
+static void finish_merged(struct gen *g, kb_val number)
+{
+    kb *k = g->k;
+    struct seg seg;
+    LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP)); /* one word */
+    kb_if(k, kb_ge(k, code, 0)) {
+        seg_open(g, &seg, kb_shr(k, code, 1));
+        seg_enter(g, &seg);
+        const kb_val begin = kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share"));
+        const kb_tup tails = combine_tails(g, begin, number);
+        const kb_val has_head = kb_ne(k, kb_and(k, code, 1), 0);
+        kb_tvar head = kb_var_new(k, state_zero(g), "head");
+        kb_if(k, has_head) {
+            kb_set(k, head, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
+        }
+        finish_cut(g, tails, has_head, kb_get(k, head));
+    }
+}
+
+/* Staged: the first kernel has noted segment and beginning.  What is likely to be needed is loaded along with that: the
+ * head, and the tails of the 32 shares before. */
+static void finish_staged(struct gen *g, kb_val number)
+{
+    kb *k = g->k;
+    struct seg seg;
+    kb_val word[2];
+    LET(own, kb_sub(k, kb_add(k, number, kb_cast(k, kb_lane(k), TY_I64)), KB_WARP));
+    kb_load_n(k, gen_buffer(g, "carry", TY_I64), kb_mul(k, number, 2), 2, 16, word);
+    const kb_tup tail = kb_load(k, gen_partials(g), kb_add(k, kb_mul(k, kb_max(k, own, 0), 2), 1));
+    const kb_tup head = kb_load(k, gen_partials(g), kb_mul(k, number, 2));
+    /* Words that are the same for the warp. */
+    LET(segment, kb_assume_uniform(word[0], KB_UNI_WARP));
+    LET(begin, kb_assume_uniform(word[1], KB_UNI_WARP));
+    kb_if(k, kb_ge(k, segment, 0)) {
+        seg_open_at(g, &seg, segment, segment);
+        seg_enter(g, &seg);
+        kb_tvar tails = kb_var_new(k, kb_select(k, kb_ge(k, own, begin), tail, state_pad_value(g)), "tails");
+        kb_if(k, kb_gt(k, kb_sub(k, number, begin), KB_WARP)) {
+            kb_set(k, tails, combine_tails(g, begin, number));
+        }
+        kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, filled_all())); }
+        finish_cut(g, kb_get(k, tails), kb_imm(k, TY_BOOL, 1), head);
+    }
+}
+
+/* A warp per share that ends a segment which began earlier. */
 static void emit_carries(struct gen *g)
 {
     kb *k = g->k;
-    const bool staged = gen_tunable(g, TN_BULK) > 0;
     const int warps = kb_threads(k) / KB_WARP;
     gen_wait_for_predecessor(g);
     LET(other, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(number, kb_add(k, other, 1)); /* nothing began before the first share */
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
-        struct seg seg;
-        /* Words that are the same for the warp. */
-        kb_val word[2];
-        kb_load_n(k, gen_buffer(g, "carry", TY_I64), kb_mul(k, number, staged ? 2 : 1), staged ? 2 : 1, staged ? 16 : 8,
-                  word);
-        LET(code, kb_assume_uniform(word[0], KB_UNI_WARP));
-        kb_if(k, kb_ge(k, code, 0)) {
-            if (staged)
-                seg_open_at(g, &seg, code, code);
-            else
-                seg_open(g, &seg, kb_shr(k, code, 1));
-            seg_enter(g, &seg);
-            if (staged)
-                finish_cut(g, word[1], number, kb_imm(k, TY_BOOL, 1));
-            else
-                finish_cut(g, kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share")), number,
-                           kb_ne(k, kb_and(k, code, 1), 0));
-        }
+        if (gen_tunable(g, TN_BULK) > 0)
+            finish_staged(g, number);
+        else
+            finish_merged(g, number);
     }
 }
 

@@ -182,6 +182,7 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
     kb_tvar left = kb_var_new(k, state_pad_value(g), "left");
     kb_var segment = kb_var_new(k, kb_imm(k, TY_I64, SHARE_NONE), "segment");
     kb_var begin = kb_var_new(k, block, "begin");
+    kb_tvar block_head = kb_var_new(k, state_pad_value(g), "block_head");
     kb_for(k, w, kb_imm(k, TY_I32, 0), kb_threads(k) / KB_WARP, 1) {
         LET(slot, kb_mul(k, w, 2));
         kb_if(k, kb_ne(k, kb_load(k, all->ended, w), 0)) {
@@ -192,7 +193,7 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
                 kb_if(k, kb_lt(k, began, first)) {
                     kb_set(k, segment, head);
                     kb_set(k, begin, kb_div(k, kb_max(k, began, 0), span));
-                    kb_store(k, gen_partials(g), kb_mul(k, block, 2), total);
+                    kb_set(k, block_head, total);
                 }
                 kb_else { share_finish(s, head, total, false); }
             }
@@ -200,6 +201,7 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
         }
         kb_else { kb_set(k, left, state_combine(g, kb_get(k, left), kb_load(k, all->totals, kb_add(k, slot, 1)))); }
     }
+    kb_store(k, gen_partials(g), kb_mul(k, block, 2), kb_get(k, block_head)); /* read before it is known to be one */
     kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, block, 2), 1), kb_get(k, left));
     const kb_val words[] = { kb_get(k, segment), kb_get(k, begin) };
     kb_store_n(k, carry, kb_mul(k, block, 2), 2, 16, words);
