@@ -91,7 +91,7 @@ static int64_t value_registers(struct planner *pl, const struct shape *s)
  * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
 {
-    enum { OTHERS = 64, MOST = 255, PACKED = 6 };
+    enum { OTHERS = 64, MOST = 255 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     int words = 1;
@@ -102,8 +102,10 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
     const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
     int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
-    if (stencil_packs(p) && blocks < PACKED) /* H200, 8 x 2 x 4 bytes at 512^3: 6 blocks 85.4 us, 4 98.9 */
-        blocks = PACKED;
+    /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on rows that begin anywhere, 6 spill
+     */
+    if (stencil_packs(p) && s.points_x % 4 == 0)
+        blocks = d->sm == 90 && !stencil_slanted(c) ? 6 : 4;
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
@@ -288,10 +290,6 @@ static int flat_rows(const struct problem *p, bool near)
 /* Rows in vectors, with short offsets; with longer ones; of 25 points and more. */
 void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
 {
-    static const struct shape shifted[] = { { 0 }, { 128, 32, 4, 4, 4, 1 }, { 128, 16, 8, 4, 2, 2 } };
-    static const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
-                                            { 256, 32, 8, 1, 8, 1 },
-                                            { 128, 32, 4, 1, 1, 8 } };
     static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     const struct problem *p = pl->plan->problem;
     const struct reach r = stencil_space_reach(p);
@@ -301,6 +299,15 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
                                      { 128, 32, 4, 4, many ? 6 : flat_rows(p, near), 1 },
                                      near ? (struct shape){ 128, 32, 4, 4, 2, stencil_packs(p) ? 4 : 2 }
                                           : (struct shape){ 128, 16, 8, 4, 1, 2 } };
+    const struct shape shifted[] = { { 0 },
+                                     { 128, 32, 4, 4, many ? 5 : 4, 1 },
+                                     { 128, 16, 8, 4, 2, stencil_packs(p) ? 4 : 2 } };
+    /* structures: H200, SRAD's coefficients at 8191^2 496 us, with 8 rows 515 */
+    const bool wide = stencil_vector(p) == 1;
+    const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
+                                     wide ? (struct shape){ 128, 32, 4, 1, 4, 1 }
+                                          : (struct shape){ 256, 32, 8, 1, 8, 1 },
+                                     { 128, 32, 4, 1, 1, 8 } };
     const struct windows w = { vectors, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
     window_cases(pl, row, &w);
 }
