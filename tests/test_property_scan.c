@@ -196,7 +196,7 @@ Test(scans, windows)
         "outputs: {y: {type: 'i64[n]', value: s.b}}\n",
         "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: n\nmap: {p: x | 1, q: x + 1}\noperator:\n"
         "  state: {p: u32, q: u32}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
-        "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
+        "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
     };
     static const int64_t size[][2] = { { 128 * 200 + 77 }, { 64 * 100 + 2 }, { 3, 128 * 70 + 4 } };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:2,weak", "seed:3,stale,late" };
@@ -207,6 +207,38 @@ Test(scans, windows)
         for (int m = 0; m < 3; m++) {
             harness_data_at(&h, size[i], 3, 0, 0);
             cr_assert(harness_check(&h, modes[m]), "%d, --simt=%s: %s", i, modes[m], h.text);
+        }
+        harness_close(&h);
+    }
+}
+
+/* The look-ahead's bitmaps: offsets of which thousands are the same, some of them several batches behind the tile's
+ * first, elements outside of all segments, forwards and backwards. */
+Test(scans, marks)
+{
+    static const char *const spec[] = {
+        "kind: scan\ninputs: {x: 'u32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
+        "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"
+        "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {y: {type: 'u32[n]', value: s.q}}\n",
+        "kind: scan\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\nmode: exclusive\n"
+        "init: 3\ndirection: reverse\noutputs: {y: 'i32[n]'}\n",
+    };
+    static const int64_t size[] = { 128 * 40, 9000 };
+    static const struct {
+        int64_t begin, step, repeat; /* offset i is begin + i / repeat * step, at most the number of elements */
+    } law[] = { { 0, 1, 1 },   { 1001, 1, 3 }, { 130, 700, 2000 }, { 0, 128, 450 },
+                { 1, 3, 450 }, { 5120, 1, 1 }, { 3, 0, 1 } };
+    for (int i = 0; i < 2; i++) {
+        const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "marks", spec[i], "sm_90", set), "%d: %s", i, h.text);
+        for (size_t l = 0; l < sizeof law / sizeof *law; l++) {
+            harness_data_at(&h, size, 3, 0, 0);
+            for (int64_t j = 0; j < size[1]; j++) {
+                const int64_t at = law[l].begin + j / law[l].repeat * law[l].step;
+                ((int64_t *)h.input[1])[j] = at < size[0] ? at : size[0];
+            }
+            cr_assert(harness_check(&h, "seed:2,race,weak,stale,late,uninit"), "%d, law %zu: %s", i, l, h.text);
         }
         harness_close(&h);
     }

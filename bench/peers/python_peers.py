@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python_peers.py [--json FILE] [--samples N] [--problem NAME] - PyTorch, CuPy and Triton on the benchmark's problems, where importable.
+"""python_peers.py [--json FILE] [--samples N] [--problem NAME] [--size N] - PyTorch, CuPy and Triton on the benchmark's problems, where
+importable.
 
 The same sizes, random data, rotation of the input through 1 GiB, batches between events and medians as gpubench; the JSON has the
 same form, so that plot.py takes both.  Results are compared with a float64 evaluation before they are timed.
@@ -16,7 +17,7 @@ BATCH_SECONDS = 400e-6
 
 
 # Rows, or columns, of this length.
-SEGMENTS = {"segscan": [4**e for e in range(1, 14)] + [3, 7, 33, 100, 1000, 1023, 1025, 100003],
+SEGMENTS = {"segscan": [4**e for e in range(1, 14)] + [10**e for e in range(8)] + [3, 7, 33, 1023, 1025, 100003],
             "colscan": [1 << e for e in range(3, 24, 2)] + [33, 1000],
             "segsum": [4**e for e in range(14)] + [3, 7, 33, 100, 1000, 1023, 1025, 100003],
             "colsum": [1 << e for e in range(3, 24, 2)]}
@@ -24,7 +25,7 @@ SEGMENTS = {"segscan": [4**e for e in range(1, 14)] + [3, 7, 33, 100, 1000, 1023
 
 def sizes(problem):
     if problem in SEGMENTS:
-        return [1 << 20, 1 << 26]
+        return [1 << 20, 10**7, 1 << 26] if problem == "segscan" else [1 << 20, 1 << 26]
     return [1 << e for e in range(6, 31, 2)] if problem == "sum_f32" else [1 << 20, 1 << 24, 1 << 28]
 
 
@@ -172,12 +173,12 @@ def run_size(torch, problem, implementations, n, segment, samples):
     return rows
 
 
-def run_all(torch, samples, only):
+def run_all(torch, samples, only, only_size):
     rows = []
     for problem, implementations in torch_implementations(torch).items():
         if only and problem != only:
             continue
-        for n in sizes(problem):
+        for n in [only_size] if only_size else sizes(problem):
             for segment in [s for s in SEGMENTS.get(problem, [0]) if s <= n]:
                 rows += run_size(torch, problem, implementations, n, segment, samples)
                 torch.cuda.empty_cache()
@@ -194,7 +195,7 @@ def main(arguments):
         sys.exit("python_peers.py: PyTorch sees no GPU")
     context = {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "executable": "python_peers.py",
                "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-    rows = run_all(torch, int(options.get("--samples", "25")), options.get("--problem"))
+    rows = run_all(torch, int(options.get("--samples", "25")), options.get("--problem"), int(options.get("--size", "0")))
     if "--json" in options:
         with open(options["--json"], "w", encoding="utf-8") as file:
             json.dump({"context": context, "benchmarks": rows}, file, indent=1)

@@ -90,6 +90,8 @@ static void mark(struct scan_ring *r, kb_val own)
     const int markers = gen_tunable(r->g, TN_MARKERS);
     kb_section(k, "markers");
     const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    struct scan_marker m;
+    scan_marker_new(r, &m);
     kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
     turn.uni = KB_UNI_WARP;
     kb_loop(k) {
@@ -98,7 +100,7 @@ static void mark(struct scan_ring *r, kb_val own)
         const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
         kb_break_if(k, kb_not(k, t.exists));
         kb_if(k, kb_eq(k, kb_get(k, turn), own)) {
-            scan_ring_mark(r, &t);
+            scan_ring_mark(&m, &t);
         }
         kb_mbar_arrive(k, r->full, stage);
         LET(next, kb_add(k, kb_get(k, turn), 1));

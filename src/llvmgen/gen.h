@@ -150,6 +150,9 @@ kb_val segment_offset(struct gen *g, kb_val i);
  * 1 where the answer is expected near `first`.  All arguments are the same in all lanes; the whole warp arrives. */
 typedef kb_val is_before(struct gen *g, const void *what, kb_val place);
 kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what);
+/* The same until at most `enough` places are left: the first of them. */
+kb_val warp_narrow(struct gen *g, kb_val first, kb_val end, kb_val apart, int enough, is_before *before,
+                   const void *what);
 /* The distance at which 32 places cover `count` of them; at least 1. */
 kb_val warp_evenly(struct gen *g, kb_val count);
 

@@ -374,7 +374,7 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
 void total_publish(struct gen *g, struct ticket t, int each, struct run total)
 {
     kb *k = g->k;
-    if (scan_keeps(g->p)) {
+    if (scan_own_tiles(g->p)) {
         tile_publish(g, t, total.x);
         return;
     }
@@ -387,7 +387,7 @@ void total_publish(struct gen *g, struct ticket t, int each, struct run total)
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
 {
     kb *k = g->k;
-    if (scan_keeps(g->p)) {
+    if (scan_own_tiles(g->p)) {
         const kb_val own = kb_add(k, kb_mul(k, kb_lane(k), each), i);
         load_words(g, place_of(g, kb_add(k, first, kb_min(k, own, kb_sub(k, count, 1)))), word);
     } else {

@@ -24,6 +24,12 @@ kb_val warp_evenly(struct gen *g, kb_val count)
 
 kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what)
 {
+    return warp_narrow(g, first, end, apart, 0, before, what);
+}
+
+kb_val warp_narrow(struct gen *g, kb_val first, kb_val end, kb_val apart, int enough, is_before *before,
+                   const void *what)
+{
     kb *k = g->k;
     kb_var lo = kb_var_new(k, first, "lo"), hi = kb_var_new(k, end, "hi"), distance = kb_var_new(k, apart, "apart");
     kb_loop(k) {
@@ -31,7 +37,7 @@ kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_bef
         LET(from, kb_assume_uniform(kb_get(k, lo), KB_UNI_WARP));
         LET(to, kb_assume_uniform(kb_get(k, hi), KB_UNI_WARP));
         LET(step, kb_assume_uniform(kb_get(k, distance), KB_UNI_WARP));
-        kb_break_if(k, kb_ge(k, from, to));
+        kb_break_if(k, enough ? kb_le(k, kb_sub(k, to, from), enough) : kb_ge(k, from, to));
         LET(place, kb_add(k, from, kb_mul(k, step, kb_cast(k, kb_lane(k), TY_I64))));
         const kb_val there = kb_min(k, place, kb_sub(k, to, 1));
         LET(is, kb_and(k, kb_lt(k, place, to), before(g, what, there)));

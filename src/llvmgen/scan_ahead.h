@@ -10,6 +10,7 @@
 struct scan_ahead {
     struct gen *g;
     int each, window;     /* tiles of a lane and of a window */
+    kb_var ends;          /* bool: the window of the tile before held a cut */
     kb_var from;          /* i32: the first window that is not in `whole` */
     struct run_var whole; /* in lane 0: the combination of the windows before it, from the last cut on */
 };

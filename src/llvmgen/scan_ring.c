@@ -79,7 +79,7 @@ static void open_segment(const struct scan_ring *r, struct scan_ring_tile *t)
     kb *k = g->k;
     t->segment = r->all;
     t->index = t->ticket.tile;
-    if (!scan_keeps(g->p))
+    if (!scan_own_tiles(g->p))
         return;
     const kb_val each = gen_value(g, "per_segment");
     LET(number, kb_div(k, kb_cast(k, t->ticket.tile, TY_U32), kb_cast(k, each, TY_U32))); /* once per tile */
@@ -107,7 +107,7 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
 
 void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t)
 {
-    if (scan_keeps(r->g->p))
+    if (scan_own_tiles(r->g->p))
         r->g->here = &t->segment.here;
 }
 
@@ -353,7 +353,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->valid = t->valid;
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
     h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
-    h->packed = packed_fits(g->p, h->n, h->n);
+    h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     h->marked = scan_marked(g->p);

@@ -55,7 +55,14 @@ void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* Where segments begin anywhere, all lanes of a warp: fill its bitmap, which no other warp writes; who arrives at
  * `full` says so. */
-void scan_ring_mark(const struct scan_ring *r, const struct scan_ring_tile *t);
+struct scan_marker {
+    const struct scan_ring *r;
+    kb_var first,
+        least;      /* i64: the warp's latest tile begins with element `least`, and its offsets with number `first` */
+    kb_var density; /* f32: offsets per element from the one before to that one, by which the next is expected */
+};
+void scan_marker_new(const struct scan_ring *r, struct scan_marker *m);
+void scan_ring_mark(struct scan_marker *m, const struct scan_ring_tile *t);
 /* The bitmap of the tile. */
 kb_ptr scan_ring_marks(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* One lane: announce the tile to `full` and start the copies of its inputs. */

@@ -70,8 +70,8 @@
       TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two",                                         \
       TUNABLE_MAIN, 1, 2, 4, 8, 16, 32, 64)                                                                            \
-    X(MARKERS, "markers", 0, 8, "scan.lookahead: warps that mark where segments between offsets or flags begin",       \
-      TUNABLE_MAIN, 0, 1, 2, 3)
+    X(MARKERS, "markers", 0, 8, "scan.lookahead: warps that mark where segments begin",                                \
+      TUNABLE_MAIN, 0, 1, 2, 4)
 /* clang-format on */
 
 /* Facts about a tunable, for those who list and search variants. */

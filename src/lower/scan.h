@@ -14,8 +14,11 @@
 static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
-/* Segments begin anywhere in one sequence of elements: between offsets, or at flags. */
-static inline bool scan_marked(const struct problem *p) { return p->offsets >= 0 || p->flags >= 0; }
+/* scan.lookahead: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
+ * where nothing else depends on the row. */
+bool scan_marked(const struct problem *p);
+/* Else: rows begin with tiles of their own. */
+static inline bool scan_own_tiles(const struct problem *p) { return scan_keeps(p) && !scan_marked(p); }
 /* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
 static inline int scan_mark_words(int tile) { return tile / 32 + 2; }
 bool scan_has_totals(const struct problem *p);

@@ -10,9 +10,10 @@
 
 enum {
     UNIT = 16,
+    HELD_MAX = 64,
     SIDE_WARPS = 3, /* producer, look-ahead, storer */
     UPSWEEP = 4,    /* warps that combine */
-    MARKERS = 2,    /* warps that mark where segments begin */
+    MARKERS = 4,    /* warps that mark where segments begin */
     THREADS_MAX = 1024
 };
 
@@ -71,6 +72,13 @@ static int reserved(const struct problem *p, int threads, int stages)
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
+bool scan_marked(const struct problem *p)
+{
+    const bool plain = !scan_has_totals(p) && !scan_operator_reads(p) && scan_summed_bytes(p) < 0;
+    const bool rows = scan_keeps(p) && scan_trailing(p) && plain;
+    return p->offsets >= 0 || p->flags >= 0 || rows;
+}
+
 /* Bytes of a stage. */
 static int stage_bytes(const struct problem *p, int tile)
 {
@@ -94,11 +102,18 @@ static int bytes_per_position(const struct problem *p)
     return (in > out ? in : out) + (scan_has_totals(p) ? scan_state_words(p, NULL) : 0);
 }
 
-static int markers(const struct problem *p) { return scan_marked(p) ? MARKERS : 0; }
+/* Rows that begin at equal distances take one remainder per tile. */
+static int markers(const struct problem *p) { return !scan_marked(p) ? 0 : scan_keeps(p) ? 1 : MARKERS; }
 
 static int all_threads(int threads, int upsweep, int markers)
 {
     return threads + 32 * (upsweep + SIDE_WARPS + markers);
+}
+
+/* Bytes are summed by words where nothing but their sum is asked for (scan_held_most()). */
+static int held_most(const struct problem *p, int vector)
+{
+    return scan_marked(p) ? HELD_MAX : scan_held_most(p, vector);
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
@@ -108,8 +123,10 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     const int room = (d->shared_per_block - reserved(p, threads, stages)) / stages / stage_bytes(p, threads * vector);
     const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * scan_state_words(p, NULL);
-    const int fit = registers * 4 * 4 / 5 / bytes_per_position(p); /* a fifth for what is on its way */
-    const int most = scan_held_most(p, vector), positions = fit < most ? fit : most;
+    /* A part for what is on its way; marks are two registers that every position asks. */
+    const int twentieths = !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
+    const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
+    const int most = held_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
@@ -132,7 +149,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         "the largest tile that registers and shared memory have room for";
 }
 
-enum { STAGES = 4, LONG_ROW = 1 << 16, ROWS_FROM = 1 << 23, MARKED_FROM = 1 << 22 };
+enum { STAGES = 4, LONG_ROW = 1 << 16, CUT_ROW = 40000, ROWS_FROM = 1 << 23, MARKED_FROM = 1 << 19 };
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -156,7 +173,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies move arrays of scalars whose elements are used where they stand";
         return false;
     }
-    if (!scan_few_fields(p, a, why) || (scan_keeps(p) && !scan_short_formulas(p, why)))
+    if (!scan_few_fields(p, a, why) || (scan_own_tiles(p) && !scan_short_formulas(p, why)))
         return false;
     *why = "the ring has no room for a vector per thread";
     return most_items(p, d, 256, UPSWEEP, access_vector_width(p), STAGES) > 0;
@@ -173,32 +190,38 @@ static bool units(const struct problem *p, struct formula *guard)
             unit = UNIT / p->output[o].array.stride;
     if (!access_aligned_guard(p, unit, true, guard))
         return false;
-    if (p->reverse || scan_keeps(p))
-        *guard = f_and(f_eq(f_mod(scan_length(p), f_const(unit)), f_const(0)), *guard);
+    const struct formula length = scan_own_tiles(p) ? scan_length(p) : access_count(p);
+    if (p->reverse || scan_own_tiles(p))
+        *guard = f_and(f_eq(f_mod(length, f_const(unit)), f_const(0)), *guard);
     return true;
 }
 
-/* Rows that are long, but fewer than multiprocessors. */
-static struct formula few_rows(const struct problem *p)
+/* Rows that are long; with tiles of their own, and fewer than multiprocessors. */
+static struct formula long_rows(const struct problem *p)
 {
-    const struct formula few = f_lt(scan_segments(p), f_sms());
     const struct formula large = f_ge(access_count(p), f_const(ROWS_FROM));
-    return f_and(f_and(f_ge(scan_length(p), f_const(LONG_ROW)), few), large);
+    const struct formula rows = f_and(f_ge(scan_length(p), f_const(scan_own_tiles(p) ? LONG_ROW : CUT_ROW)), large);
+    return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
 }
 
-void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
+/* Tiles of marked segments: smaller ones are dealt out to all multiprocessors where there are fewer elements. */
+static const struct size {
+    const char *variant, *name;
+    int log; /* of the most elements; 0: any number */
+    int stages;
+} sizes[] = {
+    { "short", "short_pipeline", 21, 6 },
+    { "medium", "medium_pipeline", 23, STAGES },
+    { "", "pipeline", 0, STAGES },
+};
+
+static void add_case(struct planner *pl, const struct strategy *row, const struct size *size, struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
-    struct formula guard = { 0 };
-    scan_check_empty(pl);
-    units(p, &guard);
-    if ((scan_keeps(p) || scan_marked(p)) && !plan_pinned_name(pl, &(struct span){ 0 })) {
-        const struct formula worth = scan_keeps(p) ? few_rows(p) : f_ge(access_count(p), f_const(MARKED_FROM));
-        guard = guard.n ? f_and(worth, guard) : worth;
-    }
-    struct plan_case *c = plan_case_add(pl, row, "pipeline", guard);
+    struct plan_case *c = plan_case_add(pl, row, size->name, guard);
+    plan_case_variant(pl, c, size->variant);
     if (!c->overridden[TN_STAGES])
-        c->tunable[TN_STAGES] = STAGES;
+        c->tunable[TN_STAGES] = size->stages;
     if (!c->overridden[TN_UPSWEEP])
         c->tunable[TN_UPSWEEP] = UPSWEEP;
     if (!c->overridden[TN_MARKERS]) {
@@ -221,6 +244,25 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     c->aligned = true;
 }
 
+void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool pinned = plan_pinned_name(pl, &(struct span){ 0 }) != NULL;
+    const int last = sizeof sizes / sizeof *sizes - 1;
+    struct formula guard = { 0 };
+    scan_check_empty(pl);
+    units(p, &guard);
+    if (!pinned && (scan_keeps(p) || scan_marked(p))) {
+        const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
+        const struct formula worth = scan_keeps(p) ? long_rows(p) : large;
+        guard = guard.n ? f_and(worth, guard) : worth;
+    }
+    for (int i = pinned || scan_keeps(p) || !scan_marked(p) ? last : 0; i <= last; i++) {
+        const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
+        add_case(pl, row, &sizes[i], i == last ? guard : f_and(few, guard));
+    }
+}
+
 static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
@@ -238,7 +280,7 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
-    if (held > scan_held_most(p, c->tunable[TN_VECTOR]))
+    if (held > held_most(p, c->tunable[TN_VECTOR]))
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (threads * held % UNIT ||
         c->tunable[TN_STAGES] * stage_bytes(p, threads * held) + reserved(p, threads, c->tunable[TN_STAGES]) >
@@ -248,8 +290,9 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
     k->threads = all;
     if (p->flags >= 0)
         plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(p->flags), f_const(UNIT)), f_const(0)));
-    const struct formula tiles = scan_row_tile_args(pl, c, k), window = f_const(32 * scan_ahead_each(p));
-    scan_control_args(pl, c, k, scan_keeps(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
+    const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
+    const struct formula window = f_const(32 * scan_ahead_each(p));
+    scan_control_args(pl, c, k, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;
 }

@@ -91,7 +91,7 @@ static uint32_t collect(struct exec *x, uint32_t op, uint32_t word)
     w->arrived |= UINT32_C(1) << x->lane;
     if (w->arrived == UINT32_MAX) {
         x->report->collectives++;
-        exec_progress(x);
+        exec_vote(x);
         complete(w, phase);
         if ((op & 0xff) == OP_SYNC && w->block->partly)
             order_meet(x, w->block, UINT32_C(1) << (w - w->block->warp));

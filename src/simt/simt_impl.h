@@ -235,7 +235,7 @@ struct exec {
     struct grid *grid;
     int ngrids;
     /* progress */
-    uint64_t idle, idle_limit, accesses;
+    uint64_t idle, idle_limit, accesses, votes;
     char *watched; /* target of the last read-modify-write, and its value before */
     uint32_t watched_bytes;
     char watched_value[8];
@@ -265,7 +265,14 @@ void exec_interleave(struct exec *x); /* a place where other threads may come in
 void exec_preempt(struct exec *x);    /* out of fuel */
 void exec_poll(struct exec *x, const char *name,
                bool leave); /* the current thread may be spinning; leave: others first */
-static inline void exec_progress(struct exec *x) { x->idle = 0, x->accesses = 0; }
+static inline void exec_progress(struct exec *x) { x->idle = 0, x->accesses = 0, x->votes = 0; }
+/* A warp operation is progress, but not when warps do nothing else: those that wait may vote on it again and again. */
+static inline void exec_vote(struct exec *x)
+{
+    enum { VOTES = 1 << 18 };
+    if (x->votes < VOTES)
+        x->votes++, x->idle = 0, x->accesses = 0;
+}
 void exec_stop(struct exec *x);    /* leaves the launch for good; x->report is set */
 void exec_trigger(struct exec *x); /* the current block lets dependents start */
 
