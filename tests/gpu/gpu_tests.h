@@ -143,6 +143,9 @@ bool promises_bits(const ptxgen_program *program);
 /* Plan, compile and load what a file says; settings as in ptxgen_plan_options. */
 bool load_spec(struct suite *t, const char *path, const char *strategy, ptxgen_program **program,
                ptxgen_loaded **loaded);
+/* The same of a spec's text. */
+bool load_text(struct suite *t, const char *text, const char *strategy, ptxgen_program **program,
+               ptxgen_loaded **loaded);
 
 /* Alone: the big ones, and what needs the whole device. */
 void run_large(struct suite *t, const char *specs);

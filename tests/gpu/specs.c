@@ -234,14 +234,30 @@ void run_spec(struct suite *t, const char *path)
     note_spec_time(path, seconds_now() - since);
 }
 
+static bool load_problem(struct suite *t, const ptxgen_problem *problem, const char *strategy, ptxgen_program **program,
+                         ptxgen_loaded **loaded)
+{
+    ptxgen_plan *plan;
+
+    return make_plan(t, problem, strategy, &plan) == PTXGEN_OK &&
+           ptxgen_compile(t->s, plan, NULL, program) == PTXGEN_OK &&
+           ptxgen_load(t->s, t->gpu, *program, loaded) == PTXGEN_OK;
+}
+
 bool load_spec(struct suite *t, const char *path, const char *strategy, ptxgen_program **program,
                ptxgen_loaded **loaded)
 {
     ptxgen_problem *problem;
-    ptxgen_plan *plan;
 
     return ptxgen_problem_from_file(t->s, path, &problem) == PTXGEN_OK &&
-           make_plan(t, problem, strategy, &plan) == PTXGEN_OK &&
-           ptxgen_compile(t->s, plan, NULL, program) == PTXGEN_OK &&
-           ptxgen_load(t->s, t->gpu, *program, loaded) == PTXGEN_OK;
+           load_problem(t, problem, strategy, program, loaded);
+}
+
+bool load_text(struct suite *t, const char *text, const char *strategy, ptxgen_program **program,
+               ptxgen_loaded **loaded)
+{
+    ptxgen_problem *problem;
+
+    return ptxgen_problem_from_string(t->s, text, strlen(text), "text", &problem) == PTXGEN_OK &&
+           load_problem(t, problem, strategy, program, loaded);
 }

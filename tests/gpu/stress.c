@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stress.c - protocols between blocks, a thousand times at awkward sizes on a device that is busy.
+/* stress.c - protocols between blocks, a thousand times at awkward sizes and at 2^28 on a device that is busy.
  *
  * Other streams always have reductions queued that could fill the device, so blocks start late, few at a time, and in
  * any mixture with others; every result is compared.  A watchdog ends the program when a launch does not come back: a
@@ -198,8 +198,85 @@ static bool is_chosen(const struct suite *t, const struct subject *subject)
     return chosen;
 }
 
+/* ---- 2^28 elements ---------------------------------------------------------------------------- */
+/* A thousand results of a gigabyte are not compared on the host: the sums of equal elements are known, and a reduction
+ * counts where they lie how many are wrong. */
+#define LONG_ELEMENTS ((int64_t)1 << 28)
+static const char long_name[] = "scan_long",
+                  long_scan[] = "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n",
+                  long_judge[] = "kind: reduce\ninputs: {y: 'i32[n]'}\n"
+                                 "map: i32(y != i32(index(n) + 1) * 16843009)\n" /* every byte is 1 */
+                                 "operator: add\noutputs: {wrong: i32}\n";
+struct long_run {
+    ptxgen_program *program[2];
+    ptxgen_loaded *scan, *judge;
+    void *x, *y, *wrong;
+};
+
+static bool long_create(struct suite *t, const char *strategy, struct long_run *r)
+{
+    const size_t bytes = (size_t)LONG_ELEMENTS * sizeof(int32_t);
+
+    *r = (struct long_run){ .scan = NULL };
+    return load_text(t, long_scan, strategy, &r->program[0], &r->scan) &&
+           load_text(t, long_judge, NULL, &r->program[1], &r->judge) &&
+           ptxgen_gpu_alloc(t->s, t->gpu, bytes, &r->x) == PTXGEN_OK &&
+           ptxgen_gpu_alloc(t->s, t->gpu, bytes, &r->y) == PTXGEN_OK &&
+           ptxgen_gpu_alloc(t->s, t->gpu, sizeof(int32_t), &r->wrong) == PTXGEN_OK &&
+           ptxgen_gpu_fill(t->s, t->gpu, r->x, 1, bytes, t->stream[0]) == PTXGEN_OK;
+}
+
+static void long_finish(struct suite *t, struct long_run *r)
+{
+    ptxgen_gpu_free(t->gpu, r->x);
+    ptxgen_gpu_free(t->gpu, r->y);
+    ptxgen_gpu_free(t->gpu, r->wrong);
+    ptxgen_loaded_destroy(r->scan);
+    ptxgen_loaded_destroy(r->judge);
+    for (int i = 0; i < 2; i++)
+        ptxgen_program_destroy(r->program[i]);
+}
+
+static bool long_once(struct suite *t, const struct busy *b, const struct long_run *r, int32_t *wrong)
+{
+    const int64_t n = LONG_ELEMENTS;
+    const void *x[] = { r->x }, *sums[] = { r->y };
+    void *y[] = { r->y }, *count[] = { r->wrong };
+    const ptxgen_arguments scan = { &n, x, y, NULL }, judge = { &n, sums, count, NULL };
+    const size_t bytes = (size_t)n * sizeof(int32_t);
+
+    return keep_busy(t, b) && ptxgen_gpu_fill(t->s, t->gpu, r->y, POISON, bytes, t->stream[0]) == PTXGEN_OK &&
+           ptxgen_launch(t->s, r->scan, &scan, t->stream[0], NULL) == PTXGEN_OK &&
+           ptxgen_launch(t->s, r->judge, &judge, t->stream[0], NULL) == PTXGEN_OK &&
+           ptxgen_stream_wait(t->s, t->gpu, t->stream[0]) == PTXGEN_OK &&
+           ptxgen_gpu_read(t->s, t->gpu, wrong, r->wrong, sizeof *wrong) == PTXGEN_OK;
+}
+
+static void run_long(struct suite *t, const struct busy *b, const char *strategy)
+{
+    const double since = seconds_now();
+    struct long_run r;
+    int32_t wrong = -1;
+    int done = 0;
+    bool ok = long_create(t, strategy, &r);
+
+    alarm(WATCHDOG_SECONDS);
+    for (; done < REPETITIONS && ok && !was_stopped(); done += ok)
+        ok = long_once(t, b, &r, &wrong) && wrong == 0;
+    alarm(0);
+    if (!ok)
+        note_failure(t, "stress/%s %s, repetition %d: %d elements are wrong", long_name, strategy, done, (int)wrong);
+    else if (done == REPETITIONS)
+        note_outcome(t, "busy device", OUTCOME_PASSED);
+    else
+        note_not_run("%s by %s: repetitions from %d on", long_name, strategy, done);
+    long_finish(t, &r);
+    note_spec_time("stress/scan_long", note_time(PHASE_DEVICE, since) - since);
+}
+
 void run_stress(struct suite *t, const char *specs)
 {
+    static const char *const of_long[] = { "scan.lookahead", "scan.lookback" };
     struct busy b;
 
     signal(SIGALRM, bark);
@@ -209,6 +286,8 @@ void run_stress(struct suite *t, const char *specs)
                 note_not_run("%s on a busy device", subjects[i].spec);
             else if (is_chosen(t, &subjects[i]))
                 run_subject(t, specs, &b, &subjects[i]);
+        for (size_t i = 0; i < sizeof of_long / sizeof *of_long && (!t->filter || strstr(long_name, t->filter)); i++)
+            run_long(t, &b, of_long[i]);
     } else {
         note_failure(t, "stress: no memory, or no reduction to keep the device busy");
     }
