@@ -274,3 +274,22 @@ Test(segments, offsets_at_shares)
     }
     harness_close(&h);
 }
+
+/* Elements in front of all segments and behind them, which are on their way to a share and never used. */
+Test(segments, elements_outside)
+{
+    static const int64_t size[] = { 9001, 4 },
+                         ends[][4] = { { 0, 10, 100, 2500 }, { 37, 37, 4000, 8900 }, { 6000, 6000, 6000, 6000 } };
+    static const char *const stages[] = { "2", "3" };
+    for (int s = 0; s < 2; s++) {
+        const char *set[] = { "items", "1", "bulk", stages[s], "threads", "64", NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "outside", sums, "sm_90", set), "%s", h.text);
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+            harness_data_at(&h, size, 7 + i, 0, false);
+            memcpy(h.input[1], ends[i], sizeof ends[i]);
+            cr_assert(harness_check(&h, "seed:5,late,race"), "%s stages, row %zu: %s", stages[s], i, h.text);
+        }
+        harness_close(&h);
+    }
+}

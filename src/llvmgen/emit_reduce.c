@@ -97,42 +97,32 @@ kb_val draw_last(struct gen *g, kb_val group, kb_val blocks)
     return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
 }
 
-kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks)
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 {
     kb *k = g->k;
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        kb_store(k, gen_partials(g), slot, total);
+        kb_store(k, gen_partials(g), block, total);
     }
-    return draw_last(g, group, blocks);
-}
-
-kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
-{
-    return is_last_of(g, total, block, kb_imm(g->k, TY_I32, 0), blocks);
+    return draw_last(g, kb_imm(k, TY_I32, 0), blocks);
 }
 
 /* Every thread takes consecutive ones. */
-kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val blocks)
+kb_tup reduce_partials(struct gen *g, kb_val filled)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
     const kb_arr partial = gen_partials(g);
-    LET(each, kb_div(k, kb_add(k, blocks, threads - 1), threads));
+    LET(each, kb_div(k, kb_add(k, filled, threads - 1), threads));
     LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), blocks));
+    LET(to, kb_min(k, kb_add(k, from, each), filled));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
     kb_for(k, b, from, to, 1) {
-        state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
+        state_accumulate(g, acc, have, kb_load(k, partial, b));
     }
-    LET(threads_filled, kb_div(k, kb_add(k, blocks, kb_sub(k, each, 1)), each));
+    LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
     const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
     return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
-}
-
-kb_tup reduce_partials(struct gen *g, kb_val filled)
-{
-    return reduce_partials_from(g, kb_imm(g->k, TY_I32, 0), filled);
 }
 
 /* The order is in block_total() and in that of the partials. */

@@ -171,13 +171,9 @@ kb_tup take_accumulated(struct gen *g, kb_ptr words);
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 /* The partials of the first `filled` blocks in order, all of them, in thread 0.  The whole block arrives. */
 kb_tup reduce_partials(struct gen *g, kb_val filled);
-/* The same for groups of blocks, each with a counter of its own: `slot` is the block's place among all partials,
- * `group` its group. */
-kb_val is_last_of(struct gen *g, kb_tup total, kb_val slot, kb_val group, kb_val blocks);
-/* The ticket alone: what thread 0 has written, or seen written behind a barrier, is there for the block that draws the
- * last one. */
+/* The ticket alone, of `blocks` in a group with a counter of its own: what thread 0 has written, or seen written behind
+ * a barrier, is there for the block that draws the last one. */
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
-kb_tup reduce_partials_from(struct gen *g, kb_val first, kb_val blocks);
 
 /* ---- totals in words that carry their own validity (emit_reduce_gather.c) -----------------------------------------
  */

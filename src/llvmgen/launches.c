@@ -7,7 +7,7 @@
  */
 #include "gen.h"
 
-enum { BLOCK_BITS = 24 };
+enum { BLOCK_BITS = 32 }; /* of any grid */
 
 kb_var launch_draw(struct gen *g)
 {

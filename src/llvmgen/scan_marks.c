@@ -141,7 +141,8 @@ static void expect_next(struct scan_marker *m, kb_val first, kb_val least)
 {
     kb *k = m->r->g->k;
     const kb_val offsets = kb_cast(k, kb_sub(k, first, kb_get(k, m->first)), TY_F32);
-    kb_set(k, m->density, kb_div(k, offsets, kb_cast(k, kb_sub(k, least, kb_get(k, m->least)), TY_F32)));
+    LET(apart, kb_max(k, kb_sub(k, least, kb_get(k, m->least)), 1)); /* 0: the first tile lies where the array begins */
+    kb_set(k, m->density, kb_div(k, offsets, kb_cast(k, apart, TY_F32)));
     kb_set(k, m->first, first);
     kb_set(k, m->least, least);
 }

@@ -31,7 +31,7 @@ static kb_tup vector_tree(struct gen *g, struct point *pt, int n)
 }
 
 /* The vectors of a round. */
-struct held {
+struct round {
     struct seg seg[SEG_HELD_MAX];
     struct point pt[SEG_HELD_MAX][GEN_VECTOR_MAX];
     struct direct d[SEG_HELD_MAX];
@@ -40,7 +40,7 @@ struct held {
 
 /* The warp's vectors from `first` on, of which `left` exist; whole: all of the round do.  A segment's vectors divide
  * those of a warp, so that from one of the lane's vectors to the next its segments are equally far apart. */
-static void load_round(const struct packed *q, struct held *h, kb_val first, kb_val left, bool whole)
+static void load_round(const struct packed *q, struct round *r, kb_val first, kb_val left, bool whole)
 {
     struct gen *g = q->g;
     kb *k = g->k;
@@ -48,34 +48,34 @@ static void load_round(const struct packed *q, struct held *h, kb_val first, kb_
     LET(segment, kb_shr(k, kb_add(k, first, kb_cast(k, kb_lane(k), TY_I64)), q->log));
     for (int i = 0; i < q->items; i++) {
         const kb_val own = kb_add(k, kb_lane(k), i * KB_WARP), at = kb_min(k, own, kb_sub(k, left, 1));
-        h->exists[i] = whole ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, own, left);
-        seg_open(g, &h->seg[i],
+        r->exists[i] = whole ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, own, left);
+        seg_open(g, &r->seg[i],
                  whole ? kb_add(k, segment, kb_shr(k, kb_imm(k, TY_I64, i * KB_WARP), q->log))
                        : kb_shr(k, kb_add(k, first, kb_cast(k, at, TY_I64)), q->log));
         const kb_val offset = kb_mul(k, whole ? kb_lane(k) : at, q->vector);
         const int plus = whole ? i * KB_WARP * q->vector : 0;
         for (int j = 0; j < q->vector; j++) {
-            seg_point(g, &h->pt[i][j], &h->seg[i], base, offset, plus + j);
-            h->pt[i][j].direct = &h->d[i * q->vector + j];
+            seg_point(g, &r->pt[i][j], &r->seg[i], base, offset, plus + j);
+            r->pt[i][j].direct = &r->d[i * q->vector + j];
         }
-        direct_load(g, h->pt[i][0].base, h->pt[i][0].offset, h->pt[i][0].plus, q->vector, g->c->aligned,
-                    &h->d[i * q->vector]);
+        direct_load(g, r->pt[i][0].base, r->pt[i][0].offset, r->pt[i][0].plus, q->vector, g->c->aligned,
+                    &r->d[i * q->vector]);
     }
 }
 
-static void take_round(const struct packed *q, struct held *h)
+static void take_round(const struct packed *q, struct round *r)
 {
     struct gen *g = q->g;
     kb *k = g->k;
     kb_tup x[SEG_HELD_MAX];
     for (int i = 0; i < q->items; i++) {
-        seg_enter(g, &h->seg[i]);
+        seg_enter(g, &r->seg[i]);
         if (access_writes_elements(g->p)) {
-            kb_if(k, h->exists[i]) {
-                points_store(h->pt[i], q->vector, g->c->aligned);
+            kb_if(k, r->exists[i]) {
+                points_store(r->pt[i], q->vector, g->c->aligned);
             }
         }
-        x[i] = vector_tree(g, h->pt[i], q->vector);
+        x[i] = vector_tree(g, r->pt[i], q->vector);
     }
     kb_tvar total[SEG_HELD_MAX];
     for (int i = 0; i < q->items; i++)
@@ -83,7 +83,7 @@ static void take_round(const struct packed *q, struct held *h)
     for (int step = 1; step < KB_WARP; step *= 2) {
         kb_if(k, kb_gt(k, q->per_segment, step)) {
             for (int i = 0; i < q->items; i++) {
-                seg_enter(g, &h->seg[i]);
+                seg_enter(g, &r->seg[i]);
                 const kb_tup own = kb_get(k, total[i]);
                 kb_set(k, total[i], state_combine(g, own, kb_shfl_down(k, own, step)));
             }
@@ -91,8 +91,8 @@ static void take_round(const struct packed *q, struct held *h)
     }
     LET(leads, kb_eq(k, kb_and(k, kb_lane(k), kb_sub(k, q->per_segment, 1)), 0));
     for (int i = 0; i < q->items; i++) {
-        kb_if(k, kb_and(k, h->exists[i], leads)) {
-            seg_enter(g, &h->seg[i]);
+        kb_if(k, kb_and(k, r->exists[i], leads)) {
+            seg_enter(g, &r->seg[i]);
             state_finish(g, kb_get(k, total[i]), kb_imm(k, TY_BOOL, 0));
         }
     }
@@ -114,15 +114,15 @@ void emit_packed(struct gen *g)
     kb_for(k, first, kb_mul(k, warp, each), q.vectors, step) {
         LET(left, kb_cast(k, kb_min(k, kb_sub(k, q.vectors, first), each), TY_I32));
         kb_if(k, kb_eq(k, left, (int)each)) {
-            struct held h;
-            load_round(&q, &h, first, left, true);
-            take_round(&q, &h);
+            struct round r;
+            load_round(&q, &r, first, left, true);
+            take_round(&q, &r);
         }
         kb_else
         {
-            struct held h;
-            load_round(&q, &h, first, left, false);
-            take_round(&q, &h);
+            struct round r;
+            load_round(&q, &r, first, left, false);
+            take_round(&q, &r);
         }
     }
 }

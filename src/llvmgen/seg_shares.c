@@ -155,6 +155,8 @@ static void take_share(struct shares *s)
         take_tiles(s);
         share_gather_open(s);
     }
+    if (copies_behind(s)) /* also of what lies behind the last segment: a block does not end before its copies */
+        kb_copy_wait(k, 0);
 }
 
 /* ---- a block ----------------------------------------------------------------------------------------------------- */
