@@ -260,6 +260,7 @@ Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, allpre_rows) { test_named("allpre_rows"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
+Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }
 Test(mutants, lookahead_marks) { test_named("lookahead_marks"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, marks) { test_named("marks"); }

@@ -16,7 +16,7 @@
  * exchanged.
  *
  * Rows have tiles of their own, and what the look-ahead keeps is what comes before in the row: it begins anew with
- * each.
+ * each.  A few columns are scanned side by side (scan_columns.c): roles and barriers are the same.
  *
  * Note [Progress]
  * Of all tiles that are not published, the first one's block can only be waiting for a stage, hence for the prefix of
@@ -27,6 +27,7 @@
  * the last one is number tiles + blocks - 1 and starts the next epoch.
  */
 #include "scan_ahead.h"
+#include "scan_columns.h"
 #include "scan_ring.h"
 
 enum { TEAM = 1 /* its barrier */ };
@@ -117,17 +118,26 @@ static void look_ahead(struct scan_ring *r)
     kb *k = g->k;
     kb_section(k, "lookahead");
     const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    const bool columns = scan_few_columns(g->p);
     struct scan_ahead ahead;
-    scan_ahead_new(g, &ahead);
+    struct columns_ahead side_by_side;
+    if (columns)
+        columns_ahead_new(g, &side_by_side);
+    else
+        scan_ahead_new(g, &ahead);
     kb_loop(k) {
         LET(stage, kb_get(k, at.stage));
         kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
         struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
         kb_break_if(k, kb_not(k, t.exists));
-        scan_ring_enter(r, &t);
-        const kb_tup prefix = scan_ahead_prefix(&ahead, t.ticket, t.index);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-            kb_store(k, r->prefix, stage, prefix);
+        if (columns) {
+            columns_prefix(&side_by_side, r, &t);
+        } else {
+            scan_ring_enter(r, &t);
+            const kb_tup prefix = scan_ahead_prefix(&ahead, t.ticket, t.index);
+            kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+                kb_store(k, r->prefix, stage, prefix);
+            }
         }
         kb_mbar_arrive(k, r->prefixed, stage);
         scan_ring_advance(r, at);
@@ -187,11 +197,17 @@ static void combine(struct scan_ring *r)
         kb_break_if(k, kb_not(k, t.exists));
         kb_mbar_wait(k, r->full, stage, parity);
         kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP)) {
-            combine_part(r, &t, warp);
+            if (scan_few_columns(r->g->p))
+                columns_combine(r, &t, warp);
+            else
+                combine_part(r, &t, warp);
         }
         kb_mbar_arrive(k, r->combined, stage);
         kb_if(k, kb_eq(k, own, 0)) {
-            scan_ring_publish(r, &t, parity);
+            if (scan_few_columns(r->g->p))
+                columns_publish(r, &t, parity);
+            else
+                scan_ring_publish(r, &t, parity);
         }
         scan_ring_advance(r, at);
     }
@@ -237,7 +253,10 @@ static void scan(struct scan_ring *r)
         struct scan_ring_tile t = scan_ring_tile(r, word, stage);
         kb_break_if(k, kb_not(k, t.exists));
         kb_mbar_wait(k, r->full, stage, parity);
-        scan_tile(r, &t, parity);
+        if (scan_few_columns(r->g->p))
+            columns_scan(r, &t, parity);
+        else
+            scan_tile(r, &t, parity);
         scan_ring_advance(r, at);
     }
 }

@@ -402,3 +402,17 @@ kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, struct run
     *x = run_of(g, s.x, scan_marked(g->p) ? kb_eq(k, s.tag, PREFIX) : kb_imm(k, TY_BOOL, 0));
     return s.there;
 }
+
+/* Words of a state lie side by side. */
+static struct place place_of_number(struct gen *g, kb_val number)
+{
+    kb *k = g->k;
+    return (struct place){ kb_mul(k, number, scan_state_words(g->p, NULL)), kb_imm(k, TY_I64, 1) };
+}
+
+void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x)
+{
+    publish(g, place_of_number(g, number), x, tag_of(g, t, TOTAL));
+}
+
+void state_words_load(struct gen *g, kb_val number, kb_val *word) { load_words(g, place_of_number(g, number), word); }

@@ -45,5 +45,9 @@ void total_publish(struct gen *g, struct ticket t, int each, struct run total);
  * (bool)?  Then *x is it. */
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);
 kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, struct run *x);
+/* The same for totals that have numbers (i64) of their own, whoever makes them up; totals_see() reads those words too.
+ */
+void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x);
+void state_words_load(struct gen *g, kb_val number, kb_val *word);
 
 #endif

@@ -26,8 +26,9 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     scan_layout(g->p, r->tile, &r->layout);
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
     r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
-    r->prefix = state_shared(g, r->stages, "prefixes");
-    r->parked = park_new(g, r->stages * warps, scan_marked(g->p), "parts");
+    const int states = scan_few_columns(g->p) ? KB_WARP * gen_tunable(g, TN_VECTOR) : 1; /* where others have one */
+    r->prefix = state_shared(g, r->stages * states, "prefixes");
+    r->parked = park_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
     if (scan_marked(g->p))
         r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
     r->empty = kb_mbarriers(k, r->stages, "empty");

@@ -17,8 +17,14 @@ static inline bool scan_trailing(const struct problem *p) { return segments_trai
 /* scan.lookahead: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
  * where nothing else depends on the row. */
 bool scan_marked(const struct problem *p);
+/* The same: columns are scanned side by side, at most 32 threads with so many each. */
+enum { SCAN_COLUMNS_VECTOR = 4 };
+bool scan_few_columns(const struct problem *p);
 /* Else: rows begin with tiles of their own. */
-static inline bool scan_own_tiles(const struct problem *p) { return scan_keeps(p) && !scan_marked(p); }
+static inline bool scan_own_tiles(const struct problem *p)
+{
+    return scan_keeps(p) && !scan_marked(p) && !scan_few_columns(p);
+}
 /* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
 static inline int scan_mark_words(int tile) { return tile / 32 + 2; }
 bool scan_has_totals(const struct problem *p);

@@ -64,11 +64,12 @@ static bool plain_arrays(const struct problem *p)
 }
 
 /* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and prefixes, alignment. */
-static int reserved(const struct problem *p, int threads, int stages)
+static int reserved(const struct problem *p, int threads, int stages, int vector)
 {
     enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9 };
     const int fields = state_fields(p, NULL);
-    return stages * 8 * (MBARRIERS + 1) + stages * (threads / 32 + 1) * 4 * scan_state_words(p, NULL) +
+    const int states = scan_few_columns(p) ? 32 * vector : 1;
+    return stages * 8 * (MBARRIERS + 1) + stages * (threads / 32 + 1) * states * 4 * scan_state_words(p, NULL) +
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
@@ -77,6 +78,12 @@ bool scan_marked(const struct problem *p)
     const bool plain = !scan_has_totals(p) && !scan_operator_reads(p) && scan_summed_bytes(p) < 0;
     const bool rows = scan_keeps(p) && scan_trailing(p) && plain;
     return p->offsets >= 0 || p->flags >= 0 || rows;
+}
+
+bool scan_few_columns(const struct problem *p)
+{
+    const bool columns = scan_keeps(p) && segments_adjacent(p) && p->space[0].reduced;
+    return columns && !scan_has_totals(p) && !scan_operator_reads(p);
 }
 
 /* Bytes of a stage. */
@@ -113,16 +120,19 @@ static int all_threads(int threads, int upsweep, int markers)
 /* Bytes are summed by words where nothing but their sum is asked for (scan_held_most()). */
 static int held_most(const struct problem *p, int vector)
 {
-    return scan_marked(p) ? HELD_MAX : scan_held_most(p, vector);
+    return scan_marked(p) || scan_few_columns(p) ? HELD_MAX : scan_held_most(p, vector);
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages)
 {
     enum { REGISTERS_MAX = 128, OVERHEAD = 36 };
-    const int room = (d->shared_per_block - reserved(p, threads, stages)) / stages / stage_bytes(p, threads * vector);
+    const int room =
+        (d->shared_per_block - reserved(p, threads, stages, vector)) / stages / stage_bytes(p, threads * vector);
     const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
-    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * scan_state_words(p, NULL);
+    const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
+    const int registers =
+        (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * scan_state_words(p, NULL);
     /* A part for what is on its way; marks are two registers that every position asks. */
     const int twentieths = !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
     const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
@@ -149,7 +159,22 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
         "the largest tile that registers and shared memory have room for";
 }
 
-enum { STAGES = 4, LONG_ROW = 1 << 16, CUT_ROW = 40000, ROWS_FROM = 1 << 23, MARKED_FROM = 1 << 19 };
+enum {
+    STAGES = 4,
+    LONG_ROW = 1 << 16,
+    CUT_ROW = 40000,
+    ROWS_FROM = 1 << 23,
+    MARKED_FROM = 1 << 19,
+    LONG_COLUMN = 1 << 19,
+    WORDS_ACROSS = 16 /* of a row's states */
+};
+
+/* Columns of a thread are side by side as states too. */
+static int widest_vector(const struct problem *p)
+{
+    const int vector = access_vector_width(p);
+    return scan_few_columns(p) && vector > SCAN_COLUMNS_VECTOR ? SCAN_COLUMNS_VECTOR : vector;
+}
 
 bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -157,8 +182,12 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies begin with sm_90";
         return false;
     }
-    if (!scan_trailing(p)) {
-        *why = "it scans runs of elements; here they lie apart";
+    if (!scan_trailing(p) && !scan_few_columns(p)) {
+        *why = "it scans runs of elements, and a few columns; here elements lie apart in another way";
+        return false;
+    }
+    if (scan_few_columns(p) && widest_vector(p) * scan_state_words(p, NULL) > WORDS_ACROSS) {
+        *why = "states of several columns are side by side in a thread, and these are too large";
         return false;
     }
     if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p))) {
@@ -176,7 +205,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
     if (!scan_few_fields(p, a, why) || (scan_own_tiles(p) && !scan_short_formulas(p, why)))
         return false;
     *why = "the ring has no room for a vector per thread";
-    return most_items(p, d, 256, UPSWEEP, access_vector_width(p), STAGES) > 0;
+    return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES) > 0;
 }
 
 static bool units(const struct problem *p, struct formula *guard)
@@ -204,6 +233,23 @@ static struct formula long_rows(const struct problem *p)
     return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
 }
 
+/* Columns are published one by one: the more there are, the more words are read per tile, and strips that each wait for
+ * their own are ahead. */
+static struct formula few_long_columns(const struct problem *p)
+{
+    const struct formula few = f_le(segments_inner(p), f_const(WORDS_ACROSS / scan_state_words(p, NULL)));
+    return f_and(few, f_ge(scan_length(p), f_const(LONG_COLUMN)));
+}
+
+/* As many columns as a power of two of threads have, no more than a warp. */
+static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula columns = segments_inner(p), vector = f_const(c->tunable[TN_VECTOR]);
+    const struct formula parts =
+        f_eq(f_mod(f_const(32 * c->tunable[TN_VECTOR]), f_max(columns, f_const(1))), f_const(0));
+    return f_and(f_and(f_ge(columns, f_const(1)), f_eq(f_mod(columns, vector), f_const(0))), parts);
+}
+
 /* Tiles of marked segments: smaller ones are dealt out to all multiprocessors where there are fewer elements. */
 static const struct size {
     const char *variant, *name;
@@ -220,6 +266,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, size->name, guard);
     plan_case_variant(pl, c, size->variant);
+    if (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > widest_vector(p))
+        c->tunable[TN_VECTOR] = widest_vector(p);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = size->stages;
     if (!c->overridden[TN_UPSWEEP])
@@ -242,6 +290,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
         c->tunable[TN_ITEMS] = most;
     c->aligned = true;
+    if (scan_few_columns(p))
+        c->code.guard = c->code.guard.n ? f_and(c->code.guard, whole_warps(p, c)) : whole_warps(p, c);
 }
 
 void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
@@ -254,7 +304,7 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     units(p, &guard);
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
         const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
-        const struct formula worth = scan_keeps(p) ? long_rows(p) : large;
+        const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
         guard = guard.n ? f_and(worth, guard) : worth;
     }
     for (int i = pinned || scan_keeps(p) || !scan_marked(p) ? last : 0; i <= last; i++) {
@@ -282,9 +332,11 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
     if (held > held_most(p, c->tunable[TN_VECTOR]))
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
-    if (threads * held % UNIT ||
-        c->tunable[TN_STAGES] * stage_bytes(p, threads * held) + reserved(p, threads, c->tunable[TN_STAGES]) >
-            pl->plan->device.shared_per_block)
+    if (c->tunable[TN_VECTOR] > widest_vector(p))
+        return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");
+    if (threads * held % UNIT || c->tunable[TN_STAGES] * stage_bytes(p, threads * held) +
+                                         reserved(p, threads, c->tunable[TN_STAGES], c->tunable[TN_VECTOR]) >
+                                     pl->plan->device.shared_per_block)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = all;
@@ -292,7 +344,12 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(p->flags), f_const(UNIT)), f_const(0)));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     const struct formula window = f_const(32 * scan_ahead_each(p));
-    scan_control_args(pl, c, k, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
+    if (scan_few_columns(p)) {
+        plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), f_const(c->tunable[TN_VECTOR])));
+        scan_control_args(pl, c, k, f_mul(tiles, segments_inner(p)));
+    } else {
+        scan_control_args(pl, c, k, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
+    }
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;
 }
