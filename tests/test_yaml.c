@@ -17,15 +17,18 @@ struct fixture {
 #define BEGIN(f)                                                                                                       \
     struct fixture f;                                                                                                  \
     arena_init(&f.arena);                                                                                              \
-    f.arena.oom = &f.oom;                                                                                              \
     diags_init(&f.diags, &f.arena)
 
 static struct ynode *parse(struct fixture *f, const char *text, size_t length)
 {
+    struct ynode *root;
     if (setjmp(f->oom) != 0)
         cr_assert_fail("out of memory");
+    f->arena.oom = &f->oom;
     diags_source(&f->diags, "t.yaml", text, length);
-    return yaml_parse(&f->diags, text, length);
+    root = yaml_parse(&f->diags, text, length);
+    f->arena.oom = NULL; /* nobody to go back to */
+    return root;
 }
 
 enum { PLACES = 4 };

@@ -125,8 +125,7 @@ struct filled {
 };
 static inline struct filled filled_all(void) { return (struct filled){ .all = true }; }
 static inline struct filled filled_first(kb_val count) { return (struct filled){ .count = count }; }
-/* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  Every lane of the warp arrives.
- */
+/* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  The whole warp arrives. */
 kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
 /* The total of the warps, in thread 0; x is each warp's total in its lane 0. `park`: state_shared of 32.  The whole
  * block arrives. */
@@ -175,8 +174,7 @@ kb_tup reduce_partials(struct gen *g, kb_val filled);
  * a barrier, is there for the block that draws the last one. */
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 
-/* ---- totals in words that carry their own validity (emit_reduce_gather.c) -----------------------------------------
- */
+/* ---- totals in words that carry their own validity (emit_reduce_gather.c) -------------------- */
 /* One thread: a total beside the launch's tag, u32, which no word bore before.  Buffer "words", control: slots of 8
  * bytes for each 32-bit word of the state, behind `spare` words of the caller's own. */
 int words_per_slot(const struct gen *g, int spare);
@@ -185,8 +183,7 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
  * published; in thread 0.  The whole block arrives. */
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag);
 
-/* ---- the number of a launch (launches.c) --------------------------------------------------------------------------
- */
+/* ---- the number of a launch (launches.c) ------------------------------------------------------ */
 /* Buffer "launch", 8 bytes of control.  Thread 0 draws, behind gen_wait_for_predecessor(): what it has drawn, u64 … */
 kb_var launch_draw(struct gen *g);
 /* … begins with the launch's number, u64, which no other launch has.  One thread, later: begin the next one, if every

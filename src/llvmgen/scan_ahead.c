@@ -44,8 +44,7 @@ static kb_val enough(struct scan_ahead *a, kb_val lane_is_there, kb_val lane_cut
 }
 
 /* Of the window that begins at tile `first`, the lane's tiles, as soon as those among the first `count` have published,
- * or with `nearest` all of these that come behind the last one in which a segment begins.
- */
+ * or with `nearest` those of them behind the last one in which a segment begins. */
 static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_val count, bool nearest,
                         struct run_var *seen)
 {
