@@ -53,8 +53,9 @@ struct sample {
     ptxgen_value param[PARAMS_MAX];
     void *in[ARRAYS_MAX], *expected[ARRAYS_MAX];
     double *bound[ARRAYS_MAX];
-    void *right[ARRAYS_MAX]; /* what was compared last and right, NULL: nothing yet; the next one is often the same */
-    bool refused;            /* the reference refuses these sizes, so a launch must too */
+    int64_t values, undecided; /* of all outputs; whose bound is infinite, so that nothing can be said of them */
+    void *right[ARRAYS_MAX];   /* what was compared last and right, NULL: nothing yet; the next one is often the same */
+    bool refused;              /* the reference refuses these sizes, so a launch must too */
 };
 bool sample_create(struct suite *t, const ptxgen_problem *problem, const int64_t *size, struct sample *out);
 void sample_finish(struct sample *x);
@@ -102,9 +103,12 @@ struct target {
 enum outcome {
     OUTCOME_FAILED, /* `why` says how */
     OUTCOME_PASSED,
+    OUTCOME_UNDECIDED,   /* ran, but nothing is known of any of its values */
     OUTCOME_REFUSED,     /* by the reference and, as it must, by the launch */
     OUTCOME_OUT_OF_RANGE /* a strategy that was asked for by name is for other sizes, and said so */
 };
+/* Of a sample whose every check went well. */
+enum outcome sample_outcome(const struct sample *x);
 enum outcome run_target(struct suite *t, const struct target *target, struct sample *x, char *why, size_t length);
 /* Around what waits for the whole context: allocating, freeing, unloading. */
 void begin_context_work(void);
@@ -161,6 +165,8 @@ void note_failure(struct suite *t, const char *format, ...) __attribute__((forma
 void note_outcome(struct suite *t, const char *strategy, enum outcome outcome);
 /* A strategy that was asked for by name refused pointers that are not aligned. */
 void note_refused_shift(void);
+/* Of a sample: its values, and those of which nothing is known. */
+void note_values(int64_t values, int64_t undecided);
 void note_skip(struct suite *t, const char *path);
 /* What was not run, and why: it counts as neither passed nor failed. */
 void note_not_run(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,7 +16,8 @@ enum { STRATEGIES_MAX = 64, LINES_MAX = 30, LINE_LENGTH = 400, TEXT_LENGTH = 300
 
 static struct found {
     pthread_mutex_t lock;
-    int passed, failed, skipped, refused, out_of_range, refused_shifts, not_run;
+    int passed, failed, skipped, refused, out_of_range, refused_shifts, not_run, undecided;
+    int64_t values, undecided_values;
     int nstrategies;
     struct {
         const char *name; /* a constant: at the same address in all processes, which are forks of one */
@@ -117,8 +118,17 @@ void note_outcome(struct suite *t, const char *strategy, enum outcome outcome)
     found->strategy[k].passed += outcome == OUTCOME_PASSED;
     found->strategy[k].out_of_range += outcome == OUTCOME_OUT_OF_RANGE;
     found->passed += outcome == OUTCOME_PASSED;
+    found->undecided += outcome == OUTCOME_UNDECIDED;
     found->refused += outcome == OUTCOME_REFUSED;
     found->out_of_range += outcome == OUTCOME_OUT_OF_RANGE;
+    unlock();
+}
+
+void note_values(int64_t values, int64_t undecided)
+{
+    lock();
+    found->values += values;
+    found->undecided_values += undecided;
     unlock();
 }
 
@@ -242,6 +252,8 @@ int show_summary(FILE *to)
             "refused as by the reference: %d; outside the range of a strategy asked for by name: %d, and pointers that "
             "it refused as not aligned: %d\n",
             found->refused, found->out_of_range, found->refused_shifts);
+    fprintf(to, "not decided, as they outgrow their types: %lld of %lld expected values, and %d whole results\n",
+            (long long)found->undecided_values, (long long)found->values, found->undecided);
     show_time(to);
     if (*found->device)
         fprintf(to, "%s\n", found->device);
