@@ -283,3 +283,46 @@ Test(scans, columns)
         harness_close(&h);
     }
 }
+
+/* Flags in every tile of seven windows, none in the next three, then some again: a block that has looked at no window
+ * but its own goes back over those without a cut to the last one that has one.  Of 64 blocks each is two windows ahead
+ * of itself. */
+Test(scans, marks_of_flags)
+{
+    enum { WINDOW = 32 * 64, DENSE = 7 * WINDOW, SPARSE = 10 * WINDOW + 500, N = 11 * WINDOW };
+    static const char spec[] =
+        "kind: scan\ninputs: {x: 'u64[n]', head: 'u8[n]'}\nsegments: {flags: head}\ndirection: reverse\n"
+        "map: {a: x | 1, b: x + 1, c: x, d: x, e: x}\noperator:\n"
+        "  state: {a: u64, b: u64, c: u64, d: u64, e: u64}\n"
+        "  combine: {a: a.a * b.a, b: a.b * b.a + b.b, c: a.c + b.c, d: a.d + b.d, e: a.e + b.e}\n"
+        "outputs: {y: {type: 'u64[n]', value: s.b}}\n";
+    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    static const int64_t size[] = { N };
+    static const char *const modes[] = { "seed:1,sms:64,race,uninit", "seed:2,sms:64,weak,stale,late" };
+    struct harness h;
+    cr_assert(harness_open(&h, "marks", spec, "sm_90", set), "%s", h.text);
+    for (int m = 0; m < 2; m++) {
+        harness_data_at(&h, size, 3, 0, 0);
+        for (int64_t i = 0; i < N; i++) /* tiles are counted from the end of memory */
+            ((uint8_t *)h.input[1])[N - 1 - i] = i < DENSE ? i % 41 == 0 : i >= SPARSE && i % 777 == 0;
+        cr_assert(harness_check(&h, modes[m]), "--simt=%s: %s", modes[m], h.text);
+    }
+    harness_close(&h);
+}
+
+/* Rows that tiles cut across, shorter and longer than a tile of 128. */
+Test(scans, marks_of_rows)
+{
+    static const char spec[] = "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: n\noperator: add\nmode: exclusive\n"
+                               "init: 3\noutputs: {y: 'u32[m, n]'}\n";
+    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    static const int64_t size[][2] = { { 4001, 3 }, { 301, 37 }, { 13, 811 }, { 3, 9001 } };
+    struct harness h;
+    cr_assert(harness_open(&h, "marks", spec, "sm_90", set), "%s", h.text);
+    for (int i = 0; i < 4; i++) {
+        harness_data_at(&h, size[i], 3, 0, 0);
+        cr_assert(harness_check(&h, "seed:2,race,weak,stale,late,uninit"), "%lld rows: %s", (long long)size[i][0],
+                  h.text);
+    }
+    harness_close(&h);
+}
