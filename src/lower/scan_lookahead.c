@@ -63,13 +63,15 @@ static bool plain_arrays(const struct problem *p)
     return inputs > 0;
 }
 
-/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and prefixes, alignment. */
+/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and cuts, prefixes,
+ * alignment. */
 static int reserved(const struct problem *p, int threads, int stages, int vector)
 {
-    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9 };
-    const int fields = state_fields(p, NULL);
+    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9, OF_MARKS = 2 };
+    const int fields = state_fields(p, NULL), warps = threads / 32;
     const int states = scan_few_columns(p) ? 32 * vector : 1;
-    return stages * 8 * (MBARRIERS + 1) + stages * (threads / 32 + 1) * states * 4 * scan_state_words(p, NULL) +
+    const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
+    return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * scan_state_words(p, NULL) + cuts +
            ALIGNMENT * (ARRAYS + 2 * fields);
 }
 
@@ -126,10 +128,12 @@ static int held_most(const struct problem *p, int vector)
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages)
 {
-    enum { REGISTERS_MAX = 128, OVERHEAD = 36 };
+    enum { REGISTERS_MAX = 128, OVERHEAD = 36, OF_MARKER = 80 };
     const int room =
         (d->shared_per_block - reserved(p, threads, stages, vector)) / stages / stage_bytes(p, threads * vector);
     const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
+    if (scan_marked(p) && all < OF_MARKER) /* which a warp that marks takes */
+        return 0;
     const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
     const int registers =
         (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * scan_state_words(p, NULL);
