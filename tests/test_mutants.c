@@ -47,8 +47,8 @@ static int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
     return prog_array_elements(a, r->size) * a->stride;
 }
 
-/* Bytes are rarely 1, as flags of segments should be; offsets ascend to the first size; other words are anything. Every
- * launch has data of its own, so that what an earlier one left behind is seen. */
+/* Bytes are rarely 1, as flags of segments should be; offsets ascend and leave elements behind the last; other words
+ * are anything.  Every launch has data of its own, so that what an earlier one left behind is seen. */
 static void fill(struct subject_run *r, int input, int launch)
 {
     const struct prog_array *a = &r->problem->input[input].array;
@@ -57,7 +57,7 @@ static void fill(struct subject_run *r, int input, int launch)
     for (int64_t i = 0; i < count; i++) {
         const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
         if (r->problem->input[input].role == ROLE_OFFSETS) {
-            ((uint32_t *)p)[i] = (uint32_t)(r->size[0] * i / (count - 1));
+            ((uint32_t *)p)[i] = (uint32_t)(r->size[0] * 5 / 6 * i / (count - 1));
             continue;
         }
         if (a->stride == 1)
