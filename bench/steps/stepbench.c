@@ -176,7 +176,7 @@ struct timed {
 static bool launch_copy(struct bench *b, struct timed *t)
 {
     const size_t bytes = t->x->input_bytes[0], at = (size_t)(t->next++ % t->slices) * ((bytes + 255) / 256 * 256);
-    const struct peer_size size = { (int64_t)bytes, 0 };
+    const struct peer_size size = { .n = (int64_t)bytes };
     const void *in[] = { (char *)t->from + at };
     void *out[] = { (char *)t->to + at };
     size_t none = 1;
