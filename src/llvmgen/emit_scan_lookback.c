@@ -13,18 +13,6 @@
 #include "lookback.h"
 #include "scan_tile.h"
 
-void emit_scan_lookback(struct gen *g)
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct tile t;
-        const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
-        tile_load(g, &t, ticket.tile);
-        tile_finish(g, &t, tile_prefix(g, &t, ticket));
-    }
-    kb_else { tile_none(g); }
-}
-
-void emit_segscan_flat(struct gen *g) { emit_scan_lookback(g); }
-void emit_segscan_flags(struct gen *g) { emit_scan_lookback(g); }
+void emit_scan_lookback(struct gen *g) { tile_in_turn(g, tile_load); }
+void emit_segscan_flat(struct gen *g) { tile_in_turn(g, tile_load); }
+void emit_segscan_flags(struct gen *g) { tile_in_turn(g, tile_load); }

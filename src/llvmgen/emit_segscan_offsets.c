@@ -51,14 +51,6 @@ static void mark_offsets(struct gen *g, struct held *h)
     h->full = kb_assume_uniform(kb_and(k, kb_eq(k, h->from, 0), kb_eq(k, h->to, tile)), KB_UNI_BLOCK);
 }
 
-void emit_segscan_offsets(struct gen *g)
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct tile t;
-        const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
-        tile_load_marked(g, &t, ticket.tile, mark_offsets);
-        tile_finish(g, &t, tile_prefix(g, &t, ticket));
-    }
-}
+static void load(struct gen *g, struct tile *t, kb_val number) { tile_load_marked(g, t, number, mark_offsets); }
+
+void emit_segscan_offsets(struct gen *g) { tile_in_turn(g, load); }

@@ -168,3 +168,16 @@ void tile_none(struct gen *g)
     }
     g->here = NULL;
 }
+
+void tile_in_turn(struct gen *g, void (*load)(struct gen *g, struct tile *t, kb_val number))
+{
+    kb *k = g->k;
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        struct tile t;
+        const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
+        load(g, &t, ticket.tile);
+        tile_finish(g, &t, tile_prefix(g, &t, ticket));
+    }
+    kb_else { tile_none(g); }
+}
