@@ -216,6 +216,17 @@ Test(formula, building_has_limits)
     cr_expect(same(F_(f_and(absent, guard)), &guard) && same(F_(f_and(guard, absent)), &guard));
 }
 
+Test(formula, known_without_a_launch)
+{
+    const struct formula few = f_le(f_const(100), f_const(16)), large = f_ge(f_size(0), f_const(8)),
+                         aligned = f_eq(f_misalign(0), f_const(0));
+    const int64_t size = 9;
+    int64_t holds;
+    cr_expect(formula_known(F_(f_and(large, few)), NULL, 0, &holds) && !holds);
+    cr_expect(!formula_known(&large, NULL, 0, &holds) && !formula_known(&aligned, NULL, 0, &holds));
+    cr_expect(formula_known(F_(f_and(large, aligned)), &size, 0, &holds) && holds);
+}
+
 Test(formula, json_is_postfix)
 {
     struct formula f;

@@ -318,6 +318,19 @@ Test(variants, only_the_cases_that_a_size_takes)
     spec_end(&g);
 }
 
+Test(variants, no_case_that_no_size_takes)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: scan\ninputs: {x: 'f32[n, 100]'}\nover: n\noperator: add\noutputs: {y: 'f32[n, 100]'}\n");
+    const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
+    cr_assert_not_null(plan);
+    for (int c = 0; c < plan->ncases; c++)
+        cr_expect(strcmp(plan->kase[c].code.name, "narrow_strips") && strcmp(plan->kase[c].code.name, "pipeline"),
+                  "%s is for fewer columns", plan->kase[c].code.name);
+    spec_end(&f);
+}
+
 /* ---- ids ---- */
 
 Test(variants, ids_are_checked)

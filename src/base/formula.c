@@ -127,8 +127,9 @@ struct partial {
 
 static struct partial partial_leaf(const struct formula_step *s, const struct formula_env *env)
 {
-    const bool known = s->op == FO_CONST || s->op == FO_MISALIGN || (s->op == FO_SIZE && env->size[s->imm] >= 0) ||
-                       (s->op == FO_SMS && env->sms > 0);
+    const bool launched = env->size != NULL;
+    const bool known = s->op == FO_CONST || (s->op == FO_MISALIGN && launched) ||
+                       (s->op == FO_SIZE && launched && env->size[s->imm] >= 0) || (s->op == FO_SMS && env->sms > 0);
     return (struct partial){ known, known ? leaf(s, env) : 0 };
 }
 

@@ -77,7 +77,7 @@ struct formula_env {
 int64_t formula_eval(const struct formula *f, const struct formula_env *env);
 
 /* The value of a formula where only sizes (-1: not known) and multiprocessors (0: not known) are, of arrays that are
- * aligned to 16 bytes; false where it depends on something else. */
+ * aligned to 16 bytes; with size NULL, of any arrays.  False where it depends on something else. */
 bool formula_known(const struct formula *f, const int64_t *size, int sms, int64_t *value);
 
 int formula_depth(const struct formula *f); /* of the stack that evaluation needs */

@@ -156,13 +156,29 @@ static bool plan_all_tuned(struct planner *pl)
     return true;
 }
 
+/* Leaves out the cases whose guards are false whatever the sizes, as where the number of columns is a constant. */
+static void drop_never_taken(struct plan *plan, int from)
+{
+    int n = from;
+    for (int c = from; c < plan->ncases; c++) {
+        const struct formula *guard = &plan->kase[c].code.guard;
+        int64_t holds;
+        if (guard->n < 0 || !formula_known(guard, NULL, 0, &holds) || holds)
+            plan->kase[n++] = plan->kase[c];
+    }
+    memset(&plan->kase[n], 0, sizeof *plan->kase * (size_t)(plan->ncases - n));
+    plan->ncases = n;
+}
+
 static bool plan_chosen(struct planner *pl)
 {
+    const int from = pl->plan->ncases;
     for (int i = 0; i < strategy_count() && !complete(pl->plan); i++) {
         const char *why = NULL;
         if (fits(pl, &rows[i], &why))
             rows[i].plan(pl, &rows[i]);
     }
+    drop_never_taken(pl->plan, from);
     return pl->plan->ncases > 0;
 }
 
