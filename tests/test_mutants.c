@@ -262,6 +262,8 @@ Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }
 Test(mutants, lookahead_marks) { test_named("lookahead_marks"); }
+Test(mutants, lookahead_flags) { test_named("lookahead_flags"); }
+Test(mutants, lookahead_across) { test_named("lookahead_across"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, marks) { test_named("marks"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }
