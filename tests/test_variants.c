@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_variants.c - the space of variants as data, ids that pin, and the model behind explanations. */
 #include "lower/cost.h"
+#include "lower/lower_impl.h"
 #include "lower/variants.h"
 #include "spec_fixture.h"
 
@@ -328,6 +329,27 @@ Test(variants, no_case_that_no_size_takes)
     for (int c = 0; c < plan->ncases; c++)
         cr_expect(strcmp(plan->kase[c].code.name, "narrow_strips") && strcmp(plan->kase[c].code.name, "pipeline"),
                   "%s is for fewer columns", plan->kase[c].code.name);
+    spec_end(&f);
+}
+
+/* A tuning file may have any number of entries; the cases that take the other sizes need room behind theirs. */
+Test(variants, room_for_the_usual_cases)
+{
+    enum { ENTRIES = 40 };
+    static const struct tunable set[] = { { "strategy", "segscan.lookback", { 0, 0 } } };
+    const struct device d = device_of("sm_90");
+    struct tuned tuned[ENTRIES];
+    int64_t size[ENTRIES][2];
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: add\noutputs: {y: 'f32[m, n]'}\n");
+    for (int i = 0; i < ENTRIES; i++) {
+        size[i][0] = size[i][1] = 100 << i % 20;
+        tuned[i] = (struct tuned){ .nset = 1, .set = set, .size = size[i] };
+    }
+    const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .ntuned = ENTRIES, .tuned = tuned });
+    cr_assert_not_null(plan);
+    cr_expect_leq(plan->ncases, PLAN_CASES_MAX);
+    cr_expect_str_eq(plan->kase[plan->ncases - 1].code.name, "long_unaligned");
     spec_end(&f);
 }
 

@@ -5,7 +5,7 @@
 
 #include "access.h"
 
-enum { PLAN_CASES_MAX = 24, PLAN_CHECKS_MAX = 16, PLAN_STEPS_MAX = 8 /* kernels and steps of a case */ };
+enum { PLAN_CASES_MAX = 48, PLAN_CHECKS_MAX = 16, PLAN_STEPS_MAX = 8 /* kernels and steps of a case */ };
 
 /* An empty plan with room for the above. */
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p);

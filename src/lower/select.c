@@ -145,7 +145,7 @@ static bool plan_tuned(struct planner *pl, int number)
 }
 
 /* Room for the cases that take the other sizes. */
-enum { USUAL_CASES = 10 };
+enum { USUAL_CASES = 30 };
 
 static bool plan_all_tuned(struct planner *pl)
 {
