@@ -124,16 +124,17 @@ static void batch_load(struct gen *g, kb_val first, kb_val offsets, kb_var *at)
 }
 
 /* Mark those that lie in the tile; a position and an offset add up to the number of elements where the scan runs
- * backwards.  The others go to a word that no thread has positions in: several lanes at once are faster than branches.
- */
+ * backwards. */
 static void batch_mark(const struct scan_ring *r, const struct scan_ring_tile *t, kb_ptr map, const kb_val *at)
 {
     kb *k = r->g->k;
-    const kb_val end = kb_sub(k, t->segment.length, t->base), nowhere = kb_imm(k, TY_U64, r->tile + BITS);
+    const kb_val end = kb_sub(k, t->segment.length, t->base);
     for (int i = 0; i < AT_ONCE; i++) {
         const kb_val x = kb_cast(k, at[i], TY_I64);
         const kb_val place = kb_cast(k, r->g->p->reverse ? kb_sub(k, end, x) : kb_sub(k, x, t->base), TY_U64);
-        map_mark(k, map, kb_cast(k, kb_select(k, kb_lt(k, place, r->tile), place, nowhere), TY_U32));
+        kb_if(k, kb_lt(k, place, r->tile)) {
+            map_mark(k, map, kb_cast(k, place, TY_U32));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ static inline bool scan_own_tiles(const struct problem *p)
     return scan_keeps(p) && !scan_marked(p) && !scan_few_columns(p);
 }
 /* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
-static inline int scan_mark_words(int tile) { return tile / 32 + 2; }
+static inline int scan_mark_words(int tile) { return tile / 32 + 1; }
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
