@@ -160,6 +160,15 @@ static const struct subject {
         { "items", "3", { 0, 0 } },
         ONE_BY_ONE },
       { 3, 190 } },
+    { "allpre_across",
+      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
+      "sm_90",
+      { { "strategy", "segscan.allpre", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 3, 500 } },
     { "lookahead",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",

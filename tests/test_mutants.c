@@ -258,6 +258,7 @@ Test(mutants, shared_strips) { test_named("shared_strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, allpre_rows) { test_named("allpre_rows"); }
+Test(mutants, allpre_across) { test_named("allpre_across"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }

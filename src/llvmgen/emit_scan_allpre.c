@@ -8,10 +8,15 @@
  *
  * There is no chain of tiles: after the slowest total has been published, every block needs one round of reading and
  * one tree.  The tree is fixed, so results are the same on every run.  The block of the last tile starts the next
- * epoch, because it has seen a word of every other block; where rows have tiles of their own, it looks at those of the
- * other rows when it is done.
+ * epoch, because it has seen a word of every other block; in scans of rows it looks at those of the other rows when it
+ * is done.
+ *
+ *     scan.allpre       every row has tiles of its own
+ *     segscan.allpre    tiles cut across rows and begin with whole vectors, in lines (scan_lines.h).  What comes before
+ * a tile in its row begins in the tile in which the row does, whose total is that of what lies behind its last cut.
  */
 #include "lookback.h"
+#include "scan_lines.h"
 #include "scan_tile.h"
 
 /* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
@@ -100,6 +105,86 @@ void emit_scan_allpre(struct gen *g)
                 finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
             }
         g->here = NULL;
+    }
+    kb_else { tile_none(g); }
+}
+
+/* ---- tiles across rows ------------------------------------------------------------------------------------------- */
+
+/* Tile `number` (i32) of all rows as one sequence; *before: tiles before it that hold positions of its first row (i32).
+ */
+static struct lines tile_across(struct gen *g, struct scan_segment *all, kb_val number, struct line_rows *rows,
+                                kb_val *before)
+{
+    kb *k = g->k;
+    const int n = gen_tunable(g, TN_ITEMS), v = gen_tunable(g, TN_VECTOR);
+    const int64_t size = (int64_t)kb_threads(k) * n * v;
+    segment_open_all(g, all);
+    LET(length, gen_value(g, "length"));
+    const kb_val skew = lines_skew(g, all, v, kb_imm(k, TY_I64, 0));
+    LET(base, kb_sub(k, kb_mul(k, kb_cast(k, number, TY_I64), size), skew));
+    LET(from, kb_max(k, kb_neg(k, base), 0)); /* of the first tile, backwards */
+    LET(position, kb_max(k, base, 0));
+    LET(row, kb_div(k, position, length)); /* once per tile */
+    LET(into, kb_sub(k, position, kb_mul(k, row, length)));
+    LET(starts, kb_eq(k, into, 0));
+    LET(origin, kb_select(k, starts, from, kb_sub(k, length, into)));
+    *rows = (struct line_rows){ .length = kb_cast(k, kb_min(k, length, size + 1), TY_I32),
+                                .reciprocal = kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
+                                .first = kb_select(k, starts, row, kb_add(k, row, 1)),
+                                .origin = kb_cast(k, kb_min(k, origin, size + 1), TY_I32),
+                                .before = into };
+    *before = kb_cast(k, kb_div(k, kb_add(k, into, size - 1), kb_imm(k, TY_I64, size)), TY_I32);
+    const int of_warp = KB_WARP * n * v;
+    return (struct lines){ .g = g,
+                           .segment = all,
+                           .n = n,
+                           .v = v,
+                           .base = base,
+                           .own = kb_add(k, kb_mul(k, kb_warp(k), of_warp), kb_mul(k, kb_lane(k), v)),
+                           .from = kb_cast(k, from, TY_I32),
+                           .to = kb_cast(k, kb_min(k, kb_sub(k, all->length, base), size), TY_I32),
+                           .fresh = kb_eq(k, number, 0),
+                           .rows = rows };
+}
+
+static void scan_across(struct gen *g)
+{
+    kb *k = g->k;
+    const struct ticket ticket = ticket_of_block(g);
+    const struct park park = park_new(g, KB_WARP, true, "warp_totals");
+    struct scan_segment all;
+    struct line_rows rows;
+    struct lines_ahead inputs = { .declared = false };
+    struct run total;
+    kb_val index;
+    struct lines l = tile_across(g, &all, ticket.tile, &rows, &index);
+    lines_fetch(&l, &inputs);
+    lines_take(&l, &inputs);
+    const struct run in_tile = block_scan_warps(g, lines_total(&l), &park, &total);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        tile_publish(g, ticket, total.x);
+    }
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    kb_if(k, kb_gt(k, index, 0)) {
+        kb_set(k, prefix, collect(g, ticket, index));
+    }
+    const struct run before = { kb_gt(k, index, 0), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    lines_scan(&l, run_join(g, before, in_tile));
+    lines_store(&l);
+    if (scan_has_totals(g->p))
+        lines_store_totals(&l);
+    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
+        finish_epoch(g, ticket, kb_sub(k, ticket.tile, index));
+    }
+}
+
+void emit_segscan_allpre(struct gen *g)
+{
+    kb *k = g->k;
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        scan_across(g);
     }
     kb_else { tile_none(g); }
 }

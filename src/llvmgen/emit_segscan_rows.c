@@ -152,9 +152,9 @@ static struct lines tile_at(struct gen *g, const struct team *t, const struct st
     l.to = kb_name(kb_cast(k, kb_min(k, kb_sub(k, s->end, base), tile_of(g, t)), TY_I32), "to");
     l.fresh = kb_ge(k, origin, 0);
     if (s->rows) {
-        *rows =
-            (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32),
-                                kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first, kb_cast(k, origin, TY_I32) };
+        *rows = (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32),
+                                    kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first,
+                                    kb_cast(k, origin, TY_I32), kb_imm(k, TY_I64, 0) };
         l.rows = rows;
     }
     return l;

@@ -39,6 +39,14 @@ static kb_val row_of(struct lines *l, kb_val x)
     return kb_cast(k, kb_shr(k, wide, 32), TY_I32);
 }
 
+/* Of the row that the place is in: its distance from the row that begins at `origin`, in rows; the one before is -1. */
+static kb_val row_at(struct lines *l, kb_val at)
+{
+    kb *k = l->g->k;
+    const kb_val distance = kb_sub(k, at, l->rows->origin);
+    return kb_select(k, kb_lt(k, distance, 0), kb_imm(k, TY_I32, -1), row_of(l, kb_max(k, distance, 0)));
+}
+
 static int scanned_axes(const struct problem *p)
 {
     int n = 0;
@@ -59,9 +67,11 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
     if (l->rows) {
         if (rank != 2)
             return;
-        const kb_val distance = kb_sub(k, at, l->rows->origin), row = row_of(l, distance);
+        const kb_val row = row_at(l, at), distance = kb_sub(k, at, l->rows->origin);
+        const kb_val begun = kb_add(k, l->rows->before, kb_cast(k, at, TY_I64));
         kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
         position = kb_cast(k, kb_sub(k, distance, kb_mul(k, row, l->rows->length)), TY_I64);
+        position = kb_select(k, kb_lt(k, row, 0), begun, position);
         if (g->p->reverse)
             number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
         pt->index[0] = number;
@@ -385,8 +395,7 @@ void lines_store_totals(struct lines *l)
     kb *k = g->k;
     for (int i = 0; i < l->n * l->v; i++)
         kb_if(k, kb_and(k, l->tail[i], inside(l, i))) {
-            const kb_val row = row_of(l, kb_sub(k, l->at[i], l->rows->origin));
-            kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
+            kb_val number = kb_add(k, l->rows->first, kb_cast(k, row_at(l, l->at[i]), TY_I64));
             if (g->p->reverse)
                 number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
             struct scan_segment s;

@@ -72,6 +72,12 @@ void scan_check_empty(struct planner *pl);
 struct plan_case;
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_held_words(const struct problem *p);
+/* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
+enum { SCAN_RESIDENT = 2 };
+/* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than
+ * tiles that wait for one another.  The tiles of both strategies fit a device only where rows are no more than
+ * multiprocessors. */
+struct formula scan_few_rows(const struct problem *p);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */

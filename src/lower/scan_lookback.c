@@ -13,13 +13,13 @@
  * combines in a fixed order.
  *
  * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
- * and no more than RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a grid
- * that has to share the device goes on as long as blocks start in order.
+ * and no more than SCAN_RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a
+ * grid that has to share the device goes on as long as blocks start in order.
  */
 #include "lower_impl.h"
 #include "scan.h"
 
-enum { RESIDENT = 2, FEW_SEGMENTS = 8, ROW_FROM = 1 << 13 };
+enum { FEW_SEGMENTS = 8 };
 
 static bool fits_tiles(const struct problem *p, struct arena *a, const char **why)
 {
@@ -132,14 +132,15 @@ static const struct {
 } sizes[] = {
     { "short", "short", 1, false },
     { "medium", "medium", 4, false },
-    { "upper", "upper", 4 * RESIDENT, true },
-    { "", "long", 4 * RESIDENT, false },
+    { "upper", "upper", 4 * SCAN_RESIDENT, true },
+    { "", "long", 4 * SCAN_RESIDENT, false },
 };
 
-/* Long rows that are fewer than multiprocessors; others wait for nobody. */
-static struct formula few_rows(const struct problem *p)
+struct formula scan_few_rows(const struct problem *p)
 {
-    return f_and(f_le(f_const(ROW_FROM), scan_length(p)), f_lt(scan_segments(p), f_sms()));
+    enum { FROM = 1 << 13, SLOPE = 3 << 12 };
+    const struct formula beyond = f_sub(scan_length(p), f_const(FROM));
+    return f_lt(f_mul(scan_segments(p), f_const(SLOPE)), f_mul(f_sms(), beyond));
 }
 
 /* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
@@ -152,12 +153,12 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->kase[i];
         const struct formula tiles = scan_row_tiles(pl->plan->problem, c);
-        const int resident = c->tunable[TN_MIN_BLOCKS] < RESIDENT ? c->tunable[TN_MIN_BLOCKS] : RESIDENT;
+        const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
         const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
         c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
         if (scan_keeps(pl->plan->problem) && !plan_pinned_name(pl, &(struct span){ 0 }))
-            c->code.guard = f_and(few_rows(pl->plan->problem), c->code.guard);
+            c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
     }
 }
 
@@ -167,13 +168,14 @@ void scan_allpre_plan(struct planner *pl, const struct strategy *row)
     struct span at;
     scan_check_empty(pl);
     if (plan_pinned_name(pl, &at)) {
-        plan_resident(pl, row, "", "long", 4 * RESIDENT);
+        plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
         return;
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int from = pl->plan->ncases;
         plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
-        if (!sizes[i].unaligned && pl->plan->ncases > from + 1)
+        /* Rows that begin anywhere are left to tiles across them. */
+        if ((!sizes[i].unaligned || scan_keeps(pl->plan->problem)) && pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;
     }
 }
