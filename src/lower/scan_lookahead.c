@@ -168,6 +168,7 @@ enum {
     LONG_ROW = 1 << 16,
     CUT_ROW = 40000,
     ROWS_FROM = 1 << 23,
+    CUT_ROWS_FROM = 1 << 21,
     MARKED_FROM = 1 << 19,
     LONG_COLUMN = 1 << 19,
     WORDS_ACROSS = 16 /* of a row's states */
@@ -232,7 +233,7 @@ static bool units(const struct problem *p, struct formula *guard)
 /* Rows that are long; with tiles of their own, and fewer than multiprocessors. */
 static struct formula long_rows(const struct problem *p)
 {
-    const struct formula large = f_ge(access_count(p), f_const(ROWS_FROM));
+    const struct formula large = f_ge(access_count(p), f_const(scan_own_tiles(p) ? ROWS_FROM : CUT_ROWS_FROM));
     const struct formula rows = f_and(f_ge(scan_length(p), f_const(scan_own_tiles(p) ? LONG_ROW : CUT_ROW)), large);
     return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
 }
@@ -303,6 +304,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned_name(pl, &(struct span){ 0 }) != NULL;
     const int last = sizeof sizes / sizeof *sizes - 1;
+    const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.allpre takes small rows */
+    const int first = pinned || !scan_marked(p) ? last : marked;
     struct formula guard = { 0 };
     scan_check_empty(pl);
     units(p, &guard);
@@ -311,7 +314,7 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
         const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
         guard = guard.n ? f_and(worth, guard) : worth;
     }
-    for (int i = pinned || scan_keeps(p) || !scan_marked(p) ? last : 0; i <= last; i++) {
+    for (int i = first; i <= last; i++) {
         const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
         add_case(pl, row, &sizes[i], i == last ? guard : f_and(few, guard));
     }
