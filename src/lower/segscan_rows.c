@@ -22,6 +22,9 @@ enum {
     VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
     STREAM_ROW = 1 << 12,
+    TIGHT_ROW = 1149,
+    NARROW_ROW = 1 << 12,
+    SHORT_ROW = 10 << 10,
     LONG_ROW = 1 << 14,
     STREAM = 1 << 15,
     WAVES = 8,
@@ -181,6 +184,12 @@ void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
 }
 
+/* Multiprocessors, in conditions that results depend on. */
+static struct formula sms_of(const struct problem *p)
+{
+    return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+}
+
 /* But for rows that leave much of the tile empty. */
 void segscan_staged_plan(struct planner *pl, const struct strategy *row)
 {
@@ -214,23 +223,51 @@ void segscan_warp_plan(struct planner *pl, const struct strategy *row)
 /* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
 static struct formula enough(const struct problem *p, int blocks)
 {
-    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
-    return f_le(f_mul(sms, f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
+    return f_le(f_mul(sms_of(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
 }
 
+/* Only when asked for: a block per row is as fast, or faster. */
 void segscan_stream_plan(struct planner *pl, const struct strategy *row)
 {
-    const struct problem *p = pl->plan->problem;
-    if (segscan_pinned(pl))
-        scan_check_empty(pl);
-    struct formula guard = f_and(f_ge(scan_length(p), f_const(1)), f_le(scan_length(p), f_const(STREAM_ROW)));
+    const struct formula length = scan_length(pl->plan->problem);
     if (!segscan_pinned(pl))
-        guard = f_and(guard, enough(p, 1));
+        return;
+    scan_check_empty(pl);
+    const struct formula guard = f_and(f_ge(length, f_const(1)), f_le(length, f_const(STREAM_ROW)));
     segscan_add_cases(pl, row, "", "stream", guard, false, true);
 }
 
-/* Where segments are enough to keep every multiprocessor busy, and whatever the other strategies cannot do.  Small
- * tiles fit most lengths well; long segments are worth larger ones. */
+/* Shapes for rows of some lengths: few threads that all have something, more of them for longer ones. */
+static const struct {
+    const char *variant, *name;
+    int above, upto;
+    bool few;       /* for no more rows than multiprocessors */
+    bool unaligned; /* takes pointers off the vectors' alignment too */
+} shapes[] = {
+    { "tight", "tight_rows", 0, TIGHT_ROW, false, false },
+    { "narrow", "narrow_rows", 0, NARROW_ROW, false, true },
+    { "few", "few_rows", SHORT_ROW, LONG_ROW, true, false },
+    { "short", "short_rows", 0, LONG_ROW - 1, false, true },
+};
+
+static void add_shapes(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int from = pl->plan->ncases;
+        struct formula guard = f_le(scan_length(p), f_const(shapes[i].upto));
+        if (shapes[i].above)
+            guard = f_and(f_lt(f_const(shapes[i].above), scan_length(p)), guard);
+        if (shapes[i].few)
+            guard = f_and(f_le(scan_segments(p), sms_of(p)), guard);
+        segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false, true);
+        if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1;
+    }
+}
+
+/* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
+ * cannot do.  Small tiles fit most lengths well; long segments are worth larger ones. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -241,10 +278,9 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     }
     if (segscan_pinned(pl))
         scan_check_empty(pl);
+    else if (p->offsets < 0)
+        add_shapes(pl, row);
     const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
-    if (!segscan_pinned(pl) && p->offsets < 0)
-        segscan_add_cases(pl, row, "short", "short_rows", both(f_lt(scan_length(p), f_const(LONG_ROW)), full), false,
-                          true);
     segscan_add_cases(pl, row, "", "rows", full, false, true);
 }
 
@@ -334,8 +370,7 @@ bool segscan_staged_build(struct planner *pl, struct plan_case *c) { return buil
 bool segscan_stream_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
-    const struct formula share = f_div(scan_segments(p), f_mul(sms, f_const(WAVES)));
+    const struct formula share = f_div(scan_segments(p), f_mul(sms_of(p), f_const(WAVES)));
     const struct formula rows = f_min(f_div(f_const(STREAM), scan_length(p)), share);
     plan_launch(pl, c, 0, f_max(build_rows(pl, c, f_max(rows, f_const(1))), f_const(1)));
     return segscan_check(pl, c);
