@@ -27,6 +27,9 @@ enum { ARRAYS_MAX = 16, SIZES_MAX = 8, PARAMS_MAX = 16, STREAMS = 4, THREADS_MAX
 /* What outputs hold before a launch; also what nobody writes: elements that belong to no segment. */
 enum { POISON = 0xa5 };
 
+/* What a problem goes over: a strategy may have other kernels for each. */
+enum form { FORM_WHOLE, FORM_ROWS, FORM_COLUMNS, FORM_OFFSETS, FORM_FLAGS, FORMS };
+
 /* What one thread works with. */
 struct suite {
     ptxgen_session *s;
@@ -39,6 +42,7 @@ struct suite {
     int device;          /* -1: process k takes device k modulo their number */
     int slot;            /* of this thread, for watch() */
     int fields;          /* most of an output of the spec at hand */
+    enum form form;      /* of the spec at hand */
     int part, parts;     /* of the sizes of the spec at hand */
     struct bed *bed;
 };
@@ -171,8 +175,10 @@ void note_skip(struct suite *t, const char *path);
 /* What was not run, and why: it counts as neither passed nor failed. */
 void note_not_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note_device(const char *text);
-/* It is a failure if this one never passes. */
+/* It is a failure if this one never passes, and if any passes at no size of a form of which it fits a spec. */
 void expect_strategy(const char *strategy);
+/* It fits the spec at hand. */
+void note_fits(const struct suite *t, const char *strategy);
 /* Where the time goes, summed over threads. */
 enum phase { PHASE_PLAN, PHASE_LOAD, PHASE_REFERENCE, PHASE_DEVICE, PHASE_COMPARE, PHASES };
 double seconds_now(void);

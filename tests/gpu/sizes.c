@@ -21,6 +21,14 @@ static const int64_t sanitize_sizes[] = { 0, 1, 257, 4097, 40003 };
 static const int64_t pair_sizes[] = { 1, 3, 7, 33, 100, 256, 1001, 4096, 70001 }; /* of two dimensions */
 static const int64_t large_pair[] = { 1021, 997 };
 static const int64_t long_pair[] = { 1, 70001 }; /* for what shares a row among blocks */
+static const int64_t narrow_pairs[][2] = {       /* few columns, of which some kernels have forms of their own */
+                                           { 1001, 4 },
+                                           { 9973, 8 },
+                                           { 13312, 4 },
+                                           { 7, 16 },
+                                           { 4099, 16 }
+};
+enum { NARROW_SANITIZED = 1 };
 static const int64_t sanitize_pairs[] = { 1, 7, 33, 300, 1001 };
 enum { SIDES = 5 }; /* a prime, which orthogonal arrays are made of */
 static const int64_t side_sizes[SIDES] = { 1, 7, 33, 256, 1001 };
@@ -34,7 +42,8 @@ static bool is_costly(const struct suite *t) { return t->fields >= 8; }
 static int64_t points_max(const struct suite *t, int nsizes)
 {
     if (t->sanitize || !t->gpu)
-        return t->sanitize && nsizes > 2 ? 4000 : 10000; /* racecheck takes minutes for six strategies of one 3-D stencil */
+        return t->sanitize && nsizes > 2 ? 4000
+                                         : 10000; /* racecheck takes minutes for six strategies of one 3-D stencil */
     return (nsizes > 2 ? (t->full ? 250000 : 60000) : t->full ? 500000 : 150000) / (is_costly(t) ? 8 : 1);
 }
 
@@ -78,6 +87,9 @@ static void for_pairs(const struct suite *t, void (*visit)(void *, const int64_t
             if (chosen[i][k])
                 visit(context, size);
         }
+    for (int i = 0; i < (t->sanitize ? NARROW_SANITIZED : LENGTH(narrow_pairs)); i++)
+        if (narrow_pairs[i][0] * narrow_pairs[i][1] <= points_max(t, 2))
+            visit(context, narrow_pairs[i]);
     if (t->gpu && !is_costly(t))
         visit(context, t->sanitize ? long_pair : large_pair);
 }

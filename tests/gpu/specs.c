@@ -5,7 +5,8 @@
 
 #include "gpu_tests.h"
 
-/* Where a tool looks on, all takes long: a strategy is run on so many specs of a shard, the first that it fits. */
+/* Where a tool looks on, all takes long: a strategy is run on so many specs of each form of a shard, the first that it
+ * fits. */
 enum { TARGETS_MAX = 64, SANITIZED_SPECS = 1 };
 
 /* The default, and every strategy by name. */
@@ -87,19 +88,21 @@ static void finish_target(struct target *target)
 
 static int make_targets(struct suite *t, const char *path, const ptxgen_problem *problem, struct target *targets)
 {
-    static int specs[sizeof strategies / sizeof *strategies]; /* sanitize, so one thread: run with this one so far */
+    /* sanitize, so one thread: run with this one so far */
+    static int specs[sizeof strategies / sizeof *strategies][FORMS];
     int n = 0;
 
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies && n < TARGETS_MAX; i++) {
         ptxgen_status status;
 
         if ((strategies[i] && t->without && strcmp(strategies[i], t->without) == 0) ||
-            (t->sanitize && specs[i] == SANITIZED_SPECS))
+            (t->sanitize && specs[i][t->form] == SANITIZED_SPECS))
             continue;
         targets[n] = (struct target){ 0 };
         status = make_target(t, problem, strategies[i], &targets[n]);
         if (status == PTXGEN_OK) {
-            specs[i] += t->sanitize;
+            specs[i][t->form] += t->sanitize;
+            note_fits(t, targets[n].name);
             n++;
             continue;
         }
@@ -120,7 +123,7 @@ static const char *const in_place_specs[] = { "scan_sum.yaml",  "scan_exclusive.
                                               "scan_rows.yaml", "scan_columns.yaml",   "scan_planes.yaml",
                                               "scan_i32.yaml",  "scan_f32.yaml",       "scan_i64.yaml",
                                               "scan_f64.yaml",  "segscan.yaml",        "colscan.yaml",
-                                              "scan_i8.yaml" };
+                                              "scan_i8.yaml",   "scan_channels.yaml" };
 
 static bool same_arrays(const ptxgen_array_info *a, const ptxgen_array_info *b)
 {
@@ -208,6 +211,44 @@ static int most_fields(const ptxgen_problem *problem)
     return most;
 }
 
+/* Of a problem's text, the line "space [m, n] over n": the dimensions, and those that are combined. */
+static enum form form_of_space(const char *text)
+{
+    const char *space = strstr(text, "\nspace ["), *end = space ? strchr(space, ']') : NULL;
+    const char *over = end && strncmp(end, "] over ", 7) == 0 ? end + 7 : NULL, *last = end;
+    size_t dimensions, combined, length;
+
+    if (over == NULL)
+        return FORM_WHOLE;
+    space += strlen("\nspace [");
+    dimensions = (size_t)(end - space);
+    combined = strcspn(over, "\n");
+    if (dimensions == combined && strncmp(space, over, combined) == 0)
+        return FORM_WHOLE;
+    while (last > space && last[-1] != ' ')
+        last--;
+    length = (size_t)(end - last);
+    return length <= combined && strncmp(over + combined - length, last, length) == 0 &&
+                   (length == combined || over[combined - length - 1] == ' ')
+               ? FORM_ROWS
+               : FORM_COLUMNS;
+}
+
+static enum form form_of(const ptxgen_problem *problem)
+{
+    char *text = ptxgen_problem_text(problem);
+    enum form form = text ? form_of_space(text) : FORM_WHOLE;
+
+    ptxgen_free(text);
+    for (int i = 0; i < ptxgen_problem_input_count(problem); i++) {
+        ptxgen_array_info a;
+
+        if (ptxgen_problem_input(problem, i, &a) == PTXGEN_OK && (a.role == 1 || a.role == 2))
+            form = a.role == 1 ? FORM_OFFSETS : FORM_FLAGS;
+    }
+    return form;
+}
+
 void run_spec(struct suite *t, const char *path)
 {
     struct compiled c = { .t = t, .path = path };
@@ -220,6 +261,7 @@ void run_spec(struct suite *t, const char *path)
     }
     c.problem = problem;
     t->fields = most_fields(problem);
+    t->form = form_of(problem);
     watch(t, "%s, compiling", path);
     c.n = make_targets(t, path, problem, c.target);
     unwatch(t);

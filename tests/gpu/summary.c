@@ -21,9 +21,11 @@ static struct found {
     int nstrategies;
     struct {
         const char *name; /* a constant: at the same address in all processes, which are forks of one */
-        int passed, out_of_range;
+        int passed[FORMS], out_of_range;
+        bool fits[FORMS]; /* a spec of this form */
         bool expected;
     } strategy[STRATEGIES_MAX];
+    bool expect_forms;
     char line[LINES_MAX][LINE_LENGTH]; /* the first failures */
     char skips[TEXT_LENGTH], omissions[TEXT_LENGTH], device[160];
     double seconds[PHASES];
@@ -104,6 +106,14 @@ void expect_strategy(const char *strategy)
 {
     lock();
     found->strategy[entry_of(strategy)].expected = true;
+    found->expect_forms = true;
+    unlock();
+}
+
+void note_fits(const struct suite *t, const char *strategy)
+{
+    lock();
+    found->strategy[entry_of(strategy)].fits[t->form] = true;
     unlock();
 }
 
@@ -115,7 +125,7 @@ void note_outcome(struct suite *t, const char *strategy, enum outcome outcome)
         ptxgen_diagnostics_clear(t->s);
     lock();
     k = entry_of(strategy);
-    found->strategy[k].passed += outcome == OUTCOME_PASSED;
+    found->strategy[k].passed[t->form] += outcome == OUTCOME_PASSED;
     found->strategy[k].out_of_range += outcome == OUTCOME_OUT_OF_RANGE;
     found->passed += outcome == OUTCOME_PASSED;
     found->undecided += outcome == OUTCOME_UNDECIDED;
@@ -224,17 +234,29 @@ static void show_time(FILE *to)
     fprintf(to, "\n");
 }
 
-static void show_strategies(FILE *to)
+/* What it passed on each form that it fits; a form that it fits and never passed is a failure. */
+static void show_strategy(FILE *to, int i)
 {
-    for (int i = 0; i < found->nstrategies; i++) {
-        const bool missing = found->strategy[i].expected && found->strategy[i].passed == 0;
+    static const char *const names[FORMS] = { "whole arrays", "rows", "columns", "offsets", "flags" };
+    int passed = 0;
+    bool missing;
 
-        fprintf(to, "%s%s: %d passed", missing ? "FAIL " : "", found->strategy[i].name, found->strategy[i].passed);
-        if (found->strategy[i].out_of_range)
-            fprintf(to, ", %d out of its range", found->strategy[i].out_of_range);
-        fprintf(to, "\n");
-        found->failed += missing;
-    }
+    for (int f = 0; f < FORMS; f++)
+        passed += found->strategy[i].passed[f];
+    missing = found->strategy[i].expected && passed == 0;
+    fprintf(to, "%s%s: %d passed", missing ? "FAIL " : "", found->strategy[i].name, passed);
+    for (int f = 0; f < FORMS; f++)
+        if (found->strategy[i].fits[f])
+            fprintf(to, ", %s %d", names[f], found->strategy[i].passed[f]);
+    if (found->strategy[i].out_of_range)
+        fprintf(to, ", %d out of its range", found->strategy[i].out_of_range);
+    fprintf(to, "\n");
+    found->failed += missing;
+    for (int f = 0; f < FORMS && found->expect_forms; f++)
+        if (found->strategy[i].fits[f] && found->strategy[i].passed[f] == 0) {
+            fprintf(to, "FAIL %s never ran on %s, though it fits a spec of them\n", found->strategy[i].name, names[f]);
+            found->failed++;
+        }
 }
 
 int show_summary(FILE *to)
@@ -247,7 +269,8 @@ int show_summary(FILE *to)
         fprintf(to, "not supported yet:%s\n", found->skips);
     if (found->not_run)
         fprintf(to, "NOT RUN:%s\n", found->omissions);
-    show_strategies(to);
+    for (int i = 0; i < found->nstrategies; i++)
+        show_strategy(to, i);
     fprintf(to,
             "refused as by the reference: %d; outside the range of a strategy asked for by name: %d, and pointers that "
             "it refused as not aligned: %d\n",
