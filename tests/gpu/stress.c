@@ -31,6 +31,16 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
     {                                                                                                                  \
         { 3, 333001 }, { 1, 1000003 }, { 40, 20011 }, { 7, 70001 }, { 133, 16384 }, { 2, 65537 }                       \
     }
+/* Whole vectors and few enough tiles that every block reads the totals of all before its own. */
+#define WHOLE_ROWS                                                                                                     \
+    {                                                                                                                  \
+        { 3, 333004 }, { 1, 1000004 }, { 40, 20012 }, { 7, 70004 }, { 133, 4100 }, { 1, 4 }                            \
+    }
+/* Of as few columns as the look-ahead takes. */
+#define CHANNELS                                                                                                       \
+    {                                                                                                                  \
+        { 70001, 16 }, { 3328, 4 }, { 26624, 8 }, { 250001, 4 }, { 20479, 64 }, { 1, 8 }                               \
+    }
 /* What waits for other blocks, or is finished by the last of them. */
 enum { RIVALS_MAX = 3 };
 static const struct subject {
@@ -44,13 +54,17 @@ static const struct subject {
     { "scan_ragged", { "scan.lookahead", "segscan.offsets" }, RAGGED },
     { "scan_rows", { "segscan.lookback", "segscan.flat" }, ROWS },
     { "scan_rows", { "segscan.cluster" }, LONG_ROWS },
-    { "scan_columns", { "segscan.column" }, ROWS },
+    { "scan_rows", { "scan.lookahead", "scan.allpre" }, WHOLE_ROWS },
+    { "scan_columns", { "segscan.column", "segscan.strips" }, ROWS },
+    { "scan_channels", { "scan.lookahead", "segscan.strips" }, CHANNELS },
     { "mss", { "reduce.ordered" }, LINES },
     { "matrix2x2", { "reduce.ordered" }, LINES },
     { "sum", { "reduce.gather", "reduce.last_block", "reduce.cluster" }, LINES },
+    { "sum", { "reduce.atomic" }, LINES },
     { "stats", { "reduce.last_block" }, LINES },
     { "row_sum", { "segreduce.multi_block" }, ROWS },
     { "column_sum", { "segreduce.column" }, ROWS },
+    { "segment_sum", { "segreduce.offsets" }, RAGGED },
 };
 
 static void bark(int signal_number)
