@@ -10,7 +10,8 @@
  *     data.c       arrays on the host: random data, comparison with the reference
  *     summary.c    what passed, failed, was refused, never ran; where the time went
  *     devices.c    one program on two devices
- *     large.c      more than 2^31 elements, more than 2^32 bytes
+ *     large.c      reductions of more than 2^31 elements, more than 2^32 bytes
+ *     closed.c     the same of scans, segments and stencils
  *     stress.c     what waits for other blocks, a thousand times on a busy device
  *
  * Only the public API is used, and the names of the strategies.  With --host the same walk runs on the host executor.
@@ -157,6 +158,7 @@ bool load_text(struct suite *t, const char *text, const char *strategy, ptxgen_p
 
 /* Alone: the big ones, and what needs the whole device. */
 void run_large(struct suite *t, const char *specs);
+void run_closed(struct suite *t, const char *specs);
 void run_stress(struct suite *t, const char *specs);
 void run_devices(struct suite *t, const char *specs);
 

@@ -103,6 +103,7 @@ static bool run(struct suite *t, const struct large *row, ptxgen_loaded *loaded,
 
 void run_large(struct suite *t, const char *specs)
 {
+    run_closed(t, specs);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ptxgen_program *program = NULL;
         ptxgen_loaded *loaded = NULL;
