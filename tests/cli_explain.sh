@@ -68,6 +68,11 @@ run run "$specs/sum.yaml" --variant=$id --size n=1000 --input x=random:7 --devic
 run explain "$specs/sum.yaml" --variant=$id; exits 0; out_has 'reduce.gather  *chosen'
 run run "$specs/scan_sum.yaml" --size n=300000 --device cpu --verify; exits 0; out_has 'verified: 300001 values agree' # compared in parts
 run run "$specs/sum.yaml" --variant=default --size n=100 --device cpu; exits 0
+run run "$specs/row_sum.yaml" --set strategy=segreduce.tile --size m=3 --size n=200 --device cpu; exits 1
+err_has "compiled for segreduce.tile alone: case 'tile' needs n <= 128 (n = 200); case 'tile_unaligned' needs n <= 128 (n = 200) \[PTXG-5002\]"
+run run "$specs/scan_sum.yaml" --arch=sm_90 --set strategy=scan.lookahead --size n=64 --unaligned 1 --device cpu; exits 1
+err_has 'needs misalign(x) % 16 == 0 (misalign(x) = 4)'
+run explain PTXG-5002; exits 0; out_has 'variant='
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
 run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"
 run "$specs/sum.yaml" --variant=reduce.gather@threads -o -; exits 2; err_has 'is no variant'

@@ -227,6 +227,29 @@ Test(formula, known_without_a_launch)
     cr_expect(formula_known(F_(f_and(large, aligned)), &size, 0, &holds) && holds);
 }
 
+Test(formula, unmet_conditions_with_what_they_see)
+{
+    static const char *const rows[][2] = {
+        { "n <= 1000 and m == 7", "" },
+        { "n <= 128", "n <= 128 (n = 1000)" },
+        { "m == 7 and (n <= 128 and n * n > sms) and not alias(x, y)",
+          "n <= 128 (n = 1000) and not alias(x, y) (alias(x, y) = 1)" },
+        { "m == 8 and n > 1 and (misalign(x) % 16 == 0 and misalign(y) == 3)",
+          "m == 8 (m = 7) and misalign(x) % 16 == 0 (misalign(x) = 4)" },
+        { "(m == 8 or m * n <= param(steps) * m) and 1 == 2",
+          "(m == 8 or m * n <= param(steps) * m) (m = 7, n = 1000, param(steps) = 4) and 1 == 2" },
+    };
+    const struct formula_env env = environment();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct formula f;
+        struct str s = { 0 };
+        cr_assert_null(formula_parse(rows[i][0], &all_names, &f, NULL));
+        formula_print_unmet(&f, &all_names, &env, &s);
+        cr_expect_str_eq(s.text ? s.text : "", rows[i][1]);
+        str_finish(&s);
+    }
+}
+
 Test(formula, json_is_postfix)
 {
     struct formula f;

@@ -121,6 +121,17 @@ Test(launch, a_case_is_loaded_when_it_is_first_taken)
     close_all();
 }
 
+Test(launch, without_a_case_the_conditions_are_named)
+{
+    open_all();
+    program.ncases = 1;
+    cr_expect_eq(launch(101, NULL, NULL), PTXGEN_UNSUPPORTED);
+    cr_expect_str_eq(last_message(),
+                     "no case of 'p' covers these arguments; it was compiled for reduce.block alone: case "
+                     "'small' needs n <= 100 (n = 101)");
+    close_all();
+}
+
 Test(launch, arguments_arrive_in_their_own_types)
 {
     const struct fake_call *c, *alloc;

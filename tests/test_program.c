@@ -49,6 +49,14 @@ Test(program, selection)
     const char *why = "unset";
     env.pointer = misaligned;
     cr_expect(program_select(&demo, &env, &why) == -1 && why == NULL);
+    char text[300], cut[20];
+    program_refusal(&demo, &env, text, sizeof text);
+    cr_expect_str_eq(text,
+                     "no case of 'demo' covers these arguments; it was compiled for reduce.one_block, "
+                     "reduce.last_block alone: case 'small' needs misalign(x) == 0 (misalign(x) = 1); case 'large' "
+                     "needs n > 1024 (n = 100)");
+    program_refusal(&demo, &env, cut, sizeof cut);
+    cr_expect(strlen(cut) == sizeof cut - 1 && strncmp(cut, text, sizeof cut - 1) == 0);
 }
 
 /* small: counter at 0.  large: counter at 256, then the slots of states and epochs; scratch from its beginning. */

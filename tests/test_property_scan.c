@@ -278,7 +278,7 @@ Test(scans, columns)
             harness_data_at(&h, size, 3, 0, 0);
             const bool right = harness_check(&h, "seed:2,race,weak,stale,late,uninit");
             cr_assert(right == taken, "%zu, %lld rows of %lld: %s", i, (long long)size[0], (long long)size[1], h.text);
-            cr_assert(taken || strstr(h.text, "no case of the program covers"), "%zu: %s", i, h.text);
+            cr_assert(taken || strstr(h.text, "no case of "), "%zu: %s", i, h.text);
         }
         harness_close(&h);
     }

@@ -117,6 +117,10 @@ struct formula_names {
     const char *const *size, *const *param, *const *kernel, *const *pointer;
 };
 void formula_print(const struct formula *f, const struct formula_names *names, struct str *out);
+/* Of the conditions that `and` joins to f, those that do not hold, each with what it sees: "n <= 128 (n = 500) and
+ * misalign(x) % 16 == 0 (misalign(x) = 4)".  Nothing where f holds. */
+void formula_print_unmet(const struct formula *f, const struct formula_names *names, const struct formula_env *env,
+                         struct str *out);
 void formula_json(const struct formula *f, const struct formula_names *names,
                   struct json *j); /* postfix array of strings and numbers */
 void formula_json_text(const struct formula *f, const struct formula_names *names, struct json *j); /* or null */

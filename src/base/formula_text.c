@@ -148,6 +148,62 @@ void formula_print(const struct formula *f, const struct formula_names *names, s
         print_tree(f, f->n - 1, LEVEL_OR, names, out);
 }
 
+/* Steps first … last alone. */
+static struct formula part_of(const struct formula *f, int first, int last)
+{
+    struct formula part = { .n = last - first + 1 };
+    memcpy(part.step, &f->step[first], sizeof part.step[0] * (size_t)part.n);
+    return part;
+}
+
+static bool repeats(const struct formula *f, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (f->step[k].op == f->step[i].op && f->step[k].imm == f->step[i].imm && f->step[k].imm2 == f->step[i].imm2)
+            return true;
+    return false;
+}
+
+/* " (n = 500, sms = 4)": what the leaves of f are, each once. */
+static void print_seen(const struct formula *f, const struct formula_names *names, const struct formula_env *env,
+                       struct str *out)
+{
+    const char *before = " (";
+    for (int i = 0; i < f->n; i++) {
+        if (f->step[i].op >= FO_ADD || f->step[i].op == FO_CONST || repeats(f, i))
+            continue;
+        const struct formula leaf = part_of(f, i, i);
+        str_add(out, before);
+        print_leaf(&f->step[i], names, out);
+        str_printf(out, " = %lld", (long long)formula_eval(&leaf, env));
+        before = ", ";
+    }
+    if (*before == ',')
+        str_addc(out, ')');
+}
+
+void formula_print_unmet(const struct formula *f, const struct formula_names *names, const struct formula_env *env,
+                         struct str *out)
+{
+    if (formula_eval(f, env))
+        return;
+    if (f->n < 1) { /* it outgrew its room, and holds for nobody */
+        formula_print(f, names, out);
+        return;
+    }
+    if (f->step[f->n - 1].op != FO_AND) {
+        print_tree(f, f->n - 1, LEVEL_AND, names, out);
+        print_seen(f, names, env, out);
+        return;
+    }
+    const int second = subtree(f, f->n - 2);
+    const struct formula left = part_of(f, 0, second - 1), right = part_of(f, second, f->n - 2);
+    formula_print_unmet(&left, names, env, out);
+    if (!formula_eval(&left, env) && !formula_eval(&right, env))
+        str_add(out, " and ");
+    formula_print_unmet(&right, names, env, out);
+}
+
 void formula_json_text(const struct formula *f, const struct formula_names *names, struct json *j)
 {
     struct str text = { 0 };

@@ -4,6 +4,7 @@
  */
 #include "program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,40 @@ int program_select(const struct program *p, const struct formula_env *env, const
         if (formula_eval(&p->kase[c].guard, env))
             return c;
     return -1;
+}
+
+static bool strategy_repeats(const struct program *p, int c)
+{
+    for (int k = 0; k < c; k++)
+        if (strcmp(p->kase[k].strategy, p->kase[c].strategy) == 0)
+            return true;
+    return false;
+}
+
+static void print_refusal(const struct program *p, const struct formula_env *env, struct str *out)
+{
+    enum { CASES_TOLD = 4 };
+    str_printf(out, "no case of '%s' covers these arguments; it was compiled for", p->name);
+    for (int c = 0; c < p->ncases; c++)
+        if (!strategy_repeats(p, c))
+            str_printf(out, "%s %s", c > 0 ? "," : "", p->kase[c].strategy);
+    str_add(out, " alone");
+    for (int c = 0; c < p->ncases && c < CASES_TOLD; c++) {
+        struct formula_names names = program_names(p, c);
+        str_printf(out, "%s case '%s' needs ", c > 0 ? ";" : ":", p->kase[c].name);
+        formula_print_unmet(&p->kase[c].guard, &names, env, out);
+        program_names_finish(&names);
+    }
+    if (p->ncases > CASES_TOLD)
+        str_printf(out, "; and %d more cases", p->ncases - CASES_TOLD);
+}
+
+void program_refusal(const struct program *p, const struct formula_env *env, char *text, size_t size)
+{
+    struct str out = { 0 };
+    print_refusal(p, env, &out);
+    snprintf(text, size, "%s", out.failed ? "no case covers these arguments" : out.text);
+    str_finish(&out);
 }
 
 int64_t prog_sweeps(const struct prog_case *c, const struct formula_env *env)

@@ -165,6 +165,9 @@ enum prog_arg_kind prog_arg_in_sweep(const struct prog_arg *a, int64_t sweep, in
 
 /* The case to run, or -1; `why` gets the failing check's message (a string of the program). */
 int program_select(const struct program *p, const struct formula_env *env, const char **why);
+/* Why there is none though all checks hold: the strategies that the program has, which do not take every launch when
+ * they were asked for by name, and the conditions of their cases that do not hold.  Cut off where it does not fit. */
+void program_refusal(const struct program *p, const struct formula_env *env, char *text, size_t size);
 
 /* Bytes of each region that a launch of case c needs, and where its buffers lie (offset[nbuffers], or NULL). A negative
  * c gives the maximum over all cases whose guard holds with env; offset is then NULL.  Bytes are -1 when they overflow.

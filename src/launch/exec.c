@@ -98,13 +98,15 @@ static bool take_params(struct launch *x, struct fault *f)
 static bool select_case(struct launch *x, struct fault *f)
 {
     const char *why = NULL;
+    char refusal[sizeof f->text];
 
     x->c = program_select(x->p, &x->env, &why);
     if (x->c >= 0)
         return true;
     if (why)
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s", why);
-    return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "no case of '%s' covers these arguments", x->p->name);
+    program_refusal(x->p, &x->env, refusal, sizeof refusal);
+    return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "%s", refusal);
 }
 
 /* Everything that needs no code and no memory. must_point: pointers are needed, not optional. */

@@ -12,7 +12,7 @@
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
- * point turns it into a diagnostic of the session.  So nothing below the entry points allocates for errors, and
+ * point turns it into a diagnostic of the session.  So nothing below the entry points keeps memory for errors, and
  * threads share nothing.
  */
 #ifndef PTXGEN_LAUNCH_IMPL_H

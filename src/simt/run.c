@@ -119,8 +119,12 @@ static bool select_case(struct run *r)
     const char *why = NULL;
     r->kase_number = program_select(r->p, &r->env, &why);
     r->report->kase = r->kase_number;
-    if (r->kase_number < 0)
-        return refuse(r, why ? why : "no case of the program covers these arguments");
+    if (r->kase_number < 0) {
+        char refusal[sizeof r->report->text];
+        if (!why)
+            program_refusal(r->p, &r->env, refusal, sizeof refusal);
+        return refuse(r, why ? why : refusal);
+    }
     r->kase = &r->p->kase[r->kase_number];
     return true;
 }
