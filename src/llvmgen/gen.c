@@ -33,12 +33,13 @@ static enum ty buffer_type(const struct gen *g, const char *name)
     return TY_U32;
 }
 
+static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_STREAM] ? KB_STREAM : 0; }
+
 /* Without element outputs nothing that a kernel reads is written while it runs; behind a dependency wait the
  * loads must not be hoisted, so they stay ordinary there. */
 static unsigned input_flags(const struct gen *g)
 {
-    const unsigned stream = g->c->tunable[TN_STREAM] ? KB_STREAM : 0;
-    return stream | (access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
+    return stream_flag(g) | (access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
 }
 
 static void declare(struct gen *g, int i)
@@ -55,7 +56,7 @@ static void declare(struct gen *g, int i)
     case ARG_NEXT:
     case ARG_OUTPUT:
         array = &p->output[a->index].array;
-        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), 0, a->name);
+        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), stream_flag(g), a->name);
         break;
     case ARG_BUFFER: g->pointer[i] = kb_param_ptr(g->k, buffer_type(g, a->name), 16, 0, a->name); break;
     case ARG_PARAM:

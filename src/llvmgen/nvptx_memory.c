@@ -50,7 +50,7 @@ static void qualify(kb *k, const struct kb_access *a, LLVMValueRef access)
     LLVMSetAtomicSyncScopeID(access, scope_id(k, a->scope));
 }
 
-/* ---- loads that leave the first-level cache alone ---------------------------------------------------------------- */
+/* ---- what is read or written once -------------------------------------------------------------------------------- */
 
 /* The register class of a scalar in inline assembly and its PTX type; false when there is none. */
 static bool asm_class(LLVMTypeRef t, char *constraint, const char **type)
@@ -65,44 +65,93 @@ static bool asm_class(LLVMTypeRef t, char *constraint, const char **type)
     }
 }
 
-/* One value or a vector of 2 or 4 by ld.global[.nc].L1::no_allocate; NULL where that does not exist. */
+enum { ASM_TEXT = 128 };
+
+/* One value, or a vector of 2 or 4, as instructions of PTX name it. */
+struct asm_operand {
+    unsigned n;
+    LLVMTypeRef element;
+    char constraint;
+    char suffix[12]; /* ".v4.f32" */
+};
+
+static bool asm_operand(const struct kb_access *a, struct asm_operand *o)
+{
+    const bool vector = LLVMGetTypeKind(a->type) == LLVMVectorTypeKind;
+    const char *type;
+
+    o->element = vector ? LLVMGetElementType(a->type) : a->type;
+    o->n = vector ? LLVMGetVectorSize(a->type) : 1;
+    if (a->space != KB_GLOBAL || a->bytes > 16 || !asm_class(o->element, &o->constraint, &type))
+        return false;
+    snprintf(o->suffix, sizeof o->suffix, "%s.%s", o->n == 4 ? ".v4" : o->n == 2 ? ".v2" : "", type);
+    return true;
+}
+
+/* "{$0,$1}", from number `first` on. */
+static void registers_text(const struct asm_operand *o, int first, char *text, size_t length)
+{
+    if (o->n == 4)
+        snprintf(text, length, "{$%d,$%d,$%d,$%d}", first, first + 1, first + 2, first + 3);
+    else if (o->n == 2)
+        snprintf(text, length, "{$%d,$%d}", first, first + 1);
+    else
+        snprintf(text, length, "$%d", first);
+}
+
+/* By ld.global[.nc].L1::no_allocate; NULL where that does not exist. */
 static LLVMValueRef streaming_load(kb *k, const struct kb_access *a)
 {
-    char text[128], constraints[48];
-    char constraint;
-    const char *type;
-    const bool vector = LLVMGetTypeKind(a->type) == LLVMVectorTypeKind;
-    LLVMTypeRef element = vector ? LLVMGetElementType(a->type) : a->type;
-    const unsigned n = vector ? LLVMGetVectorSize(a->type) : 1;
-    if (!cap_has(CAP_CACHE_HINT, kb_sm(k), kb_ptx(k)) || a->space != KB_GLOBAL || a->bytes > 16 ||
-        !asm_class(element, &constraint, &type))
-        return NULL;
-    int at = snprintf(text, sizeof text, "ld.global%s.L1::no_allocate%s.%s ", a->flags & KB_INVARIANT ? ".nc" : "",
-                      n == 4   ? ".v4"
-                      : n == 2 ? ".v2"
-                               : "",
-                      type);
-    at += snprintf(text + at, sizeof text - (size_t)at, "%s", n == 4 ? "{$0,$1,$2,$3}" : n == 2 ? "{$0,$1}" : "$0");
-    snprintf(text + at, sizeof text - (size_t)at, ", [$%u];", n);
+    struct asm_operand o;
+    char text[ASM_TEXT], registers[20], constraints[48];
+    LLVMTypeRef results[4], address_ty = LLVMTypeOf(a->at);
+    LLVMValueRef address = a->at, v = LLVMGetPoison(a->type);
     size_t c = 0;
-    LLVMTypeRef results[4];
-    for (unsigned i = 0; i < n; i++) {
-        results[i] = element;
-        constraints[c++] = '=', constraints[c++] = constraint, constraints[c++] = ',';
+
+    if (!cap_has(CAP_CACHE_HINT, kb_sm(k), kb_ptx(k)) || !asm_operand(a, &o))
+        return NULL;
+    registers_text(&o, 0, registers, sizeof registers);
+    snprintf(text, sizeof text, "ld.global%s.L1::no_allocate%s %s, [$%u];", a->flags & KB_INVARIANT ? ".nc" : "",
+             o.suffix, registers, o.n);
+    for (unsigned i = 0; i < o.n; i++) {
+        results[i] = o.element;
+        constraints[c++] = '=', constraints[c++] = o.constraint, constraints[c++] = ',';
     }
     snprintf(constraints + c, sizeof constraints - c, "l%s", a->flags & KB_INVARIANT ? "" : ",~{memory}");
-    LLVMTypeRef ret = n == 1 ? element : LLVMStructTypeInContext(kb_context(k), results, n, false);
-    LLVMTypeRef address_ty = LLVMTypeOf(a->at);
-    LLVMValueRef address = a->at;
+    LLVMTypeRef ret = o.n == 1 ? o.element : LLVMStructTypeInContext(kb_context(k), results, o.n, false);
     LLVMValueRef r = nv_asm(k, ret, text, constraints, 1, &address, &address_ty);
-    if (!vector)
+    if (o.n == 1)
         return r;
-    LLVMValueRef v = LLVMGetPoison(a->type);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < o.n; i++) {
         LLVMValueRef e = LLVMBuildExtractValue(kb_builder(k), r, i, "");
         v = LLVMBuildInsertElement(kb_builder(k), v, e, LLVMConstInt(kb_llvm_ty(k, TY_I32), i, false), "");
     }
     return v;
+}
+
+/* By st.global.cs; false where that does not exist.  Beside loads that are first to leave the second-level cache,
+ * stores that are not cost a twentieth of a copy's bandwidth. */
+static bool streaming_store(kb *k, const struct kb_access *a, LLVMValueRef x)
+{
+    struct asm_operand o;
+    char text[ASM_TEXT], registers[20], constraints[48] = "l";
+    LLVMValueRef args[5] = { a->at };
+    LLVMTypeRef types[5] = { LLVMTypeOf(a->at) };
+
+    if (!asm_operand(a, &o))
+        return false;
+    registers_text(&o, 1, registers, sizeof registers);
+    snprintf(text, sizeof text, "st.global.cs%s [$0], %s;", o.suffix, registers);
+    for (unsigned i = 0; i < o.n; i++) {
+        LLVMValueRef lane = LLVMConstInt(kb_llvm_ty(k, TY_I32), i, false);
+
+        args[i + 1] = o.n == 1 ? x : LLVMBuildExtractElement(kb_builder(k), x, lane, "");
+        types[i + 1] = o.element;
+        snprintf(constraints + 1 + 2 * i, sizeof constraints - 1 - 2 * i, ",%c", o.constraint);
+    }
+    snprintf(constraints + 1 + 2 * o.n, sizeof constraints - 1 - 2 * o.n, ",~{memory}");
+    nv_asm(k, LLVMVoidTypeInContext(kb_context(k)), text, constraints, (int)o.n + 1, args, types);
+    return true;
 }
 
 /* ---- loads and stores -------------------------------------------------------------------------------------------- */
@@ -126,7 +175,8 @@ LLVMValueRef nv_load(kb *k, const struct kb_access *a)
 
 void nv_store(kb *k, const struct kb_access *a, LLVMValueRef x)
 {
-    qualify(k, a, LLVMBuildStore(kb_builder(k), x, a->at));
+    if (a->order != KB_WEAK || !(a->flags & KB_STREAM) || !streaming_store(k, a, x))
+        qualify(k, a, LLVMBuildStore(kb_builder(k), x, a->at));
 }
 
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@
       TUNABLE_FINE, 0, 1)                                                                                              \
     X(BULK, "bulk", 0, 16, "stages of the ring of asynchronous copies that inputs come through; 0: none",              \
       TUNABLE_MAIN, 0, 2, 3, 4)                                                                                        \
-    X(STREAM, "stream", 0, 1, "read inputs with a no-allocate hint",                                                   \
+    X(STREAM, "stream", 0, 1, "inputs and outputs with hints that they leave the caches first",                        \
       TUNABLE_FREE, 0, 1)                                                                                              \
     X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension",                            \
       TUNABLE_MAIN, 16, 32, 64, 128, 256)                                                                              \

@@ -108,13 +108,13 @@ static void choose_pdl(struct planner *pl, struct plan_case *c)
     c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
 }
 
-/* Every element is read once: it need not stay in the first-level cache. */
-static void choose_stream(struct plan_case *c)
+/* Every element is read once: it need not stay in the caches. */
+static void choose_stream(const struct problem *p, struct plan_case *c)
 {
     if (c->overridden[TN_STREAM])
         return;
-    c->tunable[TN_STREAM] = 1;
-    c->tunable_from[TN_STREAM] = "every element is read once";
+    c->tunable[TN_STREAM] = !access_writes_elements(p);
+    c->tunable_from[TN_STREAM] = "every element is read once, and few are written";
 }
 
 /* What a stage of a warp's ring holds: a window of every direct input. */
@@ -203,7 +203,7 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     plan_case_variant(pl, c, variant);
     c->aligned = c->tunable[TN_VECTOR] > 1;
     choose_pdl(pl, c);
-    choose_stream(c);
+    choose_stream(p, c);
     choose_items(c);
     choose_bulk(pl, c);
     choose_staged(pl, c);
@@ -218,7 +218,7 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
-    choose_stream(u);
+    choose_stream(p, u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
         u->tunable[TN_ITEMS] =
             c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;

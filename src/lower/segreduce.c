@@ -24,7 +24,9 @@ enum {
     WARP_VECTORS = 400, /* 2048 elements: 61.9 by a block, 62.7 us by a warp */
     WIDE_VECTORS = 1024,
     PACKED = -1,
-    EXACTLY = -2
+    EXACTLY = -2,
+    PACKED_FEW = -3, /* one or two vectors */
+    FEW = 2
 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -85,6 +87,8 @@ static const struct shape {
     { "segreduce.subwarp", "single", 1, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 1: 133 us; segreduce.tile 152" },
     { "segreduce.subwarp", "pair", 2, EXACTLY, 256, 0, 8, 1,
       "H200 f32 2^26 by 2: 103 us; segreduce.tile 166, one element per load 108" },
+    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW, 256, 0, 8, 1,
+      "model: eight vectors in flight per lane, all of them needed" },
     { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1,
       "model: eight vectors in flight per lane, all of them needed" },
     { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2,
@@ -193,6 +197,21 @@ static void fit_wide_state(const struct problem *p, struct plan_case *c)
     segreduce_set(c, TN_MIN_BLOCKS, !padded ? 0 : doubles ? 10 : 8, evidence);
 }
 
+/* Where lanes of a warp share vectors with one another, the first-level cache must keep them. */
+static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
+{
+    if (access_writes_elements(p))
+        segreduce_set(c, TN_STREAM, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+    else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
+        segreduce_set(c, TN_STREAM, 0,
+                      "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
+    else if (shape->up_to == PACKED)
+        segreduce_set(c, TN_STREAM, 1,
+                      "H200 f32 2^26 by 16/32/64/128: 63.7/62.0/61.0/60.8 us, without hints 67.6/66.2/65.8/64.4");
+    else
+        segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == WARP, "where every vector is read once");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape,
                                     const char *name, struct formula guard, bool aligned)
 {
@@ -205,8 +224,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     if (shape->lanes == WARP && segreduce_state_words(p) > 2)
         fit_wide_state(p, c);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    /* Lanes of a warp share vectors with one another where a segment has few of them. */
-    segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == 32, "where every vector is read once");
+    set_stream(p, c, shape);
     const bool runs = segments_trailing(p) || p->offsets >= 0;
     if (shape->up_to == EXACTLY) {
         segreduce_set(c, TN_VECTOR, (int)shape->above, shape->evidence);
@@ -223,18 +241,20 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     return c;
 }
 
-/* Has a segment 1, 2, 4, … or 32 vectors? */
-static struct formula packed_guard(const struct planner *pl, int vector, bool *never)
+/* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
+static struct formula packed_guard(const struct planner *pl, int vector, int vectors, bool *never)
 {
     const struct formula length = segments_length(pl->plan->problem);
     const struct formula divides = f_eq(f_mod(f_const((int64_t)WARP * vector), length), f_const(0));
+    const int64_t most = (int64_t)vectors * vector;
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector ||
-             lo > (int64_t)WARP * vector || (lo == hi && WARP * vector % lo);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector || lo > most ||
+             (lo == hi && WARP * vector % lo);
     if (lo == hi && !*never)
         return (struct formula){ 0 };
-    return f_and(f_ge(length, f_const(vector)), divides);
+    const struct formula whole = f_and(f_ge(length, f_const(vector)), divides);
+    return vectors < WARP ? f_and(whole, f_le(length, f_const(most))) : whole;
 }
 
 /* Segments of fewer elements than a vector, their number a vector. */
@@ -264,8 +284,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
         return guard;
     if (shape->up_to == EXACTLY)
         return exact_guard(pl, (int)shape->above, never);
-    if (shape->up_to == PACKED)
-        return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), never);
+    if (shape->up_to == PACKED || shape->up_to == PACKED_FEW)
+        return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), shape->up_to == PACKED ? WARP : FEW, never);
     segments_length_range(pl, &lo, &hi);
     *never = lo > most || hi < least || least > most;
     if (lo < least && !segreduce_pinned(pl))

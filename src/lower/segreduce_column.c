@@ -57,7 +57,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
     segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    segreduce_set(c, TN_STREAM, 1, "every vector is read once");
+    segreduce_set(c, TN_STREAM, !access_writes_elements(pl->plan->problem),
+                  "every vector is read once, and few are written");
     /* Registers hold what is loaded and the states of all columns. */
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)
         segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
