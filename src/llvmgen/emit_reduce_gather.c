@@ -1,48 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_reduce_gather.c - a grid whose blocks hand over their totals in words that carry their own validity.
  *
- *     every block     draws a ticket and reads the epoch before its own work, so that both are there when the work is
- * done; publishes its total: each 32-bit word of it beside the launch's tag, in one 64-bit store the gatherer    (who
- * drew the last ticket) reads the words of all blocks until every one bears the tag, and reduces them in order
+ *     every block     draws a ticket and the launch's tag before its own work, so that they are there when it is done;
+ *                     publishes its total: each 32-bit word of it beside the tag, in one 64-bit store
+ *     the gatherer    (who drew the last ticket) reads the words of all blocks until every one bears the tag, and
+ *                     reduces them in order
  *
  * Against a last block found by a counter at the end (reduce.last_block) this saves a fence and an atomic on the
- * critical path: about 1 us of 4 on an H200.  Words are relaxed: what makes one valid travels in the same store.  The
- * tag is one more than the epoch, which the gatherer advances at the end; words of earlier launches bear older tags, so
- * nothing has to be cleared.  The gatherer waits only for blocks that drew a ticket before it, which run or have ended:
- * nothing is assumed about the order of scheduling.
+ * critical path: about 1 us of 4 on an H200.  Words are relaxed: what makes one valid travels in the same store.  Words
+ * of earlier launches bear other tags (launches.c), so nothing has to be cleared.  The gatherer waits only for blocks
+ * that drew a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
  */
 #include "gen.h"
 #include "kb_target.h"
 
-/* What thread 0 knows of the launch; u32. */
-struct turn {
-    kb_var ticket, tag;
-};
-
-static struct turn draw(struct gen *g, kb_val blocks)
-{
-    kb *k = g->k;
-    const kb_val zero = kb_imm(k, TY_I32, 0), none = kb_imm(k, TY_U32, 0);
-    struct turn t = { kb_var_new(k, none, "ticket"), kb_var_new(k, none, "tag") };
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
-        const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        kb_set(
-            k, t.ticket,
-            kb_atomic(k, op, gen_buffer(g, "counter", TY_U32), zero, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
-        kb_set(k, t.tag, kb_add(k, kb_load_relaxed(k, gen_buffer(g, "epoch", TY_U32), zero), 1));
-    }
-    return t;
-}
-
-/* Let the block know its turn; the barrier of its own combination makes it visible. */
-static kb_ptr post(struct gen *g, struct turn t)
+/* In thread 0: begin the next launch behind this one, and let the block know its ticket and tag; the barrier of its own
+ * combination makes them visible. */
+static kb_ptr post(struct gen *g, kb_var drawn)
 {
     kb *k = g->k;
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        kb_store(k, turn, kb_imm(k, TY_I32, 0), kb_get(k, t.ticket));
-        kb_store(k, turn, kb_imm(k, TY_I32, 1), kb_get(k, t.tag));
+        const kb_val word = kb_get(k, drawn);
+        kb_store(k, turn, kb_imm(k, TY_I32, 0), launch_ticket(g, word));
+        kb_store(k, turn, kb_imm(k, TY_I32, 1), launch_tag(g, word));
+        launch_next(g, word);
     }
     if (kb_threads(k) == KB_WARP)
         kb_warp_sync(k); /* one warp combines without a barrier */
@@ -53,21 +35,17 @@ static kb_ptr post(struct gen *g, struct turn t)
 
 static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
 
-/* Of a state. */
-static int state_words(const struct gen *g)
+static kb_ptr words_begin(struct gen *g)
 {
-    int n = 0;
-    for (int f = 0; f < g->nfields; f++)
-        n += words_of(g->field[f]);
-    return n;
+    return kb_advance(g->k, gen_buffer(g, "words", TY_U64), kb_imm(g->k, TY_I64, LAUNCH_LINE_BYTES / 8));
 }
 
-int words_per_slot(const struct gen *g, int spare) { return spare + state_words(g); }
+int words_per_slot(const struct gen *g, int spare) { return spare + state_words_apart(g->p); }
 
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
-    const kb_ptr words = gen_buffer(g, "words", TY_U64);
+    const kb_ptr words = words_begin(g);
     const kb_val high = kb_shl(k, kb_cast(k, tag, TY_U64), 32);
     kb_val at = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
     for (int f = 0; f < g->nfields; f++) {
@@ -84,8 +62,8 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
 static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
-    const kb_ptr words = gen_buffer(g, "words", TY_U64);
-    const int n = state_words(g);
+    const kb_ptr words = words_begin(g);
+    const int n = state_words_apart(g->p);
     const kb_val first = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
     kb_var word[2 * KB_TUP_MAX];
     for (int w = 0; w < n; w++)
@@ -152,8 +130,6 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
         const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
         const kb_tup all = words_gather(g, 0, kb_imm(k, TY_I32, 0), filled, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-            if (kb_point(k, "epoch advance"))
-                kb_store_relaxed(k, gen_buffer(g, "epoch", TY_U32), kb_imm(k, TY_I32, 0), tag);
             state_finish(g, all, empty(g));
         }
     }
@@ -165,12 +141,12 @@ void emit_reduce_gather(struct gen *g)
     gen_wait_for_predecessor(g);
     LET(block, kb_block(k));
     LET(blocks, kb_blocks(k));
-    const struct turn t = draw(g, blocks);
+    const kb_var drawn = launch_draw(g);
     struct filled f;
     const kb_tup x =
         state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);
     kb_section(k, "finish");
-    const kb_ptr turn = post(g, t);
+    const kb_ptr turn = post(g, drawn);
     const kb_tup total = combine_block(g, x, f);
     kb_if(k, kb_eq(k, blocks, 1)) {
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {

@@ -124,10 +124,6 @@ void emit_segreduce_block(struct gen *g)
 
 /* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
-/* A block's slot of words begins with one whose lower half counts tickets of the segment whose first block it is: it is
- * zero between launches, whatever sizes they have. */
-enum { TICKET_WORDS = 1 };
-
 /* What thread 0 has drawn: a ticket of the segment, and one of the launch. */
 struct draw {
     kb_var ticket, launch; /* u32, u64 */
@@ -139,8 +135,8 @@ static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
     struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g) };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        const kb_val at = kb_mul(k, kb_mul(k, segment, parts), 2 * words_per_slot(g, TICKET_WORDS));
-        const kb_val last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
+        const kb_val first = kb_mul(k, kb_mul(k, segment, parts), 2 * words_per_slot(g, SEGMENTS_TICKET_WORDS));
+        const kb_val at = kb_add(k, first, LAUNCH_LINE_BYTES / 4), last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
         kb_set(k, d.ticket,
                kb_atomic(k, op, gen_buffer(g, "words", TY_U32), at, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
     }
@@ -154,8 +150,8 @@ static kb_val publish(struct gen *g, const struct draw *d, kb_tup total, kb_val 
     const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const kb_val drawn = kb_get(k, d->launch);
-        LET(own, kb_add(k, kb_cast(k, launch_number(g, drawn), TY_U32), 1));
-        words_publish(g, TICKET_WORDS, total, kb_block(k), own);
+        LET(own, launch_tag(g, drawn));
+        words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
         launch_next(g, drawn);
         kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
         kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
@@ -183,7 +179,7 @@ void emit_segreduce_multi_block(struct gen *g)
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
     kb_val tag;
     kb_if(k, publish(g, &drawn, total, parts, &tag)) {
-        const kb_tup all = words_gather(g, TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
+        const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, all);
         }

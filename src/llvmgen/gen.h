@@ -175,8 +175,8 @@ kb_tup reduce_partials(struct gen *g, kb_val filled);
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 
 /* ---- totals in words that carry their own validity (emit_reduce_gather.c) -------------------- */
-/* One thread: a total beside the launch's tag, u32, which no word bore before.  Buffer "words", control: slots of 8
- * bytes for each 32-bit word of the state, behind `spare` words of the caller's own. */
+/* One thread: a total beside the launch's tag, u32, which no word bore before.  Buffer "words", control: behind a line
+ * of the launches' own, slots of 8 bytes for each 32-bit word of the state behind `spare` words of the caller's own. */
 int words_per_slot(const struct gen *g, int spare);
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
 /* The totals of slots first, first + 1, … in order, of `filled` of them, which running blocks publish or have
@@ -184,11 +184,13 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag);
 
 /* ---- the number of a launch (launches.c) ------------------------------------------------------ */
-/* Buffer "launch", 8 bytes of control.  Thread 0 draws, behind gen_wait_for_predecessor(): what it has drawn, u64 … */
+/* At the beginning of buffer "words".  Thread 0 draws, behind gen_wait_for_predecessor(): what it has drawn, u64, … */
 kb_var launch_draw(struct gen *g);
-/* … begins with the launch's number, u64, which no other launch has.  One thread, later: begin the next one, if every
- * block of the grid has drawn. */
-kb_val launch_number(struct gen *g, kb_val drawn);
+/* … is a ticket, u32, that no other block has, and the launch's tag, u32, that none of the 2^32 - 1 before it bore and
+ * that is not zero in the first 2^32 - 1.  One thread, later: begin the next launch, if every block of the grid has
+ * drawn. */
+kb_val launch_ticket(struct gen *g, kb_val drawn);
+kb_val launch_tag(struct gen *g, kb_val drawn);
 void launch_next(struct gen *g, kb_val drawn);
 
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------- */

@@ -210,6 +210,15 @@ int state_fields(const struct problem *p, enum ty *types)
     return n;
 }
 
+int state_words_apart(const struct problem *p)
+{
+    int words = 0;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            words += ty_bytes(p->reduction[r].op->field[f]) > 4 ? 2 : 1;
+    return words;
+}
+
 static bool every(const struct problem *p, bool (*holds)(const struct op *op))
 {
     for (int r = 0; r < p->nreductions; r++)

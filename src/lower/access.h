@@ -35,6 +35,8 @@ void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, i
 
 /* The whole product of states as one operator: facts about all reductions together. */
 int state_fields(const struct problem *p, enum ty *types /* or NULL */);
+/* Words of 4 bytes that it takes with every field in words of its own. */
+int state_words_apart(const struct problem *p);
 bool state_commutative(const struct problem *p);
 bool state_exact(const struct problem *p);
 bool state_identity(const struct problem *p);                /* every operator has one */

@@ -323,6 +323,13 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
     return c->code.nbuffers++;
 }
 
+void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare)
+{
+    const struct formula totals = f_mul(slots, f_const(8 * (spare + state_words_apart(pl->plan->problem))));
+    const int buffer = plan_buffer(pl, c, "words", REGION_CONTROL, f_add(f_const(LAUNCH_LINE_BYTES), totals));
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "words", .index = buffer });
+}
+
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)
 {
     if (!c->code.step)

@@ -121,6 +121,9 @@ struct plan_case {
                                  boundaries */
 };
 
+/* Buffer "words" of blocks that hand over totals: the word that counts launches, a line of its own, and the totals. */
+enum { LAUNCH_LINE_BYTES = 128 };
+
 struct plan {
     const struct problem *problem;
     struct device device;

@@ -466,13 +466,7 @@ bool reduce_gather_build(struct planner *pl, struct plan_case *c)
 {
     struct prog_kernel *k = reduce_kernel(pl, c, "");
     const struct formula blocks = reduce_grid(pl, c);
-    enum ty type[32];
-    int words = 0;
-    for (int f = 0, n = state_fields(pl->plan->problem, type); f < n; f++)
-        words += ty_bytes(type[f]) > 4 ? 2 : 1;
-    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
-    reduce_buffer_arg(pl, c, k, "epoch", REGION_CONTROL, f_const(4));
-    reduce_buffer_arg(pl, c, k, "words", REGION_CONTROL, f_mul(blocks, f_const(8 * words)));
+    plan_words_arg(pl, c, k, blocks, 0);
     plan_launch(pl, c, 0, blocks);
     return reduce_check_tunables(pl, c);
 }

@@ -26,6 +26,10 @@ struct formula segments_length(const struct problem *p); /* not with offsets: th
 void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi);
 struct formula segments_inner(const struct problem *p); /* only where adjacent */
 
+/* Several blocks per segment: a block's slot of words begins with one whose lower half counts tickets of the segment
+ * whose first block it is; it is zero between launches, whatever sizes they have. */
+enum { SEGMENTS_TICKET_WORDS = 1 };
+
 /* Consecutive elements that a lane takes of a staged tile between offsets: `items` vectors of so many elements, made
  * odd so that lanes read different banks; no more than 31, the bits of a word less one. */
 int segments_chunk(int items, int vector);

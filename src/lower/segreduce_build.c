@@ -127,16 +127,6 @@ static struct formula wanted_parts(const struct problem *p, const struct plan_ca
     return f_min(f_max(parts, f_const(1)), f_const(PARTS_MAX));
 }
 
-/* Words of 32 bits of a state, every field in words of its own. */
-static int tagged_words(const struct problem *p)
-{
-    enum ty type[32];
-    int words = 0;
-    for (int f = 0, n = state_fields(p, type); f < n; f++)
-        words += ty_bytes(type[f]) > 4 ? 2 : 1;
-    return words;
-}
-
 /* Parts of equal length, in whole vectors of all threads, each with a round at least, none empty. */
 bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
 {
@@ -152,13 +142,7 @@ bool segreduce_multi_block_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "parts", TY_I32, parts);
     plan_value_arg(k, "chunk", TY_I64, chunk);
     const struct formula blocks = f_mul(segments, parts);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
-                                   .name = "launch",
-                                   .index = plan_buffer(pl, c, "launch", REGION_CONTROL, f_const(8)) });
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
-                                   .name = "words",
-                                   .index = plan_buffer(pl, c, "words", REGION_CONTROL,
-                                                        f_mul(blocks, f_const(8 * (1 + tagged_words(p))))) });
+    plan_words_arg(pl, c, k, blocks, SEGMENTS_TICKET_WORDS);
     plan_launch(pl, c, 0, blocks);
     return segreduce_check_tunables(pl, c);
 }
