@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* subject_run.h - the programs of mutant_subjects.h on the host executor, launch after launch with other data. */
+#ifndef PTXGEN_TESTS_SUBJECT_RUN_H
+#define PTXGEN_TESTS_SUBJECT_RUN_H
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mutant_subjects.h"
+#include "simt/simt.h"
+
+enum { LAUNCHES = 3 };
+
+enum { ARRAYS = 4 };
+
+struct subject_run {
+    struct ptxgen_session s;
+    const struct problem *problem;
+    const struct plan *plan;
+    const int64_t *size;
+    void *input[ARRAYS], *output[ARRAYS];
+    uint64_t result[LAUNCHES]; /* hash of all outputs, per launch */
+};
+
+static inline int64_t bytes_of(const struct subject_run *r, const struct prog_array *a)
+{
+    return prog_array_elements(a, r->size) * a->stride;
+}
+
+/* Bytes are rarely 1, as flags of segments should be; offsets ascend and leave elements behind the last; other words
+ * are anything.  Every launch has data of its own, so that what an earlier one left behind is seen. */
+static inline void fill(struct subject_run *r, int input, int launch)
+{
+    const struct prog_array *a = &r->problem->input[input].array;
+    const int64_t count = bytes_of(r, a) / a->stride;
+    void *p = r->input[input];
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
+        if (r->problem->input[input].role == ROLE_OFFSETS) {
+            ((uint32_t *)p)[i] = (uint32_t)(r->size[0] * 5 / 6 * i / (count - 1));
+            continue;
+        }
+        if (a->stride == 1)
+            ((uint8_t *)p)[i] = x % 300 == 0;
+        else
+            ((uint32_t *)p)[i] = x;
+    }
+}
+
+static inline uint64_t hash_outputs(const struct subject_run *r)
+{
+    uint64_t h = 0xCBF29CE484222325u;
+    for (int o = 0; o < r->problem->noutputs; o++)
+        for (int64_t i = 0; i < bytes_of(r, &r->problem->output[o].array); i++)
+            h = (h ^ ((uint8_t *)r->output[o])[i]) * 0x100000001B3u;
+    return h;
+}
+
+static inline int run_once(struct subject_run *r, const struct host_code *h, int launch, struct simt_control *control,
+                           const struct simt_options *o, struct simt_report *report)
+{
+    for (int i = 0; i < r->problem->ninputs; i++)
+        fill(r, i, launch);
+    for (int i = 0; i < r->problem->noutputs; i++)
+        memset(r->output[i], 0xA5, (size_t)bytes_of(r, &r->problem->output[i].array));
+    const struct run_args args = { .size = r->size, .input = (const void *const *)r->input, .output = r->output };
+    simt_run(h, &args, control, o, report);
+    return (int)report->what;
+}
+
+static inline void open_subject(struct subject_run *r, const struct subject *sub, bool first_case)
+{
+    static jmp_buf oom;
+    memset(r, 0, sizeof *r);
+    arena_init(&r->s.arena);
+    diags_init(&r->s.diags, &r->s.arena);
+    r->s.arena.oom = &oom;
+    if (setjmp(oom))
+        cr_assert_fail("memory");
+    struct device d;
+    cr_assert(device_by_name(sub->arch, 0, &d));
+    const struct problem *p = problem_build(&r->s, sub->name, sub->spec, strlen(sub->spec), sub->name);
+    int nset = 0;
+    while (nset < 5 && sub->set[nset].name)
+        nset++;
+    const struct plan_options o = { .nset = nset, .set = sub->set, .size = sub->size }; /* fewer cases */
+    r->plan = p ? plan_create(&r->s, p, &d, &o) : NULL;
+    struct str text = { 0 };
+    if (!r->plan)
+        diags_render_text(&r->s.diags, &text, false);
+    cr_assert(r->plan, "%s: %s", sub->name, text.text);
+    if (first_case) {
+        struct plan *one = arena_new(&r->s.arena, struct plan, 1);
+        *one = *r->plan;
+        one->ncases = 1;
+        r->plan = one;
+    }
+    r->problem = p;
+    r->size = sub->size;
+    for (int i = 0; i < p->ninputs; i++)
+        r->input[i] = malloc((size_t)bytes_of(r, &p->input[i].array));
+    for (int i = 0; i < p->noutputs; i++)
+        r->output[i] = malloc((size_t)bytes_of(r, &p->output[i].array));
+}
+
+static inline struct host_code *build(struct subject_run *r, int omit)
+{
+    int nsymbols;
+    const struct host_symbol *symbols = simt_symbols(&nsymbols);
+    const struct llvmgen_options o = { .omit_point = omit };
+    return llvmgen_host(&r->s, r->plan, &o, symbols, nsymbols);
+}
+
+static inline void close_subject(struct subject_run *r)
+{
+    for (int i = 0; i < ARRAYS; i++) {
+        free(r->input[i]);
+        free(r->output[i]);
+    }
+    arena_finish(&r->s.arena);
+}
+
+#endif
