@@ -278,6 +278,20 @@ static void load_to_global(kb *k, const void *arg)
     kb_bulk_load(k, p, p, kb_imm(k, TY_I32, 16), kb_mbarriers(k, 1, "full"), kb_imm(k, TY_I32, 0));
     kb_kernel_end(k);
 }
+static void prefetch_shared(kb *k, const void *arg)
+{
+    (void)arg;
+    begin(k);
+    kb_prefetch(k, kb_shared_v(k, TY_U32, 32, "stage"), 128);
+    kb_kernel_end(k);
+}
+static void prefetch_on_old(kb *k, const void *arg)
+{
+    (void)arg;
+    kb_kernel_begin(k, "bad", 128, 0, 0, 1);
+    kb_prefetch(k, kb_param_ptr(k, TY_F32, 16, 0, "p"), 128);
+    kb_kernel_end(k);
+}
 static void bytes_of_wrong_type(kb *k, const void *arg)
 {
     (void)arg;
@@ -304,6 +318,8 @@ Test(kb_async, misuse)
         { "arrival of one lane", arrive_in_lane, NULL, "warp sync inside the divergent scope" },
         { "wait on a word", wait_on_no_barrier, NULL, "'word' is no mbarrier" },
         { "bulk load to global memory", load_to_global, NULL, "'p' is not in shared memory" },
+        { "prefetch of shared memory", prefetch_shared, NULL, "'stage' is not in global memory" },
+        { "prefetch on sm_80", prefetch_on_old, "sm_80", "sm_80 with PTX 7.4 has no cp.async.bulk" },
         { "64-bit bytes", bytes_of_wrong_type, NULL, "number of bytes of type i64" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

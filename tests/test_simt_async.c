@@ -28,6 +28,8 @@ enum fault {
     NO_EXPECT,
     STORE_UNREAD,
     WAIT_FOR_FEW,
+    PREFETCH_ODD,
+    PREFETCH_BEYOND,
 };
 
 static char *shared_at(int offset) { return (char *)simt_shared() + offset; }
@@ -50,6 +52,11 @@ static void init(enum fault f)
 
 static void produce(const int32_t *x, enum fault f)
 {
+    simt_prefetch((void *)(uintptr_t)x,
+                  f == PREFETCH_ODD      ? STAGE_BYTES - 4
+                  : f == PREFETCH_BEYOND ? BLOCKS * TILES * STAGE_BYTES + 16
+                                         : STAGE_BYTES,
+                  "x");
     for (int t = 0; t < TILES; t++) {
         const int s = t % STAGES, round = t / STAGES;
         if (f != NO_EMPTY_WAIT)
@@ -199,6 +206,8 @@ static const struct row {
     { &PIPELINE, WAIT_FOR_FEW, "late", SIMT_RACE, 25, "may still read" },
     { &PIPELINE, NO_TEAM_BARRIER, "race", SIMT_RACE, 30, "'sums'" },
     { &PIPELINE, ODD_BYTES, "", SIMT_BOUNDS, 30, "multiples of 16" },
+    { &PIPELINE, PREFETCH_ODD, "", SIMT_BOUNDS, 30, "prefetches 508 bytes of 'x'" },
+    { &PIPELINE, PREFETCH_BEYOND, "", SIMT_BOUNDS, 30, "'x' outside of every array" },
     { &PIPELINE, TOO_MANY_ARRIVALS, "", SIMT_DEADLOCK, 30, "needs 1 more arrivals" },
     { &PIPELINE, TOO_FEW_ARRIVALS, "race", SIMT_RACE, 5, "'stage'" },
     { &COPIES, NO_FULL_WAIT, "late", SIMT_RACE, 28, "while a copy into it is under way" },

@@ -138,9 +138,11 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
 void emit_reduce_gather(struct gen *g)
 {
     kb *k = g->k;
-    gen_wait_for_predecessor(g);
     LET(block, kb_block(k));
     LET(blocks, kb_blocks(k));
+    if (gen_tunable(g, TN_PDL) && state_commutative(g->p))
+        tiles_prefetch(g, block);
+    gen_wait_for_predecessor(g);
     const kb_var drawn = launch_draw(g);
     struct filled f;
     const kb_tup x =

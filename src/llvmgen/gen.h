@@ -196,6 +196,9 @@ void launch_next(struct gen *g, kb_val drawn);
 /* ---- one thread's or warp's share (reduce_tiles.c, reduce_windows.c) --------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
+/* Where bulk copies exist: have the beginning of the block's first tile brought to the second-level cache.  It reads
+ * nothing, so it may come before gen_wait_for_predecessor(). */
+void tiles_prefetch(struct gen *g, kb_val block);
 /* How many blocks, counted from the first, hold something then; for states without padding. */
 kb_val tiles_filled_blocks(struct gen *g, kb_val blocks);
 /* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */

@@ -273,6 +273,9 @@ void kb_cluster_wait_at(kb *k, const char *file, int line);   /* acquire; every 
 void kb_dependency_wait_at(kb *k, const char *file, int line);
 #define kb_dependency_wait(k) kb_dependency_wait_at((k), __FILE__, __LINE__)
 void kb_dependency_launch(kb *k);
+/* One thread, where kb_has_bulk(): ask for `bytes` from p on, both multiples of 16, to be brought to the second-level
+ * cache.  It reads nothing, so it may come before kb_dependency_wait(), of inputs too that others still write. */
+void kb_prefetch(kb *k, kb_ptr p, int64_t bytes);
 
 /* ---- asynchronous copies and the barriers that they report to (sm_90) -------------------------------------------- */
 /* An mbarrier has phases.  A phase is complete when as many arrivals have come as kb_mbar_init() said and all bytes

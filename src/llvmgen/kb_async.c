@@ -97,6 +97,12 @@ void kb_bulk_load(kb *k, kb_ptr to, kb_ptr from, kb_val bytes, kb_ptr bars, kb_v
         k->target->bulk_load(k, &c, bytes.ir, kb_advance(k, bars, i).ir);
 }
 
+void kb_prefetch(kb *k, kb_ptr p, int64_t bytes)
+{
+    if (able(k, CAP_BULK_COPY) && in_space(k, p, KB_GLOBAL))
+        k->target->prefetch(k, p.ir, bytes, p.name);
+}
+
 void kb_bulk_store(kb *k, kb_ptr to, kb_ptr from, kb_val bytes)
 {
     const struct kb_copy c = { to.ir, from.ir, to.name, from.name };

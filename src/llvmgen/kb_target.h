@@ -67,6 +67,7 @@ struct kb_target {
     void (*cluster_wait)(kb *k);
     void (*dependency_wait)(kb *k);
     void (*dependency_launch)(kb *k);
+    void (*prefetch)(kb *k, LLVMValueRef from, int64_t bytes, const char *name);
     /* Asynchronous copies.  Pointers as everywhere; counts, parities and bytes are i32; names for reports. */
     void (*mbar_init)(kb *k, LLVMValueRef bar, int arrivals, const char *name);
     void (*mbar_ready)(kb *k);

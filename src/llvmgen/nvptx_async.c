@@ -83,6 +83,13 @@ void nv_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueR
               (LLVMValueRef[]){ c->to, c->from, bytes, bar });
 }
 
+void nv_prefetch(kb *k, LLVMValueRef from, int64_t bytes, const char *name)
+{
+    (void)name;
+    LLVMValueRef size = LLVMConstInt(kb_llvm_ty(k, TY_I32), (unsigned long long)bytes, false);
+    statement(k, "cp.async.bulk.prefetch.L2.global [$0], $1;", 2, (LLVMValueRef[]){ from, size });
+}
+
 void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
 {
     statement(k, "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;", 3,

@@ -21,6 +21,7 @@ void nv_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name);
 void nv_mbar_ready(kb *k);
 void nv_mbar_arrive(kb *k, LLVMValueRef bar, LLVMValueRef bytes, const char *name);
 void nv_mbar_wait(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
+void nv_prefetch(kb *k, LLVMValueRef from, int64_t bytes, const char *name);
 void nv_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar);
 void nv_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes);
 void nv_bulk_commit(kb *k);

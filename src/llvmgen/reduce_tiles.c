@@ -324,6 +324,36 @@ kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
     return kb_cast(k, kb_max(k, some, 1), TY_I32); /* block 0 has the ends */
 }
 
+/* Bulk copies and prefetches take multiples of 16 bytes from such addresses on. */
+static bool prefetchable(const struct gen *g, int input)
+{
+    const struct prog_array *a = &g->p->input[input].array;
+    return access_input_direct(g->p, input) && !*a->field[0].name && gen_tunable(g, TN_VECTOR) * a->stride % 16 == 0;
+}
+
+/* Note [Prefetching before the wait]
+ * While the last blocks of the kernel before reduce and hand over, the memory has nothing to do, and blocks of this one
+ * that already have a place wait.  An eighth of a tile is about what it moves in that time; whole tiles take it from
+ * the other kernel's last loads. */
+void tiles_prefetch(struct gen *g, kb_val block)
+{
+    enum { PART = 8 };
+    kb *k = g->k;
+    const int vector = gen_tunable(g, TN_VECTOR);
+    const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
+    if (!kb_has_bulk(k) || !g->c->aligned || gen_tunable(g, TN_BULK))
+        return;
+    LET(end, kb_mul(k, kb_add(k, kb_cast(k, block, TY_I64), 1), tile));
+    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_le(k, end, gen_value(g, "vectors")))) {
+        const kb_val head = kb_cast(k, gen_value(g, "head"), TY_I64);
+        const kb_val first = kb_add(k, head, kb_mul(k, kb_sub(k, end, tile), vector));
+        for (int i = 0; i < g->p->ninputs; i++)
+            if (prefetchable(g, i))
+                kb_prefetch(k, kb_advance(k, gen_input(g, i), first),
+                            tile / PART * vector * g->p->input[i].array.stride);
+    }
+}
+
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads)
 {
     kb *k = g->k;

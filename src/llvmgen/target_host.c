@@ -291,6 +291,10 @@ static void host_bulk_load(kb *k, const struct kb_copy *c, LLVMValueRef bytes, L
                             as_space(k, bar, 0),   text(k, c->to_name),     text(k, c->from_name) };
     runtime(k, "simt_bulk_load", 6, args);
 }
+static void host_prefetch(kb *k, LLVMValueRef from, int64_t bytes, const char *name)
+{
+    runtime(k, "simt_prefetch", 3, (LLVMValueRef[]){ as_space(k, from, 0), i32(k, (int)bytes), text(k, name) });
+}
 static void host_bulk_store(kb *k, const struct kb_copy *c, LLVMValueRef bytes)
 {
     LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), bytes, text(k, c->to_name),
@@ -378,6 +382,7 @@ const struct kb_target kb_target_host = {
     .cluster_wait = host_cluster_wait,
     .dependency_wait = host_dependency_wait,
     .dependency_launch = host_dependency_launch,
+    .prefetch = host_prefetch,
     .mbar_init = host_mbar_init,
     .mbar_ready = host_mbar_ready,
     .mbar_arrive = host_mbar_arrive,

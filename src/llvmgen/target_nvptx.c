@@ -221,6 +221,7 @@ const struct kb_target kb_target_nvptx = {
     .cluster_wait = nv_cluster_wait,
     .dependency_wait = nv_dependency_wait,
     .dependency_launch = nv_dependency_launch,
+    .prefetch = nv_prefetch,
     .mbar_init = nv_mbar_init,
     .mbar_ready = nv_mbar_ready,
     .mbar_arrive = nv_mbar_arrive,

@@ -329,6 +329,17 @@ static void check_copy(struct exec *x, const char *to, const char *from, uint32_
                 (unsigned)bytes, name, (const void *)from, (const void *)to, (unsigned)align);
 }
 
+/* Nothing happens here, but it has to be of an array. */
+void simt_prefetch(void *from, uint32_t bytes, const char *name)
+{
+    struct exec *x = simt_current;
+    name = name ? name : "?";
+    if (((uintptr_t)from | bytes) % BULK_ALIGN)
+        finding(x, SIMT_BOUNDS, "prefetches %u bytes of '%s' from %p: address and size must be multiples of %u",
+                (unsigned)bytes, name, from, (unsigned)BULK_ALIGN);
+    global_access(x, from, bytes, name, ACCESS_READ);
+}
+
 void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char *to_name, const char *from_name)
 {
     struct exec *x = simt_current;

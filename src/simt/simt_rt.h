@@ -67,6 +67,7 @@ void simt_mbar_init(void *bar, uint32_t arrivals, const char *name);
 void simt_mbar_ready(void);
 void simt_mbar_arrive(void *bar, uint32_t bytes, const char *name);
 void simt_mbar_wait(void *bar, uint32_t parity, const char *name);
+void simt_prefetch(void *from, uint32_t bytes, const char *name);
 void simt_bulk_load(void *to, void *from, uint32_t bytes, void *bar, const char *to_name, const char *from_name);
 void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name);
 void simt_bulk_commit(void);

@@ -35,6 +35,7 @@ const struct host_symbol *simt_symbols(int *count)
         SYMBOL(simt_mbar_ready),
         SYMBOL(simt_mbar_arrive),
         SYMBOL(simt_mbar_wait),
+        SYMBOL(simt_prefetch),
         SYMBOL(simt_bulk_load),
         SYMBOL(simt_bulk_store),
         SYMBOL(simt_bulk_commit),
