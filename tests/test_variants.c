@@ -319,6 +319,24 @@ Test(variants, only_the_cases_that_a_size_takes)
     spec_end(&g);
 }
 
+/* As many blocks as are held at once, evenly; several waves where each block has several tiles. */
+Test(variants, waves_of_blocks)
+{
+    static const struct {
+        int64_t n, blocks;
+    } rows[] = { { 10000000, 204 }, { 1 << 24, 256 },  { 2112 * 16384, 264 },  { 2112 * 16384 + 1, 1057 },
+                 { 1 << 26, 2048 }, { 1 << 28, 2048 }, { 40000 * 16384, 2106 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, SUM);
+        const struct plan *plan = plan_for(&f, rows[i].n, 132);
+        const struct formula_env env = { .size = &rows[i].n, .sms = 132 };
+        const int64_t blocks = formula_eval(&plan->kase[0].code.step[0].grid, &env);
+        cr_expect_eq(blocks, rows[i].blocks, "%lld elements: %lld blocks", (long long)rows[i].n, (long long)blocks);
+        spec_end(&f);
+    }
+}
+
 Test(variants, no_case_that_no_size_takes)
 {
     const struct device d = device_of("sm_90");

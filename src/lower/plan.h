@@ -20,7 +20,7 @@
       TUNABLE_MAIN, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16)                                                             \
     X(VECTOR, "vector", 1, 16, "elements per load of a thread",                                                        \
       TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
-    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "resident blocks the grid is sized for",                                  \
+    X(BLOCKS_PER_SM, "blocks_per_sm", 1, 64, "blocks per multiprocessor, for the grid",                                \
       TUNABLE_FREE, 1, 2, 3, 4, 6, 8)                                                                                  \
     X(MIN_BLOCKS, "min_blocks", 0, 32, "minnctapersm launch bound; 0: none",                                           \
       TUNABLE_FINE | TUNABLE_FREE, 0, 1, 2, 4)                                                                         \

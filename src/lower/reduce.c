@@ -23,14 +23,7 @@
 
 #include <string.h>
 
-enum {
-    SHORT_LIMIT = 1 << 12,
-    BLOCK_LIMIT = 1 << 14,
-    CLUSTER_LIMIT = 1 << 17,
-    FIXED_GRID = 1024,
-    HELD_MAX = 64,
-    STAGING_MAX = 40 * 1024
-};
+enum { SHORT_LIMIT = 1 << 12, CLUSTER_LIMIT = 1 << 17, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
 
 bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
 {
@@ -259,25 +252,26 @@ void reduce_block_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (pinned(pl, row, "block") || lo > BLOCK_LIMIT)
+    if (pinned(pl, row, "block") || lo > REDUCE_BLOCK_LIMIT)
         return;
     const struct formula n = access_count(pl->plan->problem), always = { 0 };
     const bool two = state_commutative(pl->plan->problem) && hi > SHORT_LIMIT; /* with more threads above that */
-    const int first = two ? SHORT_LIMIT : BLOCK_LIMIT;
+    const int first = two ? SHORT_LIMIT : REDUCE_BLOCK_LIMIT;
     if (lo <= first)
         add_cases(pl, row, "", "small", hi <= first ? always : f_le(n, f_const(first)), false);
     if (two)
-        add_cases(pl, row, "long", "small_wide", hi <= BLOCK_LIMIT ? always : f_le(n, f_const(BLOCK_LIMIT)), false);
+        add_cases(pl, row, "long", "small_wide",
+                  hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, f_const(REDUCE_BLOCK_LIMIT)), false);
 }
 
 void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (pinned(pl, row, "cluster") || hi <= BLOCK_LIMIT || lo > CLUSTER_LIMIT)
+    if (pinned(pl, row, "cluster") || hi <= REDUCE_BLOCK_LIMIT || lo > CLUSTER_LIMIT)
         return;
     const struct formula n = access_count(pl->plan->problem);
-    const struct formula above = f_le(f_const(BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
+    const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
     add_cases(pl, row, "", "medium", f_and(above, below), false);
 }
 
@@ -315,7 +309,7 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
     struct span at;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at) || hi <= BLOCK_LIMIT || hi < m->from || lo > m->limit ||
+    if (plan_pinned_name(pl, &at) || hi <= REDUCE_BLOCK_LIMIT || hi < m->from || lo > m->limit ||
         strncmp(m->variant, variant, length) || m->variant[length] != ' ' ||
         (m->vector && access_vector_width(p) != m->vector))
         return;
@@ -431,28 +425,6 @@ bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
     struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
     step->nonportable_cluster = k->cluster > 8;
     return reduce_check_tunables(pl, c);
-}
-
-/* Blocks: one per tile (ordered: one per window of each warp, the same number of elements), but no more than the device
- * holds at once.  Of those numbers the smallest that needs no more rounds, so that all finish together; one where its
- * loop is shorter than a ticket takes.  More than are held at once leave a last wave that does not fill the device:
- * 683 blocks where 264 are held took a tenth longer. */
-struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
-{
-    enum { GATHERED = 4 };
-    const struct problem *p = pl->plan->problem;
-    const struct formula count = access_count(p);
-    const struct formula tiles =
-        f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
-    const struct formula resident = f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    /* What the blocks leave is gathered by the threads of one. */
-    const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
-    struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(resident, gathered);
-    if (c->tunable[TN_MAX_GRID])
-        most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
-    const struct formula rounds = f_cdiv(tiles, most);
-    const struct formula many = f_le(f_const(BLOCK_LIMIT + 1), count);
-    return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
 }
 
 void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,

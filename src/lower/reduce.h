@@ -5,13 +5,15 @@
 
 #include "lower_impl.h"
 
+enum { REDUCE_BLOCK_LIMIT = 1 << 14 /* elements that one block reduces alone */ };
+
 /* Are whole arrays reduced, by states that fit a tuple? */
 bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why);
 /* The cases of a strategy for what is not small; without a pin only if `chosen`. */
 void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen);
 /* A kernel with the arguments that all of them have: the problem's, and where its vectors are. */
 struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
-/* Blocks of a grid that fills the device. */
+/* Blocks of a grid that fills the device (reduce_grid.c). */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c);
 void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
                        enum prog_region region, struct formula bytes);
