@@ -107,7 +107,7 @@ kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 }
 
 /* Every thread takes consecutive ones. */
-kb_tup reduce_partials(struct gen *g, kb_val filled)
+kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
@@ -118,7 +118,7 @@ kb_tup reduce_partials(struct gen *g, kb_val filled)
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
     kb_for(k, b, from, to, 1) {
-        state_accumulate(g, acc, have, kb_load(k, partial, b));
+        state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
     }
     LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
     const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
@@ -162,7 +162,7 @@ void emit_reduce_two_kernel(struct gen *g)
         return;
     }
     const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
-    const kb_tup all = reduce_partials(g, filled);
+    const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), filled);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         state_finish(g, all, empty(g));
     }
@@ -185,7 +185,7 @@ void emit_reduce_last_block(struct gen *g)
     {
         kb_if(k, is_last_block(g, total, block, blocks)) {
             const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
-            const kb_tup all = reduce_partials(g, filled);
+            const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), filled);
             kb_if(k, kb_eq(k, kb_tid(k), 0)) {
                 state_finish(g, all, empty(g));
             }

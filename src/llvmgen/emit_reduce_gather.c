@@ -14,6 +14,8 @@
 #include "gen.h"
 #include "kb_target.h"
 
+static const struct launches launches = { "words", 32 /* for any grid */ };
+
 /* In thread 0: begin the next launch behind this one, and let the block know its ticket and tag; the barrier of its own
  * combination makes them visible. */
 static kb_ptr post(struct gen *g, kb_var drawn)
@@ -22,9 +24,9 @@ static kb_ptr post(struct gen *g, kb_var drawn)
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const kb_val word = kb_get(k, drawn);
-        kb_store(k, turn, kb_imm(k, TY_I32, 0), launch_ticket(g, word));
-        kb_store(k, turn, kb_imm(k, TY_I32, 1), launch_tag(g, word));
-        launch_next(g, word);
+        kb_store(k, turn, kb_imm(k, TY_I32, 0), launch_ticket(g, &launches, word));
+        kb_store(k, turn, kb_imm(k, TY_I32, 1), launch_tag(g, &launches, word));
+        launch_next(g, &launches, word, kb_blocks(k));
     }
     if (kb_threads(k) == KB_WARP)
         kb_warp_sync(k); /* one warp combines without a barrier */
@@ -143,7 +145,7 @@ void emit_reduce_gather(struct gen *g)
     if (gen_tunable(g, TN_PDL) && state_commutative(g->p))
         tiles_prefetch(g, block);
     gen_wait_for_predecessor(g);
-    const kb_var drawn = launch_draw(g);
+    const kb_var drawn = launch_draw(g, &launches);
     struct filled f;
     const kb_tup x =
         state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);

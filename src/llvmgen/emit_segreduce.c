@@ -94,8 +94,7 @@ static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr park)
     return warps_combine(g, kb_get(k, own.total.x), filled_first(kb_max(k, kb_min(k, filled, warps), 1)), park);
 }
 
-/* The block's total of positions [first, last) of the segment, in thread 0.  The whole block arrives. */
-static kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park)
+kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park)
 {
     seg_enter(g, seg);
     /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
@@ -124,6 +123,8 @@ void emit_segreduce_block(struct gen *g)
 
 /* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
+static const struct launches launches = { "words", 32 /* for any grid */ };
+
 /* What thread 0 has drawn: a ticket of the segment, and one of the launch. */
 struct draw {
     kb_var ticket, launch; /* u32, u64 */
@@ -132,7 +133,7 @@ struct draw {
 static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
 {
     kb *k = g->k;
-    struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g) };
+    struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g, &launches) };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
         const kb_val first = kb_mul(k, kb_mul(k, segment, parts), 2 * words_per_slot(g, SEGMENTS_TICKET_WORDS));
@@ -150,9 +151,9 @@ static kb_val publish(struct gen *g, const struct draw *d, kb_tup total, kb_val 
     const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const kb_val drawn = kb_get(k, d->launch);
-        LET(own, launch_tag(g, drawn));
+        LET(own, launch_tag(g, &launches, drawn));
         words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
-        launch_next(g, drawn);
+        launch_next(g, &launches, drawn, kb_blocks(k));
         kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
         kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
     }

@@ -325,8 +325,8 @@ static void finish(struct sweep *s)
     }
     const kb_tup total = block_sum(s);
     kb_if(k, is_last_block(g, total, block, blocks)) {
-        const kb_tup all =
-            reduce_partials(g, blocks); /* the first window of every block has a point, or there are none at all */
+        /* The first window of every block has a point, or there are none at all. */
+        const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), blocks);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             state_finish(g, all, no_points(g));
         }

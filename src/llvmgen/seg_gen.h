@@ -64,6 +64,11 @@ kb_val stretch_filled(struct gen *g, const struct team *team, const struct stret
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
+/* ---- a block's stretch (emit_segreduce.c) ------------------------------------------------------------------------ */
+/* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `park`: state_shared of
+ * 32, which the first warp reads until the next barrier.  The whole block arrives. */
+kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park);
+
 /* ---- the whole kernel where a warp's loads are packed with segments (seg_packed.c) ------------------------------- */
 void emit_packed(struct gen *g);
 
