@@ -4,6 +4,7 @@
 #define PTXGEN_TESTS_SUBJECT_RUN_H
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,10 @@ static inline int64_t bytes_of(const struct subject_run *r, const struct prog_ar
     return prog_array_elements(a, r->size) * a->stride;
 }
 
+/* Sizes of segments grow by such a power of their number: only the last few have more than the mean, or some hundreds
+ * of times as much. */
+static const int growth[LAUNCHES] = { 5, 200, 150 };
+
 /* Bytes are rarely 1, as flags of segments should be; offsets ascend and leave elements behind the last; other words
  * are anything.  Every launch has data of its own, so that what an earlier one left behind is seen. */
 static inline void fill(struct subject_run *r, int input, int launch)
@@ -38,7 +43,8 @@ static inline void fill(struct subject_run *r, int input, int launch)
     for (int64_t i = 0; i < count; i++) {
         const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
         if (r->problem->input[input].role == ROLE_OFFSETS) {
-            ((uint32_t *)p)[i] = (uint32_t)(r->size[0] * 5 / 6 * i / (count - 1));
+            ((uint32_t *)p)[i] =
+                (uint32_t)((double)(r->size[0] * 5 / 6) * pow((double)i / (double)(count - 1), growth[launch]));
             continue;
         }
         if (a->stride == 1)

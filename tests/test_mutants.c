@@ -173,4 +173,6 @@ Test(mutants, seg_copied) { test_first("seg_copied", true); }
 Test(mutants, seg_multi) { test_named("seg_multi"); }
 Test(mutants, column) { test_named("column"); }
 Test(mutants, offsets) { test_named("offsets"); }
+Test(mutants, offsets_block) { test_named("offsets_block"); }
+Test(mutants, offsets_warps) { test_named("offsets_warps"); }
 Test(mutants, staged_shares) { test_first("staged_shares", true); }

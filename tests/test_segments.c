@@ -178,7 +178,10 @@ static const char *pinned(const struct shape *s)
 {
     static const char *const regular[] = { "segreduce.thread", "segreduce.subwarp", "segreduce.block",
                                            "segreduce.multi_block" };
-    return s->offsets || chance(40) ? NULL : regular[below(4)];
+    static const char *const offsets[] = { "segreduce.offsets", "segreduce.offsets_block" };
+    if (chance(40))
+        return NULL;
+    return s->offsets ? offsets[below(2)] : regular[below(4)];
 }
 
 /* Few elements in all, whatever the rank; now and then none, or a long dimension. */
@@ -274,6 +277,57 @@ Test(segments, offsets_at_shares)
     }
     harness_close(&h);
 }
+
+/* A few long segments among empty ones, so that tiles are short, of 128 or 256 elements: segments that their own blocks
+ * take as a whole, and longer ones.  They begin and end at a tile, beside one, or anywhere. */
+static int64_t end_at_tile(int64_t n)
+{
+    const int64_t any = below((int)n + 1);
+    const int64_t end = chance(30) ? any : (any & -128) + (chance(50) ? 0 : below(3) - 1);
+    return end < 0 ? 0 : end < n ? end : n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void check_parts(const char *spec, const char *lanes, const char *vector)
+{
+    static const int64_t sizes[][2] = { { 9001, 160 }, { 5000, 90 }, { 3000, 40 }, { 260, 3 }, { 700, 11 } };
+    static const char *const modes[] = { "seed:1,race,uninit", "seed:3,weak,stale", "seed:0" };
+    const char *set[] = {
+        "strategy", "segreduce.offsets_block", "lanes", lanes, "threads", "64", "items", "1", "vector", vector, NULL
+    };
+    struct harness h;
+    state = 91;
+    cr_assert(harness_open(&h, "parts", spec, "sm_90", set), "%s", h.text);
+    for (int i = 0; i < 60; i++) {
+        const int64_t *size = sizes[i % 5];
+        harness_data_at(&h, size, (uint64_t)i, 0, false);
+        int64_t *end = h.input[1], place[8];
+        const int places = 2 + below(7);
+        for (int p = 0; p < places; p++)
+            place[p] = end_at_tile(size[0]);
+        for (int64_t s = 0; s < size[1]; s++)
+            end[s] = place[below(places)];
+        qsort(end, (size_t)size[1], sizeof *end, ascending);
+        cr_assert(harness_check(&h, modes[i % 3]), "lanes %s, row %d, --simt=%s: %s", lanes, i, modes[i % 3], h.text);
+    }
+    harness_close(&h);
+}
+
+static const char in_order[] =
+    OFFSETS "map: {p: 'u32(x) | 1', q: 'u32(x) + 1'}\noperator:\n  state: {p: u32, q: u32}\n"
+            "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\ninit: {p: 3, q: 1}\n"
+            "outputs: {q: {type: 'u32[k-1]', value: r.q}, y: {type: 'i32[n]', value: x + 1}}\n";
+
+Test(segments, parts_of_blocks) { check_parts(sums, "0", "1"); }
+Test(segments, parts_of_vectors) { check_parts(sums, "0", "2"); }
+Test(segments, parts_beside_warps) { check_parts(sums, "32", "1"); }
+Test(segments, parts_in_order) { check_parts(in_order, "0", "1"); }
+Test(segments, parts_in_order_beside_warps) { check_parts(in_order, "32", "2"); }
 
 /* Elements in front of all segments and behind them, which are on their way to a share and never used. */
 Test(segments, elements_outside)

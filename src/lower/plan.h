@@ -64,7 +64,8 @@
       TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
     X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none",                                              \
       TUNABLE_FINE | TUNABLE_FREE, 0, 256, 1024)                                                                       \
-    X(LANES, "lanes", 0, 32, "segments: lanes of a warp that share one; a power of two; 0: one per vector",            \
+    X(LANES, "lanes", 0, 32,                                                                                           \
+      "segments: lanes of a warp that share one; a power of two; 0: one per vector, or the whole block",               \
       TUNABLE_MAIN, 0, 1, 2, 4, 8, 16, 32)                                                                             \
     X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once",                                         \
       TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \

@@ -34,4 +34,7 @@ enum { SEGMENTS_TICKET_WORDS = 1 };
  * odd so that lanes read different banks; no more than 31, the bits of a word less one. */
 int segments_chunk(int items, int vector);
 
+/* Fraction bits of `pace`, the segments that a tile would have if all had the same size. */
+enum { SEGMENTS_PACE_BITS = 16 };
+
 #endif

@@ -41,6 +41,11 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
     {                                                                                                                  \
         { 70001, 16 }, { 3328, 4 }, { 26624, 8 }, { 250001, 4 }, { 20479, 64 }, { 1, 8 }                               \
     }
+/* Segments of many tiles, of few, and of a part of one. */
+#define PARTS                                                                                                          \
+    {                                                                                                                  \
+        { 1000003, 3 }, { 13313, 2 }, { 400000, 9 }, { 131 * 1024 + 5, 40 }, { 300000, 2001 }, { 1, 2 }                \
+    }
 /* What waits for other blocks, or is finished by the last of them. */
 enum { RIVALS_MAX = 3 };
 static const struct subject {
@@ -63,6 +68,7 @@ static const struct subject {
     { "sum", { "reduce.atomic" }, LINES },
     { "stats", { "reduce.last_block" }, LINES },
     { "row_sum", { "segreduce.multi_block" }, ROWS },
+    { "segment_sum", { "segreduce.offsets_block" }, PARTS },
     { "column_sum", { "segreduce.column" }, ROWS },
     { "segment_sum", { "segreduce.offsets" }, RAGGED },
 };
