@@ -168,7 +168,7 @@ static const struct subject {
         { "threads", "64", { 0, 0 } },
         { "items", "3", { 0, 0 } },
         ONE_BY_ONE },
-      { 3, 500 } },
+      { 3, 250 } },
     { "lookahead",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
