@@ -22,7 +22,6 @@ enum {
     VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
     STREAM_ROW = 1 << 12,
-    TIGHT_ROW = 1149,
     NARROW_ROW = 1 << 12,
     SHORT_ROW = 10 << 10,
     LONG_ROW = 1 << 14,
@@ -244,15 +243,29 @@ static const struct {
     bool few;       /* for no more rows than multiprocessors */
     bool unaligned; /* takes pointers off the vectors' alignment too */
 } shapes[] = {
-    { "tight", "tight_rows", 0, TIGHT_ROW, false, false },
+    { "tight", "tight_rows", 0, NARROW_ROW, false, false },
     { "narrow", "narrow_rows", 0, NARROW_ROW, false, true },
     { "few", "few_rows", SHORT_ROW, LONG_ROW, true, false },
     { "short", "short_rows", 0, LONG_ROW - 1, false, true },
 };
 
+/* Elements of the tiles that a row takes. */
+static struct formula tiled(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula size = f_const(tile(c, true));
+    return f_mul(f_cdiv(f_add(scan_length(p), f_const(c->tunable[TN_VECTOR] - 1)), size), size);
+}
+
+/* Of two shapes that differ in nothing else, the first one takes rows that leave less of its tiles empty. */
+static void prefer_fuller(const struct problem *p, struct plan_case *c, const struct plan_case *other)
+{
+    c->code.guard = f_and(f_lt(tiled(p, c), tiled(p, other)), c->code.guard);
+}
+
 static void add_shapes(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
+    const int tight = pl->plan->ncases;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int from = pl->plan->ncases;
         struct formula guard = f_le(scan_length(p), f_const(shapes[i].upto));
@@ -264,6 +277,7 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
         if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;
     }
+    prefer_fuller(p, &pl->plan->kase[tight], &pl->plan->kase[tight + 1]);
 }
 
 /* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
