@@ -20,6 +20,10 @@ static const struct {
       "orders two read-modify-writes, which the executor performs one after the other" },
     { "atomic", NULL, "acquire fence",
       "orders two read-modify-writes, which the executor performs one after the other" },
+    { "clusters_atomic", NULL, "release fence", "as above" },
+    { "clusters_atomic", NULL, "acquire fence", "as above" },
+    { "clusters_last_block", NULL, "acquire fence",
+      "the cluster's barrier acquired just before, in the executor all that was written; `last_block` needs it" },
     { NULL, "scan_ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
     { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
@@ -136,6 +140,9 @@ Test(mutants, two_kernel) { test_named("two_kernel"); }
 Test(mutants, tile_rings) { test_named("tile_rings"); }
 Test(mutants, leaders) { test_named("leaders"); }
 Test(mutants, cluster) { test_named("cluster"); }
+Test(mutants, clusters_atomic) { test_named("clusters_atomic"); }
+Test(mutants, clusters_last_block) { test_named("clusters_last_block"); }
+Test(mutants, clusters_two_kernel) { test_named("clusters_two_kernel"); }
 Test(mutants, ordered) { test_named("ordered"); }
 Test(mutants, rings) { test_named("rings"); }
 Test(mutants, staged) { test_named("staged"); }

@@ -26,8 +26,9 @@ static const char *const combines[] = { "shuffle", "tree",        "shared_atomic
 static const char *const distributions[] = { "strided", "tiled" };
 enum { COMBINES = 6 };
 
-static void check(const char *spec, const char *strategy, const char *combine, int over_blocks, int over_threads,
-                  const char *threads)
+/* cluster: NULL where it is left alone. */
+static void check_clusters(const char *spec, const char *strategy, const char *combine, int over_blocks,
+                           int over_threads, const char *threads, const char *cluster)
 {
     static const int sizes[] = { 1, 33, 700, 3001, 20011 };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:0,weak", "seed:5,stale,late" };
@@ -43,16 +44,25 @@ static void check(const char *spec, const char *strategy, const char *combine, i
                           "2",
                           over_blocks < 0 ? NULL : "over_blocks",
                           over_blocks < 0 ? NULL : distributions[over_blocks],
+                          cluster ? "cluster" : NULL,
+                          cluster,
                           NULL };
     struct harness h;
     cr_assert(harness_open(&h, "space", spec, "sm_90", set), "%s %s: %s", strategy, combine, h.text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t size[8] = { sizes[i] };
         harness_data_at(&h, size, 3 + i, (int)(i % 4), false);
-        cr_assert(harness_check(&h, modes[i % 3]), "%s, combine %s, over_blocks %d, over_threads %d, n = %d, %s: %s",
-                  strategy, combine, over_blocks, over_threads, sizes[i], modes[i % 3], h.text);
+        cr_assert(harness_check(&h, modes[i % 3]),
+                  "%s, combine %s, over_blocks %d, over_threads %d, cluster %s, n = %d, %s: %s", strategy, combine,
+                  over_blocks, over_threads, cluster ? cluster : "-", sizes[i], modes[i % 3], h.text);
     }
     harness_close(&h);
+}
+
+static void check(const char *spec, const char *strategy, const char *combine, int over_blocks, int over_threads,
+                  const char *threads)
+{
+    check_clusters(spec, strategy, combine, over_blocks, over_threads, threads, NULL);
 }
 
 static void check_grid_strategy(const char *strategy)
@@ -94,6 +104,43 @@ Test(reduce_space, no_identity)
     }
 }
 
+/* ---- clusters before the grid combines --------------------------------------------------------------------------- */
+
+static const char *const grids[] = { "reduce.last_block", "reduce.atomic", "reduce.two_kernel" };
+static const char *const clusters[] = { "1", "2", "3", "4", "8" };
+
+/* 27 tiles: all clusters but those of one and three blocks have idle ones, up to five. */
+static void check_clustered_grid(const char *strategy)
+{
+    for (int c = 0; c < COMBINES; c++)
+        for (int i = 1; i < 5; i++)
+            check_clusters(SUM, strategy, combines[c], (c + i) & 1, (c + i) >> 1 & 1, "96", clusters[i]);
+}
+
+Test(reduce_space, clustered_last_block) { check_clustered_grid("reduce.last_block"); }
+Test(reduce_space, clustered_atomic) { check_clustered_grid("reduce.atomic"); }
+Test(reduce_space, clustered_two_kernel) { check_clustered_grid("reduce.two_kernel"); }
+
+Test(reduce_space, clusters_of_one)
+{
+    for (int s = 0; s < 3; s++)
+        check_clusters(SUM, grids[s], "shuffle", s & 1, 0, "32", clusters[0]);
+}
+
+Test(reduce_space, clustered_states)
+{
+    for (int s = 0; s < 3; s++)
+        check_clusters(SEVERAL, grids[s], s ? "tree_leaders" : "tree", 1, 0, "64", clusters[2 + s]);
+}
+
+Test(reduce_space, clusters_without_identity)
+{
+    for (int i = 1; i < 5; i++)
+        for (int d = 0; d < 2; d++)
+            check_clusters(FIRST, d == (i & 1) ? "reduce.last_block" : "reduce.two_kernel", "shuffle", d, 0, "64",
+                           clusters[i]);
+}
+
 /* Tiles through rings of bulk copies: two inputs, an output per element, with and without an identity. */
 Test(reduce_space, rings)
 {
@@ -113,6 +160,8 @@ Test(reduce_space, rings)
                               "2",
                               i & 1 ? "over_threads" : NULL,
                               "tiled",
+                              "cluster",
+                              clusters[1 + i / 2],
                               NULL };
         struct harness h;
         cr_assert(harness_open(&h, "rings", specs[i / 2], "sm_90", set), "%s", h.text);
@@ -185,6 +234,31 @@ Test(reduce_space, refused)
           "sm_90",
           { "strategy", "reduce.ordered", "bulk", "16", "items", "9" },
           "of shared memory; a block of sm_90 has" },
+        { "clusters on sm_80",
+          SUM,
+          "sm_80",
+          { "strategy", "reduce.atomic", "cluster", "4" },
+          "thread-block clusters need sm_90; the target is sm_80" },
+        { "clusters, ordered",
+          ORDERED,
+          "sm_90",
+          { "strategy", "reduce.last_block", "cluster", "2" },
+          "the operator is not commutative" },
+        { "clusters, everywhere the same",
+          "kind: reduce\ninputs: {x: 'f32[n]'}\ndeterminism: device\noperator: add\noutputs: {s: f32}\n",
+          "sm_90",
+          { "strategy", "reduce.two_kernel", "cluster", "2" },
+          "that only some devices can build" },
+        { "large clusters",
+          SUM,
+          "sm_90",
+          { "strategy", "reduce.two_kernel", "cluster", "16" },
+          "a cluster of more than 8 blocks" },
+        { "clusters of one block's grid",
+          SUM,
+          "sm_90",
+          { "strategy", "reduce.block", "cluster", "2" },
+          "has no tunable 'cluster'" },
         { "commutative", SUM, "sm_90", { "strategy", "reduce.ordered" }, "its elements need no order" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -392,6 +392,51 @@ Test(variants, ids_are_checked)
     spec_end(&f);
 }
 
+static int count_ids_without_cluster(const ptxgen_variant *v, void *user)
+{
+    int *counts = user; /* of ids that name no cluster, and of those that list one of one block */
+    for (int t = 0; t < v->tunable_count; t++)
+        counts[1] += !strcmp(v->tunable[t], "cluster") && v->value[t] == 1;
+    counts[0] += !strstr(v->id, "cluster=");
+    return 0;
+}
+
+/* Ids from before grids had clusters mean what they meant, and are what such variants are called. */
+Test(variants, ids_without_a_cluster_mean_blocks_alone)
+{
+    static const char *const grids[] = { "reduce.last_block", "reduce.atomic", "reduce.two_kernel" };
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct device d = device_of("sm_90");
+    for (int i = 0; i < 3; i++)
+        for (int cluster = 1; cluster <= 4; cluster += 3) {
+            const struct tunable set[] = { { "strategy", grids[i], span_none() },
+                                           { "cluster", cluster == 1 ? "1" : "4", span_none() } };
+            struct str id = { 0 };
+            const struct tunable *from_id;
+            int n;
+            const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 2, .set = set });
+            cr_assert(plan);
+            variant_print(plan, &id);
+            cr_expect_eq(strstr(id.text, ",cluster=4") != NULL, cluster == 4, "%s", id.text);
+            cr_expect_eq(strstr(id.text, "cluster") != NULL, cluster == 4, "%s", id.text);
+            cr_assert(variant_parse(&f.s, id.text, &from_id, &n));
+            plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = n, .set = from_id });
+            cr_expect(plan && plan->kase[0].tunable[TN_CLUSTER] == cluster, "%s", id.text);
+            str_finish(&id);
+        }
+    for (int i = 0; i < 2; i++) {
+        const struct tunable few[] = { { "strategy", i ? "reduce.cluster" : "reduce.atomic", span_none() } };
+        const struct plan_options o = { .nset = 1, .set = few };
+        const struct variants_request request = { .options = &o, .main_only = true };
+        int counts[2] = { 0 };
+        cr_assert(variants_each(&f.s, f.p, &d, &request, count_ids_without_cluster, counts));
+        cr_expect_gt(counts[i], 0);
+        cr_expect_eq(counts[1 - i], 0, "%s: %d", few[0].value, counts[1 - i]);
+    }
+    spec_end(&f);
+}
+
 Test(variants, a_variant_replaces_the_pin_of_the_spec)
 {
     static const char text[] = SUM "strategy: {name: reduce.gather, blocks_per_sm: 3}\n";
@@ -406,7 +451,7 @@ Test(variants, a_variant_replaces_the_pin_of_the_spec)
     char *id = ptxgen_plan_variant(plan);
     cr_expect(strstr(id, "reduce.block@threads=64,items=2,") == id, "%s", id);
     ptxgen_free(id);
-    o.variant = "reduce.last_block@cluster=2";
+    o.variant = "reduce.block@cluster=2";
     cr_expect_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_USAGE);
     ptxgen_session_destroy(s);
 }

@@ -56,12 +56,6 @@ bool reduce_gather_fits(const struct problem *p, const struct device *d, struct 
     return reduce_whole_array(p, a, why);
 }
 
-bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    return reduce_whole_array(p, a, why);
-}
-
 bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
@@ -332,7 +326,6 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 }
 
 void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
-void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
@@ -439,27 +432,6 @@ bool reduce_gather_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = reduce_kernel(pl, c, "");
     const struct formula blocks = reduce_grid(pl, c);
     plan_words_arg(pl, c, k, blocks, 0);
-    plan_launch(pl, c, 0, blocks);
-    return reduce_check_tunables(pl, c);
-}
-
-bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return reduce_last_block_build(pl, c); }
-
-bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    struct prog_kernel *k = reduce_kernel(pl, c, "");
-    const struct formula blocks = reduce_grid(pl, c);
-    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
-    enum ty type[32];
-    const int fields = state_fields(p, type);
-    for (int f = 0; f < fields; f++) {
-        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        plan_arg(k, (struct prog_arg){
-                        .kind = ARG_BUFFER,
-                        .name = name,
-                        .index = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f])))) });
-    }
     plan_launch(pl, c, 0, blocks);
     return reduce_check_tunables(pl, c);
 }

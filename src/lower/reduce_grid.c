@@ -28,7 +28,13 @@ struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
     }
     if (c->tunable[TN_MAX_GRID])
         most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
+    /* Whole clusters, of which the last may have blocks without a tile. */
+    const struct formula cluster = f_const(c->tunable[TN_CLUSTER]);
+    const bool clusters = c->tunable[TN_CLUSTER] > 1;
+    if (clusters)
+        most = f_mul(f_max(f_const(1), f_div(most, cluster)), cluster);
     const struct formula rounds = f_cdiv(tiles, most);
     const struct formula many = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), count);
-    return f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
+    const struct formula blocks = f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
+    return clusters ? f_mul(f_cdiv(blocks, cluster), cluster) : blocks;
 }

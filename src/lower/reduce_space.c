@@ -2,11 +2,14 @@
 /* reduce_space.c - the space of whole-array reductions after Tangram (Garcia de Gonzalo et al., CGO 2019): how elements
  * are distributed over blocks and threads, how the threads of a block combine, and how the blocks do.
  *
- *   reduce.atomic       every block updates one accumulator per reduction atomically; the last one reads and resets it,
- * so that no launch has to initialise anything reduce.two_kernel   a second kernel of one block reduces the partials
+ *   reduce.atomic      every block updates one accumulator per reduction atomically; the last one reads and resets it,
+ *                      so that no launch has to initialise anything
+ *   reduce.two_kernel  a second kernel of one block reduces the partials
+ *   reduce.last_block  the last block to finish does (Futhark's SegRed); reduce.ordered is built alike
  *
- * and, for these, reduce.block and reduce.last_block, the tunables `combine`, `over_blocks` and `over_threads`.  None
- * of it is chosen by default.
+ * and, for these and reduce.block, the tunables `combine`, `over_blocks` and `over_threads`; for these alone `cluster`:
+ * the blocks of a thread-block cluster combine first, and its first block alone takes part in what the grid does
+ * (sm_90).  None of it is chosen by default.
  */
 #include "reduce.h"
 
@@ -84,6 +87,47 @@ bool reduce_check_space(struct planner *pl, const struct plan_case *c)
     return true;
 }
 
+/* ---- grids ------------------------------------------------------------------------------------------------------- */
+
+static bool clusters(const struct plan_case *c) { return c->tunable[TN_CLUSTER] > 1; }
+
+static bool check_clusters(struct planner *pl, const struct plan_case *c)
+{
+    enum { PORTABLE = 8 };
+    const char *why = NULL;
+    if (!clusters(c))
+        return true;
+    if (!reduce_cluster_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
+        return reduce_contradiction(pl, c, why);
+    return c->tunable[TN_CLUSTER] <= PORTABLE ||
+           reduce_contradiction(pl, c, "not every device with clusters holds a cluster of more than 8 blocks");
+}
+
+/* Launch the first kernel, whose blocks combine by clusters first where the tunable says so.  False after a diagnostic.
+ */
+static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula blocks)
+{
+    plan_launch(pl, c, 0, blocks);
+    if (!reduce_check_tunables(pl, c) || !check_clusters(pl, c))
+        return false;
+    if (clusters(c))
+        ((struct prog_kernel *)c->code.kernel)[0].cluster = c->tunable[TN_CLUSTER];
+    return true;
+}
+
+/* For all kernels of the case: buffers partial0 ..., what every block leaves, or every cluster. */
+static void partials_args(struct planner *pl, struct plan_case *c, struct formula blocks)
+{
+    const struct formula parts = clusters(c) ? f_div(blocks, f_const(c->tunable[TN_CLUSTER])) : blocks;
+    enum ty type[32];
+    for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        const int buffer = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(parts, f_const(ty_bytes(type[f]))));
+        for (int i = 0; i < c->code.nkernels; i++)
+            plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+    }
+}
+
 /* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */
 
 bool reduce_atomic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -99,8 +143,7 @@ bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = reduce_kernel(pl, c, "");
     reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
     reduce_buffer_arg(pl, c, k, "accumulator", REGION_CONTROL, f_const((int64_t)8 * pl->plan->problem->nreductions));
-    plan_launch(pl, c, 0, reduce_grid(pl, c));
-    return reduce_check_tunables(pl, c);
+    return launch_grid(pl, c, reduce_grid(pl, c));
 }
 
 /* ---- reduce.two_kernel ------------------------------------------------------------------------------------------- */
@@ -119,18 +162,32 @@ bool reduce_two_kernel_build(struct planner *pl, struct plan_case *c)
     const struct formula blocks = reduce_grid(pl, c);
     for (int i = 0; i < 2; i++)
         plan_value_arg(reduce_kernel(pl, c, suffix[i]), "blocks", TY_I32, blocks);
-    enum ty type[32];
-    const int fields = state_fields(pl->plan->problem, type);
-    for (int f = 0; f < fields; f++) {
-        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        const int buffer = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(blocks, f_const(ty_bytes(type[f]))));
-        for (int i = 0; i < 2; i++)
-            plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
-    }
-    plan_launch(pl, c, 0, blocks);
+    partials_args(pl, c, blocks);
+    const bool fine = launch_grid(pl, c, blocks);
     plan_launch(pl, c, 1, f_const(1));
-    return reduce_check_tunables(pl, c);
+    return fine;
 }
+
+/* ---- reduce.last_block, reduce.ordered --------------------------------------------------------------------------- */
+
+bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return reduce_whole_array(p, a, why);
+}
+
+void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
+
+bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
+    const struct formula blocks = reduce_grid(pl, c);
+    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
+    partials_args(pl, c, blocks);
+    return launch_grid(pl, c, blocks);
+}
+
+bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return reduce_last_block_build(pl, c); }
 
 int reduce_tile_bytes(const struct problem *p, const struct plan_case *c)
 {

@@ -13,6 +13,12 @@ bool tunable_settable(enum tunable_id t, int value)
     return value >= lo;
 }
 
+bool tunable_in_id(const struct strategy *row, enum tunable_id t, int value)
+{
+    const struct tuning *usual = tuning_lookup(row->name, "", 0);
+    return tunable_settable(t, value) && !(t == TN_CLUSTER && value == 1 && usual && usual->value[t] == 1);
+}
+
 void variant_print(const struct plan *plan, struct str *out)
 {
     const struct plan_case *c = &plan->kase[0];
@@ -23,7 +29,7 @@ void variant_print(const struct plan *plan, struct str *out)
         }
     str_add(out, c->strategy->name);
     for (int t = 0, n = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t && tunable_settable((enum tunable_id)t, c->tunable[t]))
+        if (c->strategy->tunables & 1u << t && tunable_in_id(c->strategy, (enum tunable_id)t, c->tunable[t]))
             str_printf(out, "%c%s=%d", n++ ? ',' : '@', tunable_name(t), c->tunable[t]);
 }
 

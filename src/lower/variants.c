@@ -126,14 +126,19 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
     int values[TN_COUNT];
     struct str id = { 0 };
     str_add(&id, w->row->name);
+    int n = 0;
     for (int i = 0; i < w->naxes; i++) {
-        names[i] = tunable_name(w->axis[i].tunable);
-        values[i] = w->axis[i].value[w->axis[i].at];
-        str_printf(&id, "%c%s=%d", i ? ',' : '@', names[i], values[i]);
+        const enum tunable_id t = w->axis[i].tunable;
+        const int value = w->axis[i].value[w->axis[i].at];
+        if (!tunable_in_id(w->row, t, value))
+            continue;
+        names[n] = tunable_name(t);
+        values[n] = value;
+        str_printf(&id, "%c%s=%d", n++ ? ',' : '@', tunable_name(t), value);
     }
     ptxgen_variant v = { .id = id.text,
                          .strategy = w->row->name,
-                         .tunable_count = w->naxes,
+                         .tunable_count = n,
                          .tunable = names,
                          .value = values,
                          .why_not = plan ? NULL : reason(w, t) };

@@ -15,6 +15,9 @@ enum { CANDIDATES_MAX = 80 };
 int tunable_candidates(enum tunable_id t, const struct problem *p, int usual, int *value /* CANDIDATES_MAX */);
 /* A tunable may be left alone by a value below its range, which cannot be set. */
 bool tunable_settable(enum tunable_id t, int value);
+/* Does an id name it?  Not what cannot be set, and not a cluster of one block where that is what all ids without the
+ * tunable mean. */
+bool tunable_in_id(const struct strategy *row, enum tunable_id t, int value);
 
 /* The settings that an id stands for; none for "default".  False after a diagnostic. */
 bool variant_parse(struct ptxgen_session *s, const char *id, const struct tunable **set, int *nset);
