@@ -17,6 +17,16 @@ done
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28
 exits 0; out_has 'reads 1073741824 bytes, writes 4 bytes; 4 bytes and 1 operations per element'
 out_has 'roofline  *23[34]\.[0-9]* us: memory 231'; out_has '(reduce.gather): 1 launch, 1 pass'; out_has 'reduce.last_block  *it fits'
+out_has 'reduce.gather  *chosen: case .* takes these sizes'; out_has "reduce.block  *not at these sizes: case '[a-z_]*' needs n <= [0-9]* (n = 268435456)"
+[ "$(grep -c 'chosen' out)" -eq 1 ] || complain 'more than one strategy is chosen'
+out_has 'reduce.last_block .*ranks behind reduce.gather.* (H200 '
+run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
+exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.lookahead  *not at these sizes: case 'small' comes first"
+run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
+run explain "$specs/sum.yaml" --arch=sm_90; exits 0; out_has 'reduce.block  *chosen  '
+for n in 2^61 2^62; do
+    run explain "$specs/scan_sum.yaml" --gpu=H200 --size n=$n; exits 1; err_has "the shape of 'x' is negative or too large"
+done
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^28
 exits 0; out_has 'scan.lookahead'; out_has "degree  *[0-9][0-9]*  *elements per thread; [0-9][0-9]* by Clausen's model"
 run explain "$specs/hotspot2d.yaml" --gpu=A100 --size m=1024 --size n=1024 --param steps=3 --json

@@ -191,13 +191,22 @@ static bool beyond_memory(size_t bytes)
     return pages > 0 && page > 0 && bytes / 4 / (size_t)page > (size_t)pages;
 }
 
+int shape_of(const ptxgen_array_info *a, const int64_t *size, int64_t *elements, size_t *bytes)
+{
+    *elements = ptxgen_array_elements(a, size);
+    if (*elements < 0 || __builtin_mul_overflow((size_t)*elements, a->element_size, bytes) || *bytes > INT64_MAX) {
+        return fail(EXIT_WRONG, "the shape of '%s' is negative or too large", a->name);
+    }
+    return EXIT_OK;
+}
+
 /* Zeros, `shift` elements past an address that is aligned to 256 bytes. */
 static int allocate(struct job *j, struct array *a, int64_t shift)
 {
     size_t skip, bytes;
-    a->elements = ptxgen_array_elements(&a->info, j->size);
-    if (a->elements < 0 || __builtin_mul_overflow((size_t)a->elements, a->info.element_size, &a->bytes)) {
-        return fail(EXIT_WRONG, "the shape of '%s' is negative or too large", a->info.name);
+    int status = shape_of(&a->info, j->size, &a->elements, &a->bytes);
+    if (status != EXIT_OK) {
+        return status;
     }
     if (__builtin_mul_overflow((size_t)shift, a->info.element_size, &skip) ||
         __builtin_add_overflow(a->bytes, skip, &bytes) || bytes > SIZE_MAX - 512 || beyond_memory(bytes) ||

@@ -137,6 +137,8 @@ int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size);
 
 /* Sizes that --size gives, into size[] (-1 elsewhere). */
 int parse_sizes(const struct options *o, const ptxgen_problem *p, int64_t *size);
+/* Elements and bytes of an array at these sizes; fails in words where there is no such array. */
+int shape_of(const ptxgen_array_info *a, const int64_t *size, int64_t *elements, size_t *bytes);
 
 /* ---- data ---- */
 /* Fill an input from iota, const:V or random[:seed]; offsets_end: n of segment offsets. */

@@ -66,6 +66,25 @@ static bool all_sizes_known(const struct explanation *x)
     return true;
 }
 
+/* What `run` would refuse has no bytes to count. */
+static int check_shapes(const struct explanation *x)
+{
+    const ptxgen_problem *p = x->job.problem;
+    int status = EXIT_OK;
+    for (int i = 0; i < ptxgen_problem_input_count(p) + ptxgen_problem_output_count(p) && status == EXIT_OK; i++) {
+        ptxgen_array_info info;
+        int64_t elements;
+        size_t bytes;
+        if (i < ptxgen_problem_input_count(p)) {
+            ptxgen_problem_input(p, i, &info);
+        } else {
+            ptxgen_problem_output(p, i - ptxgen_problem_input_count(p), &info);
+        }
+        status = shape_of(&info, x->options.size, &elements, &bytes);
+    }
+    return status;
+}
+
 /* The GPU of this machine, if the explanation is of one: by default where there is one and no other target is named. */
 static int find_gpu(struct explanation *x)
 {
@@ -189,6 +208,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
     x->options.form = native.json ? PTXGEN_FORM_JSON : PTXGEN_FORM_TEXT;
     x->options.resource = x->resource;
     int status = parse_sizes(x->job.options, x->job.problem, size);
+    if (status == EXIT_OK && all_sizes_known(x)) {
+        status = check_shapes(x);
+    }
     status = status ? status : job_params(&x->job);
     status = status ? status : find_gpu(x);
     x->options.param = x->job.param;

@@ -187,16 +187,25 @@ struct formula access_head(const struct problem *p, int vector)
     return f_min(head, access_count(p));
 }
 
+/* No more than the type holds. */
+static void add_bytes(int64_t *sum, int64_t elements, int stride)
+{
+    int64_t bytes;
+    if (elements > 0 &&
+        (__builtin_mul_overflow(elements, (int64_t)stride, &bytes) || __builtin_add_overflow(*sum, bytes, sum)))
+        *sum = INT64_MAX;
+}
+
 void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, int64_t *written)
 {
     *read = *written = 0;
     for (int i = 0; i < p->ninputs; i++) {
         const int64_t n = prog_array_elements(&p->input[i].array, size);
-        *read += n > 0 ? n * p->input[i].array.stride : 0;
+        add_bytes(read, n, p->input[i].array.stride);
     }
     for (int o = 0; o < p->noutputs; o++) {
         const int64_t n = prog_array_elements(&p->output[o].array, size);
-        *written += n > 0 ? n * p->output[o].array.stride : 0;
+        add_bytes(written, n, p->output[o].array.stride);
     }
 }
 

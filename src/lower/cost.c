@@ -249,6 +249,15 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
                                       .pointer_bytes = site->bytes };
 }
 
+bool case_takes(const struct plan *plan, int c, const int64_t *size, const union value *param,
+                const struct gpu_model *m, const struct formula_names *names, struct str *unmet)
+{
+    struct launch_site site;
+    site_init(&site, plan, size, param, m);
+    formula_print_unmet(&plan->kase[c].code.guard, names, &site.env, unmet);
+    return formula_eval(&plan->kase[c].code.guard, &site.env) != 0;
+}
+
 static int case_at(const struct plan *plan, const struct launch_site *site)
 {
     for (int c = 0; c < plan->ncases; c++)

@@ -49,6 +49,9 @@ struct prediction {
     double in_flight; /* part of the loads in flight that memory wants */
     double seconds;
 };
+/* Does case c take such a launch, were there no case before it?  If not, its unmet conditions are appended. */
+bool case_takes(const struct plan *plan, int c, const int64_t *size, const union value *param,
+                const struct gpu_model *m, const struct formula_names *names, struct str *unmet);
 struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param,
                           const struct gpu_model *m, const struct resources *r);
 

@@ -7,20 +7,74 @@
 
 #include <string.h>
 
+/* Where sizes are known, the case that takes them; else the last, which takes what comes to it. */
+static const struct plan_case *preferred(const struct explained *x)
+{
+    const int c = x->at_size && x->prediction.kase >= 0 ? x->prediction.kase : x->plan->ncases - 1;
+    return &x->plan->kase[c];
+}
+
+/* The strategy has cases: the one that is taken, or why none of them is. */
+static enum choice choice_of_cases(const struct explained *x, const struct strategy *row, const char **why)
+{
+    struct arena *a = &x->s->arena;
+    const struct plan_case *taken = preferred(x), *own = NULL;
+    struct str unmet = { 0 };
+    if (!x->at_size) {
+        *why = "chosen";
+        return CHOICE_CHOSEN;
+    }
+    if (x->prediction.kase >= 0 && taken->strategy == row) {
+        *why = arena_printf(a, "chosen: case '%s' takes these sizes", taken->code.name);
+        return CHOICE_CHOSEN;
+    }
+    for (int c = 0; c < x->plan->ncases; c++) {
+        const struct formula_names names = plan_names(a, x->plan, &x->plan->kase[c].code);
+        if (x->plan->kase[c].strategy != row)
+            continue;
+        own = &x->plan->kase[c];
+        str_finish(&unmet);
+        if (case_takes(x->plan, c, x->options->size, x->param, &x->model, &names, &unmet))
+            break;
+    }
+    *why = unmet.length > 0 ? arena_printf(a, "not at these sizes: case '%s' needs %s", own->code.name, unmet.text)
+                            : arena_printf(a, "not at these sizes: case '%s' comes first", taken->code.name);
+    str_finish(&unmet);
+    return CHOICE_ELSEWHERE;
+}
+
+/* The strategy fits and has no case. */
+static const char *why_unused(const struct explained *x, const struct strategy *row)
+{
+    struct arena *a = &x->s->arena;
+    const struct plan_case *other = preferred(x), *last = &x->plan->kase[x->plan->ncases - 1];
+    const char *evidence = other->tunable_from[TN_THREADS];
+    if (x->plan->origin == PLAN_PINNED)
+        return arena_printf(a, "it fits, but %s was asked for", last->code.strategy);
+    if (x->plan->origin == PLAN_READ)
+        return "it fits, but the plan that was read has no case of it";
+    const char *why = row > last->strategy && last->code.guard.n == 0
+                          ? arena_printf(a, "it fits, but ranks behind %s, which takes every launch that is left",
+                                         last->code.strategy)
+                          : "it fits, but has cases here only when it is asked for";
+    if (!x->at_size || x->prediction.kase < 0)
+        return why;
+    return arena_printf(a, "%s; at these sizes selection prefers case '%s' of %s (%s)", why, other->code.name,
+                        other->code.strategy, evidence ? evidence : "default");
+}
+
 enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why)
 {
     const struct plan *plan = x->plan;
     for (int c = 0; c < plan->ncases; c++)
-        if (plan->kase[c].strategy == row) {
-            *why = "chosen";
-            return CHOICE_CHOSEN;
-        }
+        if (plan->kase[c].strategy == row)
+            return choice_of_cases(x, row, why);
     const char *misfit = NULL; /* only means something where it does not fit */
     if (!row->fits(plan->problem, &plan->device, &x->s->arena, &misfit)) {
         *why = misfit;
         return CHOICE_UNFIT;
     }
-    *why = "it fits, but the other cases take every size, or another one is pinned";
+    *why = why_unused(x, row);
     return CHOICE_FITS;
 }
 
@@ -234,8 +288,9 @@ bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxge
         union value *param = arena_new(&s->arena, union value, plan->problem->nparams + 1);
         for (int i = 0; options->param && i < plan->problem->nparams; i++)
             param[i].u = options->param[i].u;
+        x.param = options->param ? param : NULL;
         x.least = roofline_of(plan->problem, options->size, &x.model);
-        x.prediction = predict(plan, options->size, options->param ? param : NULL, &x.model, &x.resources);
+        x.prediction = predict(plan, options->size, x.param, &x.model, &x.resources);
     }
     (options->form == PTXGEN_FORM_JSON   ? explain_json
      : options->form == PTXGEN_FORM_HTML ? explain_html

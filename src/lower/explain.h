@@ -15,12 +15,14 @@ struct explained {
     struct gpu_model model;
     struct work work;
     bool at_size; /* sizes and GPU are known */
+    const union value *param;
     struct roofline least;
     struct prediction prediction;
 };
 
-/* Why a strategy of the problem's kind is in the plan or not. */
-enum choice { CHOICE_CHOSEN, CHOICE_FITS, CHOICE_UNFIT };
+/* Why a strategy of the problem's kind is in the plan or not.  At known sizes one is chosen, and others of the plan
+ * have cases for other launches. */
+enum choice { CHOICE_CHOSEN, CHOICE_ELSEWHERE, CHOICE_FITS, CHOICE_UNFIT };
 enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why);
 /* What is known of a kernel, and how many of its blocks a multiprocessor holds. */
 const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,

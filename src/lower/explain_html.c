@@ -30,7 +30,7 @@ static void heading(struct str *out, const char *id, const char *title)
 
 static void strategies(const struct explained *x, struct str *out)
 {
-    static const char *const class[] = { "chosen", "fits", "unfit" };
+    static const char *const class[] = { "chosen", "elsewhere", "fits", "unfit" };
     heading(out, "decision", "Decision");
     str_add(out,
             "<table><thead><tr><th>strategy</th><th>chosen, or why not</th><th>algorithm</th></tr></thead><tbody>\n");

@@ -19,7 +19,7 @@ static void formula_of(struct json *j, const char *key, const struct formula *f,
 
 static void strategies(const struct explained *x, struct json *j)
 {
-    static const char *const status[] = { "chosen", "fits", "does not fit" };
+    static const char *const status[] = { "chosen", "for other launches", "fits", "does not fit" };
     json_key(j, "strategies");
     json_array(j);
     for (int i = 0; i < strategy_count(); i++) {
@@ -31,7 +31,7 @@ static void strategies(const struct explained *x, struct json *j)
         json_put_text(j, "name", row->name);
         const enum choice choice = explain_choice(x, row, &why);
         json_put_text(j, "status", status[choice]);
-        json_put_text(j, "why", choice == CHOICE_CHOSEN ? NULL : why);
+        json_put_text(j, "why", why);
         json_put_text(j, "reference", row->reference);
         json_end(j);
     }

@@ -125,9 +125,13 @@ struct plan_case {
 /* Buffer "words" of blocks that hand over totals: the word that counts launches, a line of its own, and the totals. */
 enum { LAUNCH_LINE_BYTES = 128 };
 
+/* How its strategies were found: by rank, until the cases took every launch; one by its name; in a text. */
+enum plan_origin { PLAN_CHOSEN, PLAN_PINNED, PLAN_READ };
+
 struct plan {
     const struct problem *problem;
     struct device device;
+    enum plan_origin origin;
     int ncases;
     struct plan_case *kase;
     int nchecks;

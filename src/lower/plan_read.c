@@ -183,6 +183,7 @@ const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, 
         return NULL;
     struct reader r = { .s = s, .ok = true };
     struct plan *plan = plan_new(s, p);
+    plan->origin = PLAN_READ;
     r.pl = (struct planner){ .s = s, .plan = plan };
     const char *arch = scalar(&r, root, "arch", true), *problem = scalar(&r, root, "problem", true);
     if (problem && strcmp(problem, p->name))

@@ -306,6 +306,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     if (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl))
         return NULL;
     const int built = plan->ncases;
+    plan->origin = name ? PLAN_PINNED : PLAN_CHOSEN;
     if (name ? !plan_pinned(&pl, name, at) : !plan_chosen(&pl)) {
         if (!name)
             report_none(&pl);
