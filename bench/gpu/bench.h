@@ -150,7 +150,8 @@ struct report {
 };
 void report_add(struct report *r, const struct result *row);
 void report_tables(const struct report *r, FILE *to);
-void report_csv(const struct report *r, FILE *to);
+/* One comment line that says where it was measured, one of names, then the rows. */
+void report_csv(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
 void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
 
 /* ---- the run (gpubench.c) ---------------------------------------------------------------------- */

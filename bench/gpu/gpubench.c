@@ -455,7 +455,7 @@ static void write_reports(struct bench *b)
     if (json)
         report_json(&b->report, ptxgen_gpu_describe(b->a.gpu), b->o.commit, json);
     if (csv)
-        report_csv(&b->report, csv);
+        report_csv(&b->report, ptxgen_gpu_describe(b->a.gpu), b->o.commit, csv);
     b->failed |= (b->o.json && !json) || (b->o.csv && !csv);
     if (json)
         fclose(json);

@@ -101,8 +101,10 @@ void report_tables(const struct report *r, FILE *to)
 }
 
 /* ---- CSV, JSON ------------------------------------------------------------------------------- */
-void report_csv(const struct report *r, FILE *to)
+void report_csv(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
 {
+    fprintf(to, "# %s, driver for CUDA %d.%d, commit %s\n", gpu->name, gpu->driver / 1000, gpu->driver % 1000 / 10,
+            commit);
     fputs("problem,mode,n,segment,implementation,us,p10,p90,host_us,bytes,limit_us,verified,extent\n", to);
     for (int i = 0; i < r->count; i++) {
         const struct result *x = &r->row[i];
