@@ -38,7 +38,8 @@ PTXGEN_LIBCUDA=/no/such/library run bench dot.yaml --size n=1000; exits 3; err_h
 run cache path; exits 0; out_has "^$work/cache\$"
 run cache stats; exits 0; out_has '^1 entry'
 run cache stats --json; exits 0; json; out_has '"entries": 1'
-run cache clear; exits 0
+PTXGEN_CACHE=off XDG_CACHE_HOME=$work run cache clear; exits 0; out_has 'the cache is off: nothing is cleared'
+run cache clear; exits 0; out_empty
 run cache stats; exits 0; out_has '^0 entries'
 run run dot.yaml --size n=100 --device cuda --cache=off; exits 0
 run cache stats; out_has '^0 entries'

@@ -28,8 +28,12 @@ static int show_stats(const struct options *o, const ptxgen_cache_info *info)
     return EXIT_OK;
 }
 
-static int clear(void)
+static int clear(const ptxgen_cache_info *info)
 {
+    if (!info->enabled) {
+        puts("the cache is off: nothing is cleared");
+        return EXIT_OK;
+    }
     return ptxgen_cache_clear(NULL) == PTXGEN_OK ? EXIT_OK
                                                  : fail(EXIT_WRONG, "cannot clear the cache: %s", strerror(errno));
 }
@@ -49,7 +53,7 @@ int cmd_cache(const struct options *o)
         return show_stats(o, &info);
     }
     if (!strcmp(what, "clear")) {
-        return clear();
+        return clear(&info);
     }
     return fail(EXIT_USAGE, "expected path, stats or clear");
 }

@@ -166,8 +166,10 @@ static bool setting_check(struct planner *pl, const struct strategy *row, const 
     long v;
     if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v) || v < tunable_range[t].lo ||
         v > tunable_range[t].hi) {
-        diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value,
-                   tunable_range[t].lo, tunable_range[t].hi);
+        struct diag *m = diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value,
+                                    tunable_range[t].lo, tunable_range[t].hi);
+        for (int i = tunable_range[t].lo; tunable_value_name((enum tunable_id)t, i) && i <= tunable_range[t].hi; i++)
+            diag_note(d, m, span_none(), "%d is called %s", i, tunable_value_name((enum tunable_id)t, i));
         return false;
     }
     return true;
