@@ -140,6 +140,12 @@ ENTRY(cuCtxGetDevice, cu_device *device)
     *device = (cu_device)((char *)stack[depth - 1] - context_memory);
     return CU_OK;
 }
+ENTRY(cuCtxSetCurrent, cu_context context)
+{
+    depth = 0;
+    stack[depth++] = context;
+    return CU_OK;
+}
 ENTRY(cuCtxPushCurrent_v2, cu_context context)
 {
     stack[depth++] = context;
