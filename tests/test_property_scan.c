@@ -107,14 +107,14 @@ static char *random_spec(uint64_t seed, const struct shape **shape)
 }
 
 /* Few elements altogether, most of them along one dimension. */
-static void random_sizes(const struct shape *s, int64_t *size)
+static void random_sizes(const struct shape *s, bool totals, int64_t *size)
 {
     static const int lengths[] = { 1, 2, 31, 33, 100, 255, 256, 1000, 4095, 4096, 4097, 9000, 30000 };
     const int longest = below(s->nsizes);
     for (int i = 0; i < s->nsizes; i++)
         size[i] = i == longest ? lengths[below(13 - 2 * (s->nsizes - 1))] : 1 + below(5);
-    if (chance(8))
-        size[0] = 0;
+    if (chance(8)) /* totals between no offsets would have a shape of -1 */
+        size[below(s->segments && totals ? 1 : s->nsizes)] = 0;
 }
 
 static void run_seed(uint64_t seed)
@@ -130,7 +130,7 @@ static void run_seed(uint64_t seed)
     for (int i = 0; i < 4; i++) {
         int64_t size[8] = { 1, 1, 1 };
         const char *mode = modes[below(4)];
-        random_sizes(shape, size);
+        random_sizes(shape, strstr(spec, "[k-1]"), size);
         harness_data_at(&h, size, seed + (uint64_t)i, below(4), chance(30));
         cr_assert(harness_check(&h, mode), "seed %llu on %s, sizes %lld %lld %lld, --simt=%s: %s\n%s",
                   (unsigned long long)seed, arch, (long long)size[0], (long long)size[1], (long long)size[2], mode,
@@ -242,6 +242,30 @@ Test(scans, marks)
         }
         harness_close(&h);
     }
+}
+
+/* Not one offset: no segments, so nothing is read between them and nothing written. */
+Test(scans, no_offsets)
+{
+    static const char *const direction[] = { "", "direction: reverse\n" };
+    static const char *const strategy[] = { "segscan.offsets", "scan.lookahead", "segscan.warp", "segscan.column" };
+    static const int64_t size[] = { 5120, 0 };
+    for (int reverse = 0; reverse < 2; reverse++)
+        for (int i = 0; i < 4; i++) {
+            const char *set[] = { "strategy", strategy[i], "threads", "64", NULL, NULL };
+            struct str spec = { 0 };
+            struct harness h;
+            str_printf(&spec,
+                       "kind: scan\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n%s"
+                       "outputs: {y: 'i32[n]'}\n",
+                       direction[reverse]);
+            char *text = str_take(&spec);
+            cr_assert(harness_open(&h, "none", text, "sm_90", set), "%s: %s", strategy[i], h.text);
+            harness_data_at(&h, size, 3, 0, 0);
+            cr_assert(harness_check(&h, "seed:2,race,uninit"), "%s: %s\n%s", strategy[i], h.text, text);
+            harness_close(&h);
+            free(text);
+        }
 }
 
 /* Few columns in the look-ahead pipeline: numbers of columns that it takes (whole vectors, as many as a power of two of

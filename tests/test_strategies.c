@@ -22,18 +22,18 @@ static bool refused_when_empty(struct harness *h)
 }
 
 /* One size is n, a different one from time to time; the others are small, so that a problem of several dimensions has
- * few elements. Zero is for the elements alone: there is no array of no offsets. */
+ * few elements. */
 static void spread(struct harness *h, int n, int round, int64_t *size)
 {
     const int count = ptxgen_problem_size_count(h->problem);
     for (int i = 0; i < count; i++)
         size[i] = 2 + (i + round) % 4;
-    size[count > 1 && n ? (count - 1 + round / 3) % count : 0] = n;
+    size[(count - 1 + round / 3) % count] = n;
 }
 
 static void check_sizes(struct harness *h, const char *path, const char *strategy, int tile)
 {
-    const int sizes[] = { 0, 1, 31, 32, 33, 255, 256, 257, tile - 1, tile, tile + 1, 2 * tile + 77 };
+    const int sizes[] = { 0, 1, 31, 0, 32, 33, 0, 255, 256, 257, tile - 1, tile, tile + 1, 2 * tile + 77 };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:0,weak", "seed:5,stale,late" };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t size[8];

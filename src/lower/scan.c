@@ -401,7 +401,7 @@ struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const c
 
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
-    const struct formula count = access_count(pl->plan->problem);
+    const struct formula count = segments_elements(pl->plan->problem);
     const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
     plan_value_arg(k, "count", TY_I64, count);
     plan_value_arg(k, "tiles", TY_I32, tiles);

@@ -78,6 +78,12 @@ struct formula segments_count(const struct problem *p)
     return f_max(f_const(0), f_sub(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 
+struct formula segments_elements(const struct problem *p)
+{
+    const struct formula n = access_count(p);
+    return p->offsets < 0 ? n : f_mul(n, f_ge(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+}
+
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }
 
 struct formula segments_inner(const struct problem *p) { return product(p, segments_behind(p), false); }

@@ -21,6 +21,9 @@ bool segments_trailing(const struct problem *p); /* also with offsets */
 bool segments_adjacent(const struct problem *p); /* the reduced axes are neighbours, so the box above exists */
 int segments_behind(const struct problem *p);    /* the first axis behind the reduced ones */
 struct formula segments_count(const struct problem *p);
+/* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last.
+ */
+struct formula segments_elements(const struct problem *p);
 struct formula segments_length(const struct problem *p); /* not with offsets: there it differs */
 /* What is known about the length before the launch. */
 void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi);
