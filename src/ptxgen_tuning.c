@@ -50,6 +50,8 @@ char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p)
     return setjmp(oom) ? NULL : strdup(tuning_key(s, p->problem));
 }
 
+int ptxgen_problem_tunable(const ptxgen_problem *p) { return tuning_counts(p->problem); }
+
 static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file *file, const ptxgen_tuning_entry *e)
 {
     const char **names = arena_new(&s->arena, const char *, p->nsizes + 1);

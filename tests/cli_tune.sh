@@ -66,6 +66,15 @@ exits 0; json out 'any(r["outcome"] == "wrong" and "differ" in r["why"] for r in
 json out 'next(r for r in d["results"] if r["id"] == d["best"])["outcome"] == "ok"'
 run tune liar.yaml --size n=30000 --input x=iota --device cpu --limit 3 --tuning=off --journal=liar2.journal; exits 4; err_has 'the default does not work'
 
+# ---- one tree, whatever is measured; a tree that is asked for is another one ----
+sed 's/^outputs/determinism: device\noutputs/' sum.yaml > fixed.yaml
+run tune fixed.yaml --size n=3000 --device cpu --limit 3 --tuning=fixed.t.yaml; exits 2; err_has 'nothing to tune: determinism: device'
+[ ! -e fixed.t.yaml ] || complain 'an entry that does not count was written'
+sed 's/f32/i32/g' fixed.yaml > exact.yaml
+run tune exact.yaml --size n=300 --device cpu --limit 3 --tuning=off $some; exits 0
+run explain fixed.yaml --device cpu --arch=sm_90 --set threads=64; exits 0; out_has 'a tree that is asked for'
+run explain fixed.yaml --device cpu --arch=sm_90; exits 0; ! grep -q 'asked for' out || complain 'nothing was asked for'
+
 # ---- usage ----
 run tune sum.yaml; exits 2
 run tune; exits 2

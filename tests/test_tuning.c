@@ -209,6 +209,38 @@ Test(tuning, pins_sizes_and_devices_decide_whether_it_counts)
     tuned_end(&t);
 }
 
+/* What was measured must not choose the tree of combinations there; an exact operator has the same bits by all. */
+Test(tuning, determinism_device_takes_no_entry)
+{
+    static const char *const spec[] = {
+        SUM "determinism: device\n",
+        "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\ndeterminism: device\n",
+        "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\ndeterminism: device\n",
+        SUM "determinism: run\n",
+    };
+    static const char *const variant[] = { VARIANT, "scan.block@threads=64", VARIANT, VARIANT };
+    const ptxgen_plan_options plain = PTXGEN_PLAN_OPTIONS_INIT;
+    for (int i = 0; i < 4; i++) {
+        struct tuned_session t;
+        ptxgen_diagnostic d;
+        struct str text = { 0 };
+        str_printf(&text,
+                   FILE_HEAD "  - {problem: '@KEY', name: t, gpu: A, arch: sm_90, sizes: {n: 100000}, variant: "
+                             "'%s', us: 1, default_us: 1, variants: 1}\n",
+                   variant[i]);
+        tuned_begin(&t, spec[i], text.text);
+        expect_tuned(&t, plain, i >= 2);
+        cr_expect_eq(ptxgen_problem_tunable(t.p), i >= 2);
+        cr_expect_eq(ptxgen_diagnostic_count(t.s), i >= 2 ? 0 : 1);
+        if (i < 2) {
+            cr_assert_eq(ptxgen_diagnostic_get(t.s, 0, &d), PTXGEN_OK);
+            cr_expect(d.severity == PTXGEN_WARNING && strstr(d.message, "determinism: device"), "%s", d.message);
+        }
+        tuned_end(&t);
+        str_finish(&text);
+    }
+}
+
 Test(tuning, a_variant_that_does_not_fit_any_more_is_a_warning)
 {
     struct tuned_session t;

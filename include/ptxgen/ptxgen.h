@@ -353,6 +353,9 @@ typedef struct ptxgen_tuning_entry {
 } ptxgen_tuning_entry;
 /** 16 hexadecimal digits that stand for what is computed: no names of problems, no pins. Owned by the caller. */
 PTXGEN_API char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p);
+/** 1; 0 where `determinism: device` makes the combination tree follow from the sizes and the spec alone, so that there is
+ * nothing to tune and entries do not count (operators that are exact in any order do not need that). */
+PTXGEN_API int ptxgen_problem_tunable(const ptxgen_problem *p);
 /** The text of a tuning file with the entry, in place of one for the same problem, device and sizes.  text: NULL for a
  * new file. Owned by the caller; NULL after a diagnostic when the text is no tuning file. */
 PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,

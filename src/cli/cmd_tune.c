@@ -291,6 +291,12 @@ static int prepare(struct tuner *t, struct options *native)
     t->on_host = t->options->device && !strcmp(t->options->device, "cpu");
     int status = parse_numbers(t);
     status = status ? status : load_problem(t->job.session, t->options, t->path, &t->job.problem);
+    if (status == EXIT_OK && !ptxgen_problem_tunable(t->job.problem)) {
+        return fail(EXIT_USAGE,
+                    "%s: there is nothing to tune: determinism: device wants one combination tree whatever "
+                    "is measured",
+                    t->path);
+    }
     status = status ? status : job_prepare(&t->job);
     status = status ? status : find_device(t);
     if (status != EXIT_OK) {

@@ -243,6 +243,9 @@ void explain_text(const struct explained *x, struct str *out)
                plan->device.ptx % 10);
     text_operators(plan->problem, out);
     text_strategies(x, out);
+    if (plan->set && state_determinism(plan->problem) == DET_DEVICE)
+        str_add(out, "determinism: device holds among plans with the same --set or --variant: a tree that is asked for "
+                     "has bits of its own\n");
     str_add(out, "cases, the first whose condition holds is taken\n");
     for (int c = 0; c < plan->ncases; c++) {
         const struct formula_names names = plan_names(&x->s->arena, plan, &plan->kase[c].code);

@@ -132,6 +132,7 @@ struct plan {
     const struct problem *problem;
     struct device device;
     enum plan_origin origin;
+    bool set; /* tunables by the user, beside the spec's own */
     int ncases;
     struct plan_case *kase;
     int nchecks;

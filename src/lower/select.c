@@ -300,6 +300,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
 {
     struct plan *plan = plan_new(s, p);
     plan->device = *d;
+    plan->set = o && (o->nset > 0 || o->strategy);
     struct planner pl = { .s = s, .plan = plan, .options = o };
     struct span at;
     const char *name = plan_pinned_name(&pl, &at);

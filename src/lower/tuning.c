@@ -233,6 +233,8 @@ static bool still_fits(struct ptxgen_session *s, const struct problem *p, const 
     return fits;
 }
 
+bool tuning_counts(const struct problem *p) { return state_determinism(p) != DET_DEVICE; }
+
 void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p,
                    const struct device *d, const char *gpu, struct plan_options *o)
 {
@@ -245,6 +247,13 @@ void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const 
         if (strcmp(e->problem, key) || !same_device(e, d, gpu) || !(t.size = sizes_of(s, p, e)) ||
             !covers(p, t.size, o->size))
             continue;
+        if (!tuning_counts(p)) {
+            diag_warning(&s->diags, D_BAD_TUNING, span_none(),
+                         "tuned variant '%s' is left out: determinism: device wants one combination tree whatever was "
+                         "measured",
+                         e->variant);
+            break;
+        }
         if (!strcmp(e->variant, "default") || !variant_parse(s, e->variant, &t.set, &t.nset) ||
             !still_fits(s, p, d, &t, e->variant))
             continue;

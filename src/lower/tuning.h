@@ -30,8 +30,12 @@ void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tu
 /* What is computed, without names of problems and pins: FNV-1a of the canonical text, as hexadecimal digits. */
 const char *tuning_key(struct ptxgen_session *s, const struct problem *p);
 
+/* May a measurement choose how a problem is computed?  Not where the tree of combinations must follow from the sizes
+ * and the spec alone. */
+bool tuning_counts(const struct problem *p);
+
 /* The entries that count for a problem on a device (gpu NULL: any of the architecture), as options of planning. Those
- * whose variants do not fit any more are left out with a warning. */
+ * whose variants do not fit any more are left out with a warning; likewise all, where tuning_counts() says no. */
 void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p,
                    const struct device *d, const char *gpu, struct plan_options *o);
 
