@@ -188,3 +188,35 @@ BLOCK(seeds_61, 61)
 BLOCK(seeds_121, 121)
 BLOCK(seeds_181, 181)
 BLOCK(seeds_241, 241)
+
+/* Where bits must not depend on the run, they do not depend on where arrays begin either. */
+static void check_addresses(const char *spec, int n)
+{
+    float first = 0;
+    struct harness h;
+    cr_assert(harness_open(&h, "addresses", spec, "sm_90", NULL), "%s", h.text);
+    for (int skew = 0; skew < 3; skew++) {
+        harness_data(&h, n, 1, skew, 0);
+        cr_assert(harness_check(&h, NULL), "n = %d: %s\n%s", n, h.text, spec);
+        const float last = ((float *)h.output[0])[h.count[0] - 1];
+        first = skew == 0 ? last : first;
+        cr_expect_eq(last, first, "n = %d, %d elements behind a boundary: %.9g, not %.9g (case %s)\n%s", n, skew,
+                     (double)last, (double)first, ptxgen_host_case(h.host), spec);
+    }
+    harness_close(&h);
+}
+
+Test(property, the_same_bits_at_other_addresses)
+{
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\ndeterminism: run\n",
+        "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\ndeterminism: device\n",
+        "kind: reduce\ninputs: {x: 'f32[n]', w: 'f32[n]'}\nmap: x + 0 * w\noperator: add\noutputs: {sum: f32}\n"
+        "determinism: run\n",
+        "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\ndeterminism: device\n",
+    };
+    static const int sizes[] = { 1000, 4097, 16384, 100000, 200003 };
+    for (size_t s = 0; s < sizeof spec / sizeof *spec; s++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            check_addresses(spec[s], sizes[i]);
+}

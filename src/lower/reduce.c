@@ -179,8 +179,8 @@ static struct formula all_of(const struct formula *a, const struct formula *b)
     return a->n ? b->n ? f_bin(FO_AND, a, b) : *a : *b;
 }
 
-/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it.  The
- * former. */
+/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it; so
+ * too where another case, with another tree, would take what this one leaves.  The former. */
 static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
                                    const char *name, struct formula guard, bool fallback)
 {
@@ -199,9 +199,10 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     if (!guarded)
         return c;
     c->code.guard = all_of(&guard, &aligned);
-    if (!fallback)
+    if (!fallback && !fixed_tree)
         return c;
     struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    plan_case_variant(pl, u, variant);
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
