@@ -58,7 +58,10 @@ typedef struct kb_ptr {
     unsigned char flags;
     const char *name; /* for reports of the host executor; may be NULL */
 } kb_ptr;
-enum { KB_INVARIANT = 1 /* nobody writes it while the kernel runs */, KB_STREAM = 2 /* read or written once: evict first */ };
+enum {
+    KB_INVARIANT = 1 /* nobody writes it while the kernel runs */,
+    KB_STREAM = 2 /* read or written once: evict first */
+};
 
 /* A tuple is a C struct of SSA values, never an LLVM aggregate; memory of tuples is structure of arrays. */
 typedef struct kb_tup {
