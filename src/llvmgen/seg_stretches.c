@@ -35,9 +35,10 @@ struct run {
 
 /* What a lane has loaded in a round. */
 struct round {
-    kb_val base;                 /* i64 position */
-    kb_val at[SEG_HELD_MAX];     /* i32 per vector: where it was loaded, relative to base, … */
-    int plus[SEG_HELD_MAX];      /* … and a distance known when generating */
+    kb_val base;             /* i64 position of what is loaded, … */
+    kb_val named;            /* … and of what indices are of: within the stretch, if it has a vector's positions */
+    kb_val at[SEG_HELD_MAX]; /* i32 per vector: where it was loaded, relative to base, … */
+    int plus[SEG_HELD_MAX];  /* … and a distance known when generating */
     kb_val inside[SEG_HELD_MAX]; /* bool: it is part of the stretch */
     bool masked;
     struct direct d[SEG_HELD_MAX]; /* per position */
@@ -181,6 +182,8 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
     in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
     if (masked)
         in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, "vector_end"), r->vector));
+    /* Behind its last vector a stretch has too few positions for inputs that are read by their indices. */
+    in->named = masked ? kb_select(k, kb_gt(k, left, 0), in->base, r->stretch->first) : in->base;
     for (int i = 0; i < r->items; i++) {
         const int further = r->ordered ? i : i * r->team->lanes;
         const kb_val number = kb_add(k, own, further);
@@ -206,7 +209,7 @@ static kb_tup vector_total(const struct run *r, const struct round *in, int i)
 {
     struct point pt[GEN_VECTOR_MAX];
     for (int j = 0; j < r->vector; j++) {
-        seg_point(r->g, &pt[j], r->stretch->seg, in->base, in->at[i], in->plus[i] + j);
+        seg_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
         pt[j].direct = &in->d[i * r->vector + j];
     }
     points_store(pt, r->vector, r->aligned);
