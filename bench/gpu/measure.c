@@ -3,7 +3,9 @@
  *
  * A sample is a batch of launches between two events, long enough (BATCH_SECONDS) that the events' resolution and the
  * first launch's latency do not count.  Each launch reads the next slice of the input, so that the data comes from
- * memory and not from the L2 cache.  The implementations take turns sample by sample.
+ * memory and not from the L2 cache.  The implementations take turns sample by sample, and each begins with a cache full
+ * of other data: what the one before has left there does not leave for reads that are first to leave themselves, and
+ * made such a kernel 7 % faster than when it was alone.
  */
 #include "bench.h"
 
@@ -13,7 +15,7 @@
 #include <time.h>
 
 #define BATCH_SECONDS 400e-6
-enum { BATCH_MAX = 800, GRAPH_LAUNCHES = 20, WARM_UP = 3 };
+enum { BATCH_MAX = 800, GRAPH_LAUNCHES = 20, WARM_UP = 3, CACHE_BYTES = 256 << 20 /* several times the cache */ };
 
 static double now(void)
 {
@@ -127,19 +129,32 @@ struct samples {
     double device[SAMPLES_MAX], host[SAMPLES_MAX];
 };
 
+/* Fill the L2 cache with data that nobody reads. */
+static void occupy_cache(struct arena_gpu *a, void *unread)
+{
+    if (unread && ptxgen_gpu_fill(a->s, a->gpu, unread, 0, CACHE_BYTES, a->stream) == PTXGEN_OK)
+        ptxgen_stream_wait(a->s, a->gpu, a->stream);
+}
+
 /* graph[i] NULL: plain launches. */
 static void measure(struct arena_gpu *a, struct impl *impl, ptxgen_graph *graph, int n, int samples,
                     struct timing *time)
 {
     struct samples *s = calloc((size_t)n, sizeof *s);
     int *batch = calloc((size_t)n, sizeof *batch);
+    void *unread = NULL;
 
+    if (!graph && ptxgen_gpu_alloc(a->s, a->gpu, CACHE_BYTES, &unread) != PTXGEN_OK)
+        unread = NULL;
     for (int i = 0; s && batch && i < n; i++)
         batch[i] = graph && !graph[i] ? 0 : batch_size(a, &impl[i], graph ? graph[i] : NULL);
     for (int k = 0; s && batch && k < samples; k++)
         for (int i = 0; i < n; i++)
-            if (batch[i])
+            if (batch[i]) {
+                occupy_cache(a, unread);
                 s[i].device[k] = run_batch(a, &impl[i], graph ? graph[i] : NULL, batch[i], &s[i].host[k]);
+            }
+    ptxgen_gpu_free(a->gpu, unread);
     for (int i = 0; i < n; i++) {
         time[i].samples = 0;
         if (s && batch && batch[i])
