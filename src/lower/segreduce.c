@@ -207,7 +207,7 @@ static void set_stream(const struct problem *p, struct plan_case *c, const struc
                       "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
     else if (shape->up_to == PACKED)
         segreduce_set(c, TN_STREAM, 1,
-                      "H200 f32 2^26 by 16/32/64/128: 63.7/62.0/61.0/60.8 us, without hints 67.6/66.2/65.8/64.4");
+                      "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
     else
         segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == WARP, "where every vector is read once");
 }
