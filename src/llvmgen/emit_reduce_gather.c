@@ -37,25 +37,24 @@ static kb_ptr post(struct gen *g, kb_var drawn)
 
 static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
 
-static kb_ptr words_begin(struct gen *g)
+kb_ptr words_slot(struct gen *g, int spare, kb_val slot)
 {
-    return kb_advance(g->k, gen_buffer(g, "words", TY_U64), kb_imm(g->k, TY_I64, LAUNCH_LINE_BYTES / 8));
+    kb *k = g->k;
+    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + state_words_apart(g->p));
+    return kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
 }
-
-int words_per_slot(const struct gen *g, int spare) { return spare + state_words_apart(g->p); }
 
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
-    const kb_ptr words = words_begin(g);
+    const kb_ptr words = words_slot(g, spare, slot);
     const kb_val high = kb_shl(k, kb_cast(k, tag, TY_U64), 32);
-    kb_val at = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
+    int at = spare;
     for (int f = 0; f < g->nfields; f++) {
         const kb_val bits = kb_cast(k, field_bits(k, total.e[f]), TY_U64);
         for (int w = 0; w < words_of(g->field[f]); w++) {
             const kb_val word = kb_and(k, kb_shr(k, bits, 32 * w), (int64_t)UINT32_MAX);
-            kb_store_relaxed(k, words, at, kb_or(k, high, word));
-            at = kb_add(k, at, 1);
+            kb_store_relaxed(k, words, kb_imm(k, TY_I32, at++), kb_or(k, high, word));
         }
     }
 }
@@ -64,16 +63,15 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
 static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
 {
     kb *k = g->k;
-    const kb_ptr words = words_begin(g);
+    const kb_ptr words = words_slot(g, spare, slot);
     const int n = state_words_apart(g->p);
-    const kb_val first = kb_add(k, kb_mul(k, slot, words_per_slot(g, spare)), spare);
     kb_var word[2 * KB_TUP_MAX];
     for (int w = 0; w < n; w++)
         word[w] = kb_var_new(k, kb_imm(k, TY_U64, 0), "word");
     kb_loop(k) {
         kb_val all = kb_imm(k, TY_BOOL, 1);
         for (int w = 0; w < n; w++) {
-            const kb_val x = kb_load_relaxed(k, words, kb_add(k, first, w));
+            const kb_val x = kb_load_relaxed(k, words, kb_imm(k, TY_I32, spare + w));
             kb_set(k, word[w], x);
             all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), tag));
         }

@@ -136,10 +136,11 @@ static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
     struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g, &launches) };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        const kb_val first = kb_mul(k, kb_mul(k, segment, parts), 2 * words_per_slot(g, SEGMENTS_TICKET_WORDS));
-        const kb_val at = kb_add(k, first, LAUNCH_LINE_BYTES / 4), last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
+        const kb_val last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
+        kb_ptr tickets = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
+        tickets.ty = TY_U32;
         kb_set(k, d.ticket,
-               kb_atomic(k, op, gen_buffer(g, "words", TY_U32), at, op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+               kb_atomic(k, op, tickets, kb_imm(k, TY_I32, 0), op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
     }
     return d;
 }

@@ -175,9 +175,10 @@ kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled);
 kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 
 /* ---- totals in words that carry their own validity (emit_reduce_gather.c) -------------------- */
-/* One thread: a total beside the launch's tag, u32, which no word bore before.  Buffer "words", control: behind a line
- * of the launches' own, slots of 8 bytes for each 32-bit word of the state behind `spare` words of the caller's own. */
-int words_per_slot(const struct gen *g, int spare);
+/* Buffer "words", control: behind a line of the launches' own, slots of 8 bytes for each 32-bit word of the state
+ * behind `spare` words of the caller's own, which are where a slot begins. */
+kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
+/* One thread: a total beside the launch's tag, u32, which no word bore before. */
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
 /* The totals of slots first, first + 1, … in order, of `filled` of them, which running blocks publish or have
  * published; in thread 0.  The whole block arrives. */
