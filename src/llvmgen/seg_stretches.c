@@ -25,6 +25,7 @@ struct run {
     struct stretch *stretch;
     int items, vector;
     bool ordered, aligned;
+    bool alone;                     /* the only one that its warp has a part in: rounds end with it */
     kb_val first;                   /* i64 position: the first vector boundary */
     kb_val vectors;                 /* i64 */
     kb_val head, ends;              /* i32: positions ahead of it, and those outside of whole vectors */
@@ -69,7 +70,7 @@ void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have)
     }
 }
 
-static void run_open(struct run *r, struct gen *g, const struct team *team, struct stretch *s)
+static void run_open(struct run *r, struct gen *g, const struct team *team, int n, struct stretch *s)
 {
     kb *k = g->k;
     const int vector = gen_tunable(g, TN_VECTOR);
@@ -79,7 +80,8 @@ static void run_open(struct run *r, struct gen *g, const struct team *team, stru
                        .items = gen_tunable(g, TN_ITEMS),
                        .vector = vector,
                        .ordered = !state_commutative(g->p),
-                       .aligned = g->c->aligned };
+                       .aligned = g->c->aligned,
+                       .alone = n == 1 && team->lanes >= KB_WARP };
     const kb_val length = kb_max(k, kb_sub(k, s->last, s->first), 0);
     const kb_val to_boundary = kb_and(k, kb_sub(k, kb_imm(k, TY_I64, 0), s->first), vector - 1);
     const kb_val head = kb_min(k, to_boundary, length), rest = kb_sub(k, length, head);
@@ -169,15 +171,23 @@ static void ends_take(struct run *r)
 
 /* ---- rounds of whole vectors ------------------------------------------------------------------------------------- */
 
+/* How many vectors the stretch has in the round that begins with vector `done`; i32.  Rounds go on as long as the
+ * longest stretch does: others may have ended more vectors ago than 32 bits hold. */
+static kb_val vectors_left(const struct run *r, kb_val done)
+{
+    kb *k = r->g->k;
+    const kb_val left = kb_min(k, kb_sub(k, r->vectors, done), r->team->lanes * r->items);
+    return kb_cast(k, r->alone ? left : kb_max(k, left, 0), TY_I32);
+}
+
 /* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a
  * stretch that has none left, any vector. */
 static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const int tile = r->team->lanes * r->items;
     const kb_val own = r->ordered ? kb_mul(k, r->team->rank, r->items) : r->team->rank;
-    const kb_val left = kb_cast(k, kb_min(k, kb_sub(k, r->vectors, done), tile), TY_I32);
+    const kb_val left = vectors_left(r, done);
     in->masked = masked;
     in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
     if (masked)
@@ -243,8 +253,8 @@ static void round_join(const struct run *r, struct partial *part, kb_val done)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const kb_val left = kb_cast(k, kb_min(k, kb_sub(k, r->vectors, done), r->team->lanes * r->items), TY_I32);
-    const kb_val filled = kb_div(k, kb_add(k, kb_max(k, left, 0), r->items - 1), r->items);
+    const kb_val left = vectors_left(r, done);
+    const kb_val filled = kb_div(k, kb_add(k, left, r->items - 1), r->items);
     const kb_val before = kb_sub(k, kb_lane(k), r->team->rank);
     const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, filled));
     const kb_tup x = warp_reduce(g, kb_get(k, part->x), r->team->lanes, f);
@@ -295,7 +305,7 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
     struct run r[SEG_AT_ONCE_MAX];
     const kb_val zero = kb_imm(k, TY_I32, 0);
     for (int u = 0; u < n; u++)
-        run_open(&r[u], g, team, &stretch[u]);
+        run_open(&r[u], g, team, n, &stretch[u]);
     const bool ends = r->vector > 1, spread = ends && !r->ordered && ends_spread(r);
     for (int u = 0; u < n && ends; u++) {
         seg_enter(g, stretch[u].seg);
@@ -322,7 +332,7 @@ kb_val stretch_filled(struct gen *g, const struct team *team, const struct stret
 {
     kb *k = g->k;
     struct run r;
-    run_open(&r, g, team, (struct stretch *)s);
+    run_open(&r, g, team, 1, (struct stretch *)s);
     const kb_val filled = kb_max(k, r.vectors, kb_cast(k, r.ends, TY_I64));
     return kb_cast(k, kb_max(k, kb_min(k, filled, team->lanes), 1), TY_I32);
 }
