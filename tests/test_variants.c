@@ -172,26 +172,22 @@ static int tally_count(const ptxgen_variant_count *c, void *user)
     return 0;
 }
 
-/* Every FREE tunable takes all its values here, and a launch bound does not fit all numbers of threads: what is counted
- * without them is what is met with them. */
+/* Most FREE tunables take several values here, and a launch bound does not fit all numbers of threads: what is counted
+ * without them, and without planning what is known to be illegal, is what is met with them, one by one.  Values that
+ * are illegal with few others come before those that are legal with more of them. */
 static void check_count(const char *text, const char *strategies, const char *arch)
 {
     SPEC_BEGIN(f);
     spec_build(&f, text);
     const struct device d = device_of(arch);
-    const struct tunable set[] = { { "strategy", strategies, span_none() },
-                                   { "threads", "100,256,1024", span_none() },
-                                   { "items", "2,16", span_none() },
-                                   { "vector", "1,4", span_none() },
-                                   { "blocks_per_sm", "1,8", span_none() },
-                                   { "staged", "0,1", span_none() },
-                                   { "max_grid", "0,256", span_none() },
-                                   { "bulk", "0,3", span_none() },
-                                   { "combine", "shuffle,redux", span_none() },
-                                   { "block_x", "32,64", span_none() },
-                                   { "points_x", "1,2", span_none() },
-                                   { "points_y", "1,4", span_none() },
-                                   { "steps", "1,3", span_none() } };
+    const struct tunable set[] = { { "strategy", strategies, span_none() },  { "threads", "100,1024,256", span_none() },
+                                   { "items", "32,2", span_none() },         { "vector", "4,1,3", span_none() },
+                                   { "blocks_per_sm", "1,8", span_none() },  { "cluster", "1,2,16", span_none() },
+                                   { "stream", "0", span_none() },           { "staged", "0,1", span_none() },
+                                   { "max_grid", "0,256", span_none() },     { "bulk", "0,3", span_none() },
+                                   { "combine", "tree,redux", span_none() }, { "over_threads", "0", span_none() },
+                                   { "block_x", "32,64", span_none() },      { "points_x", "1,2", span_none() },
+                                   { "points_y", "1,4", span_none() },       { "steps", "1,3", span_none() } };
     const struct plan_options o = { .nset = sizeof set / sizeof *set, .set = set };
     struct variants_request request = { .options = &o, .illegal = true };
     static struct tally met, counted, parts;
@@ -210,11 +206,22 @@ static void check_count(const char *text, const char *strategies, const char *ar
     spec_end(&f);
 }
 
+/* A state of 48 bytes, so that not all threads of a large block have room for theirs in a tree in shared memory. */
+#define SIX                                                                                                            \
+    "kind: reduce\ninputs: {x: 'f64[n]'}\nreductions:\n  a: {operator: min}\n  b: {operator: max}\n"                   \
+    "  c: {operator: add}\n  d: {map: x * x, operator: add}\n  e: {map: -x, operator: max}\n"                          \
+    "  f: {map: abs(x), operator: max}\n"                                                                              \
+    "outputs: {a: f64, b: f64, c: f64, d: f64, e: f64, f: f64}\n"
+
 Test(variants, counts_are_what_is_met)
 {
     check_count(SUM, "reduce.gather,reduce.last_block,reduce.cluster", "sm_90");
+    check_count(SIX, "reduce.atomic,reduce.block", "sm_90");
+    check_count(SUM, "reduce.two_kernel", "sm_80");
+    check_count("kind: reduce\ninputs: {x: 'i32[n]'}\noperator: {state: i32, combine: a * b + b}\noutputs: {y: i32}\n",
+                "reduce.ordered", "sm_90");
     check_count(AFFINE, "scan.allpre,scan.lookback,scan.lookahead", "sm_90");
-    check_count(STENCIL, "stencil.multi_write,stencil.stream", "sm_86");
+    check_count(STENCIL, "stencil.multi_write,stencil.stream,stencil.temporal", "sm_86");
 }
 
 Test(variants, a_drawing_is_random_without_repetition_and_shared)

@@ -27,6 +27,10 @@ bool plan_settings_check(struct planner *pl, const struct strategy *row);
  * launch needs sm_90; of others every value is fine. */
 bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value);
 
+/* Tunables contradict each other: with their values there is no plan, whatever values the others have.  Bits 1 << TN_x
+ * of what the check looked at, and of what decided that it was made. */
+void plan_clash(struct planner *pl, unsigned tunables);
+
 /* What the user sets it to. */
 int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);
 /* Does the user set it? */

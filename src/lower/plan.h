@@ -155,6 +155,7 @@ struct plan_options {
     int sms;         /* multiprocessors of the device, for only_these; 0: not known */
     int ntuned;
     const struct tuned *tuned; /* before the usual cases, unless something is pinned */
+    unsigned *clash;           /* if not NULL, gets what plan_clash() was told when planning failed */
 };
 
 /* What planning functions share. */

@@ -330,8 +330,9 @@ void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduc
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
 {
+    plan_clash(pl, tunables);
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
                "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
                c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
@@ -341,20 +342,22 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, const c
 static bool check_bulk(struct planner *pl, const struct plan_case *c)
 {
     enum { BARRIERS = 128 };
+    const unsigned ring = 1u << TN_BULK | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)
-        return reduce_contradiction(pl, c, "bulk copies need sm_90");
+        return reduce_contradiction(pl, c, 1u << TN_BULK, "bulk copies need sm_90");
     if (c->tunable[TN_STAGED])
-        return reduce_contradiction(pl, c, "inputs come through bulk copies or through the transpose, not both");
+        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_STAGED,
+                                    "inputs come through bulk copies or through the transpose, not both");
     if (!bulk_aligned(p, c))
-        return reduce_contradiction(pl, c,
+        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_VECTOR,
                                     "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
     if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
-        return reduce_contradiction(pl, c, "a block has at most 128 stages");
+        return reduce_contradiction(pl, c, ring, "a block has at most 128 stages");
     if (ring_bytes(p, c) > d->shared_per_block)
         return reduce_contradiction(
-            pl, c,
+            pl, c, ring,
             arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
                          ring_bytes(p, c), d->arch, d->shared_per_block));
     return true;
@@ -365,11 +368,11 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % 32)
-        return reduce_contradiction(pl, c, "threads must be a multiple of 32");
+        return reduce_contradiction(pl, c, 1u << TN_THREADS, "threads must be a multiple of 32");
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
-        return reduce_contradiction(pl, c, "a thread holds at most 64 elements");
+        return reduce_contradiction(pl, c, 1u << TN_ITEMS | 1u << TN_VECTOR, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
-        return reduce_contradiction(pl, c,
+        return reduce_contradiction(pl, c, 1u << TN_VECTOR,
                                     "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (!reduce_check_space(pl, c))
         return false;
@@ -377,10 +380,11 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
         return check_bulk(pl, c);
     if (!c->tunable[TN_STAGED])
         return true;
+    const unsigned staged = 1u << TN_STAGED | 1u << TN_BULK, tile = 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
     if (state_commutative(p) || has_structures(p))
-        return reduce_contradiction(pl, c, "the transpose is for ordered operators on arrays of scalars");
+        return reduce_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
     return reduce_tile_bytes(p, c) <= STAGING_MAX ||
-           reduce_contradiction(pl, c, "the transpose takes more than 40960 bytes");
+           reduce_contradiction(pl, c, staged | tile, "the transpose takes more than 40960 bytes");
 }
 
 /* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */

@@ -155,8 +155,10 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+/* `tunables`: see plan_clash(); 0: that is not known. */
+static bool contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
 {
+    plan_clash(pl, tunables);
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
                "%s: %d threads, block_x %d, block_y %d: %s", c->code.strategy, c->tunable[TN_THREADS],
                c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
@@ -172,18 +174,20 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         points *= stencil_points(c, p->rank, d);
     }
     if (threads != c->tunable[TN_THREADS] || threads % 32)
-        return contradiction(pl, c, "threads must be a multiple of 32, and of block_x times block_y");
+        return contradiction(pl, c, 1u << TN_THREADS | 1u << TN_BLOCK_X | 1u << TN_BLOCK_Y,
+                             "threads must be a multiple of 32, and of block_x times block_y");
     if (points > 64)
-        return contradiction(pl, c, "a thread computes at most 64 points at once");
+        return contradiction(pl, c, 1u << TN_POINTS_X | 1u << TN_POINTS_Y | 1u << TN_POINTS_Z,
+                             "a thread computes at most 64 points at once");
     if (stencil_slanted(c) &&
         (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
-        return contradiction(pl, c, "rows that begin at boundaries of their own are read in vectors");
+        return contradiction(pl, c, 0, "rows that begin at boundaries of their own are read in vectors");
     if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
-        return contradiction(pl, c, "points_x must divide the vector that the guard promises");
+        return contradiction(pl, c, 0, "points_x must divide the vector that the guard promises");
     if (points > 1 && stencil_linear(p))
-        return contradiction(pl, c, "a reduction that does not commute takes a point per thread");
+        return contradiction(pl, c, 0, "a reduction that does not commute takes a point per thread");
     if (stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1)
-        return contradiction(pl, c, "a block that streams is one place thick along the outermost dimension");
+        return contradiction(pl, c, 0, "a block that streams is one place thick along the outermost dimension");
     return true;
 }
 

@@ -8,11 +8,15 @@
  * A drawing visits the settings of the odometer in the order of a random permutation, a Feistel network on their
  * numbers, so nothing is kept about those that it has been at.  A count leaves out the tunables of class FREE, whose
  * values multiply what the others give.
+ *
+ * Most settings are illegal for what a few of their tunables have together; where planning says which ones these are,
+ * the odometer passes over the settings that have the same.
  */
 #include "variants.h"
 
 #include "cost.h"
 #include "lower_impl.h"
+#include "odometer.h"
 
 #include <string.h>
 
@@ -44,12 +48,6 @@ int tunable_candidates(enum tunable_id t, const struct problem *p, int usual, in
 
 /* ---- the space ---- */
 
-struct axis_of {
-    enum tunable_id tunable;
-    int n, at;
-    int value[CANDIDATES_MAX];
-};
-
 struct walk {
     struct ptxgen_session *s;
     const struct problem *p;
@@ -61,21 +59,14 @@ struct walk {
     void *user;
     bool stopped;
     const struct strategy *row;
-    int64_t number; /* of the setting in its strategy's order */
-    int64_t left;   /* that are still to be drawn */
-    int naxes;
-    struct axis_of axis[TN_COUNT];
+    int64_t left; /* that are still to be drawn */
+    struct odometer odometer;
+    unsigned clash;             /* of the last setting that was planned */
     ptxgen_variant_count count; /* of the strategy */
     struct ptxgen_session scratch;
 };
 
 static bool counting(const struct walk *w) { return w->visit_count != NULL; }
-
-/* Is the axis left out of the odometer? */
-static bool left_out(const struct walk *w, const struct axis_of *axis)
-{
-    return counting(w) && (tunable_class(axis->tunable) & TUNABLE_FREE);
-}
 
 /* A session for one plan, in the memory of the one before. */
 static struct ptxgen_session *scratch_begin(struct walk *w, jmp_buf *oom)
@@ -100,14 +91,17 @@ _Noreturn static void out_of_memory(struct walk *w)
  * single number). */
 static const struct plan *plan_at(struct walk *w, struct ptxgen_session *t)
 {
-    struct tunable *set = arena_new(&t->arena, struct tunable, w->naxes + 1);
+    struct tunable *set = arena_new(&t->arena, struct tunable, w->odometer.naxes + 1);
     int n = 0;
     set[n++] = (struct tunable){ "strategy", w->row->name, span_none() };
-    for (int i = 0; i < w->naxes; i++)
-        if (!left_out(w, &w->axis[i]))
-            set[n++] = (struct tunable){ tunable_name(w->axis[i].tunable),
-                                         arena_printf(&t->arena, "%d", w->axis[i].value[w->axis[i].at]), span_none() };
-    const struct plan_options o = { .nset = n, .set = set, .size = w->o->size };
+    for (int i = 0; i < w->odometer.naxes; i++)
+        if (!w->odometer.axis[i].still)
+            set[n++] =
+                (struct tunable){ tunable_name(w->odometer.axis[i].tunable),
+                                  arena_printf(&t->arena, "%d", w->odometer.axis[i].value[w->odometer.axis[i].at]),
+                                  span_none() };
+    const struct plan_options o = { .nset = n, .set = set, .size = w->o->size, .clash = &w->clash };
+    w->clash = 0;
     return plan_create(t, w->p, w->d, &o);
 }
 
@@ -127,9 +121,9 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
     struct str id = { 0 };
     str_add(&id, w->row->name);
     int n = 0;
-    for (int i = 0; i < w->naxes; i++) {
-        const enum tunable_id t = w->axis[i].tunable;
-        const int value = w->axis[i].value[w->axis[i].at];
+    for (int i = 0; i < w->odometer.naxes; i++) {
+        const enum tunable_id t = w->odometer.axis[i].tunable;
+        const int value = w->odometer.axis[i].value[w->odometer.axis[i].at];
         if (!tunable_in_id(w->row, t, value))
             continue;
         names[n] = tunable_name(t);
@@ -149,25 +143,23 @@ static void tell(struct walk *w, struct ptxgen_session *t, const struct plan *pl
     str_finish(&id);
 }
 
-/* All settings that differ from this one in FREE tunables alone. */
-static void count_setting(struct walk *w, const struct plan *plan)
+/* What the FREE tunables multiply a setting by; with a plan, only values that go with it. */
+static int64_t free_values(const struct walk *w, const struct plan *plan)
 {
-    int64_t all = 1, legal = plan != NULL;
-    for (int i = 0; i < w->naxes; i++) {
-        const struct axis_of *axis = &w->axis[i];
+    int64_t all = 1;
+    for (int i = 0; i < w->odometer.naxes; i++) {
+        const struct tunable_axis *axis = &w->odometer.axis[i];
         int fitting = 0;
-        if (!left_out(w, axis))
+        if (!axis->still)
             continue;
-        for (int k = 0; plan && k < axis->n; k++)
-            fitting += plan_free_fits(plan, axis->tunable, axis->value[k]);
-        all *= axis->n;
-        legal *= fitting;
+        for (int k = 0; k < axis->n; k++)
+            fitting += !plan || plan_free_fits(plan, axis->tunable, axis->value[k]);
+        all *= fitting;
     }
-    w->count.legal += legal;
-    w->count.illegal += all - legal;
+    return all;
 }
 
-/* One setting of the odometer; is it legal? */
+/* One setting of the odometer, alone; is it legal? */
 static bool visit_one(struct walk *w)
 {
     jmp_buf oom;
@@ -175,32 +167,40 @@ static bool visit_one(struct walk *w)
         out_of_memory(w);
     struct ptxgen_session *t = scratch_begin(w, &oom);
     const struct plan *plan = plan_at(w, t);
-    counting(w) ? count_setting(w, plan) : tell(w, t, plan);
+    if (!counting(w)) {
+        tell(w, t, plan);
+    } else if (plan) {
+        const int64_t legal = free_values(w, plan);
+        w->count.legal += legal;
+        w->count.illegal += free_values(w, NULL) - legal;
+    }
     return plan != NULL;
 }
 
-/* The next setting; false after the last. */
-static bool turn(struct walk *w)
+/* ---- all settings ---- */
+
+/* This setting, and all behind it that are illegal for the same reason; the first `dealt` axes stay. */
+static void visit_some(struct walk *w, int dealt)
 {
-    w->number++;
-    for (int i = w->naxes - 1; i >= 0; i--) {
-        if (left_out(w, &w->axis[i]))
-            continue;
-        if (++w->axis[i].at < w->axis[i].n)
-            return true;
-        w->axis[i].at = 0;
-    }
-    return false;
+    const bool all = !counting(w) && w->request->illegal; /* are told one by one */
+    int axes = all ? 0 : odometer_illegal(&w->odometer);
+    if (!axes && visit_one(w))
+        return;
+    if (!axes && !all)
+        axes = odometer_learn(&w->odometer, w->clash);
+    axes = !axes ? w->odometer.naxes : axes < dealt ? dealt : axes;
+    w->count.illegal += odometer_pass(&w->odometer, axes) * free_values(w, NULL);
 }
 
 static void visit_all(struct walk *w)
 {
-    const int parts = w->request->parts;
-    w->number = 0;
+    const int parts = w->request->parts, dealt = odometer_deal(&w->odometer, parts);
     do
-        if (parts < 2 || w->number % parts == w->request->part)
-            visit_one(w);
-    while (!w->stopped && turn(w));
+        if (parts < 2 || odometer_number(&w->odometer, dealt) % parts == w->request->part)
+            visit_some(w, dealt);
+        else
+            odometer_pass(&w->odometer, dealt);
+    while (!w->stopped && odometer_turn(&w->odometer));
 }
 
 /* ---- drawing ---- */
@@ -229,26 +229,20 @@ static int64_t permuted(int64_t k, int64_t n, uint64_t seed)
     return (int64_t)x;
 }
 
-static void go_to(struct walk *w, int64_t number)
-{
-    for (int i = w->naxes - 1; i >= 0; i--) {
-        w->axis[i].at = (int)(number % w->axis[i].n);
-        number /= w->axis[i].n;
-    }
-}
-
 /* Up to `quota` legal settings, unless they are very rare. */
 static void draw_some(struct walk *w, int64_t quota)
 {
     enum { TRIES = 20000, TRIES_PER_HIT = 64 };
-    int64_t all = 1;
-    for (int i = 0; i < w->naxes; i++)
-        all *= w->axis[i].n;
+    const int64_t all = odometer_settings(&w->odometer);
     const int64_t tries = quota < TRIES / TRIES_PER_HIT ? TRIES : quota * TRIES_PER_HIT;
     const uint64_t seed = mix(w->request->seed + 1) + (uint64_t)(w->row - strategy_row(0));
     for (int64_t k = 0; k < all && k < tries && quota > 0 && !w->stopped; k++) {
-        go_to(w, permuted(k, all, seed));
+        odometer_go_to(&w->odometer, permuted(k, all, seed));
+        if (!w->request->illegal && odometer_illegal(&w->odometer))
+            continue;
         const bool legal = visit_one(w);
+        if (!legal)
+            odometer_learn(&w->odometer, w->clash);
         quota -= legal;
         w->left -= legal;
     }
@@ -257,7 +251,7 @@ static void draw_some(struct walk *w, int64_t quota)
 /* ---- axes ---- */
 
 /* "128,256" or "tree,shuffle" into values; false after a diagnostic. */
-static bool parse_list(struct ptxgen_session *s, const struct tunable *set, struct axis_of *axis)
+static bool parse_list(struct ptxgen_session *s, const struct tunable *set, struct tunable_axis *axis)
 {
     axis->n = 0;
     for (const char *at = set->value;; at++) {
@@ -277,12 +271,13 @@ static bool parse_list(struct ptxgen_session *s, const struct tunable *set, stru
 /* Candidates around the usual values: what the user lists, else those of the tunable. */
 static bool find_axes(struct walk *w, const int *usual)
 {
-    w->naxes = 0;
+    odometer_clear(&w->odometer);
     for (int t = 0; t < TN_COUNT; t++) {
         if (!(w->row->tunables & 1u << t))
             continue;
-        struct axis_of *axis = &w->axis[w->naxes];
-        *axis = (struct axis_of){ .tunable = (enum tunable_id)t };
+        struct tunable_axis *axis = &w->odometer.axis[w->odometer.naxes];
+        *axis = (struct tunable_axis){ .tunable = (enum tunable_id)t,
+                                       .still = counting(w) && (tunable_class((enum tunable_id)t) & TUNABLE_FREE) };
         const bool fixed = w->request->main_only && (tunable_class(axis->tunable) & TUNABLE_FINE);
         if (tunable_settable(axis->tunable, usual[t]))
             axis->n = fixed ? insert(axis->value, 0, usual[t])
@@ -290,7 +285,7 @@ static bool find_axes(struct walk *w, const int *usual)
         for (int i = 0; i < w->o->nset; i++)
             if (!strcmp(w->o->set[i].name, tunable_name(axis->tunable)) && !parse_list(w->s, &w->o->set[i], axis))
                 return false;
-        w->naxes += axis->n > 0;
+        w->odometer.naxes += axis->n > 0;
     }
     return true;
 }
@@ -316,7 +311,7 @@ static bool usual_values(struct walk *w, int *usual)
     if (setjmp(oom))
         out_of_memory(w);
     struct ptxgen_session *t = scratch_begin(w, &oom);
-    w->naxes = 0;
+    odometer_clear(&w->odometer);
     w->count = (ptxgen_variant_count){ .strategy = w->row->name };
     const struct plan *plan = plan_at(w, t);
     if (plan) {
