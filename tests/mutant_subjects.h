@@ -193,6 +193,15 @@ static const struct subject {
         { "items", "3", { 0, 0 } },
         ONE_BY_ONE },
       { 3, 250 } },
+    { "allpre_marks",
+      "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
+      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      "sm_90",
+      { { "strategy", "segscan.allpre", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 750, 90 } },
     { "lookahead",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",

@@ -159,6 +159,7 @@ Test(mutants, lookback) { test_named("lookback"); }
 Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, allpre_rows) { test_named("allpre_rows"); }
 Test(mutants, allpre_across) { test_named("allpre_across"); }
+Test(mutants, allpre_marks) { test_named("allpre_marks"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }

@@ -212,9 +212,9 @@ Test(scans, windows)
     }
 }
 
-/* The look-ahead's bitmaps: offsets of which thousands are the same, some of them several batches behind the tile's
+/* Maps of where segments begin: offsets of which thousands are the same, some of them several batches behind the tile's
  * first, elements outside of all segments, forwards and backwards. */
-Test(scans, marks)
+static void check_marks(const char **set, const int64_t *size)
 {
     static const char *const spec[] = {
         "kind: scan\ninputs: {x: 'u32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
@@ -223,13 +223,11 @@ Test(scans, marks)
         "kind: scan\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\nmode: exclusive\n"
         "init: 3\ndirection: reverse\noutputs: {y: 'i32[n]'}\n",
     };
-    static const int64_t size[] = { 128 * 40, 9000 };
     static const struct {
         int64_t begin, step, repeat; /* offset i is begin + i / repeat * step, at most the number of elements */
     } law[] = { { 0, 1, 1 },   { 1001, 1, 3 }, { 130, 700, 2000 }, { 0, 128, 450 },
                 { 1, 3, 450 }, { 5120, 1, 1 }, { 3, 0, 1 } };
     for (int i = 0; i < 2; i++) {
-        const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
         struct harness h;
         cr_assert(harness_open(&h, "marks", spec[i], "sm_90", set), "%d: %s", i, h.text);
         for (size_t l = 0; l < sizeof law / sizeof *law; l++) {
@@ -244,14 +242,28 @@ Test(scans, marks)
     }
 }
 
+Test(scans, marks)
+{
+    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    check_marks(set, (int64_t[]){ 128 * 40, 9000 });
+}
+
+/* The last tile is partial, and backwards the first one. */
+Test(scans, block_marks)
+{
+    const char *set[] = { "strategy", "segscan.allpre", "threads", "64", "items", "5", NULL, NULL };
+    check_marks(set, (int64_t[]){ 5107, 9000 });
+}
+
 /* Not one offset: no segments, so nothing is read between them and nothing written. */
 Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
-    static const char *const strategy[] = { "segscan.offsets", "scan.lookahead", "segscan.warp", "segscan.column" };
+    static const char *const strategy[] = { "segscan.offsets", "scan.lookahead", "segscan.allpre", "segscan.warp",
+                                            "segscan.column" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 5; i++) {
             const char *set[] = { "strategy", strategy[i], "threads", "64", NULL, NULL };
             struct str spec = { 0 };
             struct harness h;

@@ -14,6 +14,8 @@
  *     scan.allpre       every row has tiles of its own
  *     segscan.allpre    tiles cut across rows and begin with whole vectors, in lines (scan_lines.h).  What comes before
  * a tile in its row begins in the tile in which the row does, whose total is that of what lies behind its last cut.
+ * Segments between offsets likewise, but nobody knows where one begins before a tile says so: totals are read back to
+ * the nearest one that does.
  */
 #include "lookback.h"
 #include "scan_lines.h"
@@ -58,11 +60,12 @@ static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
     return combine_threads(g, kb_get(k, acc), filled);
 }
 
-/* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them. */
-static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
+/* The last block has seen the tiles of its own row, and a warp of it waits for those of the others, `before` of them.
+ */
+static void finish_epoch(struct gen *g, struct ticket t, kb_val before, int warp)
 {
     kb *k = g->k;
-    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
+    kb_if(k, kb_eq(k, kb_warp(k), warp)) {
         kb_for(k, i, kb_imm(k, TY_I32, 0), before, KB_WARP) {
             kb_loop(k) {
                 kb_tup x;
@@ -102,7 +105,7 @@ void emit_scan_allpre(struct gen *g)
         tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) });
         if (scan_keeps(g->p))
             kb_if(k, last) {
-                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
+                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index), 0);
             }
         g->here = NULL;
     }
@@ -111,41 +114,53 @@ void emit_scan_allpre(struct gen *g)
 
 /* ---- tiles across rows ------------------------------------------------------------------------------------------- */
 
-/* Tile `number` (i32) of all rows as one sequence; *before: tiles before it that hold positions of its first row (i32).
- */
-static struct lines tile_across(struct gen *g, struct scan_segment *all, kb_val number, struct line_rows *rows,
-                                kb_val *before)
+static int across_size(struct gen *g)
+{
+    return kb_threads(g->k) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+}
+
+/* Position of the first place of tile `number` (i32) of all segments as one sequence. */
+static kb_val across_base(struct gen *g, struct scan_segment *all, kb_val number)
 {
     kb *k = g->k;
-    const int n = gen_tunable(g, TN_ITEMS), v = gen_tunable(g, TN_VECTOR);
-    const int64_t size = (int64_t)kb_threads(k) * n * v;
     segment_open_all(g, all);
-    LET(length, gen_value(g, "length"));
-    const kb_val skew = lines_skew(g, all, v, kb_imm(k, TY_I64, 0));
-    LET(base, kb_sub(k, kb_mul(k, kb_cast(k, number, TY_I64), size), skew));
-    LET(from, kb_max(k, kb_neg(k, base), 0)); /* of the first tile, backwards */
-    LET(position, kb_max(k, base, 0));
-    LET(row, kb_div(k, position, length)); /* once per tile */
-    LET(into, kb_sub(k, position, kb_mul(k, row, length)));
-    LET(starts, kb_eq(k, into, 0));
-    LET(origin, kb_select(k, starts, from, kb_sub(k, length, into)));
-    *rows = (struct line_rows){ .length = kb_cast(k, kb_min(k, length, size + 1), TY_I32),
-                                .reciprocal = kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
-                                .first = kb_select(k, starts, row, kb_add(k, row, 1)),
-                                .origin = kb_cast(k, kb_min(k, origin, size + 1), TY_I32),
-                                .before = into };
-    *before = kb_cast(k, kb_div(k, kb_add(k, into, size - 1), kb_imm(k, TY_I64, size)), TY_I32);
-    const int of_warp = KB_WARP * n * v;
+    const kb_val skew = lines_skew(g, all, gen_tunable(g, TN_VECTOR), kb_imm(k, TY_I64, 0));
+    return kb_name(kb_sub(k, kb_mul(k, kb_cast(k, number, TY_I64), across_size(g)), skew), "base");
+}
+
+static struct lines tile_across(struct gen *g, struct scan_segment *all, kb_val number, kb_val base)
+{
+    kb *k = g->k;
+    const int n = gen_tunable(g, TN_ITEMS), v = gen_tunable(g, TN_VECTOR), of_warp = KB_WARP * n * v;
     return (struct lines){ .g = g,
                            .segment = all,
                            .n = n,
                            .v = v,
                            .base = base,
                            .own = kb_add(k, kb_mul(k, kb_warp(k), of_warp), kb_mul(k, kb_lane(k), v)),
-                           .from = kb_cast(k, from, TY_I32),
-                           .to = kb_cast(k, kb_min(k, kb_sub(k, all->length, base), size), TY_I32),
-                           .fresh = kb_eq(k, number, 0),
-                           .rows = rows };
+                           .from = kb_cast(k, kb_max(k, kb_neg(k, base), 0), TY_I32), /* of the first one, backwards */
+                           .to = kb_cast(k, kb_min(k, kb_sub(k, all->length, base), across_size(g)), TY_I32),
+                           .fresh = kb_eq(k, number, 0) };
+}
+
+/* Its rows; *before: tiles before it that hold positions of its first row (i32). */
+static struct line_rows rows_across(const struct lines *l, kb_val *before)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const int64_t size = across_size(g);
+    LET(length, gen_value(g, "length"));
+    LET(position, kb_max(k, l->base, 0));
+    LET(row, kb_div(k, position, length)); /* once per tile */
+    LET(into, kb_sub(k, position, kb_mul(k, row, length)));
+    LET(starts, kb_eq(k, into, 0));
+    LET(origin, kb_select(k, starts, kb_cast(k, l->from, TY_I64), kb_sub(k, length, into)));
+    *before = kb_cast(k, kb_div(k, kb_add(k, into, size - 1), kb_imm(k, TY_I64, size)), TY_I32);
+    return (struct line_rows){ .length = kb_cast(k, kb_min(k, length, size + 1), TY_I32),
+                               .reciprocal = kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
+                               .first = kb_select(k, starts, row, kb_add(k, row, 1)),
+                               .origin = kb_cast(k, kb_min(k, origin, size + 1), TY_I32),
+                               .before = into };
 }
 
 static void scan_across(struct gen *g)
@@ -154,11 +169,13 @@ static void scan_across(struct gen *g)
     const struct ticket ticket = ticket_of_block(g);
     const struct park park = park_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
-    struct line_rows rows;
     struct lines_ahead inputs = { .declared = false };
     struct run total;
     kb_val index;
-    struct lines l = tile_across(g, &all, ticket.tile, &rows, &index);
+    const kb_val base = across_base(g, &all, ticket.tile);
+    struct lines l = tile_across(g, &all, ticket.tile, base);
+    const struct line_rows rows = rows_across(&l, &index);
+    l.rows = &rows;
     lines_fetch(&l, &inputs);
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &park, &total);
@@ -175,13 +192,80 @@ static void scan_across(struct gen *g)
     if (scan_has_totals(g->p))
         lines_store_totals(&l);
     kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
-        finish_epoch(g, ticket, kb_sub(k, ticket.tile, index));
+        finish_epoch(g, ticket, kb_sub(k, ticket.tile, index), 0);
+    }
+}
+
+/* ---- tiles across segments between offsets ----------------------------------------------------------------------- */
+
+/* What is outside of all segments is scanned with the rest and not written. */
+static void narrow(struct lines *l, const struct block_marks *m)
+{
+    kb *k = l->g->k;
+    const bool reverse = l->g->p->reverse;
+    const kb_val n = l->segment->length;
+    const kb_val first = reverse ? kb_sub(k, n, m->to) : m->from, end = reverse ? kb_sub(k, n, m->from) : m->to;
+    const kb_val from = kb_cast(k, l->from, TY_I64), to = kb_cast(k, l->to, TY_I64);
+    l->from = kb_cast(k, kb_min(k, kb_max(k, kb_sub(k, first, l->base), from), to), TY_I32);
+    l->to = kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, end, l->base), to), from), TY_I32);
+}
+
+/* Offsets and elements set out together.  A warp waits for other blocks only if no segment begins before it in the
+ * tile, and no longer than for the tiles back to where one does. */
+static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct block_marks *marks, kb_val base)
+{
+    kb *k = g->k;
+    const struct park park = park_new(g, KB_WARP, true, "warp_totals");
+    struct lines_ahead inputs = { .declared = false };
+    struct run total;
+    struct lines l = tile_across(g, all, kb_block(k), base);
+    l.marks = &marks->map;
+    block_marks_fetch(marks);
+    lines_fetch(&l, &inputs);
+    const struct ticket ticket = ticket_of_block(g);
+    block_marks_finish(marks, l.from, l.fresh);
+    lines_take(&l, &inputs);
+    const struct run in_tile = block_scan_warps(g, lines_total(&l), &park, &total);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        tile_publish_either(g, ticket, total.x, total.cut);
+    }
+    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
+        finish_epoch(g, ticket, ticket.tile,
+                     kb_threads(k) / KB_WARP - 1); /* while the first one waits for its prefix */
+    }
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    LET(behind, kb_gt(k, ticket.tile, 0));
+    /* The same in all lanes, as what comes before the warp is. */
+    const kb_val open = kb_assume_uniform(kb_and(k, behind, kb_not(k, in_tile.cut)), KB_UNI_WARP);
+    kb_if(k, open) {
+        kb_set(k, prefix, tiles_before(g, ticket));
+    }
+    const struct run before = { behind, kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    lines_scan(&l, run_join(g, before, in_tile));
+    narrow(&l, marks);
+    lines_store(&l);
+}
+
+static void emit_marked(struct gen *g)
+{
+    kb *k = g->k;
+    struct scan_segment all;
+    struct block_marks marks;
+    const kb_val base = across_base(g, &all, kb_block(k));
+    block_marks_new(g, &marks, across_size(g), base);
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        scan_marked_tile(g, &all, &marks, base);
     }
 }
 
 void emit_segscan_allpre(struct gen *g)
 {
     kb *k = g->k;
+    if (g->p->offsets >= 0) {
+        emit_marked(g);
+        return;
+    }
     scan_wait_for_predecessor(g);
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         scan_across(g);

@@ -152,6 +152,11 @@ kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_bef
 /* The same until at most `enough` places are left: the first of them. */
 kb_val warp_narrow(struct gen *g, kb_val first, kb_val end, kb_val apart, int enough, is_before *before,
                    const void *what);
+/* A round of places around the one that is expected, closer the nearer to it: the lane's, i64, which may lie outside of
+ * [0, end); and what it says: the answer lies in [*lo, *hi] when `before` holds at the lane's place, or would if that
+ * were inside. */
+kb_val warp_around(struct gen *g, kb_val expected);
+void warp_enclose(struct gen *g, kb_val place, kb_val end, kb_val before, kb_val *lo, kb_val *hi);
 /* The distance at which 32 places cover `count` of them; at least 1. */
 kb_val warp_evenly(struct gen *g, kb_val count);
 

@@ -286,8 +286,7 @@ static kb_tup window_reduce(struct gen *g, kb_tup x, kb_val last)
     return x;
 }
 
-/* Everything before the tile, back to where its segment begins; in all lanes. */
-static kb_tup search(struct gen *g, struct ticket t)
+kb_tup tiles_before(struct gen *g, struct ticket t)
 {
     kb *k = g->k;
     kb_var back = kb_var_new(k, kb_imm(k, TY_I32, 1), "back");
@@ -318,7 +317,7 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     kb_if(k, kb_not(k, alone)) {
-        const kb_tup found = search(g, t);
+        const kb_tup found = tiles_before(g, t);
         kb_set(k, prefix, found);
         kb_if(k, kb_and(k, leader, kb_not(k, final))) {
             publish(g, place_of(g, t.tile), state_combine(g, found, total.x), tag_of(g, t, PREFIX));

@@ -36,6 +36,10 @@ kb_val tile_look(struct gen *g, struct ticket t, kb_val tile, kb_tup *x);
 void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
 kb_val tile_look_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix);
 
+/* Everything before the tile, back to the nearest one that has published a prefix; one whole warp, in all lanes.  Where
+ * tiles publish prefixes only because segments begin in them, it is combined in the same order on every run. */
+kb_tup tiles_before(struct gen *g, struct ticket t);
+
 /* For whoever reads the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
  * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
  * rows begin with any tile, so there they lie by the tiles' numbers. */

@@ -22,6 +22,28 @@ kb_val warp_evenly(struct gen *g, kb_val count)
     return kb_max(g->k, kb_shr(g->k, kb_add(g->k, count, KB_WARP - 1), 5), 1);
 }
 
+/* Twice as far from lane to lane, to both sides. */
+kb_val warp_around(struct gen *g, kb_val expected)
+{
+    enum { NEAR = 16 };
+    kb *k = g->k;
+    LET(side, kb_sub(k, kb_lane(k), KB_WARP / 2));
+    const kb_val steps = kb_max(k, side, kb_neg(k, side));
+    const kb_val away = kb_sub(k, kb_shl(k, kb_imm(k, TY_I32, NEAR), steps), NEAR);
+    return kb_add(k, expected, kb_cast(k, kb_select(k, kb_lt(k, side, 0), kb_neg(k, away), away), TY_I64));
+}
+
+void warp_enclose(struct gen *g, kb_val place, kb_val end, kb_val before, kb_val *lo, kb_val *hi)
+{
+    kb *k = g->k;
+    const kb_val is = kb_or(k, kb_lt(k, place, 0), kb_and(k, kb_lt(k, place, end), before));
+    LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, is)), TY_I32));
+    LET(from, kb_shfl_idx(k, kb_add(k, place, 1), kb_max(k, kb_sub(k, count, 1), 0)));
+    LET(to, kb_shfl_idx(k, place, kb_min(k, count, KB_WARP - 1)));
+    *lo = kb_select(k, kb_eq(k, count, 0), kb_imm(k, TY_I64, 0), kb_max(k, from, 0));
+    *hi = kb_select(k, kb_eq(k, count, KB_WARP), end, kb_min(k, to, end));
+}
+
 kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what)
 {
     return warp_narrow(g, first, end, apart, 0, before, what);

@@ -126,6 +126,31 @@ kb_val held_has_last(const struct held *h);
 /* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
 void held_take_marks(struct held *h, kb_ptr map);
 
+/* ---- the same by a whole block (block_marks.c) --------------------------------------------------------------------
+ */
+
+/* Where segments between offsets begin in the block's only tile.  One after the other, by the whole block, without a
+ * barrier but those of the last two: */
+enum { BLOCK_MARKS_AT_ONCE = 8 };
+struct block_marks {
+    struct gen *g;
+    int tile;
+    kb_ptr map;                            /* block_marked() reads it */
+    kb_val from, to;                       /* i64: the elements between the first and the last offset */
+    kb_val least, offsets, expected, size; /* i64: what lies in the tile is at least `least`; of a batch */
+    kb_val place, probe;                   /* i64 of the lane: see warp_around() */
+    kb_var begin, first, last;             /* i64, the same in all threads: of the batch */
+    kb_var at[BLOCK_MARKS_AT_ONCE];        /* the thread's of the batch */
+};
+/* An empty map, and what to expect of the tile that begins at position `base` (i64); reads no memory. */
+void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base);
+/* Offsets where they are expected set out. */
+void block_marks_fetch(struct block_marks *m);
+/* The map is complete for all threads; place `first` (i32) is marked too, where `fresh` (bool). */
+void block_marks_finish(struct block_marks *m, kb_val first, kb_val fresh);
+/* Does a segment begin at the place, plus i?  bool; place is a multiple of v, a power of two, and i less than that. */
+kb_val block_marked(struct gen *g, kb_ptr map, kb_val place, int i, int v);
+
 /* ---- bytes, four to a word (scan_packed.c) ----------------------------------------------------------------------- */
 
 /* Would n positions of which `stretch` at a time are consecutive be held as words?  Segments begin nowhere within. */

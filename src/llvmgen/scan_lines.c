@@ -273,16 +273,30 @@ static void row_heads(struct lines *l, kb_val *first)
     }
 }
 
+/* By the map of the tile's places. */
+static void marked_heads(struct lines *l)
+{
+    kb *k = l->g->k;
+    const int v = l->v;
+    for (int i = 0; i < l->n * v; i++) {
+        const kb_val p = place(l, i / v * v);
+        l->head[i] = block_marked(l->g, *l->marks, p, i % v, v);
+        l->tail[i] = kb_imm(k, TY_BOOL, 0);
+    }
+}
+
 /* ---- scanning ---------------------------------------------------------------------------------------------------- */
 
 struct run lines_total(struct lines *l)
 {
     struct gen *g = l->g;
     kb *k = g->k;
-    const bool cuts = l->rows != NULL;
+    const bool cuts = l->rows || l->marks;
     kb_val first[SCAN_HELD_MAX];
-    if (cuts)
+    if (l->rows)
         row_heads(l, first);
+    else if (l->marks)
+        marked_heads(l);
     else
         single_head(l);
     struct run total = run_none(g);
@@ -296,8 +310,10 @@ struct run lines_total(struct lines *l)
             if (cuts || u == 0)
                 l->x[i] = state_with_init(g, l->head[i], l->x[i]);
             own = run_join(g, own, run_of(g, l->x[i], l->head[i]));
-            own.cut = cuts ? kb_le(k, first[u], j)
-                           : kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
+            if (l->rows)
+                own.cut = kb_le(k, first[u], j);
+            else if (!l->marks)
+                own.cut = kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
             l->upto[i] = own;
         }
         l->in_line[u] = warp_scan_exclusive(g, own, cuts, &l->line[u]);

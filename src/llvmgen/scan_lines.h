@@ -26,12 +26,14 @@ struct line_rows {
 struct lines {
     struct gen *g;
     const struct scan_segment *segment; /* what positions count: a segment, or all of them as one sequence */
-    int n, v;        /* lines of a warp, and consecutive positions of a lane in each; n * v <= SCAN_HELD_MAX */
-    kb_val base;     /* i64 position of place 0 */
-    kb_val own;      /* i32 place of the lane's first position in line 0 */
-    kb_val from, to; /* i32, warp-uniform: places [from, to) are inside; 0 <= from < v, from < to */
-    kb_val fresh;    /* bool, warp-uniform: the scan begins at `from` */
-    const struct line_rows *rows; /* NULL: the tile is part of one segment */
+    int n, v;    /* lines of a warp, and consecutive positions of a lane in each; n * v <= SCAN_HELD_MAX */
+    kb_val base; /* i64 position of place 0 */
+    kb_val own;  /* i32 place of the lane's first position in line 0 */
+    kb_val from,
+        to;       /* i32, warp-uniform: places [from, to) are inside; 0 <= from < v, from < to; fewer may be stored */
+    kb_val fresh; /* bool, warp-uniform: the scan begins at `from` */
+    const struct line_rows *rows; /* NULL: the tile is part of one segment, unless … */
+    const kb_ptr *marks;          /* … not NULL: segments begin where this map says (block_marks.c) */
 
     kb_val at[SCAN_HELD_MAX]; /* i32: the place, or the nearest one inside */
     struct direct direct[SCAN_HELD_MAX];

@@ -71,16 +71,6 @@ static kb_val offset_below(struct gen *g, const void *least, kb_val i)
     return kb_lt(g->k, segment_offset(g, i), *(const kb_val *)least);
 }
 
-/* Distance of lane i's place from the one that is expected: twice as far from lane to lane, to both sides. */
-static kb_val apart(kb *k, kb_val lane)
-{
-    enum { NEAR = 16 };
-    LET(side, kb_sub(k, lane, KB_WARP / 2));
-    const kb_val steps = kb_max(k, side, kb_neg(k, side));
-    const kb_val away = kb_sub(k, kb_shl(k, kb_imm(k, TY_I32, NEAR), steps), NEAR);
-    return kb_cast(k, kb_select(k, kb_lt(k, side, 0), kb_neg(k, away), away), TY_I64);
-}
-
 /* A place that is not behind the first offset that is at least `least`, and no more than BATCH before it.  One round
  * of places around the expected one, closer the nearer to it, leaves little to be searched. */
 static kb_val find_first(struct scan_marker *m, kb_val least, kb_val offsets)
@@ -89,16 +79,10 @@ static kb_val find_first(struct scan_marker *m, kb_val least, kb_val offsets)
     kb *k = g->k;
     const kb_val passed = kb_cast(k, kb_sub(k, least, kb_get(k, m->least)), TY_F32);
     LET(expected, kb_add(k, kb_get(k, m->first), kb_cast(k, kb_mul(k, passed, kb_get(k, m->density)), TY_I64)));
-    const kb_val last = kb_sub(k, offsets, 1), zero = kb_imm(k, TY_I64, 0);
-    LET(middle, kb_max(k, kb_min(k, expected, last), 0));
-    LET(place, kb_add(k, middle, apart(k, kb_lane(k))));
-    const kb_val seen = offset_below(g, &least, kb_max(k, kb_min(k, place, last), 0));
-    const kb_val before = kb_or(k, kb_lt(k, place, 0), kb_and(k, kb_le(k, place, last), seen));
-    LET(count, kb_cast(k, kb_popcount(k, kb_ballot(k, before)), TY_I32));
-    LET(from, kb_shfl_idx(k, kb_add(k, place, 1), kb_max(k, kb_sub(k, count, 1), 0)));
-    LET(to, kb_shfl_idx(k, place, kb_min(k, count, KB_WARP - 1)));
-    LET(lo, kb_select(k, kb_eq(k, count, 0), zero, kb_max(k, from, 0)));
-    LET(hi, kb_select(k, kb_eq(k, count, KB_WARP), offsets, kb_min(k, to, offsets)));
+    const kb_val last = kb_sub(k, offsets, 1);
+    LET(place, warp_around(g, kb_max(k, kb_min(k, expected, last), 0)));
+    kb_val lo, hi;
+    warp_enclose(g, place, offsets, offset_below(g, &least, kb_max(k, kb_min(k, place, last), 0)), &lo, &hi);
     return warp_narrow(g, lo, hi, warp_evenly(g, kb_sub(k, hi, lo)), BATCH, offset_below, &least);
 }
 

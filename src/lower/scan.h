@@ -78,6 +78,9 @@ enum { SCAN_RESIDENT = 2 };
  * tiles that wait for one another.  The tiles of both strategies fit a device only where rows are no more than
  * multiprocessors. */
 struct formula scan_few_rows(const struct problem *p);
+/* Runs of elements, whose tiles a grid that waits for itself may take. */
+struct device;
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */

@@ -41,9 +41,18 @@ static bool fits(const struct problem *p, struct arena *a, const char **why)
 
 bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    if (p->offsets >= 0) {
+        *why = "it scans whole arrays and rows; here segments begin anywhere";
+        return false;
+    }
+    return scan_resident_fits(p, d, a, why);
+}
+
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
     (void)d;
-    if (!scan_trailing(p) || p->flags >= 0 || p->offsets >= 0) {
-        *why = "it scans whole arrays and rows; here segments begin anywhere, or lie apart";
+    if (!scan_trailing(p) || p->flags >= 0) {
+        *why = "it scans runs of elements; here segments begin at flags, or lie apart";
         return false;
     }
     if (scan_keeps(p) && !scan_short_formulas(p, why))

@@ -2,7 +2,8 @@
 /* segscan_lookback.c - planning of scans of few long segments.
  *
  *   segscan.lookback    tiles of all segments take turns, and tiles of a segment pass their totals on
- *   segscan.allpre      tiles of rows cut across them; every block reads the totals of the tiles since its row began
+ *   segscan.allpre      tiles cut across rows, and across segments between offsets; every block reads the totals of the
+ * tiles since its first one began
  *
  * Control memory holds the ticket and the tile states, as in scan_lookback.c.  With look-back, every segment has as
  * many tiles as one that begins in the middle of a vector needs; its last tile may be empty.
@@ -49,20 +50,24 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
 
 bool segscan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    if (!scan_keeps(p)) {
-        *why = "it scans rows; this problem has a single one";
+    if (!scan_keeps(p) && p->offsets < 0) {
+        *why = "it scans rows and segments between offsets; this problem has a single one";
         return false;
     }
     if (scan_operator_reads(p)) {
         *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
         return false;
     }
-    return scan_allpre_fits(p, d, a, why);
+    if (p->offsets >= 0 && scan_has_totals(p)) {
+        *why = "tiles cut across segments between offsets, so there are no totals";
+        return false;
+    }
+    return scan_resident_fits(p, d, a, why);
 }
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(access_count(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+    return f_cdiv(segments_elements(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
 }
 
 enum { WORDS_OF_TWO = 2 };
@@ -82,7 +87,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
         const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
         c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
-        if (!segscan_pinned(pl))
+        if (!segscan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
     }
 }
@@ -108,7 +113,8 @@ bool segscan_allpre_build(struct planner *pl, struct plan_case *c)
     const int64_t more = (int64_t)c->tunable[TN_THREADS] * scan_degree(c) + 1; /* than a tile */
     const struct formula period = f_min(scan_length(p), f_const(more));
     plan_value_arg(k, "tiles", TY_I32, tiles);
-    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), period), f_const(1)));
+    if (p->offsets < 0)
+        plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), period), f_const(1)));
     scan_control_args(pl, c, k, tiles);
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return segscan_check(pl, c);

@@ -340,7 +340,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    plan_value_arg(k, "count", TY_I64, access_count(pl->plan->problem));
+    plan_value_arg(k, "count", TY_I64, segments_elements(pl->plan->problem));
     return k;
 }
 
