@@ -22,6 +22,8 @@ out_has 'reduce.gather  *chosen: case .* takes these sizes'; out_has "reduce.blo
 out_has 'reduce.last_block .*ranks behind reduce.gather.* (H200 '
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
 exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.lookahead  *not at these sizes: case 'small' comes first"
+# One of its cases would take them, a later one would not.
+run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=4096; exits 0; out_has "segscan.block  *not at these sizes: case 'staged' comes first"
 run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
 run explain "$specs/sum.yaml" --arch=sm_90; exits 0; out_has 'reduce.block  *chosen  '
 for n in 2^61 2^62; do
