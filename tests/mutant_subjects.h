@@ -10,6 +10,13 @@
     "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"                      \
     "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
 
+/* Its end in every row, and in every segment between offsets. */
+#define REDUCE_ROWS                                                                                                    \
+    "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n"
+#define REDUCE_OFFSETS                                                                                                 \
+    "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE                        \
+    "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n"
+
 /* Scans have a second case for arrays that are not aligned, which no launch here would take. */
 #define ONE_BY_ONE                                                                                                     \
     {                                                                                                                  \
@@ -380,7 +387,7 @@ static const struct subject {
       { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } },
       { 5003 } },
     { "seg_block",
-      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      REDUCE_ROWS,
       "sm_80",
       { { "strategy", "segreduce.block", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
@@ -388,7 +395,7 @@ static const struct subject {
         ONE_BY_ONE },
       { 9, 700 } },
     { "seg_tile",
-      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      REDUCE_ROWS,
       "sm_90",
       { { "strategy", "segreduce.tile", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
@@ -396,7 +403,7 @@ static const struct subject {
         { "blocks_per_sm", "1", { 0, 0 } } },
       { 1001, 5 } },
     { "seg_copied",
-      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n",
+      REDUCE_ROWS,
       "sm_80",
       { { "strategy", "segreduce.tile", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
@@ -420,14 +427,12 @@ static const struct subject {
         { "rows", "2", { 0, 0 } } },
       { 101, 61 } },
     { "offsets",
-      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
+      REDUCE_OFFSETS,
       "sm_90",
       { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE },
       { 6001, 7 } },
     { "offsets_block",
-      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
+      REDUCE_OFFSETS,
       "sm_90",
       { { "strategy", "segreduce.offsets_block", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
@@ -436,8 +441,7 @@ static const struct subject {
         ONE_BY_ONE },
       { 20001, 201 } },
     { "offsets_warps",
-      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
+      REDUCE_OFFSETS,
       "sm_80",
       { { "strategy", "segreduce.offsets_block", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
