@@ -2,7 +2,8 @@
 /* gpu_tests.c - every spec and strategy at edge sizes on a GPU, against the sequential reference.
  *
  *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--devices DIR] [--filter TEXT]
- *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--host [MODES]]
+ *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--forms]
+ *               [--host [MODES]]
  *
  * quick: a minute or two; full: more sizes, more alignments, 100 repetitions at some; sanitize: a smaller set for
  * compute-sanitizer, in one process, each strategy on one spec of a shard.  --large, --stress and --devices add the
@@ -10,7 +11,9 @@
  * folder.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
  * that fits; a spec that is not supported yet counts as skipped.  --without leaves a strategy out, and says so in the
  * summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted from 0.  Without
- * --device the processes take all devices in turn.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
+ * --device the processes take all devices in turn.  --forms: it is a failure if a strategy fits a spec of whole arrays,
+ * of rows, columns, offsets or flags, and never passes on any; so it is where quick or full takes all specs.  Exit
+ * status: 0, 1 when something failed, 2 usage, 3 no device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,7 @@ enum { FOLDERS_MAX = 16, PARTS_FULL = 8 };
 struct options {
     const char *folder[FOLDERS_MAX], *large, *stress, *devices;
     int nfolders, processes, threads, shard, shards;
-    bool host;
+    bool host, forms;
 };
 
 /* An option with a value; false: there is none of this name, or the value is wrong. */
@@ -70,6 +73,8 @@ static bool parse(int argc, char **argv, struct suite *t, struct options *o)
             o->host = true;
             if (value && strncmp(value, "--", 2) != 0)
                 t->modes = argv[++i];
+        } else if (strcmp(argv[i], "--forms") == 0) {
+            o->forms = true;
         } else if (value && parse_value(argv[i], value, t, o)) {
             i++;
         } else {
@@ -147,7 +152,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] "
                         "[--devices DIR]\n  [--filter TEXT] [--without STRATEGY] [--shard I/N] [--device K] "
                         "[--processes N] [--threads N] "
-                        "[--host [MODES]]\n");
+                        "[--forms] [--host [MODES]]\n");
         return 2;
     }
     choose_workers(&t, &o);
@@ -161,6 +166,8 @@ int main(int argc, char **argv)
         note_not_run("%s, by --without", t.without);
     if (o.nfolders && o.shards == 1 && !o.host && !t.sanitize && !t.filter)
         expect_strategies();
+    if (o.forms)
+        expect_forms();
     /* A process that has opened the driver must not fork. */
     if (o.processes > 0 && o.nfolders)
         run_specs(&t, o.processes, o.threads);

@@ -124,7 +124,7 @@ void end_capture(void);
 
 /* ---- specs.c, sizes.c, workers.c -------------------------------------------------------------- */
 void run_spec(struct suite *t, const char *path);
-/* It is a failure if a strategy never passes. */
+/* It is a failure if a strategy never passes, or not on a form that it fits. */
 void expect_strategies(void);
 /* Every size of a problem: calls visit(context, size). */
 void for_sizes(const struct suite *t, int nsizes, void (*visit)(void *context, const int64_t *size), void *context);
@@ -177,8 +177,10 @@ void note_skip(struct suite *t, const char *path);
 /* What was not run, and why: it counts as neither passed nor failed. */
 void note_not_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note_device(const char *text);
-/* It is a failure if this one never passes, and if any passes at no size of a form of which it fits a spec. */
+/* It is a failure if this one never passes. */
 void expect_strategy(const char *strategy);
+/* It is a failure if a strategy passes at no size of a form of which it fits a spec. */
+void expect_forms(void);
 /* It fits the spec at hand. */
 void note_fits(const struct suite *t, const char *strategy);
 /* Where the time goes, summed over threads. */

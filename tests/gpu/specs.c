@@ -21,6 +21,7 @@ void expect_strategies(void)
 {
     for (size_t i = 1; i < sizeof strategies / sizeof *strategies; i++)
         expect_strategy(strategies[i]);
+    expect_forms();
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */

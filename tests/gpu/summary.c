@@ -106,6 +106,12 @@ void expect_strategy(const char *strategy)
 {
     lock();
     found->strategy[entry_of(strategy)].expected = true;
+    unlock();
+}
+
+void expect_forms(void)
+{
+    lock();
     found->expect_forms = true;
     unlock();
 }
