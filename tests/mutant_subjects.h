@@ -233,6 +233,16 @@ static const struct subject {
       { { "strategy", "scan.lookahead", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
         { "items", "1", { 0, 0 } },
+        { "stages", "3", { 0, 0 } },
+        { "looks", "2", { 0, 0 } } },
+      { 253, 16 } },
+    { "lookahead_run", /* columns whose totals are always combined in the same way */
+      "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: add\ndeterminism: run\n"
+      "outputs: {y: 'f32[m, n]'}\n",
+      "sm_90",
+      { { "strategy", "scan.lookahead", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
         { "stages", "3", { 0, 0 } } },
       { 253, 16 } },
     { "lookahead_marks",

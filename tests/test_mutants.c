@@ -163,6 +163,7 @@ Test(mutants, allpre_marks) { test_named("allpre_marks"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }
+Test(mutants, lookahead_run) { test_named("lookahead_run"); }
 Test(mutants, lookahead_marks) { test_named("lookahead_marks"); }
 Test(mutants, lookahead_flags) { test_named("lookahead_flags"); }
 Test(mutants, lookahead_across) { test_named("lookahead_across"); }

@@ -281,36 +281,48 @@ Test(scans, no_offsets)
 }
 
 /* Few columns in the look-ahead pipeline: numbers of columns that it takes (whole vectors, as many as a power of two of
- * threads have) and others, which are refused; rows that fill several windows of tiles, and the last tile in part. */
+ * threads have; with look-back as many as lanes) and others, which are refused; rows that fill several windows of
+ * tiles, and the last tile in part. */
 Test(scans, columns)
 {
     static const struct {
         const char *spec;
         int vector;
+        const char *looks; /* warps that look back */
     } of[] = {
         { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmap: {p: x | 1, q: x + 1}\noperator:\n"
           "  state: {p: u32, q: u32}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
           "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-          4 },
+          4, "3" },
         { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmode: exclusive\ndirection: reverse\n"
           "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"
           "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-          4 },
+          4, "3" },
+        { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmode: exclusive\ndirection: reverse\n"
+          "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"
+          "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
+          4, "0" },
         { "kind: scan\ninputs: {x: 'f64[m, n]', w: 'f64[m, n]'}\nover: m\nmap: x * w\noperator: add\n"
           "mode: exclusive\ninit: 3\noutputs: {y: 'f64[m, n]'}\n",
-          2 },
+          2, "4" },
+        { "kind: scan\ninputs: {x: 'f64[m, n]', w: 'f64[m, n]'}\nover: m\nmap: x * w\noperator: add\n"
+          "mode: exclusive\ninit: 3\ndeterminism: run\noutputs: {y: 'f64[m, n]'}\n",
+          2, "0" },
         { "kind: scan\ninputs: {x: 'i8[m, n]'}\nover: m\noperator: max\ndirection: reverse\n"
           "outputs: {y: 'i8[m, n]'}\n",
-          4 },
+          4, "3" },
     };
-    static const int64_t rows[] = { 16, 1, 7, 64, 1002 }, columns[] = { 1, 2, 3, 4, 8, 6, 12, 17, 128, 16, 64 };
+    static const int64_t rows[] = { 16, 1, 7, 64, 1002 },
+                         columns[] = { 1, 2, 3, 4, 8, 6, 12, 17, 128, 16, 64, 32, 16, 4, 32 };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+        const char *set[] = { "strategy", "scan.lookahead", "threads",   "32", "items", "1", "stages",
+                              "3",        "looks",          of[i].looks, NULL, NULL };
+        const int most = *of[i].looks == '0' ? 32 * of[i].vector : 32;
         struct harness h;
         cr_assert(harness_open(&h, "columns", of[i].spec, "sm_90", set), "%zu: %s", i, h.text);
         for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
             const int64_t size[] = { rows[c % 5], columns[c] };
-            const bool taken = columns[c] % of[i].vector == 0 && 32 * of[i].vector % columns[c] == 0;
+            const bool taken = columns[c] % of[i].vector == 0 && most % columns[c] == 0;
             harness_data_at(&h, size, 3, 0, 0);
             const bool right = harness_check(&h, "seed:2,race,weak,stale,late,uninit");
             cr_assert(right == taken, "%zu, %lld rows of %lld: %s", i, (long long)size[0], (long long)size[1], h.text);

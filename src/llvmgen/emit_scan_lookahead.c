@@ -7,6 +7,7 @@
  *     upsweep       some warps: combine a tile as soon as it is there, by parts, and publish its total
  *     look-ahead    one warp: keeps the combination of the tiles before the block's latest one, and adds what others
  *                   have published
+ *     look-back     in its place for a few columns, some warps (scan_columns.c)
  *     downsweep     a team of warps: scan the tile in place, every warp its part
  *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
  *
@@ -140,6 +141,32 @@ static void look_ahead(struct scan_ring *r)
             }
         }
         kb_mbar_arrive(k, r->prefixed, stage);
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the look-back of columns ------------------------------------------------------------------------------------ */
+
+/* Warp `own` of those that look back: all look at every tile's predecessors, each at some; the first one goes on. */
+static void look_back(struct scan_ring *r, kb_val own)
+{
+    kb *k = r->g->k;
+    kb_section(k, "lookback");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        LET(parity, kb_get(k, at.parity));
+        kb_mbar_wait(k, r->numbered, stage, parity);
+        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_mbar_wait(k, r->published, stage, parity); /* earlier ones are there soon, and a prefix goes where it is */
+        columns_look(r, &t, own);
+        kb_mbar_arrive(k, r->looked, stage);
+        kb_if(k, kb_eq(k, own, 0)) {
+            kb_mbar_wait(k, r->looked, stage, parity);
+            columns_before(r, &t);
+            kb_mbar_arrive(k, r->prefixed, stage);
+        }
         scan_ring_advance(r, at);
     }
 }
@@ -280,10 +307,16 @@ void emit_scan_lookahead(struct gen *g)
                 produce(&r);
             }
             kb_if(k, kb_eq(k, kb_warp(k), side + 1)) {
-                look_ahead(&r);
-            }
-            kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
                 store(&r);
+            }
+            if (r.looks) {
+                kb_if(k, kb_gt(k, kb_warp(k), side + 1)) {
+                    look_back(&r, kb_sub(k, kb_warp(k), side + 2));
+                }
+            } else {
+                kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
+                    look_ahead(&r);
+                }
             }
             if (scan_marked(g->p))
                 kb_if(k, kb_gt(k, kb_warp(k), side + 2)) {

@@ -414,4 +414,17 @@ void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x)
     publish(g, place_of_number(g, number), x, tag_of(g, t, TOTAL));
 }
 
+void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
+{
+    publish(g, place_of_number(g, number), x, kb_select(g->k, prefix, tag_of(g, t, PREFIX), tag_of(g, t, TOTAL)));
+}
+
+kb_val state_see_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix)
+{
+    const struct seen s = make_out(g, t, word);
+    *x = s.x;
+    *prefix = kb_eq(g->k, s.tag, PREFIX);
+    return s.there;
+}
+
 void state_words_load(struct gen *g, kb_val number, kb_val *word) { load_words(g, place_of_number(g, number), word); }

@@ -53,5 +53,8 @@ kb_val totals_see(struct gen *g, struct ticket t, const kb_val *word, struct run
  */
 void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x);
 void state_words_load(struct gen *g, kb_val number, kb_val *word);
+/* The same for totals and prefixes (bool), where both are published. */
+void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix);
+kb_val state_see_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix);
 
 #endif

@@ -5,6 +5,13 @@
  *               some consecutive rows, so threads whose numbers differ by q go on in the same columns
  *     upsweep, downsweep, look-ahead as for one column, but that lanes meet q apart, and every total is that of all
  *               columns: V of each of q lanes
+ *     look-back where the combination may depend on timing: several warps, a column per lane, each at some tiles before
+ *               this one, in place of the look-ahead
+ *
+ * The look-ahead reads the totals of all tiles, and of many columns that takes longer than the tiles themselves; so
+ * with look-back tiles publish prefixes too.  It waits for totals alone and never for a prefix, as the look-ahead does.
+ * One warp would be too slow: how many tiles are looked at in the time that a look takes bounds how fast tiles can
+ * follow one another.
  *
  * A thread has an odd number of rows, which makes accesses to the plain layout of bulk copies free of bank conflicts
  * whatever q.  Backwards, rows are counted from the end; columns stay where they are.
@@ -16,6 +23,7 @@ enum { V_MAX = SCAN_COLUMNS_VECTOR, EACH = 2, WORDS_MAX = 2 * KB_TUP_MAX };
 /* What all threads know of the shape. */
 struct shape {
     int v, rows;    /* columns and rows of a thread */
+    int states;     /* at least as many as columns */
     kb_val q, log;  /* i32: threads next to one another in a row, and its logarithm */
     kb_val column;  /* i32: number of the thread's first column, by V */
     kb_val columns; /* i32 */
@@ -25,6 +33,7 @@ static struct shape shape_of(struct gen *g)
 {
     kb *k = g->k;
     struct shape s = { .v = gen_tunable(g, TN_VECTOR), .rows = gen_tunable(g, TN_ITEMS) };
+    s.states = scan_columns_most(gen_tunable(g, TN_LOOKS), s.v);
     s.q = gen_value(g, "across");
     s.log = kb_name(kb_cast(k, kb_ctz(k, s.q), TY_I32), "log");
     s.column = kb_name(kb_and(k, kb_lane(k), kb_sub(k, s.q, 1)), "column");
@@ -32,11 +41,11 @@ static struct shape shape_of(struct gen *g)
     return s;
 }
 
-/* Place of a state of the thread's columns among KB_WARP * V of them, number `of` of such groups. */
+/* Place of a state of the thread's columns, in number `of` of groups of states. */
 static kb_val place_of(struct gen *g, const struct shape *s, kb_val of, int v)
 {
     kb *k = g->k;
-    return kb_add(k, kb_mul(k, kb_add(k, kb_mul(k, of, KB_WARP), s->column), s->v), v);
+    return kb_add(k, kb_add(k, kb_mul(k, of, s->states), kb_mul(k, s->column, s->v)), v);
 }
 
 /* ---- lanes q apart ----------------------------------------------------------------------------------------------- */
@@ -171,10 +180,17 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
             for (int w = 1; w < r->warps; w++)
                 total = state_combine(g, total, parked(r, &s, t->stage, w, v));
             const kb_val column = kb_add(k, kb_mul(k, s.column, s.v), v);
-            state_publish(g, t->ticket, kb_add(k, first, kb_cast(k, column, TY_I64)), total);
+            const kb_val number = kb_add(k, first, kb_cast(k, column, TY_I64));
+            if (r->looks) {
+                kb_store(k, r->total, place_of(g, &s, t->stage, v), total);
+                state_publish_either(g, t->ticket, number, total, kb_eq(k, t->index, 0));
+            } else {
+                state_publish(g, t->ticket, number, total);
+            }
         }
     }
-    kb_mbar_arrive(k, r->scanned, t->stage);
+    /* Who looks back waits for the totals, and `scanned` for that. */
+    kb_mbar_arrive(k, r->looks ? r->published : r->scanned, t->stage);
 }
 
 /* ---- the look-ahead ---------------------------------------------------------------------------------------------- */
@@ -259,6 +275,121 @@ void columns_prefix(struct columns_ahead *a, const struct scan_ring *r, const st
     kb_if(k, kb_lt(k, kb_lane(k), s.q)) {
         for (int v = 0; v < s.v; v++)
             kb_store(k, r->prefix, place_of(g, &s, t->stage, v), run_get(g, prefix[v]).x);
+    }
+}
+
+/* ---- look-back --------------------------------------------------------------------------------------------------- */
+
+enum { TILES = 8, LOADS = 16 };
+
+/* Tiles that a warp looks at, all of them in flight: fewer where their words would take too many registers. */
+static int tiles_at_once(const struct gen *g)
+{
+    const int words = scan_state_words(g->p, NULL), fit = words < LOADS ? LOADS / words : 1;
+    return fit < TILES ? fit : TILES;
+}
+
+/* A lane has a column; the last one stands for those that do not exist. */
+static kb_val lane_column(struct gen *g, const struct shape *s)
+{
+    return kb_min(g->k, kb_lane(g->k), kb_sub(g->k, s->columns, 1));
+}
+
+static kb_val number_of(struct gen *g, const struct shape *s, kb_val tile, kb_val column)
+{
+    kb *k = g->k;
+    const kb_val first = kb_mul(k, kb_cast(k, tile, TY_I64), kb_cast(k, s->columns, TY_I64));
+    return kb_add(k, first, kb_cast(k, column, TY_I64));
+}
+
+/* What the lane sees of its column in the tiles `back` (at least 1), back + 1, … before this one, up to the nearest
+ * prefix; *ends: there is one.  Waits for these tiles.  All lanes. */
+static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct shape *s, kb_val back, kb_var ends)
+{
+    kb *k = g->k;
+    const int n = tiles_at_once(g);
+    const kb_val column = lane_column(g, s);
+    kb_tvar seen = kb_var_new(k, state_zero(g), "seen");
+    kb_loop(k) {
+        kb_val word[TILES][WORDS_MAX], missing = kb_imm(k, TY_BOOL, 0), end = missing;
+        kb_tup x = { 0 };
+        for (int i = 0; i < n; i++) { /* the first tile stands for those before it: it has a prefix */
+            const kb_val tile = kb_max(k, kb_sub(k, t->ticket.tile, kb_add(k, back, i)), 0);
+            state_words_load(g, number_of(g, s, tile, column), word[i]);
+        }
+        for (int i = 0; i < n; i++) {
+            kb_tup there;
+            kb_val prefix;
+            const kb_val is_there = state_see_either(g, t->ticket, word[i], &there, &prefix);
+            missing = kb_or(k, missing, kb_not(k, kb_or(k, end, is_there)));
+            x = i ? kb_select(k, end, x, state_combine(g, there, x)) : there;
+            end = kb_or(k, end, prefix);
+        }
+        kb_set(k, seen, x);
+        kb_set(k, ends, end);
+        kb_break_if(k, kb_not(k, kb_any(k, missing)));
+        kb_backoff(k, 20);
+    }
+    return kb_get(k, seen);
+}
+
+void columns_look(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val own)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const struct shape s = shape_of(g);
+    LET(of, kb_add(k, kb_mul(k, t->stage, r->looks), own));
+    kb_var ends = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "ends");
+    const kb_tup seen = glance(g, t, &s, kb_add(k, kb_mul(k, own, tiles_at_once(g)), 1), ends);
+    const kb_val end = kb_ballot(k, kb_get(k, ends));
+    kb_store(k, r->seen, kb_add(k, kb_mul(k, of, KB_WARP), kb_lane(k)), seen);
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_store(k, r->ends, of, end);
+    }
+}
+
+/* All that comes before the tile in the lane's column: what the warps have seen, and further back one of them looks
+ * alone. */
+static kb_tup before_tile(const struct scan_ring *r, const struct scan_ring_tile *t, const struct shape *s)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    kb_var done = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "done"), ends = kb_var_new(k, kb_get(k, done), "ends");
+    kb_tvar before = kb_var_new(k, state_zero(g), "before");
+    for (int w = 0; w < r->looks; w++) {
+        const kb_val of = kb_add(k, kb_mul(k, t->stage, r->looks), w);
+        const kb_tup seen = kb_load(k, r->seen, kb_add(k, kb_mul(k, of, KB_WARP), kb_lane(k)));
+        const kb_tup x = w ? state_combine(g, seen, kb_get(k, before)) : seen;
+        const kb_val end = kb_shr(k, kb_load(k, r->ends, of), kb_cast(k, kb_lane(k), TY_U32));
+        kb_set(k, before, kb_select(k, kb_get(k, done), kb_get(k, before), x));
+        kb_set(k, done, kb_or(k, kb_get(k, done), kb_ne(k, kb_and(k, end, 1), 0)));
+    }
+    kb_var back = kb_var_new(k, kb_imm(k, TY_I32, r->looks * tiles_at_once(g) + 1), "back");
+    back.uni = KB_UNI_WARP;
+    kb_loop(k) {
+        kb_break_if(k, kb_all(k, kb_get(k, done)));
+        const kb_tup x = state_combine(g, glance(g, t, s, kb_get(k, back), ends), kb_get(k, before));
+        kb_set(k, before, kb_select(k, kb_get(k, done), kb_get(k, before), x));
+        kb_set(k, done, kb_or(k, kb_get(k, done), kb_get(k, ends)));
+        kb_set(k, back, kb_add(k, kb_get(k, back), tiles_at_once(g)));
+    }
+    return kb_get(k, before);
+}
+
+void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const struct shape s = shape_of(g);
+    const kb_tup before = before_tile(r, t, &s);
+    kb_if(k, kb_lt(k, kb_lane(k), s.columns)) {
+        const kb_val at = kb_add(k, kb_mul(k, t->stage, s.states), kb_lane(k));
+        kb_if(k, kb_gt(k, t->index, 0)) {
+            const kb_tup upto = state_combine(g, before, kb_load(k, r->total, at));
+            state_publish_either(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto,
+                                 kb_imm(k, TY_BOOL, 1));
+        }
+        kb_store(k, r->prefix, at, before);
     }
 }
 

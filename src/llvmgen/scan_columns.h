@@ -21,6 +21,12 @@ void columns_ahead_new(struct gen *g, struct columns_ahead *a);
 /* All lanes: what comes before the tile, into its stage; arrive at `prefixed` behind it. */
 void columns_prefix(struct columns_ahead *a, const struct scan_ring *r, const struct scan_ring_tile *t);
 
+/* By look-back instead, all lanes of each warp that looks, warp `own`: park what it sees; arrive at `looked` behind it.
+ * One of them, behind `looked`: what comes before the tile, into its stage and with its totals for those that look
+ * back; arrive at `prefixed` behind it. */
+void columns_look(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val own);
+void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t);
+
 /* The team: scan the tile in place. */
 void columns_scan(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
 

@@ -22,21 +22,32 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     kb *k = g->k;
     const int warps = gen_tunable(g, TN_THREADS) / KB_WARP;
     *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES), .warps = warps };
+    r->looks = gen_tunable(g, TN_LOOKS);
     r->tile = gen_tunable(g, TN_THREADS) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     scan_layout(g->p, r->tile, &r->layout);
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
     r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
-    const int states = scan_few_columns(g->p) ? KB_WARP * gen_tunable(g, TN_VECTOR) : 1; /* where others have one */
+    const int states =
+        scan_few_columns(g->p) ? scan_columns_most(r->looks, gen_tunable(g, TN_VECTOR)) : 1; /* where others have one */
     r->prefix = state_shared(g, r->stages * states, "prefixes");
     r->parked = park_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
     if (scan_marked(g->p))
         r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
+    if (r->looks) {
+        r->total = state_shared(g, r->stages * states, "totals");
+        r->seen = state_shared(g, r->stages * r->looks * KB_WARP, "seen_totals");
+        r->ends = kb_shared_v(k, TY_U32, r->stages * r->looks, "seen_prefixes");
+    }
     r->empty = kb_mbarriers(k, r->stages, "empty");
     r->numbered = kb_mbarriers(k, r->stages, "numbered");
     r->full = kb_mbarriers(k, r->stages, "full");
     r->combined = kb_mbarriers(k, r->stages, "combined");
     r->prefixed = kb_mbarriers(k, r->stages, "prefixed");
     r->scanned = kb_mbarriers(k, r->stages, "scanned");
+    if (r->looks) {
+        r->published = kb_mbarriers(k, r->stages, "published");
+        r->looked = kb_mbarriers(k, r->stages, "looked");
+    }
     const struct {
         kb_ptr bars;
         int arrivals;
@@ -45,9 +56,12 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
                 { r->full, 1 + gen_tunable(g, TN_MARKERS) },
                 { r->combined, gen_tunable(g, TN_UPSWEEP) },
                 { r->prefixed, 1 },
-                { r->scanned, warps + 1 } };
+                { r->scanned, r->looks ? warps : warps + 1 },
+                { r->published, 1 },
+                { r->looked, r->looks } };
+    const size_t bars = sizeof all / sizeof *all - (r->looks ? 0 : 2);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        for (size_t b = 0; b < sizeof all / sizeof *all; b++)
+        for (size_t b = 0; b < bars; b++)
             for (int s = 0; s < r->stages; s++)
                 kb_mbar_init(k, all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
         kb_mbar_ready(k);

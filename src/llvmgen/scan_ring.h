@@ -23,6 +23,13 @@ struct scan_ring {
     kb_ptr combined; /* the total of every warp's part of it is there */
     kb_ptr prefixed; /* the prefix of its tile is there */
     kb_ptr scanned;  /* every warp of the downsweep has written its results, and who publishes has read the parts */
+    /* columns by look-back */
+    int looks;               /* warps that look back; 0: one looks ahead */
+    kb_ptr published;        /* the totals of the stage's tile are in `total`, and published */
+    kb_ptr looked;           /* each of them has looked, and what it saw is in `seen` and `ends` */
+    kb_arr total;            /* per stage and column */
+    kb_arr seen;             /* per stage, warp and lane */
+    kb_ptr ends;             /* u32 per stage and warp, a bit per lane: what it has seen ends with a prefix */
     struct scan_segment all; /* of a whole array */
     kb_val begin, end;       /* i64, between offsets: the elements that are written */
 };

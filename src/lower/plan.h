@@ -72,7 +72,9 @@
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two",                                         \
       TUNABLE_MAIN, 1, 2, 4, 8, 16, 32, 64)                                                                            \
     X(MARKERS, "markers", 0, 8, "scan.lookahead: warps that mark where segments begin",                                \
-      TUNABLE_MAIN, 0, 1, 2, 4)
+      TUNABLE_MAIN, 0, 1, 2, 4)                                                                                        \
+    X(LOOKS, "looks", 0, 8, "scan.lookahead: warps that look back for columns; 0: one looks ahead",                    \
+      TUNABLE_MAIN, 0, 4, 8)
 /* clang-format on */
 
 /* Facts about a tunable, for those who list and search variants. */

@@ -20,6 +20,8 @@ bool scan_marked(const struct problem *p);
 /* The same: columns are scanned side by side, at most 32 threads with so many each. */
 enum { SCAN_COLUMNS_VECTOR = 4 };
 bool scan_few_columns(const struct problem *p);
+/* Columns that there is room for, of threads with `vector` each: where warps look back, one per lane. */
+static inline int scan_columns_most(int looks, int vector) { return looks ? 32 : 32 * vector; }
 /* Else: rows begin with tiles of their own. */
 static inline bool scan_own_tiles(const struct problem *p)
 {

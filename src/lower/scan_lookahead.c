@@ -11,7 +11,8 @@
 enum {
     UNIT = 16,
     HELD_MAX = 64,
-    SIDE_WARPS = 3, /* producer, look-ahead, storer */
+    SIDE_WARPS = 2, /* producer, storer */
+    LOOKS = 4,      /* warps that look back */
     UPSWEEP = 4,    /* warps that combine */
     MARKERS = 4,    /* warps that mark where segments begin */
     THREADS_MAX = 1024
@@ -65,14 +66,16 @@ static bool plain_arrays(const struct problem *p)
 
 /* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and cuts, prefixes,
  * alignment. */
-static int reserved(const struct problem *p, int threads, int stages, int vector)
+static int reserved(const struct problem *p, int threads, int stages, int vector, int looks)
 {
-    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9, OF_MARKS = 2 };
+    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9, OF_MARKS = 2, LOOK_BARRIERS = 2 };
     const int fields = state_fields(p, NULL), warps = threads / 32;
-    const int states = scan_few_columns(p) ? 32 * vector : 1;
+    const int states = scan_few_columns(p) ? scan_columns_most(looks, vector) : 1;
     const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
-    return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * scan_state_words(p, NULL) + cuts +
-           ALIGNMENT * (ARRAYS + 2 * fields);
+    const int words = scan_state_words(p, NULL);
+    const int of_looks = stages * (8 * LOOK_BARRIERS + (looks * 32 + states) * 4 * words + looks * 4);
+    return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
+           ALIGNMENT * (ARRAYS + 2 * fields) + (looks ? of_looks + ALIGNMENT * (LOOK_BARRIERS + 1 + 2 * fields) : 0);
 }
 
 bool scan_marked(const struct problem *p)
@@ -114,9 +117,9 @@ static int bytes_per_position(const struct problem *p)
 /* Rows that begin at equal distances take one remainder per tile. */
 static int markers(const struct problem *p) { return !scan_marked(p) ? 0 : scan_keeps(p) ? 1 : MARKERS; }
 
-static int all_threads(int threads, int upsweep, int markers)
+static int all_threads(int threads, int upsweep, int markers, int looks)
 {
-    return threads + 32 * (upsweep + SIDE_WARPS + markers);
+    return threads + 32 * (upsweep + SIDE_WARPS + (looks ? looks : 1) + markers);
 }
 
 /* Bytes are summed by words where nothing but their sum is asked for (scan_held_most()). */
@@ -126,19 +129,22 @@ static int held_most(const struct problem *p, int vector)
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
-static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages)
+static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages,
+                      int looks)
 {
-    enum { REGISTERS_MAX = 128, OVERHEAD = 36, OF_MARKER = 80 };
+    enum { REGISTERS_MAX = 128, OVERHEAD = 36, OF_MARKER = 80, OF_LOOK = 96 };
     const int room =
-        (d->shared_per_block - reserved(p, threads, stages, vector)) / stages / stage_bytes(p, threads * vector);
-    const int all = d->registers_per_sm / ((all_threads(threads, upsweep, markers(p)) + 127) / 128 * 128) / 8 * 8;
-    if (scan_marked(p) && all < OF_MARKER) /* which a warp that marks takes */
+        (d->shared_per_block - reserved(p, threads, stages, vector, looks)) / stages / stage_bytes(p, threads * vector);
+    const int all =
+        d->registers_per_sm / ((all_threads(threads, upsweep, markers(p), looks) + 127) / 128 * 128) / 8 * 8;
+    /* Less than what a warp that marks takes, or one that looks back. */
+    if ((scan_marked(p) && all < OF_MARKER) || (looks && all < OF_LOOK))
         return 0;
     const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
     const int registers =
         (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * scan_state_words(p, NULL);
     /* A part for what is on its way; marks are two registers that every position asks. */
-    const int twentieths = !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
+    const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
     const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
     const int most = held_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
@@ -150,9 +156,10 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
 {
     enum { FROM = 256 };
     int best = 0;
-    for (int threads = FROM; all_threads(threads, c->tunable[TN_UPSWEEP], markers(p)) <= THREADS_MAX; threads += 32) {
-        const int items =
-            most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+    for (int threads = FROM;
+         all_threads(threads, c->tunable[TN_UPSWEEP], markers(p), c->tunable[TN_LOOKS]) <= THREADS_MAX; threads += 32) {
+        const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR],
+                                     c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
         if (threads * items <= best)
             continue;
         best = threads * items;
@@ -171,7 +178,11 @@ enum {
     CUT_ROWS_FROM = 1 << 21,
     MARKED_FROM = 1 << 19,
     LONG_COLUMN = 1 << 19,
-    WORDS_ACROSS = 16 /* of a row's states */
+    LOOKED_COLUMN = 1 << 17,
+    LOOKED_FROM = 1 << 22,
+    WORDS_ACROSS = 16, /* of a row's states */
+    WORDS_AHEAD = 4,   /* the same where look-back might do */
+    WORDS_LOOKED = 2   /* of a state */
 };
 
 /* Columns of a thread are side by side as states too. */
@@ -210,7 +221,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
     if (!scan_few_fields(p, a, why) || (scan_own_tiles(p) && !scan_short_formulas(p, why)))
         return false;
     *why = "the ring has no room for a vector per thread";
-    return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES) > 0;
+    return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
 }
 
 static bool units(const struct problem *p, struct formula *guard)
@@ -246,12 +257,20 @@ static struct formula few_long_columns(const struct problem *p)
     return f_and(few, f_ge(scan_length(p), f_const(LONG_COLUMN)));
 }
 
-/* As many columns as a power of two of threads have, no more than a warp. */
+/* Look-back takes as many columns as lanes; of very few the look-ahead reads the totals faster. */
+static struct formula looked_columns(const struct problem *p)
+{
+    const struct formula several = f_ge(segments_inner(p), f_const(WORDS_AHEAD / scan_state_words(p, NULL) + 1));
+    const struct formula large = f_ge(access_count(p), f_const(LOOKED_FROM));
+    return f_and(f_and(several, f_ge(scan_length(p), f_const(LOOKED_COLUMN))), large);
+}
+
+/* As many columns as a power of two of threads have, no more than a warp; of look-back, as its lanes. */
 static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
 {
     const struct formula columns = segments_inner(p), vector = f_const(c->tunable[TN_VECTOR]);
-    const struct formula parts =
-        f_eq(f_mod(f_const(32 * c->tunable[TN_VECTOR]), f_max(columns, f_const(1))), f_const(0));
+    const int most = scan_columns_most(c->tunable[TN_LOOKS], c->tunable[TN_VECTOR]);
+    const struct formula parts = f_eq(f_mod(f_const(most), f_max(columns, f_const(1))), f_const(0));
     return f_and(f_and(f_ge(columns, f_const(1)), f_eq(f_mod(columns, vector), f_const(0))), parts);
 }
 
@@ -259,14 +278,15 @@ static struct formula whole_warps(const struct problem *p, const struct plan_cas
 static const struct size {
     const char *variant, *name;
     int log; /* of the most elements; 0: any number */
-    int stages;
+    int stages, looks;
 } sizes[] = {
-    { "short", "short_pipeline", 21, 6 },
-    { "medium", "medium_pipeline", 23, STAGES },
-    { "", "pipeline", 0, STAGES },
-};
+    { "short", "short_pipeline", 21, 6, 0 },
+    { "medium", "medium_pipeline", 23, STAGES, 0 },
+    { "", "pipeline", 0, STAGES, 0 },
+}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS };
 
-static void add_case(struct planner *pl, const struct strategy *row, const struct size *size, struct formula guard)
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const struct size *size,
+                                  struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, size->name, guard);
@@ -281,6 +301,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
         c->tunable[TN_MARKERS] = markers(p);
         c->tunable_from[TN_MARKERS] = "for segments that begin anywhere";
     }
+    if (!c->overridden[TN_LOOKS])
+        c->tunable[TN_LOOKS] = size->looks;
     if (!c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = 1;
         c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
@@ -289,7 +311,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
         c->tunable[TN_PDL] = 1;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP],
-                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES]);
+                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
@@ -297,6 +319,21 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     c->aligned = true;
     if (scan_few_columns(p))
         c->code.guard = c->code.guard.n ? f_and(c->code.guard, whole_warps(p, c)) : whole_warps(p, c);
+    return c;
+}
+
+/* A case for columns by look-back, if they may be scanned so.  True when their number of warps was asked for, which the
+ * other case would have as well. */
+static bool add_looked(struct planner *pl, const struct strategy *row, bool pinned, struct formula guard)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = widest_vector(p);
+    if (!scan_few_columns(p) || state_determinism(p) != DET_ANY || scan_state_words(p, NULL) > WORDS_LOOKED ||
+        most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
+        return false;
+    if (!pinned)
+        guard = guard.n ? f_and(looked_columns(p), guard) : looked_columns(p);
+    return add_case(pl, row, &looked, guard)->overridden[TN_LOOKS];
 }
 
 void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
@@ -309,6 +346,8 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     struct formula guard = { 0 };
     scan_check_empty(pl);
     units(p, &guard);
+    if (add_looked(pl, row, pinned, guard))
+        return;
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
         const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
         const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
@@ -332,7 +371,7 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
-    const int all = all_threads(threads, c->tunable[TN_UPSWEEP], c->tunable[TN_MARKERS]);
+    const int all = all_threads(threads, c->tunable[TN_UPSWEEP], c->tunable[TN_MARKERS], c->tunable[TN_LOOKS]);
     if (scan_marked(p) != (c->tunable[TN_MARKERS] > 0))
         return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
@@ -341,8 +380,10 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (c->tunable[TN_VECTOR] > widest_vector(p))
         return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");
-    if (threads * held % UNIT || c->tunable[TN_STAGES] * stage_bytes(p, threads * held) +
-                                         reserved(p, threads, c->tunable[TN_STAGES], c->tunable[TN_VECTOR]) >
+    const int looks = c->tunable[TN_LOOKS], vector = c->tunable[TN_VECTOR], stages = c->tunable[TN_STAGES];
+    if (looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY))
+        return contradiction(pl, c, "look-back is for columns, whose prefixes it combines as timing has it");
+    if (threads * held % UNIT || stages * stage_bytes(p, threads * held) + reserved(p, threads, stages, vector, looks) >
                                      pl->plan->device.shared_per_block)
         return contradiction(pl, c, "the ring does not fit shared memory");
     struct prog_kernel *k = scan_kernel(pl, c, "");

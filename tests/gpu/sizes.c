@@ -22,11 +22,7 @@ static const int64_t pair_sizes[] = { 1, 3, 7, 33, 100, 256, 1001, 4096, 70001 }
 static const int64_t large_pair[] = { 1021, 997 };
 static const int64_t long_pair[] = { 1, 70001 }; /* for what shares a row among blocks */
 static const int64_t narrow_pairs[][2] = {       /* few columns, of which some kernels have forms of their own */
-                                           { 1001, 4 },
-                                           { 9973, 8 },
-                                           { 13312, 4 },
-                                           { 7, 16 },
-                                           { 4099, 16 }
+                                           { 1001, 4 }, { 9973, 8 }, { 13312, 4 }, { 7, 16 }, { 4099, 16 }, { 3001, 32 }
 };
 enum { NARROW_SANITIZED = 1 };
 static const int64_t sanitize_pairs[] = { 1, 7, 33, 300, 1001 };
