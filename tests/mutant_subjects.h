@@ -17,6 +17,11 @@
     "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE                        \
     "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n"
 
+/* All of it between offsets. */
+#define SCAN_OFFSETS                                                                                                   \
+    "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE                          \
+    "outputs: {y: {type: 'u32[n]', value: s.q}}\n"
+
 /* Scans have a second case for arrays that are not aligned, which no launch here would take. */
 #define ONE_BY_ONE                                                                                                     \
     {                                                                                                                  \
@@ -201,14 +206,21 @@ static const struct subject {
         ONE_BY_ONE },
       { 3, 250 } },
     { "allpre_marks",
-      "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      SCAN_OFFSETS,
       "sm_90",
       { { "strategy", "segscan.allpre", { 0, 0 } },
         { "threads", "64", { 0, 0 } },
         { "items", "3", { 0, 0 } },
         ONE_BY_ONE },
-      { 750, 90 } },
+      { 750, 4000 } },
+    { "allpre_gaps",
+      SCAN_OFFSETS,
+      "sm_90",
+      { { "strategy", "segscan.allpre", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "3", { 0, 0 } },
+        ONE_BY_ONE },
+      { 750, 5 } },
     { "lookahead",
       "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
       "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
@@ -323,8 +335,7 @@ static const struct subject {
         { "blocks_per_sm", "1", { 0, 0 } } },
       { 303, 11 } },
     { "marks",
-      "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
+      SCAN_OFFSETS,
       "sm_90",
       { { "strategy", "segscan.offsets", { 0, 0 } },
         { "threads", "64", { 0, 0 } },

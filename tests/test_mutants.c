@@ -24,6 +24,9 @@ static const struct {
     { "clusters_atomic", NULL, "acquire fence", "as above" },
     { "clusters_last_block", NULL, "acquire fence",
       "the cluster's barrier acquired just before, in the executor all that was written; `last_block` needs it" },
+    { "allpre_marks", "emit_scan_allpre.c", "barrier",
+      "a segment begins in the places of every warp; `allpre_gaps` needs it" },
+    { "allpre_gaps", "block_marks.c", "barrier", "one batch holds all offsets; `allpre_marks` needs it" },
     { NULL, "scan_ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
     { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
@@ -160,6 +163,7 @@ Test(mutants, allpre) { test_named("allpre"); }
 Test(mutants, allpre_rows) { test_named("allpre_rows"); }
 Test(mutants, allpre_across) { test_named("allpre_across"); }
 Test(mutants, allpre_marks) { test_named("allpre_marks"); }
+Test(mutants, allpre_gaps) { test_named("allpre_gaps"); }
 Test(mutants, lookahead) { test_named("lookahead"); }
 Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
 Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }

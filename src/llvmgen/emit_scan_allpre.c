@@ -60,12 +60,12 @@ static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
     return combine_threads(g, kb_get(k, acc), filled);
 }
 
-/* The last block has seen the tiles of its own row, and a warp of it waits for those of the others, `before` of them.
+/* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them.
  */
-static void finish_epoch(struct gen *g, struct ticket t, kb_val before, int warp)
+static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
 {
     kb *k = g->k;
-    kb_if(k, kb_eq(k, kb_warp(k), warp)) {
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_for(k, i, kb_imm(k, TY_I32, 0), before, KB_WARP) {
             kb_loop(k) {
                 kb_tup x;
@@ -105,7 +105,7 @@ void emit_scan_allpre(struct gen *g)
         tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) });
         if (scan_keeps(g->p))
             kb_if(k, last) {
-                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index), 0);
+                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
             }
         g->here = NULL;
     }
@@ -192,7 +192,7 @@ static void scan_across(struct gen *g)
     if (scan_has_totals(g->p))
         lines_store_totals(&l);
     kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
-        finish_epoch(g, ticket, kb_sub(k, ticket.tile, index), 0);
+        finish_epoch(g, ticket, kb_sub(k, ticket.tile, index));
     }
 }
 
@@ -210,8 +210,32 @@ static void narrow(struct lines *l, const struct block_marks *m)
     l->to = kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, end, l->base), to), from), TY_I32);
 }
 
-/* Offsets and elements set out together.  A warp waits for other blocks only if no segment begins before it in the
- * tile, and no longer than for the tiles back to where one does. */
+/* What comes before the tile, for those warps before which no segment begins in it.  The first one waits for the tiles
+ * back to where one does, the others for the first one only if none begins in its places. */
+static struct run before_warp(struct gen *g, struct ticket t, const struct park *park)
+{
+    kb *k = g->k;
+    const kb_val zero = kb_imm(k, TY_I32, 0), never = kb_imm(k, TY_BOOL, 0);
+    const kb_arr slot = state_shared(g, 1, "tile_prefix");
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    LET(behind, kb_gt(k, t.tile, 0));
+    kb_if(k, kb_and(k, behind, kb_eq(k, kb_warp(k), 0))) {
+        kb_set(k, prefix, tiles_before(g, t));
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            kb_store(k, slot, zero, kb_get(k, prefix));
+        }
+    }
+    if (kb_threads(k) > KB_WARP) {
+        const kb_val open = kb_and(k, behind, kb_eq(k, kb_load(k, park->cut, zero), 0));
+        kb_if(k, kb_assume_uniform(open, KB_UNI_BLOCK)) { /* one word that all threads read */
+            kb_barrier(k);
+            kb_set(k, prefix, kb_load(k, slot, zero));
+        }
+    }
+    return (struct run){ behind, never, kb_get(k, prefix) };
+}
+
+/* Offsets and elements set out together. */
 static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct block_marks *marks, kb_val base)
 {
     kb *k = g->k;
@@ -229,21 +253,13 @@ static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct blo
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         tile_publish_either(g, ticket, total.x, total.cut);
     }
-    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
-        finish_epoch(g, ticket, ticket.tile,
-                     kb_threads(k) / KB_WARP - 1); /* while the first one waits for its prefix */
-    }
-    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
-    LET(behind, kb_gt(k, ticket.tile, 0));
-    /* The same in all lanes, as what comes before the warp is. */
-    const kb_val open = kb_assume_uniform(kb_and(k, behind, kb_not(k, in_tile.cut)), KB_UNI_WARP);
-    kb_if(k, open) {
-        kb_set(k, prefix, tiles_before(g, ticket));
-    }
-    const struct run before = { behind, kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    const struct run before = before_warp(g, ticket, &park);
     lines_scan(&l, run_join(g, before, in_tile));
     narrow(&l, marks);
     lines_store(&l);
+    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
+        finish_epoch(g, ticket, ticket.tile);
+    }
 }
 
 static void emit_marked(struct gen *g)

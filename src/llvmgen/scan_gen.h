@@ -131,7 +131,7 @@ void held_take_marks(struct held *h, kb_ptr map);
 
 /* Where segments between offsets begin in the block's only tile.  One after the other, by the whole block, without a
  * barrier but those of the last two: */
-enum { BLOCK_MARKS_AT_ONCE = 8 };
+enum { BLOCK_MARKS_AT_ONCE = 9 };
 struct block_marks {
     struct gen *g;
     int tile;

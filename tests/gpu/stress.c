@@ -27,6 +27,11 @@ enum { REPETITIONS = 1000, WATCHDOG_SECONDS = 100, BUSY_STREAMS = 2, BUSY_ELEMEN
     {                                                                                                                  \
         { 1000000, 20001 }, { 13312, 40000 }, { 8 * 13312 - 4, 4 }, { 4096, 3 }, { 131 * 1024 + 4, 999 }, { 4, 2 }     \
     }
+/* The same, few enough for blocks that are resident at once. */
+#define FEW_RAGGED                                                                                                     \
+    {                                                                                                                  \
+        { 500000, 20001 }, { 13313, 40000 }, { 300001, 4 }, { 4099, 3 }, { 131 * 1024 + 5, 999 }, { 1, 2 }             \
+    }
 #define LONG_ROWS                                                                                                      \
     {                                                                                                                  \
         { 3, 333001 }, { 1, 1000003 }, { 40, 20011 }, { 7, 70001 }, { 133, 16384 }, { 2, 65537 }                       \
@@ -57,6 +62,7 @@ static const struct subject {
     { "scan_affine", { "scan.allpre" }, LINES },
     { "scan_segmented", { "scan.lookahead", "segscan.flags" }, LINES },
     { "scan_ragged", { "scan.lookahead", "segscan.offsets" }, RAGGED },
+    { "scan_ragged", { "segscan.allpre" }, FEW_RAGGED },
     { "scan_rows", { "segscan.lookback", "segscan.flat" }, ROWS },
     { "scan_rows", { "segscan.cluster" }, LONG_ROWS },
     { "scan_rows", { "scan.lookahead", "scan.allpre" }, WHOLE_ROWS },
