@@ -75,12 +75,32 @@ static void mark_lines(const struct copy *c, int by)
 
 static void mbar_settles(struct exec *x, struct block *b, struct mbar *m);
 
+/* Threads find their own copies by lists, as all copies together are thousands.  Copy i is, or is no longer, where the
+ * copies beside it, or its thread, look for it. */
+static void relink(struct exec *x, const struct copy *c, int before, int after)
+{
+    *(c->before ? &x->copy[c->before - 1].after : &c->block->thread[c->thread].copies) = after;
+    if (c->after)
+        x->copy[c->after - 1].before = before;
+}
+
+/* Out of the list; the last one takes its place. */
+static struct copy take_out(struct exec *x, int i)
+{
+    const struct copy c = x->copy[i];
+    relink(x, &c, c.before, c.after);
+    if (i != --x->ncopies) {
+        x->copy[i] = x->copy[x->ncopies];
+        relink(x, &x->copy[i], i + 1, i + 1);
+    }
+    c.block->ncopies--;
+    return c;
+}
+
 /* The copy arrives, and leaves the list. */
 static void land(struct exec *x, int i)
 {
-    struct copy c = x->copy[i];
-    x->copy[i] = x->copy[--x->ncopies];
-    c.block->ncopies--;
+    struct copy c = take_out(x, i);
     mark_lines(&c, -1);
     copy_read(&c);
     if (c.kind == COPY_BULK_STORE)
@@ -134,7 +154,9 @@ static void start(struct exec *x, struct copy c)
         finding(x, SIMT_NO_MEMORY, "starts a copy of %u bytes, and memory is exhausted", (unsigned)c.bytes);
     c.block = x->block;
     c.thread = (uint16_t)(x->thread - x->block->thread);
+    c.after = x->thread->copies;
     x->copy[x->ncopies++] = c;
+    relink(x, &c, x->ncopies, x->ncopies);
     x->block->ncopies++;
     mark_lines(&c, 1);
     if (!x->options.late)
@@ -181,18 +203,16 @@ void async_block_starts(struct exec *x, struct block *b)
     memset(b->team, 0, sizeof b->team);
     for (int t = 0; t < b->grid->threads; t++) {
         b->thread[t].bulk_group = b->thread[t].copy_group = 0;
+        b->thread[t].copies = 0;
         b->thread[t].proxy_fences = 0;
     }
 }
 
 void async_thread_exits(struct exec *x)
 {
-    const uint16_t thread = (uint16_t)(x->thread - x->block->thread);
-    for (int i = 0; i < x->ncopies && x->block->ncopies; i++) {
-        const struct copy *c = &x->copy[i];
-        if (c->block == x->block && c->thread == thread && c->kind == COPY_BULK_STORE && !c->read)
-            finding(x, SIMT_RACE, "ends while a copy that it started may still read '%s'", c->name);
-    }
+    for (int k = x->thread->copies; k; k = x->copy[k - 1].after)
+        if (x->copy[k - 1].kind == COPY_BULK_STORE && !x->copy[k - 1].read)
+            finding(x, SIMT_RACE, "ends while a copy that it started may still read '%s'", x->copy[k - 1].name);
 }
 
 void async_block_ends(struct exec *x)
@@ -379,17 +399,21 @@ void simt_bulk_commit(void) { simt_current->thread->bulk_group++; }
 /* The current thread's copies of groups before `limit` are done, in some order; `read`: have read. */
 static void finish_groups(struct exec *x, enum copy_kind kind, uint32_t limit, bool read)
 {
-    const uint16_t thread = (uint16_t)(x->thread - x->block->thread);
-    for (int i = 0; i < x->ncopies && x->block->ncopies;) {
-        struct copy *c = &x->copy[i];
-        const bool mine = c->block == x->block && c->thread == thread && c->kind == kind && c->group < limit;
-        if (mine && read)
-            copy_read(c);
-        if (mine && !read)
-            land(x, i);
-        else
-            i++;
-    }
+    int first;
+    do {
+        first = 0;
+        for (int k = x->thread->copies; k; k = x->copy[k - 1].after) {
+            struct copy *c = &x->copy[k - 1];
+            if (c->kind != kind || c->group >= limit)
+                continue;
+            if (read)
+                copy_read(c);
+            else if (!first || k < first)
+                first = k;
+        }
+        if (first)
+            land(x, first - 1);
+    } while (first);
 }
 
 static uint32_t groups_before(uint32_t commits, uint32_t pending) { return commits > pending ? commits - pending : 0; }

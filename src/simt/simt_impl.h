@@ -61,6 +61,7 @@ struct thread {
     struct mbar *at_mbar;            /* waits there … */
     uint32_t parity;                 /* … for this */
     uint32_t bulk_group, copy_group; /* commits so far */
+    int copies;                      /* the list of its copies under way: 1 + place among all, 0: none */
     uint16_t proxy_fences;
 };
 
@@ -130,6 +131,7 @@ struct copy {
     const char *name;  /* of the shared array */
     char *to, *from, *data;
     uint32_t bytes;
+    int before, after; /* in the list of its thread: 1 + place among all copies, 0: none */
 };
 
 struct team_barrier {
