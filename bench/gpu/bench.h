@@ -104,12 +104,19 @@ struct impl {
     void *temp;
     size_t temp_bytes;
 };
+/* What fills the L2 cache between samples, on the device. */
+struct cache {
+    ptxgen_program *program;
+    ptxgen_loaded *reader;
+    void *other, *most; /* what it reads, and its result */
+};
 /* The device, the data and where in it the next launch reads and writes. */
 struct arena_gpu {
     ptxgen_session *s;
     ptxgen_gpu *gpu;
     ptxgen_stream stream;
     ptxgen_event begin, end;
+    struct cache cache;
     int ninputs, noutputs;
     void *input[INPUTS_MAX], *output[OUTPUTS_MAX];
     void *offset; /* the input behind the others, offsets or flags, the same for all slices; or NULL */
@@ -125,6 +132,8 @@ struct timing {
     double host;             /* seconds of the host per launch, 0: not measured */
     int samples, batch;
 };
+bool cache_open(struct arena_gpu *a);
+void cache_close(struct arena_gpu *a);
 bool impl_prepare(struct arena_gpu *a, struct impl *impl);
 bool impl_launch(struct arena_gpu *a, struct impl *impl);
 /* All implementations, sample by sample in turn, so that drift meets all of them. time[i].samples 0: it failed. */

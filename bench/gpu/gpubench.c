@@ -444,7 +444,7 @@ static bool open_device(struct bench *b)
     return ptxgen_gpu_open(a->s, b->o.device, &a->gpu) == PTXGEN_OK &&
            ptxgen_stream_create(a->s, a->gpu, &a->stream) == PTXGEN_OK &&
            ptxgen_event_create(a->s, a->gpu, &a->begin) == PTXGEN_OK &&
-           ptxgen_event_create(a->s, a->gpu, &a->end) == PTXGEN_OK;
+           ptxgen_event_create(a->s, a->gpu, &a->end) == PTXGEN_OK && cache_open(a);
 }
 
 static void write_reports(struct bench *b)
@@ -473,8 +473,7 @@ int main(int argc, char **argv)
             stderr,
             "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
             "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--no-peers] [--device K] [--commit "
-            "TEXT] [--json FILE] "
-            "[--csv FILE]\n");
+            "TEXT] [--json FILE] [--csv FILE]\n");
         return 2;
     }
     if (ptxgen_session_create(&b.a.s) != PTXGEN_OK)
@@ -490,6 +489,7 @@ int main(int argc, char **argv)
     run_stencils(&b);
     write_reports(&b);
     drop_inputs(&b);
+    cache_close(&b.a);
     ptxgen_event_destroy(b.a.gpu, b.a.begin);
     ptxgen_event_destroy(b.a.gpu, b.a.end);
     ptxgen_stream_destroy(b.a.gpu, b.a.stream);
