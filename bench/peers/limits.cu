@@ -13,7 +13,7 @@ static __device__ unsigned fold(uint4 v)
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-template <int threads, int loads>
+template <int threads, int loads, bool stay>
 __global__ void __launch_bounds__(threads) read_all(const uint4 *__restrict__ x, int64_t vectors, unsigned *out)
 {
     const int64_t tile = (int64_t)threads * loads;
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(threads) read_all(const uint4 *__restrict__ x,
 #pragma unroll
         for (int i = 0; i < loads; i++) {
             const int64_t k = at + i * threads + threadIdx.x;
-            v[i] = k < vectors ? __ldcs(x + k) : uint4{ 0, 0, 0, 0 };
+            v[i] = k >= vectors ? uint4{ 0, 0, 0, 0 } : stay ? x[k] : __ldcs(x + k);
         }
 #pragma unroll
         for (int i = 0; i < loads; i++)
@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(threads) copy_all(const uint4 *__restrict__ x,
             y[at + i * threads] = v[i];
 }
 
-/* size->n is bytes here. blocks_per_sm 0: one tile per block. */
-template <int threads, int loads, int blocks_per_sm>
+/* size->n is bytes here. blocks_per_sm 0: one tile per block.  stay: without the hint that data leave the caches first. */
+template <int threads, int loads, int blocks_per_sm, bool stay = false>
 static int read_limit(PEER_ARGS)
 {
     PEER_NO_TEMP
@@ -60,7 +60,7 @@ static int read_limit(PEER_ARGS)
     if (sms == 0)
         cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
     int64_t blocks = blocks_per_sm && tiles > (int64_t)sms * blocks_per_sm ? (int64_t)sms * blocks_per_sm : tiles;
-    read_all<threads, loads><<<blocks < 1 ? 1 : (unsigned)blocks, threads, 0, stream>>>(
+    read_all<threads, loads, stay><<<blocks < 1 ? 1 : (unsigned)blocks, threads, 0, stream>>>(
         static_cast<const uint4 *>(in[0]), vectors, static_cast<unsigned *>(out[0]));
     return cudaGetLastError();
 }
@@ -74,7 +74,8 @@ static const Row empty_row{ "empty", "empty kernel", [](PEER_ARGS) {
 static const Row read_rows[] = {
     { "read", "read 512x4 tiles", read_limit<512, 4, 0> },    { "read", "read 512x8 tiles", read_limit<512, 8, 0> },
     { "read", "read 1024x4 tiles", read_limit<1024, 4, 0> },  { "read", "read 512x4 resident", read_limit<512, 4, 4> },
-    { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> },
+    { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> }, { "read", "read 256x4 tiles, stay", read_limit<256, 4, 0, true> },
+    { "read", "read 512x4 64 a SM, stay", read_limit<512, 4, 64, true> },
 };
 template <int threads, int loads> static int copy_limit(PEER_ARGS)
 {
