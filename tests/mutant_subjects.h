@@ -28,10 +28,12 @@
         "vector", "1", { 0, 0 }                                                                                        \
     }
 
+enum { SETTINGS_MAX = 6 };
+
 /* One program: its spec, pinned strategy, size; enough blocks and tiles that every part of the kernel runs. */
 static const struct subject {
     const char *name, *spec, *arch;
-    struct tunable set[5];
+    struct tunable set[SETTINGS_MAX];
     int64_t size[2];
 } subjects[] = {
     { "block",
@@ -459,6 +461,17 @@ static const struct subject {
         { "threads", "64", { 0, 0 } },
         { "items", "1", { 0, 0 } },
         { "lanes", "0", { 0, 0 } },
+        ONE_BY_ONE },
+      { 20001, 201 } },
+    { "offsets_queue",
+      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
+      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
+      "sm_90",
+      { { "strategy", "segreduce.offsets_block", { 0, 0 } },
+        { "threads", "64", { 0, 0 } },
+        { "items", "1", { 0, 0 } },
+        { "lanes", "0", { 0, 0 } },
+        { "queue", "1", { 0, 0 } },
         ONE_BY_ONE },
       { 20001, 201 } },
     { "offsets_warps",

@@ -88,7 +88,7 @@ static inline void open_subject(struct subject_run *r, const struct subject *sub
     cr_assert(device_by_name(sub->arch, 0, &d));
     const struct problem *p = problem_build(&r->s, sub->name, sub->spec, strlen(sub->spec), sub->name);
     int nset = 0;
-    while (nset < 5 && sub->set[nset].name)
+    while (nset < SETTINGS_MAX && sub->set[nset].name)
         nset++;
     const struct plan_options o = { .nset = nset, .set = sub->set, .size = sub->size }; /* fewer cases */
     r->plan = p ? plan_create(&r->s, p, &d, &o) : NULL;

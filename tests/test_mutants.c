@@ -187,5 +187,6 @@ Test(mutants, seg_multi) { test_named("seg_multi"); }
 Test(mutants, column) { test_named("column"); }
 Test(mutants, offsets) { test_named("offsets"); }
 Test(mutants, offsets_block) { test_named("offsets_block"); }
+Test(mutants, offsets_queue) { test_named("offsets_queue"); }
 Test(mutants, offsets_warps) { test_named("offsets_warps"); }
 Test(mutants, staged_shares) { test_first("staged_shares", true); }

@@ -293,13 +293,17 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void check_parts(const char *spec, const char *lanes, const char *vector)
+static void check_parts(const char *spec, const char *lanes, const char *vector, const char *queue)
 {
     static const int64_t sizes[][2] = { { 9001, 160 }, { 5000, 90 }, { 3000, 40 }, { 260, 3 }, { 700, 11 } };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:3,weak,stale", "seed:0" };
-    const char *set[] = {
-        "strategy", "segreduce.offsets_block", "lanes", lanes, "threads", "64", "items", "1", "vector", vector, NULL
-    };
+    const char *set[] = { "strategy", "segreduce.offsets_block",
+                          "lanes",    lanes,
+                          "queue",    queue,
+                          "threads",  "64",
+                          "items",    "1",
+                          "vector",   vector,
+                          NULL };
     struct harness h;
     state = 91;
     cr_assert(harness_open(&h, "parts", spec, "sm_90", set), "%s", h.text);
@@ -313,7 +317,8 @@ static void check_parts(const char *spec, const char *lanes, const char *vector)
         for (int64_t s = 0; s < size[1]; s++)
             end[s] = place[below(places)];
         qsort(end, (size_t)size[1], sizeof *end, ascending);
-        cr_assert(harness_check(&h, modes[i % 3]), "lanes %s, row %d, --simt=%s: %s", lanes, i, modes[i % 3], h.text);
+        cr_assert(harness_check(&h, modes[i % 3]), "lanes %s, queue %s, row %d, --simt=%s: %s", lanes, queue, i,
+                  modes[i % 3], h.text);
     }
     harness_close(&h);
 }
@@ -323,11 +328,14 @@ static const char in_order[] =
             "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\ninit: {p: 3, q: 1}\n"
             "outputs: {q: {type: 'u32[k-1]', value: r.q}, y: {type: 'i32[n]', value: x + 1}}\n";
 
-Test(segments, parts_of_blocks) { check_parts(sums, "0", "1"); }
-Test(segments, parts_of_vectors) { check_parts(sums, "0", "2"); }
-Test(segments, parts_beside_warps) { check_parts(sums, "32", "1"); }
-Test(segments, parts_in_order) { check_parts(in_order, "0", "1"); }
-Test(segments, parts_in_order_beside_warps) { check_parts(in_order, "32", "2"); }
+Test(segments, parts_of_blocks) { check_parts(sums, "0", "1", "0"); }
+Test(segments, parts_of_vectors) { check_parts(sums, "0", "2", "0"); }
+Test(segments, parts_beside_warps) { check_parts(sums, "32", "1", "0"); }
+Test(segments, queued_parts_of_blocks) { check_parts(sums, "0", "2", "1"); }
+Test(segments, queued_parts_beside_warps) { check_parts(sums, "32", "1", "1"); }
+Test(segments, queued_parts_in_order) { check_parts(in_order, "0", "1", "1"); }
+Test(segments, parts_in_order) { check_parts(in_order, "0", "1", "0"); }
+Test(segments, parts_in_order_beside_warps) { check_parts(in_order, "32", "2", "0"); }
 
 /* Elements in front of all segments and behind them, which are on their way to a share and never used. */
 Test(segments, elements_outside)

@@ -14,6 +14,10 @@
  * so that nothing has to be cleared, and nothing that an earlier launch has left behind matters, whatever its offsets
  * were.
  *
+ * Who finds a part either takes it at once, or (`queue` 1) appends it to a list, from which blocks take one
+ * after the other when it is complete: those that look, and those that have the last segments.
+ * See Note [Nobody has to wait].
+ *
  * With a warp per segment (`lanes` 32) a block has as many segments as warps.  Where one of them is too long for a
  * warp, the block as a whole takes them all, one after the other.
  */
@@ -21,7 +25,8 @@
 
 enum {
     WARP_ROUNDS = 8, /* of loads: what a segment that a warp takes has at most */
-    COUNT_BITS = 20  /* of blocks and of parts; the word's others hold all launches that there will ever be */
+    COUNT_BITS = 20, /* of blocks and of parts; the word's others hold all launches that there will ever be */
+    TILE_BITS = 20   /* of a listed part; its others hold the segment */
 };
 
 static const struct launches launches = { "launch", COUNT_BITS };
@@ -31,6 +36,7 @@ struct cut {
     kb_val tile;     /* i64: elements */
     kb_val tiles;    /* i32: how many there are */
     kb_val watching; /* i32: blocks that look after tiles, the first ones of the grid */
+    kb_val helping;  /* i32: the last ones, which take parts from the queue when their segments are done */
     kb_val segments; /* i64 */
     kb_arr park;     /* totals of warps */
     kb_ptr found;    /* i64 per warp: the segment of the tile that it looked at, or -1 */
@@ -159,12 +165,17 @@ static kb_val look(struct cut *c, kb_val tile)
 }
 
 /* Tiles 1, 2, … of the array go round the watching blocks; in tile 0 no segment goes on that began before. */
+#define FOR_TILES(c, tile)                                                                                             \
+    kb_for((c)->g->k, tile, kb_add((c)->g->k, kb_block((c)->g->k), 1), (c)->tiles,                                     \
+           kb_mul((c)->g->k, (c)->watching, kb_threads((c)->g->k) / KB_WARP))
+
 static void watch(struct cut *c)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     const kb_var drawn = launch_draw(g, &launches);
-    kb_for(k, tile, kb_add(k, kb_block(k), 1), c->tiles, kb_mul(k, c->watching, kb_threads(k) / KB_WARP)) {
+    FOR_TILES(c, tile)
+    {
         kb_var left = kb_var_new(k, look(c, tile), "left");
         kb_loop(k) {
             LET(now, kb_assume_uniform(kb_get(k, left), KB_UNI_BLOCK)); /* from words that all threads read */
@@ -259,7 +270,166 @@ static void take_several(struct cut *c, kb_val block)
     }
 }
 
+/* ---- a queue of parts -------------------------------------------------------------------------------------------- */
+
+/* Note [Nobody has to wait]
+ *
+ * Parts are taken once all watching blocks have looked, for only then their number is known.  A block that comes before
+ * that waits, but no longer than POLLS times, and leaves: it may run while a watching block has not begun, and blocks
+ * are promised no order.  The watching block that is the last to have looked knows that the list is complete and takes
+ * parts until none is left.  So no part is forgotten, whoever else helps.
+ *
+ * The words are cleared by the launch before, which uses others: see queue_words(). */
+enum queue_word {
+    LISTED, /* parts, below, and watching blocks that have looked, above */
+    TAKEN,  /* parts */
+    QUEUE_WORDS = SEGMENTS_QUEUE_WORDS
+};
+enum { LOOKED_BIT = 32, POLLS = 200, POLL_NANOSECONDS = 50 };
+
+/* Thread 0: where the words of this launch begin, or those of the next one. */
+static kb_val queue_words(struct cut *c, kb_val drawn, int ahead)
+{
+    kb *k = c->g->k;
+    const kb_val odd = kb_and(k, kb_add(k, launch_number(c->g, &launches, drawn), ahead), 1);
+    return kb_mul(k, kb_cast(k, odd, TY_I32), QUEUE_WORDS);
+}
+
+/* What was found goes to the list, by the first warp: bit i of `found` stands for tile `tile` + i * watching. */
+static void list_parts(struct cut *c, kb_val drawn, kb_val tile, kb_val found)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    kb_if(k, kb_and(k, kb_eq(k, kb_warp(k), 0), kb_ne(k, found, 0))) {
+        kb_var place = kb_var_new(k, kb_imm(k, TY_U32, 0), "place");
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            const kb_val at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+            const kb_val several = kb_cast(k, kb_popcount(k, found), TY_U64);
+            kb_set(k, place, kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, several), TY_U32));
+        }
+        LET(first, kb_shfl_idx(k, kb_get(k, place), kb_imm(k, TY_I32, 0)));
+        const kb_val bit = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
+        const kb_val before = kb_popcount(k, kb_and(k, found, kb_sub(k, bit, 1)));
+        kb_if(k, kb_ne(k, kb_and(k, found, bit), 0)) {
+            const kb_val number = kb_cast(k, kb_load(k, c->found, kb_lane(k)), TY_U64);
+            const kb_val there = kb_add(k, tile, kb_mul(k, c->watching, kb_lane(k)));
+            kb_store(k, gen_buffer(g, "parts", TY_U64), kb_add(k, first, before),
+                     kb_or(k, kb_shl(k, number, TILE_BITS), kb_cast(k, there, TY_U64)));
+        }
+    }
+}
+
+/* Thread 0: the number of parts once the list is complete, or 0.  `watches`: this block has looked at its tiles. */
+static kb_val parts_listed(struct cut *c, kb_val drawn, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_ptr queue = gen_buffer(g, "queue", TY_U64);
+    const kb_val all = kb_cast(k, c->watching, TY_U64), at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+    kb_var seen = kb_var_new(k, kb_imm(k, TY_U64, 0), "seen"), polls = kb_var_new(k, kb_imm(k, TY_I32, 0), "polls");
+    kb_if(k, watches) {
+        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the count */
+        const kb_val one = kb_imm(k, TY_U64, (int64_t)1 << LOOKED_BIT);
+        kb_set(k, seen, kb_add(k, kb_atomic(k, KB_RMW_ADD, queue, at, one), one));
+    }
+    kb_loop(k) {
+        const kb_val complete = kb_eq(k, kb_shr(k, kb_get(k, seen), LOOKED_BIT), all);
+        kb_break_if(k, kb_or(k, complete, kb_eq(k, kb_get(k, polls), POLLS)));
+        kb_set(k, seen, kb_load_relaxed(k, queue, at));
+        kb_backoff(k, POLL_NANOSECONDS);
+        kb_set(k, polls, kb_add(k, kb_get(k, polls), 1));
+    }
+    const kb_val complete = kb_eq(k, kb_shr(k, kb_get(k, seen), LOOKED_BIT), all);
+    LET(listed, kb_select(k, complete, kb_cast(k, kb_get(k, seen), TY_U32), kb_imm(k, TY_U32, 0)));
+    kb_if(k, kb_ne(k, listed, 0)) {
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* who has seen that all have looked sees the list */
+    }
+    return listed;
+}
+
+/* Thread 0: a part of the list that nobody has taken, or -1. */
+static kb_val next_part(struct cut *c, kb_val drawn, kb_val listed)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    kb_var part = kb_var_new(k, kb_imm(k, TY_I64, -1), "part");
+    kb_if(k, kb_ne(k, listed, 0)) {
+        const kb_val at = kb_add(k, queue_words(c, drawn, 0), TAKEN);
+        LET(place, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, kb_imm(k, TY_U64, 1)));
+        kb_if(k, kb_lt(k, place, kb_cast(k, listed, TY_U64))) {
+            kb_set(k, part, kb_load(k, gen_buffer(g, "parts", TY_I64), place));
+        }
+    }
+    return kb_get(k, part);
+}
+
+/* Parts of the list until all are taken, by a block that has nothing else to do; it arrives as a whole. */
+static void take_listed(struct cut *c, kb_val drawn, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_ptr next = kb_shared_v(k, TY_I64, 1, "next");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_var listed = kb_var_new(k, kb_imm(k, TY_U32, 0), "listed");
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_eq(k, launch_ticket(g, &launches, drawn), 0)) {
+            for (int w = 0; w < QUEUE_WORDS; w++)
+                if (kb_point(k, "next queue"))
+                    kb_store(k, gen_buffer(g, "queue", TY_U64), kb_add(k, queue_words(c, drawn, 1), w),
+                             kb_imm(k, TY_U64, 0));
+        }
+        kb_set(k, listed, parts_listed(c, drawn, watches));
+    }
+    kb_loop(k) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            kb_store(k, next, zero, next_part(c, drawn, kb_get(k, listed)));
+        }
+        kb_barrier(k);
+        /* One word read by all threads behind a barrier. */
+        LET(part, kb_assume_uniform(kb_load(k, next, zero), KB_UNI_BLOCK));
+        kb_break_if(k, kb_lt(k, part, 0));
+        const kb_val tile = kb_cast(k, kb_and(k, part, ((int64_t)1 << TILE_BITS) - 1), TY_I32);
+        take_part(c, drawn, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
+    }
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        launch_next(g, &launches, drawn, kb_add(k, c->watching, c->helping));
+    }
+}
+
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
+
+static void take_segments(struct cut *c)
+{
+    kb *k = c->g->k;
+    LET(block, kb_cast(k, kb_sub(k, kb_block(k), c->watching), TY_I64));
+    if (gen_tunable(c->g, TN_LANES) > 0)
+        take_several(c, block);
+    else
+        take_whole(c, block);
+}
+
+/* Long segments' parts are listed, and taken by the blocks that looked and by the last `helping` of the others. */
+static void watch_and_queue(struct cut *c, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    LET(helps, kb_or(k, watches, kb_ge(k, kb_block(k), kb_sub(k, kb_blocks(k), c->helping))));
+    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn_here");
+    kb_if(k, helps) {
+        kb_set(k, drawn, kb_get(k, launch_draw(g, &launches)));
+    }
+    kb_if(k, watches) {
+        FOR_TILES(c, tile)
+        {
+            list_parts(c, kb_get(k, drawn), tile, look(c, tile));
+            kb_barrier(k); /* all threads have read what was found */
+        }
+    }
+    kb_else { take_segments(c); }
+    kb_if(k, helps) {
+        take_listed(c, kb_get(k, drawn), watches);
+    }
+}
 
 void emit_segreduce_offsets_block(struct gen *g)
 {
@@ -268,19 +438,18 @@ void emit_segreduce_offsets_block(struct gen *g)
                                    .tile = gen_value(g, "tile"),
                                    .tiles = gen_value(g, "tiles"),
                                    .watching = gen_value(g, "watching"),
+                                   .helping = gen_value(g, "helping"),
                                    .segments = gen_value(g, "segments"),
                                    .park = state_shared(g, KB_WARP, "warp_totals"),
                                    .found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found") };
     gen_wait_for_predecessor(g);
-    kb_if(k, kb_lt(k, kb_block(k), c->watching)) {
+    LET(watches, kb_lt(k, kb_block(k), c->watching));
+    if (gen_tunable(g, TN_QUEUE)) {
+        watch_and_queue(c, watches);
+        return;
+    }
+    kb_if(k, watches) {
         watch(c);
     }
-    kb_else
-    {
-        LET(block, kb_cast(k, kb_sub(k, kb_block(k), c->watching), TY_I64));
-        if (gen_tunable(g, TN_LANES) > 0)
-            take_several(c, block);
-        else
-            take_whole(c, block);
-    }
+    kb_else { take_segments(c); }
 }

@@ -74,7 +74,9 @@
     X(MARKERS, "markers", 0, 8, "scan.lookahead: warps that mark where segments begin",                                \
       TUNABLE_MAIN, 0, 1, 2, 4)                                                                                        \
     X(LOOKS, "looks", 0, 8, "scan.lookahead: warps that look back for columns; 0: one looks ahead",                    \
-      TUNABLE_MAIN, 0, 4, 8)
+      TUNABLE_MAIN, 0, 4, 8)                                                                                           \
+    X(QUEUE, "queue", 0, 1, "offsets: parts of long segments wait in a queue for all blocks that are free",            \
+      TUNABLE_MAIN, 0, 1)
 /* clang-format on */
 
 /* Facts about a tunable, for those who list and search variants. */

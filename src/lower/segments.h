@@ -40,4 +40,7 @@ int segments_chunk(int items, int vector);
 /* Fraction bits of `pace`, the segments that a tile would have if all had the same size. */
 enum { SEGMENTS_PACE_BITS = 16 };
 
+/* Counters (u64) of a queue of parts; there are two of each, for launches in turn. */
+enum { SEGMENTS_QUEUE_WORDS = 2 };
+
 #endif
