@@ -11,9 +11,9 @@
  * folder.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
  * that fits; a spec that is not supported yet counts as skipped.  --without leaves a strategy out, and says so in the
  * summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted from 0.  Without
- * --device the processes take all devices in turn.  --forms: it is a failure if a strategy fits a spec of whole arrays,
- * of rows, columns, offsets or flags, and never passes on any; so it is where quick or full takes all specs.  Exit
- * status: 0, 1 when something failed, 2 usage, 3 no device.
+ * --device the processes take all devices in turn, and so do shards.  --forms: it is a failure if a strategy fits a
+ * spec of whole arrays, of rows, columns, offsets or flags, and never passes on any; so it is where quick or full takes
+ * all specs.  Exit status: 0, 1 when something failed, 2 usage, 3 no device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +171,11 @@ int main(int argc, char **argv)
     /* A process that has opened the driver must not fork. */
     if (o.processes > 0 && o.nfolders)
         run_specs(&t, o.processes, o.threads);
-    if (!o.host && (ptxgen_gpu_count(t.s, &devices) != PTXGEN_OK || !open_device(&t, t.device)))
+    if (!o.host && ptxgen_gpu_count(t.s, &devices) != PTXGEN_OK)
+        return no_device(&t);
+    if (o.shards > 1 && t.device < 0 && devices > 0)
+        t.device = o.shard % devices;
+    if (!o.host && !open_device(&t, t.device))
         return no_device(&t);
     if (o.processes == 0)
         run_specs(&t, 0, o.threads);
