@@ -74,8 +74,8 @@ static const Row empty_row{ "empty", "empty kernel", [](PEER_ARGS) {
 static const Row read_rows[] = {
     { "read", "read 512x4 tiles", read_limit<512, 4, 0> },    { "read", "read 512x8 tiles", read_limit<512, 8, 0> },
     { "read", "read 1024x4 tiles", read_limit<1024, 4, 0> },  { "read", "read 512x4 resident", read_limit<512, 4, 4> },
-    { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> }, { "read", "read 256x4 tiles, stay", read_limit<256, 4, 0, true> },
-    { "read", "read 512x4 64 a SM, stay", read_limit<512, 4, 64, true> },
+    { "read", "read 256x4 64 a SM", read_limit<256, 4, 64> }, { "read", "read 256x4 tiles that stay", read_limit<256, 4, 0, true> },
+    { "read", "read 512x4 64 a SM that stay", read_limit<512, 4, 64, true> },
 };
 template <int threads, int loads> static int copy_limit(PEER_ARGS)
 {
