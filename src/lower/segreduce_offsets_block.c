@@ -17,7 +17,7 @@ enum {
     BLOCK_VECTORS = 2048,      /* … up to here too where warps fill the device, and small blocks elsewhere */
     MOST_VECTORS = 20000,      /* longer ones are shared by all blocks */
     QUEUE_VECTORS = 1024,      /* warps up to here and blocks beyond, beside a queue of parts: */
-    LARGE = 96 << 10,          /* elements per multiprocessor from which on the queue costs less than it saves */
+    LARGE = 1 << 17,           /* elements per multiprocessor from which on the queue costs less than it saves */
     WARPS_PER_SM = 32,         /* that fill the device */
     SMS_PER_SEGMENT = 16,      /* where a segment has more of them, all blocks share it too */
     WIDE_ITEMS = 4,            /* loads in flight beside states of several words */
@@ -28,7 +28,8 @@ enum {
     TILE_ROUNDS_MIN = 2,
     TILE_ROUNDS_MAX = 16, /* … of so many rounds of loads of a block, … */
     TILES_MAX = 1 << 16,  /* … more where these were too many */
-    TILES_EACH = 2        /* that a block looks after at least */
+    TILES_EACH = 2,       /* that a block looks after at least */
+    LOOKING_WARPS = 8     /* per multiprocessor, beside a queue */
 };
 
 bool segreduce_offsets_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -195,7 +196,9 @@ bool segreduce_offsets_block_build(struct planner *pl, struct plan_case *c)
     const bool queue = c->tunable[TN_QUEUE];
     const struct formula all = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), f_const(TILES_EACH));
-    const struct formula watching = f_min(wanted_watching, queue ? segreduce_sms(p) : all);
+    const int64_t lookers = LOOKING_WARPS * WARP / c->tunable[TN_THREADS];
+    const struct formula looking = f_mul(segreduce_sms(p), f_const(lookers > 1 ? lookers : 1));
+    const struct formula watching = f_min(wanted_watching, queue ? looking : all);
     const int64_t each = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / WARP : 1;
     const struct formula helping = queue ? f_min(f_cdiv(segments, f_const(each)), all) : f_const(0);
     const struct formula pace = f_div(f_mul(f_mul(segments, tile), f_const((int64_t)1 << SEGMENTS_PACE_BITS)), n);
