@@ -7,7 +7,7 @@
  */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 4 };
+enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 5 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -40,7 +40,8 @@ static const struct shape {
     const char *evidence;
 } shapes[SHAPES] = {
     { "columns", 128, 1, 8, 0, "model: eight vectors in flight per thread" },
-    { "narrow", 256, 128, 4, 4, "model: two vectors across, 128 row groups" },
+    { "narrow", 256, 128, 4, 2, "model: two vectors across, 128 row groups" },
+    { "few", 256, 64, 4, 4, "H200 f32 2^26, 2^22 rows: four vectors across 69.6 us, two 106" },
     { "some", 256, 32, 4, 32, "H200 f32 2^26, 2^19/2^21 rows: 70.0/71.1 us; 16 groups 71.6/83.7, 64 108/80.3" },
     { "strips", 256, 16, 4, 0,
       "H200 f32 2^26, 2^9/2^11/2^15/2^17 rows: 63.1/65.7/66.9/67.7 us; 32 groups 64.1/67.5/68.3/69.6, 8 groups "
