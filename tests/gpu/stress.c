@@ -74,7 +74,7 @@ static const struct subject {
     { "sum", { "reduce.atomic" }, LINES },
     { "stats", { "reduce.last_block" }, LINES },
     { "row_sum", { "segreduce.multi_block" }, ROWS },
-    { "segment_sum", { "segreduce.offsets_block" }, PARTS },
+    { "segment_sum", { "segreduce.offsets_block", "segreduce.offsets_block@queue=1" }, PARTS },
     { "column_sum", { "segreduce.column" }, ROWS },
     { "segment_sum", { "segreduce.offsets" }, RAGGED },
 };
