@@ -138,16 +138,10 @@ static void fill_demo(void)
 static struct formula_env environment(const int64_t *n, const int64_t *param)
 {
     static const void *const pointers[] = { (void *)16, (void *)32, (void *)64 };
-    static const int64_t bytes[] = { 4, 4, 4 };
     static const int resident[] = { 2, 2 };
-    return (struct formula_env){ .size = n,
-                                 .param = param,
-                                 .sms = 132,
-                                 .arch = 90,
-                                 .smem = 1 << 16,
-                                 .resident = resident,
-                                 .pointer = pointers,
-                                 .pointer_bytes = bytes };
+    return (struct formula_env){
+        .size = n, .param = param, .sms = 132, .arch = 90, .smem = 1 << 16, .resident = resident, .pointer = pointers
+    };
 }
 
 #endif

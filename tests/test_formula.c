@@ -18,21 +18,16 @@ static const struct formula_names all_names = { 5, 2, 2, 3, size_names, param_na
 static char memory[64];
 static struct formula_env environment(void)
 {
-    static const int64_t size[] = { 7, 1000, 3, 5, 2 }, param[] = { 4, -9 }, bytes[] = { 16, 16, 0 };
+    static const int64_t size[] = { 7, 1000, 3, 5, 2 }, param[] = { 4, -9 };
     static const int resident[] = { 2, 8 };
     static const void *pointer[3];
     char *base = memory + (16 - (uintptr_t)memory % 16) % 16;
     pointer[0] = base + 4;
     pointer[1] = base + 19;
-    pointer[2] = base + 4;
-    return (struct formula_env){ .size = size,
-                                 .param = param,
-                                 .sms = 132,
-                                 .arch = 90,
-                                 .smem = 1 << 17,
-                                 .resident = resident,
-                                 .pointer = pointer,
-                                 .pointer_bytes = bytes };
+    pointer[2] = base + 12;
+    return (struct formula_env){
+        .size = size, .param = param, .sms = 132, .arch = 90, .smem = 1 << 17, .resident = resident, .pointer = pointer
+    };
 }
 
 static const struct {
@@ -61,8 +56,12 @@ static const struct {
     { "sms * resident(tail) + arch", 132 * 8 + 90, NULL },
     { "smem", 1 << 17, NULL },
     { "misalign(x) + 100 * misalign(y)", 304, NULL },
-    { "alias(x, y)", 1, NULL },
-    { "alias(x, out)", 0, NULL },
+    { "misalign(x, out)", 12, NULL },
+    { "misalign(out, y, x, x)", 15, "misalign(x, y, out)" },
+    { "apart(x)", 0, NULL },
+    { "apart(x, y)", 7, NULL },
+    { "apart(x, out)", 8, NULL },
+    { "apart(x, out) % 8 == 0 and apart(x, y, out) % 4 != 0", 1, NULL },
     { "n <= 1000 and not m == 7 or 1", 1, NULL },
     { "(not m) == 0", 1, NULL },
     { "not not m", 1, NULL },
@@ -113,7 +112,10 @@ static const struct {
     { "resident main", "expected '('", 9 },
     { "resident(x)", "unknown kernel", 9 },
     { "misalign(q)", "unknown array", 9 },
-    { "alias(x)", "expected ','", 7 },
+    { "apart(x, q)", "unknown array", 9 },
+    { "apart(x, )", "unknown array", 9 },
+    { "misalign(x y)", "expected ')'", 11 },
+    { "misalign(3)", "there is no such number", 9 },
     { "1 < 2 < 3", "comparisons do not chain", 6 },
     { "9223372036854775808", "the number is too large", 0 },
     { "12x", "malformed number", 0 },
@@ -155,10 +157,10 @@ static struct formula random_leaf(void)
     case 1: return f_const(rnd(2) ? INT64_MIN : INT64_MAX);
     case 2:
     case 3: return f_size(rnd(5));
-    case 4: return f_leaf(FO_PARAM, rnd(2), 0);
+    case 4: return f_leaf(FO_PARAM, rnd(2));
     case 5: return f_resident(rnd(2));
-    case 6: return f_alias(rnd(3), (int)rnd(3));
-    default: return f_leaf((enum formula_op)(FO_SMS + (int)rnd(3)), 0, 0);
+    case 6: return rnd(2) ? f_misalign(1 + rnd(7)) : f_apart(1 + rnd(7));
+    default: return f_leaf((enum formula_op)(FO_SMS + (int)rnd(3)), 0);
     }
 }
 
@@ -176,7 +178,7 @@ static bool same(const struct formula *a, const struct formula *b)
     if (a->n != b->n)
         return false;
     for (int i = 0; i < a->n; i++)
-        if (a->step[i].op != b->step[i].op || a->step[i].imm != b->step[i].imm || a->step[i].imm2 != b->step[i].imm2)
+        if (a->step[i].op != b->step[i].op || a->step[i].imm != b->step[i].imm)
             return false;
     return true;
 }
@@ -219,7 +221,7 @@ Test(formula, building_has_limits)
 Test(formula, known_without_a_launch)
 {
     const struct formula few = f_le(f_const(100), f_const(16)), large = f_ge(f_size(0), f_const(8)),
-                         aligned = f_eq(f_misalign(0), f_const(0));
+                         aligned = f_eq(f_misalign(f_pointer(0)), f_const(0));
     const int64_t size = 9;
     int64_t holds;
     cr_expect(formula_known(F_(f_and(large, few)), NULL, 0, &holds) && !holds);
@@ -232,8 +234,8 @@ Test(formula, unmet_conditions_with_what_they_see)
     static const char *const rows[][2] = {
         { "n <= 1000 and m == 7", "" },
         { "n <= 128", "n <= 128 (n = 1000)" },
-        { "m == 7 and (n <= 128 and n * n > sms) and not alias(x, y)",
-          "n <= 128 (n = 1000) and not alias(x, y) (alias(x, y) = 1)" },
+        { "m == 7 and (n <= 128 and n * n > sms) and apart(x, out) == 0",
+          "n <= 128 (n = 1000) and apart(x, out) == 0 (apart(x, out) = 8)" },
         { "m == 8 and n > 1 and (misalign(x) % 16 == 0 and misalign(y) == 3)",
           "m == 8 (m = 7) and misalign(x) % 16 == 0 (misalign(x) = 4)" },
         { "(m == 8 or m * n <= param(steps) * m) and 1 == 2",

@@ -71,16 +71,16 @@ static int64_t binary(enum formula_op op, int64_t a, int64_t b)
 
 /* ---- evaluation ----------------------------------------------------------------------------------- */
 
-/* Do the extents of two pointers overlap? An empty extent overlaps nothing. */
-static bool overlap(const struct formula_env *env, int64_t p, int64_t q)
+/* The low bits that any address of the set has; `apart`: in which any differs from the first one's. */
+static int64_t low_bits(const struct formula_env *env, uint64_t set, bool apart)
 {
-    if (env->pointer == NULL || env->pointer_bytes == NULL)
-        return false;
-    const uintptr_t a = (uintptr_t)env->pointer[p], b = (uintptr_t)env->pointer[q];
-    const int64_t a_bytes = env->pointer_bytes[p], b_bytes = env->pointer_bytes[q];
-    if (a_bytes <= 0 || b_bytes <= 0)
-        return false;
-    return a <= b ? b - a < (uint64_t)a_bytes : a - b < (uint64_t)b_bytes;
+    uintptr_t bits = 0;
+    if (env->pointer == NULL || set == 0)
+        return 0;
+    const uintptr_t first = apart ? (uintptr_t)env->pointer[__builtin_ctzll(set)] : 0;
+    for (; set; set &= set - 1)
+        bits |= (uintptr_t)env->pointer[__builtin_ctzll(set)] ^ first;
+    return (int64_t)(bits % 16);
 }
 
 static int64_t leaf(const struct formula_step *s, const struct formula_env *env)
@@ -93,8 +93,8 @@ static int64_t leaf(const struct formula_step *s, const struct formula_env *env)
     case FO_SM_ARCH: return env->arch;
     case FO_SMEM: return env->smem;
     case FO_RESIDENT: return env->resident == NULL ? 0 : env->resident[s->imm];
-    case FO_MISALIGN: return env->pointer == NULL ? 0 : (int64_t)((uintptr_t)env->pointer[s->imm] % 16);
-    case FO_ALIAS: return overlap(env, s->imm, s->imm2);
+    case FO_MISALIGN: return low_bits(env, (uint64_t)s->imm, false);
+    case FO_APART: return low_bits(env, (uint64_t)s->imm, true);
     default: return 0;
     }
 }
@@ -128,7 +128,8 @@ struct partial {
 static struct partial partial_leaf(const struct formula_step *s, const struct formula_env *env)
 {
     const bool launched = env->size != NULL;
-    const bool known = s->op == FO_CONST || (s->op == FO_MISALIGN && launched) ||
+    const bool pointers = s->op == FO_MISALIGN || s->op == FO_APART;
+    const bool known = s->op == FO_CONST || (pointers && launched) ||
                        (s->op == FO_SIZE && launched && env->size[s->imm] >= 0) || (s->op == FO_SMS && env->sms > 0);
     return (struct partial){ known, known ? leaf(s, env) : 0 };
 }
@@ -179,12 +180,12 @@ int formula_depth(const struct formula *f)
     return most;
 }
 
-struct formula f_leaf(enum formula_op op, int64_t imm, int imm2)
+struct formula f_leaf(enum formula_op op, int64_t imm)
 {
-    return (struct formula){ .n = 1, .step = { { .op = op, .imm = imm, .imm2 = imm2 } } };
+    return (struct formula){ .n = 1, .step = { { .op = op, .imm = imm } } };
 }
 
-struct formula f_const(int64_t x) { return f_leaf(FO_CONST, x, 0); }
+struct formula f_const(int64_t x) { return f_leaf(FO_CONST, x); }
 
 struct formula f_bin(enum formula_op op, const struct formula *a, const struct formula *b)
 {

@@ -11,7 +11,7 @@
 #include "arena.h"
 #include "str.h"
 
-enum { FORMULA_MAX = 64, FORMULA_STACK = 16 };
+enum { FORMULA_MAX = 96, FORMULA_STACK = 16 };
 
 /* clang-format off */
 /*           id         text        what it is */
@@ -23,8 +23,8 @@ enum { FORMULA_MAX = 64, FORMULA_STACK = 16 };
     X(SM_ARCH,  "arch",    0, "10 * major + minor of the device")                   \
     X(SMEM,     "smem",    0, "largest dynamic shared memory of a block, bytes")    \
     X(RESIDENT, "resident",0, "resident blocks per multiprocessor of kernel imm")   \
-    X(MISALIGN, "misalign",0, "address of pointer imm modulo 16")                   \
-    X(ALIAS,    "alias",   0, "1 when pointers imm and imm2 overlap, else 0")       \
+    X(MISALIGN, "misalign",0, "the bits 1, 2, 4, 8 that an address of set imm has")  \
+    X(APART,    "apart",   0, "those bits in which addresses of set imm differ")    \
     X(ADD,      "+",       2, "")                                                   \
     X(SUB,      "-",       2, "")                                                   \
     X(MUL,      "*",       2, "")                                                   \
@@ -53,7 +53,6 @@ enum formula_op {
 
 struct formula_step {
     enum formula_op op;
-    int imm2;
     int64_t imm;
 };
 
@@ -70,7 +69,6 @@ struct formula_env {
     int64_t smem;
     const int *resident; /* per kernel of the case; may be NULL while guards are evaluated */
     const void *const *pointer;
-    const int64_t *pointer_bytes; /* extent of each pointer, for alias */
 };
 
 /* Absent formulas give 1, those that were too long 0. */
@@ -84,7 +82,7 @@ int formula_depth(const struct formula *f); /* of the stack that evaluation need
 
 /* Building, in reading order of the result: f_bin(FO_LE, f_size(0), f_const(4096)). Too long sets n to -1. */
 struct formula f_const(int64_t x);
-struct formula f_leaf(enum formula_op op, int64_t imm, int imm2);
+struct formula f_leaf(enum formula_op op, int64_t imm);
 struct formula f_bin(enum formula_op op, const struct formula *a, const struct formula *b);
 struct formula f_not(const struct formula *a);
 #define F_(x)              (&(const struct formula[1]){ (x) }[0])
@@ -103,14 +101,17 @@ struct formula f_not(const struct formula *a);
 #define f_ge(a, b)         f_bin(FO_GE, F_(a), F_(b))
 #define f_and(a, b)        f_bin(FO_AND, F_(a), F_(b))
 #define f_or(a, b)         f_bin(FO_OR, F_(a), F_(b))
-#define f_size(i)          f_leaf(FO_SIZE, (i), 0)
-#define f_sms()            f_leaf(FO_SMS, 0, 0)
-#define f_resident(kernel) f_leaf(FO_RESIDENT, (kernel), 0)
-#define f_misalign(ptr)    f_leaf(FO_MISALIGN, (ptr), 0)
-#define f_alias(p, q)      f_leaf(FO_ALIAS, (p), (q))
+#define f_size(i)          f_leaf(FO_SIZE, (i))
+#define f_sms()            f_leaf(FO_SMS, 0)
+#define f_resident(kernel) f_leaf(FO_RESIDENT, (kernel))
+/* Facts about a set of pointers, bit i for pointer i: one step for any number of arrays, so that guards stay short.
+ * `f_misalign(set) % 8 == 0`: each begins at a multiple of 8; `f_apart(set) % 8 == 0`: all are the same modulo 8. */
+#define f_misalign(set) f_leaf(FO_MISALIGN, (int64_t)(set))
+#define f_apart(set)    f_leaf(FO_APART, (int64_t)(set))
+#define f_pointer(i)    (UINT64_C(1) << (i))
 
 /* Names of what leaves refer to, for text: sizes stand alone (n), the others are param(k), resident(main),
- * misalign(x), alias(x, y).  A size whose name is a word of the formula language is written size(sms), what has
+ * misalign(x, y), apart(x, y).  A size whose name is a word of the formula language is written size(sms), what has
  * no name by its number: size(0).  An absent formula is `true`. */
 struct formula_names {
     int nsizes, nparams, nkernels, npointers;

@@ -49,7 +49,7 @@ static const char *const *names_of(enum formula_op op, const struct formula_name
     case FO_PARAM: *count = n->nparams; return n->param;
     case FO_RESIDENT: *count = n->nkernels; return n->kernel;
     case FO_MISALIGN:
-    case FO_ALIAS: *count = n->npointers; return n->pointer;
+    case FO_APART: *count = n->npointers; return n->pointer;
     default: *count = 0; return NULL;
     }
 }
@@ -75,6 +75,18 @@ static void print_name(enum formula_op op, int64_t number, const struct formula_
         str_printf(out, "%lld", (long long)number);
 }
 
+static bool is_set(enum formula_op op) { return op == FO_MISALIGN || op == FO_APART; }
+
+static void print_set(const struct formula_step *s, const struct formula_names *names, struct str *out)
+{
+    const char *separator = "";
+    for (uint64_t set = (uint64_t)s->imm; set; set &= set - 1) {
+        str_add(out, separator);
+        print_name(s->op, __builtin_ctzll(set), names, out);
+        separator = ", ";
+    }
+}
+
 static void print_leaf(const struct formula_step *s, const struct formula_names *names, struct str *out)
 {
     int count;
@@ -88,11 +100,10 @@ static void print_leaf(const struct formula_step *s, const struct formula_names 
         if (s->op == FO_SMS || s->op == FO_SM_ARCH || s->op == FO_SMEM)
             return;
         str_addc(out, '(');
-        print_name(s->op, s->imm, names, out);
-        if (s->op == FO_ALIAS) {
-            str_add(out, ", ");
-            print_name(s->op, s->imm2, names, out);
-        }
+        if (is_set(s->op))
+            print_set(s, names, out);
+        else
+            print_name(s->op, s->imm, names, out);
         str_addc(out, ')');
     }
 }
@@ -159,7 +170,7 @@ static struct formula part_of(const struct formula *f, int first, int last)
 static bool repeats(const struct formula *f, int i)
 {
     for (int k = 0; k < i; k++)
-        if (f->step[k].op == f->step[i].op && f->step[k].imm == f->step[i].imm && f->step[k].imm2 == f->step[i].imm2)
+        if (f->step[k].op == f->step[i].op && f->step[k].imm == f->step[i].imm)
             return true;
     return false;
 }
@@ -344,6 +355,24 @@ static int64_t parse_name(struct parser *p, enum formula_op op)
     return 0;
 }
 
+/* Arrays with commas between them, as a set. */
+static int64_t parse_set(struct parser *p, enum formula_op op)
+{
+    uint64_t set = 0;
+    for (;;) {
+        const int at = p->at;
+        const int64_t pointer = parse_name(p, op);
+        if (pointer >= 64)
+            fail(p, at, "there is no such number");
+        if (p->error != NULL)
+            return 0;
+        set |= f_pointer(pointer);
+        if (!is(p, ","))
+            return (int64_t)set;
+        next(p);
+    }
+}
+
 static void parse_level(struct parser *p, enum level level);
 
 /* `op` is the word that was just read; reads the rest of its call. */
@@ -360,11 +389,7 @@ static void parse_call(struct parser *p, enum formula_op op)
         expect(p, ",", "expected ','");
         parse_level(p, LEVEL_OR);
     } else {
-        s.imm = parse_name(p, op);
-        if (op == FO_ALIAS) {
-            expect(p, ",", "expected ','");
-            s.imm2 = (int)parse_name(p, op);
-        }
+        s.imm = is_set(op) ? parse_set(p, op) : parse_name(p, op);
     }
     emit(p, s);
     expect(p, ")", "expected ')'");

@@ -17,6 +17,21 @@ static int subtree_begin(const struct formula *f, int last)
     return last + 1;
 }
 
+/* misalign and apart: what the addresses, or their differences from the first one, have in their low bits. */
+static void low_bits(const struct header *h, const struct formula_step *s)
+{
+    const int first = __builtin_ctzll((uint64_t)s->imm);
+    str_add(h->out, "(int64_t)((0");
+    for (uint64_t set = (uint64_t)s->imm; set; set &= set - 1) {
+        str_printf(h->out, " | ");
+        if (s->op == FO_APART)
+            str_printf(h->out, "(v->pointer[%d] ^ v->pointer[%d])", __builtin_ctzll(set), first);
+        else
+            str_printf(h->out, "v->pointer[%d]", __builtin_ctzll(set));
+    }
+    str_add(h->out, ") % 16)");
+}
+
 static void leaf(const struct header *h, const struct formula_step *s, bool in_guard)
 {
     const int i = (int)s->imm;
@@ -38,11 +53,7 @@ static void leaf(const struct header *h, const struct formula_step *s, bool in_g
         else
             str_printf(h->out, "v->resident[%d]", i);
         break;
-    case FO_MISALIGN: str_printf(h->out, "(int64_t)(v->pointer[%d] %% 16)", i); break;
-    default:
-        str_printf(h->out, "ptxgen_alias(v->pointer[%d], v->extent[%d], v->pointer[%d], v->extent[%d])", i, i, s->imm2,
-                   s->imm2);
-        break;
+    default: low_bits(h, s); break;
     }
 }
 

@@ -41,12 +41,6 @@ static const char *const pieces[] = {
     "}\n"
     "static inline int64_t ptxgen_min(int64_t a, int64_t b) { return a < b ? a : b; }\n"
     "static inline int64_t ptxgen_max(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-    "static inline int ptxgen_alias(uint64_t a, int64_t a_bytes, uint64_t b, int64_t b_bytes)\n"
-    "{\n"
-    "    if (a_bytes <= 0 || b_bytes <= 0)\n"
-    "        return 0;\n"
-    "    return a <= b ? b - a < (uint64_t)a_bytes : a - b < (uint64_t)b_bytes;\n"
-    "}\n",
 
     "/* Workspace: buffers lie at multiples of 256 bytes. */\n"
     "static inline int64_t ptxgen_align(int64_t bytes)\n"

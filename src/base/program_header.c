@@ -297,7 +297,7 @@ static void measure_case(const struct header *h, int c)
 {
     const struct formula *guard = &h->p->kase[c].guard;
     str_add(h->out, "    if (result == CUDA_SUCCESS && ");
-    if (header_uses(guard, FO_MISALIGN) || header_uses(guard, FO_ALIAS))
+    if (header_uses(guard, FO_MISALIGN) || header_uses(guard, FO_APART))
         str_add(h->out, "1 /* depends on pointers */");
     else
         header_formula(h, guard, true);

@@ -129,7 +129,6 @@ static bool launch_begin(struct launch *x, struct ptxgen_loaded *l, const ptxgen
         .smem = info->shared_per_block,
         .resident = NULL,
         .pointer = x->pointer,
-        .pointer_bytes = x->extent,
     };
     return select_case(x, f);
 }

@@ -105,85 +105,101 @@ struct formula access_count(const struct problem *p)
     return n;
 }
 
+/* ---- where vectors begin ----------------------------------------------------------------------------------------- */
+
+/* The direct arrays whose elements have one size: their vectors begin at multiples of the same `bytes`. */
+struct vector_class {
+    int stride, bytes;
+    bool halves; /* structures may begin between multiples of their size */
+    uint64_t pointers;
+};
+
 /* A stride that is no power of two shares no common boundary with the others: only aligned pointers will do. */
 static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
 
 struct alignment {
-    int vector;
-    int first; /* pointer that sets the head; -1: none yet */
-    int first_bytes, first_stride;
-    bool always_zero;
-    bool any;
-    struct formula guard;
+    int vector, n;
+    bool zero; /* only arrays that begin at a boundary will do */
+    struct vector_class of[PROBLEM_ARGS_MAX];
 };
 
-static struct formula misplaced(int pointer, int vector_bytes, int stride)
-{
-    const int bytes = vector_bytes < 16 ? vector_bytes : 16;
-    return f_div(f_mod(f_misalign(pointer), f_const(bytes)), f_const(stride));
-}
-
-static void require(struct alignment *al, struct formula condition)
-{
-    al->guard = al->any ? f_and(al->guard, condition) : condition;
-    al->any = true;
-}
-
-static void align_with(const struct prog_array *a, int pointer, void *user)
+static void classify(const struct prog_array *a, int pointer, void *user)
 {
     struct alignment *al = user;
     const int bytes = al->vector * a->stride;
-    if (al->always_zero || !power_of_two(a->stride)) {
-        require(al,
-                f_eq(f_mod(f_misalign(pointer), f_const(bytes < 16 && power_of_two(bytes) ? bytes : 16)), f_const(0)));
-        if (al->first < 0) {
-            al->first = pointer;
-            al->first_bytes = bytes;
-            al->first_stride = a->stride;
-        }
-        return;
-    }
-    if (al->first >= 0) {
-        require(al,
-                f_eq(misplaced(pointer, bytes, a->stride), misplaced(al->first, al->first_bytes, al->first_stride)));
-        return;
-    }
-    al->first = pointer;
-    al->first_bytes = bytes;
-    al->first_stride = a->stride;
+    int c = 0;
+    while (c < al->n && al->of[c].stride != a->stride)
+        c++;
+    if (c == al->n)
+        al->of[al->n++] =
+            (struct vector_class){ .stride = a->stride,
+                                   .bytes = power_of_two(bytes) && bytes < ACCESS_BYTES ? bytes : ACCESS_BYTES };
+    al->of[c].halves |= a->nfields > 1;
+    al->of[c].pointers |= f_pointer(pointer);
+    al->zero |= !power_of_two(a->stride);
 }
 
-static void odd_stride(const struct prog_array *a, int pointer, void *user)
+static struct alignment alignment_of(const struct problem *p, int vector, bool zero)
 {
-    (void)pointer;
-    if (!power_of_two(a->stride))
-        *(bool *)user = true;
+    struct alignment al = { .vector = vector, .zero = zero };
+    each_direct(p, classify, &al);
+    al.zero |= al.n > 4; /* the guard of so many different sizes would be long */
+    return al;
+}
+
+/* Elements from the boundary before to where the class's arrays begin. */
+static struct formula misplaced(const struct vector_class *v)
+{
+    const struct formula address = f_misalign(v->pointers & -v->pointers);
+    return f_div(f_mod(address, f_const(v->bytes)), f_const(v->stride));
+}
+
+static void require(struct formula *guard, struct formula bits, int bytes)
+{
+    *guard = f_and(*guard, f_eq(f_mod(bits, f_const(bytes)), f_const(0)));
+}
+
+struct formula access_begin_at(const uint64_t set[ACCESS_BYTES + 1])
+{
+    struct formula all = { 0 };
+    for (int bytes = 2; bytes <= ACCESS_BYTES; bytes *= 2)
+        if (set[bytes])
+            require(&all, f_misalign(set[bytes]), bytes);
+    return all;
 }
 
 bool access_aligned_guard(const struct problem *p, int vector, bool always_zero, struct formula *guard)
 {
-    struct alignment al = { .vector = vector, .first = -1, .always_zero = always_zero };
+    const struct alignment al = alignment_of(p, vector, always_zero);
+    uint64_t set[ACCESS_BYTES + 1] = { 0 };
+    struct formula all = { 0 };
     if (vector <= 1)
         return false;
-    each_direct(p, odd_stride, &al.always_zero);
-    each_direct(p, align_with, &al);
-    if (al.any)
-        *guard = al.guard;
-    return al.any;
+    for (int c = 0; c < al.n && al.zero; c++)
+        set[al.of[c].bytes] |= al.of[c].pointers;
+    if (al.zero)
+        all = access_begin_at(set);
+    for (int c = 0; c < al.n && !al.zero; c++) {
+        const struct vector_class *v = &al.of[c];
+        if (v->halves)
+            require(&all, f_misalign(v->pointers), v->stride);
+        if (v->pointers & (v->pointers - 1))
+            require(&all, f_apart(v->pointers), v->bytes);
+        if (c > 0)
+            all = f_and(all, f_eq(misplaced(v), misplaced(&al.of[0])));
+    }
+    if (all.n)
+        *guard = all;
+    return all.n != 0;
 }
 
 struct formula access_head(const struct problem *p, int vector)
 {
-    struct alignment al = { .vector = vector, .first = -1 };
-    if (vector <= 1)
-        return f_const(0);
-    each_direct(p, odd_stride, &al.always_zero);
-    each_direct(p, align_with, &al);
-    if (al.first < 0 || al.always_zero)
+    const struct alignment al = alignment_of(p, vector, false);
+    if (vector <= 1 || al.n == 0 || al.zero)
         return f_const(0);
     /* (vector - misplaced) mod vector, and never more than there are elements. */
-    struct formula head =
-        f_mod(f_sub(f_const(vector), misplaced(al.first, al.first_bytes, al.first_stride)), f_const(vector));
+    struct formula head = f_mod(f_sub(f_const(vector), misplaced(&al.of[0])), f_const(vector));
     return f_min(head, access_count(p));
 }
 

@@ -30,6 +30,11 @@ struct formula access_count(const struct problem *p);
 struct formula access_head(const struct problem *p, int vector);
 bool access_aligned_guard(const struct problem *p, int vector, bool always_zero, struct formula *guard);
 
+/* The condition that the pointers of set[b], inputs first, begin at multiples of b bytes, a power of two; absent where
+ * no set has any. */
+enum { ACCESS_BYTES = 16 /* of the widest access */ };
+struct formula access_begin_at(const uint64_t set[ACCESS_BYTES + 1]);
+
 /* Bytes that one evaluation reads and writes, for the roofline. */
 void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, int64_t *written);
 

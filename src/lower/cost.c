@@ -220,7 +220,7 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
 struct launch_site {
     struct formula_env env;
     const void *pointer[PROBLEM_ARGS_MAX];
-    int64_t bytes[PROBLEM_ARGS_MAX], param[PROBLEM_ARGS_MAX];
+    int64_t param[PROBLEM_ARGS_MAX];
     int resident[PROBLEM_ARGS_MAX];
 };
 
@@ -234,8 +234,7 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
         const struct prog_array *a = i < p->ninputs ? &p->input[i].array : &p->output[i - p->ninputs].array;
         const int64_t n = prog_array_elements(a, size);
         site->pointer[i] = (const void *)at;
-        site->bytes[i] = n > 0 ? n * a->stride : 0;
-        at += ((uintptr_t)site->bytes[i] | 255) + 1;
+        at += ((uintptr_t)(n > 0 ? n * a->stride : 0) | 255) + 1;
     }
     for (int i = 0; i < p->nparams; i++)
         site->param[i] = param ? param[i].i : p->param[i].has_default ? p->param[i].value.i : 1;
@@ -245,8 +244,7 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
                                       .arch = plan->device.sm,
                                       .smem = plan->device.shared_per_block,
                                       .resident = site->resident,
-                                      .pointer = site->pointer,
-                                      .pointer_bytes = site->bytes };
+                                      .pointer = site->pointer };
 }
 
 bool case_takes(const struct plan *plan, int c, const int64_t *size, const union value *param,

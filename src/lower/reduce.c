@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-enum { SHORT_LIMIT = 1 << 12, CLUSTER_LIMIT = 1 << 17, HELD_MAX = 64, STAGING_MAX = 40 * 1024 };
+enum { SHORT_LIMIT = 1 << 12, CLUSTER_LIMIT = 1 << 17, STAGING_MAX = 40 * 1024 };
 
 bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
 {

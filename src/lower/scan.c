@@ -61,17 +61,6 @@ bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
     return fields <= 32;
 }
 
-bool scan_short_formulas(const struct problem *p, const char **why)
-{
-    int arrays = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        arrays += access_input_direct(p, i);
-    for (int o = 0; o < p->noutputs; o++)
-        arrays += access_output_direct(p, o);
-    *why = "its sizes and arrays make the formulas of the launch too long";
-    return scan_length(p).n <= 7 && scan_segments(p).n <= 7 && arrays <= 4;
-}
-
 bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;

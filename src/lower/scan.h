@@ -32,9 +32,6 @@ static inline int scan_mark_words(int tile) { return tile / 32 + 1; }
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
-/* How many rows fit a tile, or how many tiles a row has, are formulas of the launch: they have room for this problem.
- */
-bool scan_short_formulas(const struct problem *p, const char **why);
 bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
 /* Is an output the state at its element, or the lowest byte of it, as a byte? */
 bool scan_stores_byte(const struct problem *p, int output);

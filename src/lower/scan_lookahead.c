@@ -10,7 +10,6 @@
 
 enum {
     UNIT = 16,
-    HELD_MAX = 64,
     SIDE_WARPS = 2, /* producer, storer */
     LOOKS = 4,      /* warps that look back */
     UPSWEEP = 4,    /* warps that combine */
@@ -218,7 +217,7 @@ bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct
         *why = "bulk copies move arrays of scalars whose elements are used where they stand";
         return false;
     }
-    if (!scan_few_fields(p, a, why) || (scan_own_tiles(p) && !scan_short_formulas(p, why)))
+    if (!scan_few_fields(p, a, why))
         return false;
     *why = "the ring has no room for a vector per thread";
     return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
@@ -389,7 +388,8 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = scan_kernel(pl, c, "");
     k->threads = all;
     if (p->flags >= 0)
-        plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(p->flags), f_const(UNIT)), f_const(0)));
+        plan_value_arg(k, "flags_aligned", TY_I32,
+                       f_eq(f_mod(f_misalign(f_pointer(p->flags)), f_const(UNIT)), f_const(0)));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     const struct formula window = f_const(32 * scan_ahead_each(p));
     if (scan_few_columns(p)) {

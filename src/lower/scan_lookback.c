@@ -55,8 +55,6 @@ bool scan_resident_fits(const struct problem *p, const struct device *d, struct 
         *why = "it scans runs of elements; here segments begin at flags, or lie apart";
         return false;
     }
-    if (scan_keeps(p) && !scan_short_formulas(p, why))
-        return false;
     if (state_determinism(p) == DET_DEVICE) {
         *why = "up to which size it is taken depends on the device; determinism: device forbids that";
         return false;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 enum {
-    HELD_MAX = 64,
     WARP = 32,
     BLOCKS_PER_SM = 4,
     SPLIT_VECTORS = 8192,
@@ -150,6 +149,13 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
+void segreduce_fit_held(struct plan_case *c)
+{
+    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX &&
+           !c->overridden[TN_ITEMS])
+        c->tunable[TN_ITEMS] /= 2;
+}
+
 /* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel,
  * wide states leave less room. */
 static void fit_registers(const struct problem *p, struct plan_case *c)
@@ -160,9 +166,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
-    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX &&
-           !c->overridden[TN_ITEMS])
-        c->tunable[TN_ITEMS] /= 2;
+    segreduce_fit_held(c);
 }
 
 /* Left alone, ptxas spills a few words of heavy elements in flight for several segments to fit one more block. */

@@ -12,6 +12,8 @@ bool segreduce_regular(const struct problem *p, struct arena *a, const char **wh
 bool segreduce_pinned(const struct planner *pl);
 /* A tunable of the case, unless the strategy has none of that name or the user sets it. */
 void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Fewer items, where a thread would hold too many elements and the user sets none. */
+void segreduce_fit_held(struct plan_case *c);
 /* Segments of no elements need a value. */
 void segreduce_check_empty(struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */

@@ -2,7 +2,7 @@
 /* segreduce_build.c - kernels, buffers and grids of segmented reductions. */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16 };
+enum { GRID_MAX = 1 << 20, PARTS_MAX = 1 << 16 };
 
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
 {

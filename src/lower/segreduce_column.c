@@ -7,7 +7,7 @@
  */
 #include "segreduce.h"
 
-enum { HELD_MAX = 64, STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 5 };
+enum { STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 5 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {

@@ -30,19 +30,31 @@ bool segreduce_offsets_fits(const struct problem *p, const struct device *d, str
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-static bool stageable(const struct problem *p)
-{
-    return state_pad(p) && segreduce_quantum(p) && !access_writes_elements(p);
-}
-
 /* Bytes of a warp's tile. */
-static int tile_bytes(const struct problem *p, const struct plan_case *c)
+static int tile_bytes(const struct problem *p, int items, int vector)
 {
     int bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
-            bytes += WARP * segments_chunk(c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) * p->input[i].array.stride;
+            bytes += WARP * segments_chunk(items, vector) * p->input[i].array.stride;
     return bytes;
+}
+
+/* What all warps of a block stage, in so many tiles each. */
+static int64_t shared_bytes(const struct problem *p, int threads, int stages, int items, int vector)
+{
+    return (int64_t)(threads / WARP) * (stages * tile_bytes(p, items, vector) + WARP * (4 + 8 * state_fields(p, NULL)));
+}
+
+static bool stageable(const struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct tuning *tuned = tuning_lookup("segreduce.offsets", "", pl->plan->device.sm);
+    const int threads = plan_setting(pl, TN_THREADS, tuned->value[TN_THREADS]);
+    const int stages = plan_setting(pl, TN_BULK, STAGES);
+    const int64_t least = shared_bytes(p, threads, stages, 1, plan_setting(pl, TN_VECTOR, access_vector_width(p)));
+    return state_pad(p) && segreduce_quantum(p) && !access_writes_elements(p) &&
+           least <= pl->plan->device.shared_per_block;
 }
 
 static struct plan_case *add_staged(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
@@ -51,7 +63,8 @@ static struct plan_case *add_staged(struct planner *pl, const struct strategy *r
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
     segreduce_set(c, TN_BULK, STAGES, "one tile arrives while one is reduced");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] && tile_bytes(p, c) > TILE_MAX)
+    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
+           tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > TILE_MAX)
         segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "a tile of a warp stays near 4 KiB");
     c->aligned = aligned;
     return c;
@@ -61,7 +74,7 @@ void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
-    if (!stageable(p) || plan_setting(pl, TN_BULK, STAGES) == 0) {
+    if (!stageable(pl) || plan_setting(pl, TN_BULK, STAGES) == 0) {
         segreduce_add_shapes(pl, row, (struct formula){ 0 });
         return;
     }
@@ -123,7 +136,7 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int warps = c->tunable[TN_THREADS] / WARP;
     const int64_t shared =
-        (int64_t)warps * (c->tunable[TN_BULK] * tile_bytes(p, c) + WARP * (4 + 8 * state_fields(p, NULL)));
+        shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_BULK], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]);
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
     if (shared > pl->plan->device.shared_per_block)

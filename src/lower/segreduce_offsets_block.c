@@ -74,14 +74,14 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         segreduce_set(c, TN_ITEMS, WIDE_ITEMS,
                       "H200 2^26, max segment sums of 1024/4096/16384/65536: 73.7/70.9/73.2/72.8 us; 2 vectors "
                       "79.2/86.8/73.9/78.1; segreduce.offsets 120/113/112/109");
+    segreduce_fit_held(c);
     if (c->tunable[TN_THREADS] >= 512)
         segreduce_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;
 }
 
-/* Aligned arrays, and others where this strategy is pinned or results must not depend on addresses.  Of so many arrays
- * that the condition outgrows a formula, the last shape of a pinned strategy, or segreduce.offsets, takes care. */
+/* Aligned arrays, and others where this strategy is pinned or results must not depend on addresses. */
 static void add_shape(struct planner *pl, const struct strategy *row, const char *shape, struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
@@ -92,8 +92,6 @@ static void add_shape(struct planner *pl, const struct strategy *row, const char
         return;
     }
     c->code.guard = segreduce_all(guard, aligned);
-    if (c->code.guard.n < 0)
-        pl->plan->ncases--;
     if (segreduce_pinned(pl) || state_determinism(p) != DET_ANY)
         add_case(pl, row, shape, "_unaligned", guard, false);
 }

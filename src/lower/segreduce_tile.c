@@ -51,14 +51,14 @@ static int vector_width(const struct planner *pl)
 }
 
 /* Bytes that a block of that many vectors per lane stages; bulk copies may begin up to a line before a tile. */
-static int64_t staged_bytes(const struct planner *pl, int items, int stages, int slack)
+static int64_t staged_bytes(const struct planner *pl, int threads, int items, int stages, int slack)
 {
     const struct problem *p = pl->plan->problem;
     int64_t bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
         if (access_input_direct(p, i))
             bytes += WARP * items * vector_width(pl) * p->input[i].array.stride + slack;
-    return bytes * stages * tuned(pl, TN_THREADS) / WARP;
+    return bytes * stages * threads / WARP;
 }
 
 /* As tuned, unless several inputs or wide elements would leave no room for several blocks. */
@@ -66,7 +66,7 @@ static int tile_items(const struct planner *pl)
 {
     int items = tuned(pl, TN_ITEMS);
     while (items > 1 && !plan_overrides(pl, TN_ITEMS) &&
-           staged_bytes(pl, items, plan_setting(pl, TN_BULK, STAGES), LINE_BYTES) > STAGED_MAX)
+           staged_bytes(pl, tuned(pl, TN_THREADS), items, plan_setting(pl, TN_BULK, STAGES), LINE_BYTES) > STAGED_MAX)
         items /= 2;
     return items;
 }
@@ -80,10 +80,29 @@ static int64_t length_max(const struct planner *pl)
     return tile_elements(pl, tile_items(pl)) / (q > SEGMENTS_MIN ? q : SEGMENTS_MIN);
 }
 
+static bool has_room(const struct planner *pl, int threads)
+{
+    const int stages = plan_setting(pl, TN_BULK, STAGES);
+    const int64_t bytes = staged_bytes(pl, threads, tile_items(pl), stages ? stages : 1, LINE_BYTES);
+    return bytes <= pl->plan->device.shared_per_block;
+}
+
+/* As tuned, but fewer where the tiles of many inputs outgrow shared memory. */
+static int tile_threads(const struct planner *pl)
+{
+    int threads = tuned(pl, TN_THREADS);
+    while (threads > WARP && !plan_overrides(pl, TN_THREADS) && !has_room(pl, threads))
+        threads = threads / 2 / WARP * WARP;
+    return threads;
+}
+
 int64_t segreduce_tile_length(const struct planner *pl)
 {
     const char *why;
-    return segreduce_tile_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why) ? length_max(pl) : 0;
+    return segreduce_tile_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why) &&
+                   has_room(pl, tuned(pl, TN_THREADS))
+               ? length_max(pl)
+               : 0;
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -95,6 +114,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     segments_length_range(pl, &lo, &hi);
     if (hi > length_max(pl))
         c->code.guard = f_le(segments_length(pl->plan->problem), f_const(length_max(pl)));
+    segreduce_set(c, TN_THREADS, tile_threads(pl), c->tunable_from[TN_THREADS]);
     segreduce_set(c, TN_ITEMS, tile_items(pl), c->tunable_from[TN_ITEMS]);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     segreduce_set(c, TN_BULK, pl->plan->device.sm >= 90 && aligned ? STAGES : 0,
@@ -109,7 +129,7 @@ void segreduce_tile_plan(struct planner *pl, const struct strategy *row)
     struct formula aligned = { 0 };
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    if (lo > length_max(pl) && !segreduce_pinned(pl))
+    if (!segreduce_pinned(pl) && (lo > length_max(pl) || !has_room(pl, tuned(pl, TN_THREADS))))
         return;
     segreduce_check_empty(pl);
     const bool any = access_aligned_guard(pl->plan->problem, widest, true, &aligned);
@@ -131,7 +151,7 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
     const int stages = c->tunable[TN_BULK];
-    if (staged_bytes(pl, c->tunable[TN_ITEMS], stages ? stages : 1, stages ? LINE_BYTES : 0) >
+    if (staged_bytes(pl, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], stages ? stages : 1, stages ? LINE_BYTES : 0) >
         pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     struct prog_kernel *k = segreduce_kernel(pl, c, "");

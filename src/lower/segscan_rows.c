@@ -17,7 +17,6 @@
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
 enum {
-    HELD_MAX = 64,
     HELD_WORDS = 64,
     VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
@@ -53,7 +52,7 @@ static bool has_rows(const struct problem *p, struct arena *a, const char **why)
         *why = "the operator reads inputs that differ between segments, and tiles hold several of them";
         return false;
     }
-    return scan_short_formulas(p, why) && scan_few_fields(p, a, why);
+    return scan_few_fields(p, a, why);
 }
 
 bool segscan_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)

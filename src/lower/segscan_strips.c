@@ -20,7 +20,7 @@ bool segscan_strips_fits(const struct problem *p, const struct device *d, struct
         *why = "how prefixes are combined depends on timing; the problem asks for determinism";
         return false;
     }
-    return segscan_has_segments(p, a, why) && scan_short_formulas(p, why);
+    return segscan_has_segments(p, a, why);
 }
 
 static struct formula rows_of(const struct plan_case *c)

@@ -67,7 +67,7 @@ void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
 
 struct formula stencil_steps(const struct problem *p)
 {
-    return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param, 0) : f_const(p->steps);
+    return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param) : f_const(p->steps);
 }
 
 static int feedback_of_output(const struct problem *p, int output)

@@ -6,19 +6,17 @@
  */
 #include "stencil_plan.h"
 
-enum { FAR = 30, POINTS = 1 << 23, PLACES = 32, ROWS = 32, COLUMNS = 128, NEIGHBOURS = 7, PLANE_BYTES = 6 << 20 };
-
-bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    if (!stencil_multi_write_fits(p, d, a, why))
-        return false;
-    const struct reach r = stencil_space_reach(p);
-    *why = "no offset leads along the outermost dimension, or there is only one";
-    if (p->rank < 2 || (r.lo[0] == 0 && r.hi[0] == 0))
-        return false;
-    *why = arena_printf(a, "offsets along the outermost dimension span more than %d places", FAR);
-    return r.hi[0] - r.lo[0] <= FAR;
-}
+enum {
+    WARP = 32,
+    STAGES_MIN = 3,
+    FAR = 30,
+    POINTS = 1 << 23,
+    PLACES = 32,
+    ROWS = 32,
+    COLUMNS = 128,
+    NEIGHBOURS = 7,
+    PLANE_BYTES = 6 << 20
+};
 
 /* Bytes of all rings. */
 static int64_t ring_bytes(const struct problem *p, const struct plan_case *c)
@@ -31,6 +29,33 @@ static int64_t ring_bytes(const struct problem *p, const struct plan_case *c)
         bytes += (int64_t)s.depth * s.rows * s.pitch * p->input[i].array.stride + 16 * p->input[i].array.nfields;
     }
     return bytes;
+}
+
+/* The smallest tile that rows of vectors are cut into. */
+static struct plan_case least_tile(const struct problem *p)
+{
+    struct plan_case c = { .aligned = true };
+    c.tunable[TN_THREADS] = c.tunable[TN_BLOCK_X] = WARP;
+    c.tunable[TN_BLOCK_Y] = c.tunable[TN_POINTS_Y] = c.tunable[TN_POINTS_Z] = 1;
+    c.tunable[TN_POINTS_X] = stencil_vector(p);
+    c.tunable[TN_STAGES] = STAGES_MIN;
+    return c;
+}
+
+bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_multi_write_fits(p, d, a, why))
+        return false;
+    const struct reach r = stencil_space_reach(p);
+    *why = "no offset leads along the outermost dimension, or there is only one";
+    if (p->rank < 2 || (r.lo[0] == 0 && r.hi[0] == 0))
+        return false;
+    *why = arena_printf(a, "offsets along the outermost dimension span more than %d places", FAR);
+    if (r.hi[0] - r.lo[0] > FAR)
+        return false;
+    const struct plan_case least = least_tile(p);
+    *why = "the planes of so many inputs do not fit shared memory";
+    return ring_bytes(p, &least) <= d->shared_per_block;
 }
 
 /* No tile twice as wide or high as the space, as far as that is known. */
@@ -51,6 +76,22 @@ static struct shape fit_space(const struct planner *pl, struct shape s)
     return s;
 }
 
+/* A tile of fewer threads, then of fewer points, then fewer planes; false: it is the smallest. */
+static bool shrink(struct plan_case *c, struct shape *s)
+{
+    if (s->threads > WARP) {
+        s->threads /= 2;
+        *(s->block_y > 1 ? &s->block_y : &s->block_x) /= 2;
+    } else if (s->points_y > 1) {
+        s->points_y /= 2;
+    } else if (c->tunable[TN_STAGES] > STAGES_MIN && !c->overridden[TN_STAGES]) {
+        c->tunable[TN_STAGES]--;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Smaller tiles where rings would not fit. */
 static void stream_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
                         struct shape s)
@@ -66,10 +107,9 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
     c->aligned = s.points_x > 1;
     stencil_set(c, TN_STAGES, 5, from);
     stencil_set(c, TN_MIN_BLOCKS, 1, from);
-    for (bool room = false; !room; s.threads /= 2, *(s.block_y > 1 ? &s.block_y : &s.block_x) /= 2) {
+    do
         stencil_set_shape(c, s, from);
-        room = s.threads <= 32 || ring_bytes(p, c) <= pl->plan->device.shared_per_block;
-    }
+    while (ring_bytes(p, c) > pl->plan->device.shared_per_block && shrink(c, &s));
 }
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */

@@ -122,13 +122,14 @@ static struct formula extent(const struct problem *p, int axis)
 /* Arrays begin at the boundary of an access. */
 static struct formula bases_aligned(const struct problem *p, struct formula guard)
 {
+    uint64_t at[ACCESS_BYTES + 1] = { 0 };
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const bool input = i < p->ninputs;
         const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
         if ((input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs)) && !*a->field[0].name)
-            guard = f_and(guard, f_eq(f_mod(f_misalign(i), f_const(strip_vector(a) * a->stride)), f_const(0)));
+            at[strip_vector(a) * a->stride] |= f_pointer(i);
     }
-    return guard;
+    return f_and(guard, access_begin_at(at));
 }
 
 /* Large enough for a strip and a block of warps, and for what stands for planes beyond the edge. */

@@ -139,6 +139,7 @@ int stencil_vector(const struct problem *p)
 /* Every direct array begins at a boundary of `points` elements and has extents of 31 bits; and `guard`. */
 static struct formula bases_aligned(const struct problem *p, int points, struct formula guard)
 {
+    uint64_t at[ACCESS_BYTES + 1] = { 0 };
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const bool input = i < p->ninputs;
         const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
@@ -146,10 +147,10 @@ static struct formula bases_aligned(const struct problem *p, int points, struct 
         const bool structure = *a->field[0].name != 0;
         if (!direct || (structure && !stencil_structure_bytes(a)))
             continue;
-        const int wanted = structure ? a->stride : points * a->stride, bytes = wanted < 16 ? wanted : 16;
-        const struct formula at = f_eq(f_mod(f_misalign(i), f_const(bytes)), f_const(0));
-        guard = guard.n ? f_and(guard, at) : at;
+        const int wanted = structure ? a->stride : points * a->stride;
+        at[wanted < ACCESS_BYTES ? wanted : ACCESS_BYTES] |= f_pointer(i);
     }
+    guard = f_and(guard, access_begin_at(at));
     for (int d = 0; d < p->rank && guard.n && p->rank > 1; d++)
         if (p->space[d].extent.size >= 0)
             guard = f_and(guard, f_le(stencil_extent(p, d), f_const(INT32_MAX)));

@@ -114,8 +114,7 @@ static bool select_case(struct run *r)
                                    .arch = DEVICE_ARCH,
                                    .smem = DEVICE_SHARED,
                                    .resident = r->resident,
-                                   .pointer = r->pointer,
-                                   .pointer_bytes = r->pointer_bytes };
+                                   .pointer = r->pointer };
     const char *why = NULL;
     r->kase_number = program_select(r->p, &r->env, &why);
     r->report->kase = r->kase_number;
