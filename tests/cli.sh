@@ -142,5 +142,27 @@ PTXGEN_LIBCUDA=$work/no-such-driver run devices; exits 0; out_has '^cpu'
     status=$?; command='ptxgen --help > /dev/full'; exits 1; err_has 'cannot write'
 }
 
+# What `assume` promises is checked by every launch; so are sizes that the program was made for.
+cat > assume.yaml <<'SPEC'
+kind: reduce
+inputs: {x: 'i32[m, n]'}
+operator: add
+over: n
+assume: {n: {equals: 64}, m: {min: 2, max: 9, multiple_of: 3}}
+outputs: {s: 'i32[m]'}
+SPEC
+run run assume.yaml --size m=6 --size n=64 --device cpu --verify; exits 0; out_has 'verified'
+run run assume.yaml --size m=6 --size n=65 --device cpu; exits 1; out_empty; err_has '`assume` promises that n is equal to 64'
+for m in 0 7 12; do
+    run run assume.yaml --size m=$m --size n=64 --device cpu; exits 1
+    err_has '`assume` promises that m is at least 2, at most 9, a multiple of 3'
+done
+run assume.yaml --emit=manifest -o -; exits 0; out_has 'promises that n is equal to 64'
+run assume.yaml --emit=header -o -; exits 0; out_has 'promises that m is at least 2'
+run assume.yaml --emit=plan -o assume.plan; exits 0
+sed -i '/^checks:/,/^cases:/{/^cases:/!d}' assume.plan
+run run assume.yaml --plan assume.plan --size m=6 --size n=65 --device cpu; exits 1; err_has 'promises that n'
+run dot.yaml --size n=512 --emit=header -o -; exits 0; out_has 'this was compiled for n = 512 alone'
+
 echo "cli: $count commands, $failures failures"
 [ "$failures" -eq 0 ]

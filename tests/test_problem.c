@@ -263,6 +263,7 @@ static const struct bad bad[] = {
       "\"f32[n]\", value: x}}\n" },
     { 2312, 4, 10, 1, REDUCE X "assume: {m: {min: 1}}\n" SUM },
     { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 3, max: 2}}\n" SUM },
+    { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 5, max: 7, multiple_of: 8}}\n" SUM },
     { 2313, 4, 7, 1,
       REDUCE X "map: {vaule: x, index: index(n)}\noperator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
     { 2313, 4, 6, 1, REDUCE X "map: {p: x}\n" SUM },

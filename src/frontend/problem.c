@@ -131,7 +131,7 @@ static void assume_size(struct builder *b, struct dimension *size, const struct 
         node_integer(b, n, 0, INT64_MAX, &size->max);
     if ((n = schema_get(facts, ST_ASSUME, "multiple_of")))
         node_integer(b, n, 1, INT64_MAX, &size->multiple_of);
-    bool contradiction = size->min > size->max;
+    bool contradiction = size->max / size->multiple_of * size->multiple_of < size->min;
     if ((n = schema_get(facts, ST_ASSUME, "equals")) && node_integer(b, n, 0, INT64_MAX, &equals)) {
         contradiction |= equals < size->min || equals > size->max || equals % size->multiple_of;
         size->min = size->max = equals;

@@ -5,7 +5,14 @@
 
 #include "access.h"
 
-enum { PLAN_CASES_MAX = 48, PLAN_CHECKS_MAX = 16, PLAN_STEPS_MAX = 8 /* kernels and steps of a case */ };
+enum {
+    PLAN_CASES_MAX = 48,
+    PLAN_CHECKS_MAX = 16 + 2 * PROBLEM_ARGS_MAX /* promises of sizes */,
+    PLAN_STEPS_MAX = 8 /* kernels and steps of a case */
+};
+
+/* Elements that a thread holds in registers at once, at most. */
+enum { HELD_MAX = 64 };
 
 /* An empty plan with room for the above. */
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p);
@@ -47,6 +54,10 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
+/* Checks that a launch keeps what `assume` says of the sizes, and that it has the sizes that the plan is made for. */
+void plan_promises(struct planner *pl);
+/* Of the checks from number `before` on, those with a message that an earlier one has go. */
+void plan_drop_repeated_checks(struct plan *plan, int before);
 
 /* What is known about an extent, and about the number of points, before the launch: assume and given sizes. */
 void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi);

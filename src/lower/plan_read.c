@@ -164,7 +164,7 @@ static void read_case(struct reader *r, const struct ynode *y)
 
 static void read_checks(struct reader *r, const struct ynode *y)
 {
-    for (int i = 0; y && i < y->count && i < PLAN_CHECKS_MAX; i++) {
+    for (int i = 0; y && i < y->count && r->pl.plan->nchecks < PLAN_CHECKS_MAX; i++) {
         struct formula condition = { 0 };
         const char *message = scalar(r, y->item[i], "message", true);
         formula(r, y->item[i], "condition", NULL, &condition);
@@ -193,7 +193,9 @@ const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, 
         wrong(&r, ynode_get(root, "arch"), "unknown architecture, or a PTX version that it does not have");
     if (!r.ok)
         return NULL;
+    plan_promises(&r.pl);
     read_checks(&r, list(root, "checks"));
+    plan_drop_repeated_checks(plan, 0);
     const struct ynode *cases = list(root, "cases");
     if (!cases || cases->count < 1 || cases->count > PLAN_CASES_MAX)
         wrong(&r, root, "'cases' must be a list of 1 to 16 cases");

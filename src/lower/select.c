@@ -94,20 +94,6 @@ static struct formula near(const struct planner *pl, const struct tuned *t, stru
     return guard;
 }
 
-/* Every strategy plans its checks again. */
-static void drop_repeated_checks(struct plan *plan, int before)
-{
-    int n = before;
-    for (int i = before; i < plan->nchecks; i++) {
-        bool known = false;
-        for (int k = 0; k < n; k++)
-            known |= !strcmp(plan->check[k].message, plan->check[i].message);
-        if (!known)
-            plan->check[n++] = plan->check[i];
-    }
-    plan->nchecks = n;
-}
-
 /* A condition on many sizes and alignments may outgrow a formula: then the entry is left out. */
 static bool guards_fit(const struct planner *pl, const struct tuned *t, int first)
 {
@@ -127,7 +113,7 @@ static bool plan_tuned(struct planner *pl, int number)
     const struct strategy *row = strategy_by_name(t->set[0].value);
     const int first = plan->ncases, checks = plan->nchecks;
     row->plan(&inner, row);
-    drop_repeated_checks(plan, checks);
+    plan_drop_repeated_checks(plan, checks);
     if (!guards_fit(pl, t, first)) {
         memset(&plan->kase[first], 0, sizeof *plan->kase * (size_t)(plan->ncases - first));
         plan->ncases = first;
@@ -309,6 +295,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     plan->set = o && (o->nset > 0 || o->strategy);
     struct planner pl = { .s = s, .plan = plan, .options = o };
     struct span at;
+    plan_promises(&pl);
     const char *name = plan_pinned_name(&pl, &at);
     if (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl))
         return NULL;
@@ -321,7 +308,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     }
     if (!settings_used(&pl))
         return NULL;
-    drop_repeated_checks(plan, 0);
+    plan_drop_repeated_checks(plan, 0);
     for (int c = built; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
