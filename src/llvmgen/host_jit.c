@@ -20,21 +20,25 @@
 #include <string.h>
 
 struct host_jit {
+    LLVMContextRef context; /* with the module, until a kernel is asked for */
+    LLVMModuleRef module;
     LLVMOrcLLJITRef lljit;
-    int nkernels;
+    const struct host_symbol *symbols;
+    int nsymbols, nkernels;
     host_kernel entry[];
 };
 
 static const char PIPELINE[] = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /* ---- errors ---------------------------------------------------------------------------------- */
-/* Reports and consumes an LLVM error; true when there was one. */
+/* Reports (s: where to, or NULL) and consumes an LLVM error; true when there was one. */
 static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doing)
 {
     if (!error)
         return false;
     char *message = LLVMGetErrorMessage(error);
-    diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message);
+    if (s)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message);
     LLVMDisposeErrorMessage(message);
     return true;
 }
@@ -42,7 +46,7 @@ static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doi
 /* The same for functions that return a message. */
 static bool failed_with(struct ptxgen_session *s, int status, char *message, const char *doing)
 {
-    if (status)
+    if (status && s)
         diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing,
                    message ? message : "no reason given");
     LLVMDisposeMessage(message);
@@ -135,13 +139,11 @@ static bool thunks_add(struct ptxgen_session *s, LLVMContextRef cx, LLVMModuleRe
 
 /* ---- linking --------------------------------------------------------------------------------- */
 /* Makes symbols known to the module, by name. */
-static bool define(struct ptxgen_session *s, LLVMOrcLLJITRef lljit, const struct host_symbol *symbols, int n)
+static bool define(LLVMOrcLLJITRef lljit, const struct host_symbol *symbols, int n)
 {
     LLVMOrcCSymbolMapPair *map = calloc((size_t)n + 1, sizeof *map);
-    if (!map) {
-        diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
+    if (!map)
         return false;
-    }
     for (int i = 0; i < n; i++) {
         map[i].Name = LLVMOrcLLJITMangleAndIntern(lljit, symbols[i].name);
         map[i].Sym.Address = (LLVMOrcExecutorAddress)(uintptr_t)symbols[i].address;
@@ -150,83 +152,97 @@ static bool define(struct ptxgen_session *s, LLVMOrcLLJITRef lljit, const struct
     LLVMErrorRef error =
         LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(lljit), LLVMOrcAbsoluteSymbols(map, (size_t)n));
     free(map);
-    return !failed(s, error, "binding the runtime");
+    return !failed(NULL, error, "binding the runtime");
 }
 
-static LLVMOrcLLJITRef lljit_create(struct ptxgen_session *s)
+static LLVMOrcLLJITRef lljit_create(void)
 {
-    LLVMTargetMachineRef machine = machine_create(s);
+    LLVMTargetMachineRef machine = machine_create(NULL);
     if (!machine)
         return NULL;
     LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
     LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder,
                                                   LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
     LLVMOrcLLJITRef lljit = NULL;
-    return failed(s, LLVMOrcCreateLLJIT(&lljit, builder), "creating a compiler") ? NULL : lljit;
+    return failed(NULL, LLVMOrcCreateLLJIT(&lljit, builder), "creating a compiler") ? NULL : lljit;
 }
 
-static bool optimize(struct ptxgen_session *s, LLVMModuleRef module)
+static bool verified(struct ptxgen_session *s, LLVMModuleRef module)
 {
     char *message = NULL;
     const LLVMBool bad = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
-    if (failed_with(s, bad, message, "verifying the code"))
-        return false;
-    LLVMTargetMachineRef machine = machine_create(s);
+    return !failed_with(s, bad, message, "verifying the code");
+}
+
+static bool optimize(LLVMModuleRef module)
+{
+    LLVMTargetMachineRef machine = machine_create(NULL);
     if (!machine)
         return false;
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    const bool ok = !failed(s, LLVMRunPasses(module, PIPELINE, machine, options), "optimising");
+    const bool ok = !failed(NULL, LLVMRunPasses(module, PIPELINE, machine, options), "optimising");
     LLVMDisposePassBuilderOptions(options);
     LLVMDisposeTargetMachine(machine);
     return ok;
 }
 
 /* Hands the module to the JIT, which owns it and the context from here on. */
-static bool link_module(struct ptxgen_session *s, struct host_jit *jit, LLVMContextRef cx, LLVMModuleRef module)
+static bool link_module(struct host_jit *jit)
 {
-    LLVMOrcThreadSafeContextRef owner = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(cx);
-    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(module, owner);
+    LLVMOrcThreadSafeContextRef owner = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(jit->context);
+    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(jit->module, owner);
     LLVMOrcDisposeThreadSafeContext(owner);
+    jit->context = NULL;
+    jit->module = NULL;
     LLVMErrorRef error = LLVMOrcLLJITAddLLVMIRModule(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), safe);
     if (error) {
         LLVMOrcDisposeThreadSafeModule(safe);
-        return !failed(s, error, "adding the code");
+        return !failed(NULL, error, "adding the code");
     }
     for (int i = 0; i < jit->nkernels; i++) {
         char name[32];
         thunk_name(i, name, sizeof name);
         LLVMOrcExecutorAddress address = 0;
-        if (failed(s, LLVMOrcLLJITLookup(jit->lljit, &address, name), "generating code"))
+        if (failed(NULL, LLVMOrcLLJITLookup(jit->lljit, &address, name), "generating code"))
             return false;
         jit->entry[i] = (host_kernel)(uintptr_t)address;
     }
     return true;
 }
 
-struct host_jit *host_jit_compile(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,
-                                  const char *const *kernel, const struct host_symbol *symbols, int nsymbols)
+static bool compile(struct host_jit *jit)
 {
     int nmath;
     const struct host_symbol *math = host_math_symbols(&nmath);
+    return optimize(jit->module) && (jit->lljit = lljit_create()) != NULL && define(jit->lljit, math, nmath) &&
+           define(jit->lljit, jit->symbols, jit->nsymbols) && link_module(jit);
+}
+
+struct host_jit *host_jit_create(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,
+                                 const char *const *kernel, const struct host_symbol *symbols, int nsymbols)
+{
     struct host_jit *jit = calloc(1, sizeof *jit + sizeof(host_kernel) * (size_t)nkernels);
-    if (!jit)
+    if (!jit) {
         diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
-    else
-        jit->nkernels = nkernels;
-    if (jit && thunks_add(s, context, module, nkernels, kernel) && optimize(s, module) &&
-        (jit->lljit = lljit_create(s)) != NULL && define(s, jit->lljit, math, nmath) &&
-        define(s, jit->lljit, symbols, nsymbols)) {
-        if (link_module(s, jit, context, module))
-            return jit;
-    } else {
         LLVMDisposeModule(module);
         LLVMContextDispose(context);
+        return NULL;
     }
+    *jit = (struct host_jit){
+        .context = context, .module = module, .symbols = symbols, .nsymbols = nsymbols, .nkernels = nkernels
+    };
+    if (thunks_add(s, context, module, nkernels, kernel) && verified(s, module))
+        return jit;
     host_jit_destroy(jit);
     return NULL;
 }
 
-host_kernel host_jit_entry(const struct host_jit *jit, int i) { return jit->entry[i]; }
+host_kernel host_jit_entry(struct host_jit *jit, int i)
+{
+    if (jit->module && !jit->lljit)
+        compile(jit);
+    return jit->entry[i];
+}
 
 void host_jit_destroy(struct host_jit *jit)
 {
@@ -234,5 +250,9 @@ void host_jit_destroy(struct host_jit *jit)
         return;
     if (jit->lljit)
         LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    if (jit->module)
+        LLVMDisposeModule(jit->module);
+    if (jit->context)
+        LLVMContextDispose(jit->context);
     free(jit);
 }

@@ -3,8 +3,10 @@
  *
  *     host_jit_prepare(module)         before the first instruction is built: triple and data layout
  *     … kernels are emitted …
- *     jit = host_jit_compile(…)        passes, code generation, linking; takes the module and its context over
- *     host_jit_entry(jit, i)(args)     runs one thread of kernel i, on a fiber of the host executor
+ *     jit = host_jit_create(…)         verifies the module; takes it and its context over
+ *     host_jit_entry(jit, i)(args)     runs one thread of kernel i, on a fiber of the host executor; the first call
+ *                                      for a module runs passes, generates code and links, so that cases that no
+ *                                      launch takes cost next to nothing
  */
 #ifndef PTXGEN_HOST_JIT_H
 #define PTXGEN_HOST_JIT_H
@@ -20,14 +22,15 @@ struct host_jit;
  * with a diagnostic when LLVM has no code generator for it. */
 bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module);
 
-/* Native code for kernel[0..nkernels), functions of the module by name.  Owns context and module from here on, also
- * when it fails (NULL with a diagnostic).  The runtime's functions are bound to `symbols`, math functions and
+/* For kernel[0..nkernels), functions of the module by name.  Owns context and module from here on, also when it fails
+ * (NULL with a diagnostic).  The runtime's functions are bound to `symbols`, which must stay, math functions and
  * conversions to host_math's.  Nothing of the session is kept. */
-struct host_jit *host_jit_compile(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,
-                                  const char *const *kernel, const struct host_symbol *symbols, int nsymbols);
+struct host_jit *host_jit_create(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,
+                                 const char *const *kernel, const struct host_symbol *symbols, int nsymbols);
 
-/* Entry point of kernel i in the order given; it takes one pointer per argument, like cuLaunchKernel. */
-host_kernel host_jit_entry(const struct host_jit *jit, int i);
+/* Entry point of kernel i in the order given; it takes one pointer per argument, like cuLaunchKernel.  NULL: LLVM has
+ * refused the module.  One thread at a time. */
+host_kernel host_jit_entry(struct host_jit *jit, int i);
 void host_jit_destroy(struct host_jit *jit);
 
 /* The functions that host code may call besides the runtime: libm by its own names, rsqrt, exp10, and the compiler's

@@ -199,7 +199,7 @@ static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_cas
     const char *name[8];
     for (int i = 0; i < code->nkernels; i++)
         name[i] = code->kernel[i].name;
-    return host_jit_compile(s, cx, mod, code->nkernels, name, symbols, nsymbols);
+    return host_jit_create(s, cx, mod, code->nkernels, name, symbols, nsymbols);
 }
 
 /* Emit a case for the host and compile it. Ordering points are numbered through all cases; `before`: those of earlier

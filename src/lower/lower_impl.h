@@ -54,8 +54,8 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
-/* Checks that a launch keeps what `assume` says of the sizes, and that it has the sizes that the plan is made for. */
-void plan_promises(struct planner *pl);
+/* The checks that follow from the problem and the known sizes alone (checks.c). */
+void plan_launch_checks(struct planner *pl);
 /* Of the checks from number `before` on, those with a message that an earlier one has go. */
 void plan_drop_repeated_checks(struct plan *plan, int before);
 

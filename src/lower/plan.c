@@ -350,62 +350,6 @@ void plan_check(struct planner *pl, struct formula condition, const char *messag
     plan->check[plan->nchecks++] = (struct prog_check){ .condition = condition, .message = message };
 }
 
-/* `condition` besides what is promised already, and its words. */
-static void also(struct formula *all, struct formula condition, struct str *words, const char *what, int64_t value)
-{
-    *all = f_and(*all, condition);
-    str_printf(words, "%s%s %lld", words->length ? ", " : "", what, (long long)value);
-}
-
-/* What `assume` promises of a size, as a condition, and in words. */
-static struct formula promise(const struct dimension *size, int number, struct str *words)
-{
-    const struct formula n = f_size(number);
-    struct formula all = { 0 };
-    if (size->min == size->max) {
-        also(&all, f_eq(n, f_const(size->min)), words, "equal to", size->min);
-        return all;
-    }
-    if (size->min > 0)
-        also(&all, f_ge(n, f_const(size->min)), words, "at least", size->min);
-    if (size->max < INT64_MAX)
-        also(&all, f_le(n, f_const(size->max)), words, "at most", size->max);
-    if (size->multiple_of > 1)
-        also(&all, f_eq(f_mod(n, f_const(size->multiple_of)), f_const(0)), words, "a multiple of", size->multiple_of);
-    return all;
-}
-
-void plan_promises(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    for (int i = 0; i < p->nsizes; i++) {
-        const int64_t given = pl->options && pl->options->size ? pl->options->size[i] : -1;
-        struct str words = { 0 };
-        const struct formula promised = promise(&p->size[i], i, &words);
-        if (promised.n)
-            plan_check(pl, promised,
-                       arena_printf(&pl->s->arena, "`assume` promises that %s is %s", p->size[i].name, words.text));
-        if (given >= 0 && p->size[i].min != p->size[i].max)
-            plan_check(pl, f_eq(f_size(i), f_const(given)),
-                       arena_printf(&pl->s->arena, "this was compiled for %s = %lld alone", p->size[i].name,
-                                    (long long)given));
-        str_finish(&words);
-    }
-}
-
-void plan_drop_repeated_checks(struct plan *plan, int before)
-{
-    int n = before;
-    for (int i = before; i < plan->nchecks; i++) {
-        bool known = false;
-        for (int k = 0; k < n; k++)
-            known |= !strcmp(plan->check[k].message, plan->check[i].message);
-        if (!known)
-            plan->check[n++] = plan->check[i];
-    }
-    plan->nchecks = n;
-}
-
 static int64_t saturating_product(int64_t a, int64_t b)
 {
     int64_t r;

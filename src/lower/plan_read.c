@@ -193,7 +193,7 @@ const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, 
         wrong(&r, ynode_get(root, "arch"), "unknown architecture, or a PTX version that it does not have");
     if (!r.ok)
         return NULL;
-    plan_promises(&r.pl);
+    plan_launch_checks(&r.pl);
     read_checks(&r, list(root, "checks"));
     plan_drop_repeated_checks(plan, 0);
     const struct ynode *cases = list(root, "cases");

@@ -113,8 +113,7 @@ static int window_bytes(const struct problem *p, const struct plan_case *c)
 static int ring_bytes(const struct problem *p, const struct plan_case *c)
 {
     const int bulk = c->tunable[TN_BULK];
-    return bulk * (reduce_tile_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) +
-           2048; /* and barriers; totals of warps and blocks */
+    return bulk * (reduce_tile_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) + reduce_totals_bytes(p, c);
 }
 
 static bool has_structures(const struct problem *p)
@@ -219,26 +218,12 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     return c;
 }
 
-static void check_identity(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    for (int r = 0; r < p->nreductions; r++) {
-        const struct reduction *red = &p->reduction[r];
-        if (!red->op->identity[0] && !red->init[0]) {
-            plan_check(pl, f_ge(access_count(p), f_const(1)),
-                       "a reduction of no elements needs an `init`, or an operator with an `identity`");
-            return;
-        }
-    }
-}
-
 /* A pinned strategy alone must take every launch; otherwise reduce.last_block takes what the others leave. */
 static bool pinned(struct planner *pl, const struct strategy *row, const char *name)
 {
     struct span at;
     if (!plan_pinned_name(pl, &at))
         return false;
-    check_identity(pl);
     add_cases(pl, row, "", name, (struct formula){ 0 }, true);
     return true;
 }
@@ -276,7 +261,6 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
 {
     if (pinned(pl, row, "grid") || !chosen)
         return;
-    check_identity(pl);
     add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
@@ -342,7 +326,7 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigne
 static bool check_bulk(struct planner *pl, const struct plan_case *c)
 {
     enum { BARRIERS = 128 };
-    const unsigned ring = 1u << TN_BULK | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
+    const unsigned ring = 1u << TN_BULK | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR | 1u << TN_COMBINE;
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)

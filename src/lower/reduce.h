@@ -24,6 +24,8 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigne
 
 /* Bytes of a block's tile: of all direct inputs.  Where an ordered reduction transposes, its shared memory. */
 int reduce_tile_bytes(const struct problem *p, const struct plan_case *c);
+/* Bytes of shared memory for the totals of a block's warps, and for the tree where `combine` is one. */
+int reduce_totals_bytes(const struct problem *p, const struct plan_case *c);
 
 /* The part of reduce_check_tunables() that looks at `combine`, `over_blocks` and `over_threads` (reduce_space.c). */
 bool reduce_check_space(struct planner *pl, const struct plan_case *c);

@@ -52,6 +52,9 @@ static bool has_redux(const struct problem *p)
     return true;
 }
 
+/* How often a block keeps a total of each of its warps, and room for few small ones with tickets and barriers. */
+enum { TOTALS = 3, TOTALS_MIN = 2048 };
+
 static int state_bytes(const struct problem *p)
 {
     enum ty type[32];
@@ -59,6 +62,13 @@ static int state_bytes(const struct problem *p)
     for (int f = 0, n = state_fields(p, type); f < n; f++)
         bytes += ty_bytes(type[f]);
     return bytes;
+}
+
+int reduce_totals_bytes(const struct problem *p, const struct plan_case *c)
+{
+    const int combine = c->tunable[TN_COMBINE], tree = combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS;
+    const int totals = TOTALS * 32 * (state_bytes(p) + 4); /* and which warps have any */
+    return (totals > TOTALS_MIN ? totals : TOTALS_MIN) + tree * c->tunable[TN_THREADS] * state_bytes(p);
 }
 
 bool reduce_check_space(struct planner *pl, const struct plan_case *c)

@@ -95,19 +95,6 @@ int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tu
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-void scan_check_empty(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    for (int r = 0; scan_has_totals(p) && r < p->nreductions; r++) {
-        const struct reduction *red = &p->reduction[r];
-        if (!red->op->identity[0] && !red->init[0]) {
-            plan_check(pl, f_or(f_ge(scan_length(p), f_const(1)), f_eq(scan_segments(p), f_const(0))),
-                       "the total of no elements needs an `init`, or an operator with an `identity`");
-            return;
-        }
-    }
-}
-
 /* Bytes per position of what passes through the transpose; 0: nothing does. */
 static int widest(const struct problem *p)
 {
@@ -314,7 +301,6 @@ bool scan_pinned(struct planner *pl, const struct strategy *row, const char *nam
     struct span at;
     if (!plan_pinned_name(pl, &at))
         return false;
-    scan_check_empty(pl);
     scan_add_cases(pl, row, "", name, (struct formula){ 0 }, staged);
     return true;
 }
@@ -333,7 +319,6 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
 {
     if (scan_pinned(pl, row, "block", true))
         return;
-    scan_check_empty(pl);
     struct formula small = { 0 };
     if (scan_spreads(pl))
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));

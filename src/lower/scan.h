@@ -66,8 +66,6 @@ static inline struct formula scan_segments(const struct problem *p) { return seg
 
 struct planner;
 struct strategy;
-/* The total of no elements needs a value: a check of the launch. */
-void scan_check_empty(struct planner *pl);
 struct plan_case;
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_held_words(const struct problem *p);

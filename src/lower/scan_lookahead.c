@@ -343,7 +343,6 @@ void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
     const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.allpre takes small rows */
     const int first = pinned || !scan_marked(p) ? last : marked;
     struct formula guard = { 0 };
-    scan_check_empty(pl);
     units(p, &guard);
     if (add_looked(pl, row, pinned, guard))
         return;

@@ -173,7 +173,6 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
 void scan_allpre_plan(struct planner *pl, const struct strategy *row)
 {
     struct span at;
-    scan_check_empty(pl);
     if (plan_pinned_name(pl, &at)) {
         plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
         return;

@@ -104,6 +104,13 @@ static const struct shape {
     { "segreduce.offsets", "offsets", 0, 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
 };
 
+/* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
+ * is cut into, and cannot be another one where arrays begin anywhere. */
+static bool packed(const struct shape *shape)
+{
+    return shape->up_to == EXACTLY || shape->up_to == PACKED || shape->up_to == PACKED_FEW;
+}
+
 struct formula segreduce_all(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
 
 void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
@@ -118,17 +125,6 @@ bool segreduce_pinned(const struct planner *pl)
 {
     struct span at;
     return plan_pinned_name(pl, &at) != NULL;
-}
-
-void segreduce_check_empty(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    for (int r = 0; p->offsets < 0 && r < p->nreductions; r++)
-        if (!p->reduction[r].op->identity[0] && !p->reduction[r].init[0]) {
-            plan_check(pl, f_or(f_ge(segments_length(p), f_const(1)), f_eq(segments_count(p), f_const(0))),
-                       "a reduction of no elements needs an `init`, or an operator with an `identity`");
-            return;
-        }
 }
 
 int segreduce_state_words(const struct problem *p)
@@ -237,12 +233,19 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     }
     if (!runs)
         segreduce_set(c, TN_VECTOR, 1, "segments are not runs of elements");
-    else if (!aligned && state_determinism(p) == DET_ANY)
+    else if (!aligned && !packed(shape) && state_determinism(p) == DET_ANY)
         segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
     leave_registers(p, c);
     return c;
+}
+
+/* Does the user ask for teams of so many lanes where the shape is packed, or the reverse?  The lengths that a packed
+ * shape takes are those of whole vectors alone. */
+static bool other_lanes(const struct planner *pl, const struct shape *shape)
+{
+    return plan_overrides(pl, TN_LANES) && (plan_setting(pl, TN_LANES, 0) == 0) != packed(shape);
 }
 
 /* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
@@ -253,8 +256,7 @@ static struct formula packed_guard(const struct planner *pl, int vector, int vec
     const int64_t most = (int64_t)vectors * vector;
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || hi < vector || lo > most ||
-             (lo == hi && WARP * vector % lo);
+    *never = !segments_trailing(pl->plan->problem) || hi < vector || lo > most || (lo == hi && WARP * vector % lo);
     if (lo == hi && !*never)
         return (struct formula){ 0 };
     const struct formula whole = f_and(f_ge(length, f_const(vector)), divides);
@@ -266,8 +268,8 @@ static struct formula exact_guard(const struct planner *pl, int length, bool *ne
 {
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR) ||
-             lo > length || hi < length || length >= access_vector_width(pl->plan->problem);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_VECTOR) || lo > length || hi < length ||
+             length >= access_vector_width(pl->plan->problem);
     return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
 }
 
@@ -320,7 +322,7 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row, struct
     const bool pinned = segreduce_pinned(pl);
     for (int i = 0; i < n; i++) {
         bool never;
-        if (strcmp(shapes[i].strategy, row->name))
+        if (strcmp(shapes[i].strategy, row->name) || ((row->tunables & 1u << TN_LANES) && other_lanes(pl, &shapes[i])))
             continue;
         struct formula guard = length_guard(pl, &shapes[i], &never);
         const bool final = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name) != 0;
@@ -346,7 +348,6 @@ void segreduce_thread_plan(struct planner *pl, const struct strategy *row)
 {
     if (skips(pl) || (!segreduce_pinned(pl) && segreduce_tile_length(pl)))
         return;
-    segreduce_check_empty(pl);
     segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }
 
@@ -354,8 +355,6 @@ void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
     if (skips(pl))
         return;
-    if (segreduce_pinned(pl))
-        segreduce_check_empty(pl);
     segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }
 
@@ -387,15 +386,11 @@ void segreduce_multi_block_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     if (skips(pl))
         return;
-    if (segreduce_pinned(pl))
-        segreduce_check_empty(pl);
     segreduce_add_shapes(pl, row,
                          f_and(uneven(p), f_ge(segments_length(p), f_const(SPLIT_VECTORS * access_vector_width(p)))));
 }
 
 void segreduce_block_plan(struct planner *pl, const struct strategy *row)
 {
-    if (segreduce_pinned(pl) || skips(pl))
-        segreduce_check_empty(pl);
     segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }

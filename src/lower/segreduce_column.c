@@ -49,7 +49,7 @@ static const struct shape {
 };
 
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix,
-                     int vector, bool aligned, struct formula guard)
+                     int vector, bool aligned, bool beside, struct formula guard)
 {
     struct plan_case *c = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s%s", shape->name, suffix), guard);
     segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
@@ -57,6 +57,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
                   shape->evidence);
     segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
     segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
+    if (beside)
+        c->tunable[TN_VECTOR] = vector; /* whatever the user sets for the vectors beside it */
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     segreduce_set(c, TN_STREAM, !access_writes_elements(pl->plan->problem),
                   "every vector is read once, and few are written");
@@ -114,22 +116,22 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     struct formula aligned = { 0 };
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, &never);
-    if (!never && access_aligned_guard(p, vector, true, &aligned)) {
-        add_case(pl, row, shape, "", vector, true, segreduce_all(sizes, aligned));
+    const bool vectors = access_aligned_guard(p, vector, true, &aligned);
+    if (!never && vectors) {
+        add_case(pl, row, shape, "", vector, true, false, segreduce_all(sizes, aligned));
         if (state_determinism(p) != DET_ANY)
-            add_case(pl, row, shape, "_unaligned", vector, false, sizes);
+            add_case(pl, row, shape, "_unaligned", vector, false, false, sizes);
     }
     never = false;
     const struct formula single = shape_guard(pl, shape, 1, &never);
     if (!never)
-        add_case(pl, row, shape, "_scalar", 1, false, single);
+        add_case(pl, row, shape, "_scalar", 1, false, vectors, single);
 }
 
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct plan *plan = pl->plan;
-    const int vector = columns_per_thread(pl);
-    segreduce_check_empty(pl);
+    const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
     /* Shapes differ in rows; who sets them leaves one shape for all sizes. */
     for (size_t i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
         add_shape(pl, row, &shapes[i], vector);

@@ -139,6 +139,10 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
         shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_BULK], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]);
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
+    if (!stageable(pl))
+        return segreduce_contradiction(pl, c,
+                                       "bulk must be 0: tiles are staged for operators with an identity, of inputs "
+                                       "read element by element, without outputs per element");
     if (shared > pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);

@@ -131,7 +131,6 @@ void segreduce_tile_plan(struct planner *pl, const struct strategy *row)
     segments_length_range(pl, &lo, &hi);
     if (!segreduce_pinned(pl) && (lo > length_max(pl) || !has_room(pl, tuned(pl, TN_THREADS))))
         return;
-    segreduce_check_empty(pl);
     const bool any = access_aligned_guard(pl->plan->problem, widest, true, &aligned);
     struct plan_case *c = add_case(pl, row, "tile", true);
     if (any) {

@@ -37,13 +37,11 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
     if (segscan_pinned(pl)) {
-        scan_check_empty(pl);
         add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
         return;
     }
     if (scan_trailing(p))
         return;
-    scan_check_empty(pl);
     add_case(pl, row, "", "column", many(p));
     if (neighbours)
         add_case(pl, row, "strips", "strips", (struct formula){ 0 });
@@ -56,6 +54,12 @@ bool segscan_column_build(struct planner *pl, struct plan_case *c)
     const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(each));
     scan_kernel(pl, c, "");
     plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, f_const(1 << 20)), f_const(1)));
+    if (strips && pl->plan->problem->offsets >= 0) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "%s: %d rows: segments between offsets have lengths of their own, and a thread each (rows: 1)",
+                   c->code.strategy, c->tunable[TN_ROWS]);
+        return false;
+    }
     if (strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32) {
         diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
                    "%s: %d rows: one per warp, or a single one", c->code.strategy, c->tunable[TN_ROWS]);

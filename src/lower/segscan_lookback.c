@@ -26,8 +26,6 @@ bool segscan_lookback_fits(const struct problem *p, const struct device *d, stru
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
-    if (segscan_pinned(pl))
-        scan_check_empty(pl);
     segscan_add_cases(pl, row, "", "long", (struct formula){ 0 }, false, true);
 }
 
@@ -96,7 +94,6 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
 void segscan_allpre_plan(struct planner *pl, const struct strategy *row)
 {
     const int from = pl->plan->ncases;
-    scan_check_empty(pl);
     if (!segscan_pinned(pl)) {
         add_across(pl, row, "short", "short_across", 1);
         if (pl->plan->ncases > from + 1)

@@ -178,7 +178,6 @@ void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
     if (!segscan_pinned(pl))
         return;
-    scan_check_empty(pl);
     segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
 }
 
@@ -193,7 +192,6 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula length = scan_length(p);
-    scan_check_empty(pl);
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
     for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
@@ -211,9 +209,7 @@ void segscan_warp_plan(struct planner *pl, const struct strategy *row)
     struct formula guard = { 0 };
     if (!segscan_pinned(pl) && p->offsets < 0)
         return;
-    if (segscan_pinned(pl))
-        scan_check_empty(pl);
-    else
+    if (!segscan_pinned(pl))
         guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
     segscan_add_cases(pl, row, "", "warps", guard, false, false);
 }
@@ -230,7 +226,6 @@ void segscan_stream_plan(struct planner *pl, const struct strategy *row)
     const struct formula length = scan_length(pl->plan->problem);
     if (!segscan_pinned(pl))
         return;
-    scan_check_empty(pl);
     const struct formula guard = f_and(f_ge(length, f_const(1)), f_le(length, f_const(STREAM_ROW)));
     segscan_add_cases(pl, row, "", "stream", guard, false, true);
 }
@@ -289,9 +284,7 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
             scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
         return;
     }
-    if (segscan_pinned(pl))
-        scan_check_empty(pl);
-    else if (p->offsets < 0)
+    if (!segscan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
     const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
     segscan_add_cases(pl, row, "", "rows", full, false, true);
@@ -305,7 +298,6 @@ void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
     const int from = pl->plan->ncases;
     struct formula guard = f_ge(scan_length(p), f_const(CLUSTER_ROW));
     if (segscan_pinned(pl)) {
-        scan_check_empty(pl);
         segscan_add_cases(pl, row, "", "cluster", guard, false, true);
         return;
     }

@@ -72,7 +72,6 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 
 void segscan_strips_plan(struct planner *pl, const struct strategy *row)
 {
-    scan_check_empty(pl);
     if (!segscan_pinned(pl))
         add_case(pl, row, "narrow", "narrow_strips", NARROW);
     add_case(pl, row, "", "shared_strips", 32);

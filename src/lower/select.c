@@ -69,7 +69,9 @@ static bool plan_pinned(struct planner *pl, const char *name, struct span at)
     if (!plan_settings_check(pl, row))
         return false;
     row->plan(pl, row);
-    return true;
+    if (!pl->plan->ncases)
+        diag_error(d, D_BAD_TUNABLE, at, "%s takes no launch of this problem with these tunables", name);
+    return pl->plan->ncases > 0;
 }
 
 /* The last case takes whatever comes to it. */
@@ -295,7 +297,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     plan->set = o && (o->nset > 0 || o->strategy);
     struct planner pl = { .s = s, .plan = plan, .options = o };
     struct span at;
-    plan_promises(&pl);
+    plan_launch_checks(&pl);
     const char *name = plan_pinned_name(&pl, &at);
     if (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl))
         return NULL;

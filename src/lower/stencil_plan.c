@@ -63,8 +63,6 @@ void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
     c->tunable[TN_VECTOR] = 0;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
-
 struct formula stencil_steps(const struct problem *p)
 {
     return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param) : f_const(p->steps);
@@ -76,39 +74,6 @@ static int feedback_of_output(const struct problem *p, int output)
         if (p->feedback[i].output == output)
             return i;
     return -1;
-}
-
-static void check_steps(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    if (!p->iterated || p->steps_param < 0)
-        return;
-    bool all_fed = true;
-    for (int o = 0; o < p->noutputs; o++)
-        all_fed &= feedback_of_output(p, o) >= 0;
-    plan_check(pl, f_le(f_const(0), stencil_steps(p)), "the number of steps is negative");
-    if (!all_fed)
-        plan_check(pl, f_le(f_const(1), stencil_steps(p)),
-                   "without a step there is no value for an output that is not fed back");
-}
-
-static void check_identity(struct planner *pl)
-{
-    const struct problem *p = pl->plan->problem;
-    for (int r = 0; r < p->nreductions; r++)
-        if (!p->reduction[r].op->identity[0] && !p->reduction[r].init[0]) {
-            plan_check(pl, f_ge(access_count(p), f_const(1)),
-                       "a reduction of no points needs an `init`, or an operator with an `identity`");
-            return;
-        }
-}
-
-void stencil_checks(struct planner *pl)
-{
-    if (pl->plan->ncases > 0)
-        return;
-    check_steps(pl);
-    check_identity(pl);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -131,7 +96,6 @@ static void global_case(struct planner *pl, const struct strategy *row, const ch
                                             { 256, 32, 8, 1, 1, 1 },
                                             { 256, 32, 4, 1, 1, 1 } };
     const struct problem *p = pl->plan->problem;
-    stencil_checks(pl);
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     stencil_set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
 }

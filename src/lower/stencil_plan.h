@@ -8,8 +8,6 @@
 
 /* A default, unless the user has set the tunable. */
 void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
-/* Conditions on every launch; once per plan, with its first case. */
-void stencil_checks(struct planner *pl);
 /* The user asks for the strategy. */
 bool stencil_pinned(struct planner *pl);
 struct formula stencil_extent(const struct problem *p, int axis);

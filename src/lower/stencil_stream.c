@@ -165,7 +165,6 @@ static void chosen_cases(struct planner *pl, const struct strategy *row, struct 
             f_le(f_const(PLANE_BYTES / p->output[0].array.stride), f_mul(stencil_extent(p, 1), stencil_extent(p, 2)));
         guard = f_and(guard, four && !(known && last % vector == 0) ? f_or(large, f_not(&aligned)) : large);
     }
-    stencil_checks(pl);
     const struct formula over = f_mod(f_sub(stencil_extent(p, 2), f_const(1)), f_const(wide.block_x));
     const bool fits = (last - 1) % wide.block_x >= narrow.block_x;
     if (!known || fits)
@@ -183,7 +182,6 @@ void stencil_stream_plan(struct planner *pl, const struct strategy *row)
         chosen_cases(pl, row, wide, narrow);
         return;
     }
-    stencil_checks(pl);
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     struct shape vectors = p->rank < 3 ? flat : (struct shape){ 512, 64, 8, 1, 2, 1 };

@@ -212,7 +212,6 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
     const bool pinned = plan_pinned_name(pl, &at) != NULL;
     if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
         return;
-    stencil_checks(pl);
     for (int aligned = 1; aligned >= 0; aligned--) {
         struct plan_case *c = add_case(pl, row, aligned ? "strips" : "strips_shifted", (struct formula){ 0 }, aligned);
         struct formula guard = bases_aligned(p, room(p, c));

@@ -41,7 +41,6 @@ void stencil_big_tile_plan(struct planner *pl, const struct strategy *row)
     struct span at;
     if (!plan_pinned_name(pl, &at))
         return;
-    stencil_checks(pl);
     struct plan_case *c = plan_case_add(pl, row, "tile", (struct formula){ 0 });
     stencil_set_shape(c, shapes[pl->plan->problem->rank - 1], "Virt & Wraa-Hansen: 256 threads, some points each");
 }

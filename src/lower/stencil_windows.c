@@ -255,7 +255,6 @@ static bool structures(const struct problem *p)
 static void window_cases(struct planner *pl, const struct strategy *row, const struct windows *w)
 {
     const struct problem *p = pl->plan->problem;
-    stencil_checks(pl);
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     if (guard.n > 0 && (vector > 1 || structures(p)))

@@ -248,6 +248,8 @@ static bool check_launch(struct run *r, const struct prog_kernel *k, const struc
         wrong = "the grid is not a multiple of the cluster, or the cluster is too large";
     else if (g->nblocks > INT32_MAX)
         wrong = "too many blocks";
+    else if (!g->entry)
+        wrong = "LLVM has no code for it on this machine";
     if (wrong)
         report_plain(r->report, SIMT_CHECK, "kernel %s: %s", k->name, wrong);
     return !wrong;
