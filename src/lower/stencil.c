@@ -220,6 +220,8 @@ int stencil_structure_bytes(const struct prog_array *a)
     return plain ? a->stride : 0;
 }
 
+bool stencil_one_tree(const struct problem *p) { return p->nreductions && state_determinism(p) != DET_ANY; }
+
 bool stencil_linear(const struct problem *p) { return !state_commutative(p); }
 
 bool stencil_staged(const struct problem *p, int input)

@@ -63,6 +63,9 @@ bool stencil_staged(const struct problem *p, int input);
 /* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
  * 0. In aligned cases structures begin at multiples of it. */
 int stencil_structure_bytes(const struct prog_array *a);
+/* Are there reductions whose bits must not depend on where arrays lie?  Then cases for aligned arrays have a twin of
+ * the same shape for others. */
+bool stencil_one_tree(const struct problem *p);
 /* Are all outputs bytes of which the low eight bits are all that is needed on the way, so that rows can be computed in
  * packed words? */
 bool stencil_packs(const struct problem *p);

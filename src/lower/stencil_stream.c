@@ -53,6 +53,9 @@ bool stencil_stream_fits(const struct problem *p, const struct device *d, struct
     *why = arena_printf(a, "offsets along the outermost dimension span more than %d places", FAR);
     if (r.hi[0] - r.lo[0] > FAR)
         return false;
+    *why = "how it cuts the space depends on the device; determinism: device forbids that for the reductions";
+    if (stencil_one_tree(p) && state_determinism(p) == DET_DEVICE)
+        return false;
     const struct plan_case least = least_tile(p);
     *why = "the planes of so many inputs do not fit shared memory";
     return ring_bytes(p, &least) <= d->shared_per_block;
@@ -186,7 +189,7 @@ void stencil_stream_plan(struct planner *pl, const struct strategy *row)
     const struct formula guard = stencil_rows_aligned(p, vector);
     struct shape vectors = p->rank < 3 ? flat : (struct shape){ 512, 64, 8, 1, 2, 1 };
     vectors.points_x = vector;
-    if (guard.n > 0 && vector > 1)
+    if (guard.n > 0 && vector > 1 && !stencil_one_tree(p))
         stream_case(pl, row, "vectors", guard, vectors);
     stream_case(pl, row, "columns", (struct formula){ 0 }, p->rank < 3 ? flat : wide);
 }

@@ -157,12 +157,17 @@ static struct formula bases_aligned(const struct problem *p, int points, struct 
     return guard;
 }
 
+/* Rows are whole vectors of `points` elements. */
+static struct formula rows_whole(const struct problem *p, int points)
+{
+    if (p->rank < 2 || points < 2)
+        return (struct formula){ 0 };
+    return f_eq(f_mod(stencil_extent(p, p->rank - 1), f_const(points)), f_const(0));
+}
+
 struct formula stencil_rows_aligned(const struct problem *p, int points)
 {
-    struct formula guard = { 0 };
-    if (p->rank > 1 && points > 1)
-        guard = f_eq(f_mod(stencil_extent(p, p->rank - 1), f_const(points)), f_const(0));
-    return bases_aligned(p, points, guard);
+    return bases_aligned(p, points, rows_whole(p, points));
 }
 
 /* Rows, and planes, begin so many elements later than the one before, modulo `points`. */
@@ -204,13 +209,13 @@ struct windows {
 };
 
 static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
-                        const struct windows *w, int vector, const int *shift)
+                        const struct windows *w, int vector, bool aligned, const int *shift)
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     struct shape s = (shift ? w->shifted : vector > 1 ? w->vectors : w->columns)[pl->plan->problem->rank - 1];
     if (vector > 1)
         s.points_x = vector;
-    c->aligned = guard.n > 0;
+    c->aligned = aligned;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
     s = fit_registers(pl, s);
@@ -239,7 +244,7 @@ static void shifted_cases(struct planner *pl, const struct strategy *row, const 
             continue;
         const char *name =
             p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
-        window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, shift);
+        window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, true, shift);
     }
 }
 
@@ -258,10 +263,12 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     if (guard.n > 0 && (vector > 1 || structures(p)))
-        window_case(pl, row, "vectors", guard, w, vector, NULL);
-    if (vector > 1 && guard.n > 0 && p->rank > 1)
+        window_case(pl, row, "vectors", guard, w, vector, true, NULL);
+    if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
+        window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), w, vector, false, NULL);
+    else if (vector > 1 && guard.n > 0 && p->rank > 1)
         shifted_cases(pl, row, w, vector < 4 ? vector : 4, longer(pl, vector));
-    window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, NULL);
+    window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, false, NULL);
 }
 
 static void count_slow(const struct expr *e, void *user)
