@@ -211,6 +211,28 @@ Test(stencil, sweeps)
     }
 }
 
+/* ---- points that are not computed -------------------------------------------------------------------------------- */
+
+/* They keep their own value, which no expression reads; planes in rings must last that long. */
+Test(stencil, interior_keeps_what_is_not_read)
+{
+    static const char *const value[] = { "x[1, 1]", "x[-1, 1] + x[1, -1]", "x[2, 0] * x[1, 0]" };
+    const char *set[] = { "strategy", "stencil.stream", "stages", "3", NULL, NULL };
+    const int64_t size[8] = { 21, 37 };
+    for (int i = 0; i < 3; i++) {
+        char spec[512];
+        struct harness h;
+        snprintf(spec, sizeof spec,
+                 "kind: stencil\ninputs: {x: 'f32[m, n]'}\nboundary: interior\n"
+                 "outputs: {y: {type: 'f32[m, n]', value: '%s'}}\niterate: {steps: 2, feedback: {x: y}}\n",
+                 value[i]);
+        cr_assert(harness_open(&h, "kept", spec, "sm_90", set), "%s", h.text);
+        harness_data_at(&h, size, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race"), "%s: %s", value[i], h.text);
+        harness_close(&h);
+    }
+}
+
 /* ---- rows that begin anywhere in a vector ------------------------------------------------------------------------ */
 
 /* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can

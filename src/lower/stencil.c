@@ -187,6 +187,32 @@ static void oldest_load(const struct expr *e, void *user)
         o->at = at;
 }
 
+struct own {
+    int input;
+    bool read;
+};
+
+static void own_read(const struct expr *e, void *user)
+{
+    struct own *o = user;
+    bool centre = e->kind == EX_INPUT && e->which == o->input;
+    for (int d = 0; d < e->noffsets; d++)
+        centre &= e->offset[d] == 0;
+    o->read |= centre;
+}
+
+/* Points that are not computed keep their own value, which is loaded for that alone where no expression reads it. */
+static bool loads_to_keep(const struct problem *p)
+{
+    for (int f = 0; stencil_skips(p) && f < p->nfeedback; f++) {
+        struct own o = { .input = p->feedback[f].input };
+        stencil_each_read(p, own_read, &o);
+        if (!o.read)
+            return true;
+    }
+    return false;
+}
+
 static int multiple(int64_t x, int of) { return (int)((x + of - 1) / of * of); }
 
 struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input)
@@ -196,6 +222,8 @@ struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *
     struct ring_shape s = { .reach = stencil_input_reach(p, input), .lo = all.lo[0], .hi = all.hi[0] };
     struct oldest o = { .p = p, .lo = all.lo[0], .at = all.hi[0] };
     stencil_each_read(p, oldest_load, &o);
+    if (loads_to_keep(p) && o.at > 0)
+        o.at = 0;
     const int kept = (int)(s.hi - o.at + 1), planes = (int)(s.hi - s.lo);
     s.before = multiple(-s.reach.lo[last], points);
     s.pitch = s.before + stencil_threads(c, p->rank, last) * points + multiple(s.reach.hi[last], points);
