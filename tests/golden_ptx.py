@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""golden_ptx.py PTXGEN SPECS GOLDEN RELEASE [--accept] - did a change touch the PTX of a default plan?
+
+GOLDEN has a line per spec and architecture: a hash of the PTX, without comments and with all names numbered in order of
+appearance, so that kernels, parameters and files may be renamed.  A difference is a failure that names the specs; where
+it is wanted, `--accept` (./dev golden) writes the new hashes, and the diff of GOLDEN shows which specs a commit touched.
+
+The hashes are those of one release of LLVM.  With another RELEASE the test is skipped (exit status 77).
+"""
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_120"]
+DECLARED = re.compile(
+    r"\.(?:entry|func)\s+([\w$]+)|\.param\s+[^;\n]*?([\w$]+)(?:\[\d+\])?\s*[,\n)]"
+    r"|\.(?:shared|global|const)\s+\.align\s+\d+\s+\.b\d+\s+([\w$]+)"
+)
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def normal(ptx):
+    """The text without comments, declared names numbered."""
+    ptx = re.sub(r"//[^\n]*", "", ptx)
+    numbers = {}
+    for match in DECLARED.finditer(ptx):
+        name = next(group for group in match.groups() if group)
+        numbers.setdefault(name, f"name{len(numbers)}")
+    ptx = WORD.sub(lambda m: numbers.get(m.group(), m.group()), ptx)
+    return "\n".join(line.strip() for line in ptx.splitlines() if line.strip())
+
+
+def digest(ptxgen, spec, arch):
+    run = subprocess.run(
+        [ptxgen, str(spec), f"--arch={arch}", "-o", "-", "--cache=off"], capture_output=True, text=True, check=False
+    )
+    text = normal(run.stdout) if run.returncode == 0 else f"exit status {run.returncode}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def all_digests(ptxgen, specs):
+    jobs = [(spec, arch) for spec in sorted(specs.glob("*.yaml")) for arch in ARCHITECTURES]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        hashes = pool.map(lambda job: digest(ptxgen, *job), jobs)
+        return {f"{spec.stem} {arch}": value for (spec, arch), value in zip(jobs, hashes)}
+
+
+def read(golden):
+    """The release of LLVM, and a hash per spec and architecture."""
+    lines = golden.read_text().splitlines() if golden.exists() else []
+    release = lines[0].removeprefix("# LLVM ") if lines else ""
+    return release, dict(line.rsplit(" ", 1) for line in lines[1:])
+
+
+def main():
+    ptxgen, specs, golden, release = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
+    known, before = read(golden)
+    if "--accept" not in sys.argv and known != release:
+        print(f"golden PTX is that of LLVM {known}; this is {release}: skipped")
+        return 77
+    now = all_digests(ptxgen, specs)
+    changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+    for key in changed:
+        print(f"{'CHANGED' if '--accept' in sys.argv else 'FAIL'} {key}")
+    if "--accept" in sys.argv:
+        golden.write_text(f"# LLVM {release}\n" + "".join(f"{key} {now[key]}\n" for key in sorted(now)))
+        return 0
+    print(f"{len(now) - len(changed)} passed, {len(changed)} failed")
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
