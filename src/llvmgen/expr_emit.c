@@ -116,7 +116,11 @@ static kb_val divide_by_whole(kb *k, kb_val x, kb_val b, double c)
     return kb_select(k, some, corrected, q);
 }
 
-/* By the width or more, or by less than nothing: 0, or the sign for an arithmetic shift to the right. */
+/* By the width or more, or by less than nothing: 0, or the sign for an arithmetic shift to the right.
+ *
+ * GPUs clamp the amount, of 32 bits, so that for narrow types the comparison folds into the shift.  LLVM folds it where
+ * the amount has 64 bits, too, and drops the upper half (performSELECTShiftCombine of its NVPTX target, seen in 22):
+ * there the shift's amount is another value than what is compared. */
 static kb_val shift(kb *k, enum kb_bin op, kb_val a, kb_val b)
 {
     static const enum ty unsigned_of[] = { [TY_I8] = TY_U8, [TY_I16] = TY_U16, [TY_I32] = TY_U32, [TY_I64] = TY_U64,
@@ -126,7 +130,8 @@ static kb_val shift(kb *k, enum kb_bin op, kb_val a, kb_val b)
     if (op == KB_SHR && ty_is_signed(a.ty))
         return kb_bin(k, op, a, kb_arg_v(kb_bitcast(k, kb_min(k, count, width - 1), a.ty)));
     const kb_val inside = kb_lt(k, count, width);
-    const kb_val safe = kb_select(k, inside, b, kb_imm(k, b.ty, 0));
+    const kb_val safe = width == 64 ? kb_bitcast(k, kb_min(k, count, width - 1), b.ty)
+                                    : kb_select(k, inside, b, kb_imm(k, b.ty, 0));
     return kb_select(k, inside, kb_bin(k, op, a, kb_arg_v(safe)), kb_imm(k, a.ty, 0));
 }
 
