@@ -379,7 +379,7 @@ static void lets_once(kb *k, const void *arg)
     cr_expect_eq(loads, 6, "nor behind the scopes");
     emit_expr(k, &env, &use);
     cr_expect_eq(loads, 6);
-    emit_env_reset(&env);
+    emit_env_init(&env, count_loads, &loads, &with_let);
     emit_expr(k, &env, &use);
     cr_expect_eq(loads, 8);
     kb_kernel_end(k);

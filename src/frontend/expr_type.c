@@ -159,9 +159,39 @@ static void instantiate(const struct scope *sc, struct let_table *t, struct let_
     slot->instance[value->type] = t->nlets;
 }
 
+static int written_out_depth(const struct scope *sc, const struct ast *e)
+{
+    int deepest = 0;
+    if (e->kind == AST_NAME) {
+        const struct symbol y = scope_lookup(sc, e->name);
+        if (y.kind == SYM_LET)
+            deepest = sc->b->lets.slot[y.which].depth;
+        else if (y.kind == SYM_OP_LET)
+            deepest = sc->op_lets->slot[y.which].depth;
+    }
+    for (int i = 0; i < e->nargs; i++) {
+        const int depth = written_out_depth(sc, e->arg[i]);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest + 1;
+}
+
+static bool is_shallow(const struct scope *sc, struct let_slot *slot)
+{
+    slot->depth = written_out_depth(sc, slot->ast);
+    if (slot->depth <= LET_DEPTH_MAX)
+        return true;
+    diag_error(sc->b->d, D_TOO_DEEP, slot->at, "with the lets in it written out, '%s' is more than %d operators deep",
+               slot->name, LET_DEPTH_MAX);
+    slot->depth = 0; /* what uses it is not reported as well */
+    return false;
+}
+
 void let_define(const struct scope *sc, struct let_table *t, const char *name, struct ast *ast, struct span at)
 {
     struct let_slot slot = { .name = name, .ast = ast, .type = T_POISON, .at = at };
+    if (ast && !is_shallow(sc, &slot))
+        ast = NULL;
     int type = ast ? type_peek(sc, ast) : T_POISON;
     if (ast && (type >= 0 || type == T_POISON)) {
         const struct expr *value = type_build(sc, ast, T_ANY);

@@ -45,6 +45,30 @@ void expr_walk(const struct expr *e, void (*f)(const struct expr *e, void *user)
         expr_walk(e->arg[i], f, user);
 }
 
+struct let_walk {
+    const struct problem *p;
+    void (*f)(const struct expr *e, void *user);
+    void *user;
+    bool seen[LET_VALUES_MAX];
+};
+
+static void walk_through(const struct expr *e, void *user)
+{
+    struct let_walk *w = user;
+    w->f(e, w->user);
+    if (e->kind != EX_LET || w->seen[e->which])
+        return;
+    w->seen[e->which] = true;
+    expr_walk(w->p->let[e->which].value, walk_through, w);
+}
+
+void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),
+                  void *user)
+{
+    struct let_walk w = { .p = p, .f = f, .user = user };
+    expr_walk(e, walk_through, &w);
+}
+
 bool expr_equal(const struct expr *a, const struct expr *b)
 {
     if (!a || !b)

@@ -65,7 +65,9 @@ enum ast_kind {
     AST_IF
 };
 
-enum { AST_DEPTH_MAX = 512, NEST_MAX = 512 };
+/* Of one expression, of parentheses and prefixes, and of a let with the lets in it written out: everything that walks
+ * expressions recurses through lets. */
+enum { AST_DEPTH_MAX = 512, NEST_MAX = 512, LET_DEPTH_MAX = 2048 };
 
 /* Types while typing: an enum ty, or one of these. */
 enum {
@@ -105,6 +107,7 @@ struct let_slot {
     struct ast *ast;
     int type;               /* enum ty, T_LIT_* for a let that takes the type of its use, T_POISON */
     int instance[TY_COUNT]; /* 1 + number in the table's let for each type it was used at; 0: none */
+    int depth;              /* with the lets in it written out */
     struct span at;
 };
 /* Named expressions, of the problem or of one operator: as written, and as typed for their uses. */
@@ -287,6 +290,7 @@ void build_boundary(struct builder *b);
 void build_iterate(struct builder *b);
 void build_assume(struct builder *b);
 void build_strategy(struct builder *b);
+void build_reads(struct builder *b);
 
 /* Texts of types and shapes. */
 bool parse_array(struct builder *b, const struct ynode *node, const char *name, bool is_output, struct prog_array *out);

@@ -249,6 +249,8 @@ static void publish(struct builder *b)
     p->reduction = b->reduction;
     p->noutputs = b->noutputs;
     p->output = b->output;
+    if (p->kind == KIND_STENCIL)
+        build_reads(b);
 }
 
 static const struct problem *build(struct builder *b, const char *default_name)

@@ -15,6 +15,8 @@
  * memory. PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of
  * their own. */
 enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3, PROBLEM_ARGS_MAX = 40, LETS_MAX = 256 };
+/* A let of literals has a value of each type that it is used at. */
+enum { LET_VALUES_MAX = LETS_MAX * TY_COUNT };
 
 enum problem_kind { KIND_REDUCE, KIND_SCAN, KIND_STENCIL };
 enum determinism { DET_ANY, DET_RUN, DET_DEVICE };
@@ -49,6 +51,7 @@ struct input {
     struct span at;
 };
 
+/* A let uses only lets of lower numbers. */
 struct let {
     const char *name;
     const struct expr *value;
@@ -93,6 +96,13 @@ struct output {
     struct span at;
 };
 
+/* A value that is read around a point: an input at certain offsets, or what a gather reads. */
+enum { USES_MAX = 1 << 20 };
+struct read {
+    const struct expr *e; /* EX_INPUT or EX_GATHER */
+    int uses;             /* how often the outputs and maps would have it with lets written out; at most USES_MAX */
+};
+
 struct feedback {
     int input, output;
 };
@@ -117,6 +127,8 @@ struct problem {
     const struct prog_param *param;
     const struct let *let;
     const struct reduction *reduction; /* or scans */
+    int nreads;                        /* stencil: all that the outputs per element and the maps read, each once */
+    const struct read *read;
     /* irregular segments: input number, or -1 */
     int offsets, flags;
     /* scan */
@@ -139,6 +151,10 @@ struct problem {
 /* From YAML text.  NULL when there were errors (all are in s->diags).  default_name: stem of the file name. */
 const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
                                     const char *default_name);
+
+/* f on the expression, everything below it, and what lets of the problem in it stand for, each let once. */
+void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),
+                  void *user);
 
 /* Canonical text of a problem, `--emit=problem`: complete, stable, independent of layout, comments and key order. */
 void problem_print(const struct problem *p, struct str *out);

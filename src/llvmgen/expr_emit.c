@@ -22,21 +22,16 @@ void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struc
     }
 }
 
-void emit_env_reset(struct emit_env *env)
+static kb_val emit_let(kb *k, struct emit_env *env, const struct let *let, int nlets, int which)
 {
-    for (int i = 0; i < EMIT_LET_MAX; i++)
-        env->cache[i].value.ir = NULL;
-}
-
-static kb_val emit_let(kb *k, struct emit_env *env, const struct let *let, int which)
-{
-    struct emit_cached *c = which < EMIT_LET_MAX ? &env->cache[which] : NULL;
-    if (c && c->value.ir && kb_reaches(k, c->place))
-        return c->value;
-    const kb_val v = kb_name(emit_expr(k, env, let[which].value), let[which].name);
-    if (c)
+    if (!env->cache && !(env->cache = kb_scratch(k, sizeof *env->cache * (size_t)nlets)))
+        return kb_imm(k, let[which].value->type, 0); /* out of memory, which has been noted */
+    struct emit_cached *c = &env->cache[which];
+    if (!c->value.ir || !kb_reaches(k, c->place)) {
+        const kb_val v = kb_name(emit_expr(k, env, let[which].value), let[which].name);
         *c = (struct emit_cached){ v, kb_place(k) };
-    return v;
+    }
+    return c->value;
 }
 
 /* A tuple of the operator's own operands, or whatever the surroundings supply. */
@@ -130,8 +125,8 @@ static kb_val shift(kb *k, enum kb_bin op, kb_val a, kb_val b)
     if (op == KB_SHR && ty_is_signed(a.ty))
         return kb_bin(k, op, a, kb_arg_v(kb_bitcast(k, kb_min(k, count, width - 1), a.ty)));
     const kb_val inside = kb_lt(k, count, width);
-    const kb_val safe = width == 64 ? kb_bitcast(k, kb_min(k, count, width - 1), b.ty)
-                                    : kb_select(k, inside, b, kb_imm(k, b.ty, 0));
+    const kb_val safe =
+        width == 64 ? kb_bitcast(k, kb_min(k, count, width - 1), b.ty) : kb_select(k, inside, b, kb_imm(k, b.ty, 0));
     return kb_select(k, inside, kb_bin(k, op, a, kb_arg_v(safe)), kb_imm(k, a.ty, 0));
 }
 
@@ -240,11 +235,11 @@ kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e)
         if (env->outer) /* the problem's, not the operator's */
             return emit_expr(k, env->outer, e);
         if (e->which < env->nlets)
-            return emit_let(k, env, env->let, e->which);
+            return emit_let(k, env, env->let, env->nlets, e->which);
         break;
     case EX_OP_LET:
         if (env->op && e->which < env->op->nlets)
-            return emit_let(k, env, env->op->let, e->which);
+            return emit_let(k, env, env->op->let, env->op->nlets, e->which);
         break;
     default: return emit_leaf_value(k, env, e);
     }

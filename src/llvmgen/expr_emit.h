@@ -10,15 +10,13 @@
  *     emit_env_init(&env, my_leaf, &my_state, problem);
  *     kb_val x = emit_expr(k, &env, reduction->map[0]);
  *
- * Use a new environment (or emit_env_reset) for every element.
+ * Use a new environment for every element.
  */
 #ifndef PTXGEN_EXPR_EMIT_H
 #define PTXGEN_EXPR_EMIT_H
 
 #include "frontend/problem.h"
 #include "kb.h"
-
-enum { EMIT_LET_MAX = 64 };
 
 /* The value of a let and where it was emitted. */
 struct emit_cached {
@@ -36,16 +34,14 @@ struct emit_env {
     void *user;            /* the callback's */
     const struct let *let; /* what EX_LET refers to */
     int nlets;
-    struct emit_cached cache[EMIT_LET_MAX]; /* lets after these are emitted at every use */
-    const struct op *op;                    /* what EX_OP_LET refers to; set by emit_combine() */
+    struct emit_cached *cache; /* of each let, the operator's own or the problem's; NULL before the first is used */
+    const struct op *op;       /* what EX_OP_LET refers to; set by emit_combine() */
     const kb_tup *left, *right;
     struct emit_env *outer; /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
 };
 
 /* p may be NULL when no expression refers to a let of the problem. */
 void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struct problem *p);
-/* Forget the cached lets: for the next element. */
-void emit_env_reset(struct emit_env *env);
 
 kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
 /* n expressions as the fields of a tuple. */

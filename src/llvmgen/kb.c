@@ -29,6 +29,27 @@ const char *kb_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+void *kb_scratch(kb *k, size_t bytes)
+{
+    struct kb_scratch *s = calloc(1, sizeof *s + bytes);
+    if (!s) {
+        kb_misuse(k, "out of memory");
+        return NULL;
+    }
+    s->older = k->scratch;
+    k->scratch = s;
+    return s->bytes;
+}
+
+static void scratch_free(kb *k)
+{
+    while (k->scratch) {
+        struct kb_scratch *s = k->scratch;
+        k->scratch = s->older;
+        free(s);
+    }
+}
+
 static LLVMTypeRef scalar_type(LLVMContextRef cx, enum ty ty)
 {
     switch (ty) {
@@ -65,6 +86,7 @@ void kb_free(kb *k)
     for (int i = 0; i < k->npoints; i++)
         free(k->point[i]);
     free(k->point);
+    scratch_free(k);
     LLVMDisposeBuilder(k->entry);
     LLVMDisposeBuilder(k->b);
     free(k);
@@ -260,6 +282,7 @@ bool kb_kernel_end(kb *k)
         k->target->shared_done(k, k->shared_bytes);
     substitute_parameters(k);
     invariant_attributes(k);
+    scratch_free(k);
     k->depth = 0;
     return !k->error[0];
 }

@@ -23,6 +23,12 @@ struct kb_flow {
     int line;
 };
 
+/* Memory of kb_scratch(). */
+struct kb_scratch {
+    struct kb_scratch *older;
+    _Alignas(16) char bytes[];
+};
+
 /* A declared parameter.  Its function type is not known before the last one is declared, so values stand for the
  * arguments until the kernel ends. */
 struct kb_parameter {
@@ -55,8 +61,9 @@ struct kb {
     kb_val lane, warp;
     LLVMValueRef shared;
     int shared_bytes;
-    bool dependent;      /* starts before the previous kernel has ended */
-    bool arrive_omitted; /* the last cluster arrive was left out, so its wait is too */
+    bool dependent;             /* starts before the previous kernel has ended */
+    bool arrive_omitted;        /* the last cluster arrive was left out, so its wait is too */
+    struct kb_scratch *scratch; /* newest first */
     /* ordering points of the builder */
     int npoints, cap_points;
     char **point;

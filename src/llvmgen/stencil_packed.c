@@ -9,6 +9,8 @@
  */
 #include "stencil_gen.h"
 
+#include "kb_target.h"
+
 enum { BYTES = 0x00ff00ff, HALVES = 0x00010001, HALF_MAX = 0xffff };
 
 /* Two points, one per half, and the largest value that a half can have. */
@@ -72,6 +74,12 @@ static kb_val every_other(kb *k, const struct cell *c)
     return kb_and(k, c->byte % 2 ? kb_shr(k, c->word, 8) : c->word, BYTES);
 }
 
+/* The points sp[0] and sp[2], and the lets that have been evaluated for them. */
+struct two {
+    const struct stencil_point *sp;
+    struct pair *let;
+};
+
 /* What the points sp[0] and sp[2] read: of one word, of two words, or loaded byte by byte. */
 static struct pair read_pair(const struct stencil_point *sp, const struct expr *e)
 {
@@ -94,21 +102,30 @@ static struct pair read_pair(const struct stencil_point *sp, const struct expr *
     return (struct pair){ kb_or(k, half[0], kb_shl(k, half[1], 16)), 255 };
 }
 
-static struct pair evaluate(const struct stencil_point *sp, const struct expr *e)
+static struct pair evaluate(const struct two *t, const struct expr *e);
+
+static struct pair evaluate_let(const struct two *t, int which)
 {
-    kb *k = sp->w->g->k;
+    if (!t->let[which].v.ir)
+        t->let[which] = evaluate(t, t->sp->w->g->p->let[which].value);
+    return t->let[which];
+}
+
+static struct pair evaluate(const struct two *t, const struct expr *e)
+{
+    kb *k = t->sp->w->g->k;
     switch (e->kind) {
     case EX_CONST: return (struct pair){ kb_imm(k, TY_U32, (e->imm.i & 255) * HALVES), (uint32_t)e->imm.i & 255 };
-    case EX_INPUT: return read_pair(sp, e);
-    case EX_LET: return evaluate(sp, sp->w->g->p->let[e->which].value);
-    case EX_CAST: return evaluate(sp, e->arg[0]);
-    case EX_UNARY: return subtract(k, (struct pair){ kb_imm(k, TY_U32, 0), 0 }, evaluate(sp, e->arg[0]));
+    case EX_INPUT: return read_pair(t->sp, e);
+    case EX_LET: return evaluate_let(t, e->which);
+    case EX_CAST: return evaluate(t, e->arg[0]);
+    case EX_UNARY: return subtract(k, (struct pair){ kb_imm(k, TY_U32, 0), 0 }, evaluate(t, e->arg[0]));
     default: break;
     }
     if (e->op != BIN_MUL)
-        return combine(k, e->op, evaluate(sp, e->arg[0]), evaluate(sp, e->arg[1]));
+        return combine(k, e->op, evaluate(t, e->arg[0]), evaluate(t, e->arg[1]));
     const bool first = e->arg[0]->kind == EX_CONST;
-    return scale(k, evaluate(sp, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
+    return scale(k, evaluate(t, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
 }
 
 /* Words at once where all points exist, else byte by byte. */
@@ -139,14 +156,17 @@ void packed_row(struct stencil_point *sp, int n)
 {
     const struct problem *p = sp->w->g->p;
     kb *k = sp->w->g->k;
+    struct pair *lets = kb_scratch(k, sizeof *lets * (size_t)(p->nlets * n / 2));
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         kb_val word[GEN_VECTOR_MAX / 4];
-        if (out->role != OUT_ELEMENT)
+        if (out->role != OUT_ELEMENT || !lets)
             continue;
         for (int i = 0; i < n / 4; i++) {
-            const kb_val even = kb_and(k, evaluate(&sp[4 * i], out->value[0]).v, BYTES),
-                         odd = kb_and(k, evaluate(&sp[4 * i + 1], out->value[0]).v, BYTES);
+            const struct two evens = { &sp[4 * i], lets + 2 * i * p->nlets },
+                             odds = { &sp[4 * i + 1], lets + (2 * i + 1) * p->nlets };
+            const kb_val even = kb_and(k, evaluate(&evens, out->value[0]).v, BYTES),
+                         odd = kb_and(k, evaluate(&odds, out->value[0]).v, BYTES);
             word[i] = kb_or(k, even, kb_shl(k, odd, 8));
         }
         store_words(sp, n, o, word);

@@ -19,7 +19,7 @@ struct counting {
     const int64_t *size;
     const struct op *op; /* whose `let`s EX_OP_LET means */
     int sm;
-    bool let_seen[LETS_MAX], op_let_seen[LETS_MAX];
+    bool let_seen[LET_VALUES_MAX], op_let_seen[LET_VALUES_MAX];
     double times; /* neighbours of a gather */
     struct work work;
 };

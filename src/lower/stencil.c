@@ -6,30 +6,10 @@
 
 #include "access.h"
 
-struct walk {
-    const struct problem *p;
-    void (*f)(const struct expr *e, void *user);
-    void *user;
-};
-
-static void visit(const struct expr *e, void *user)
-{
-    const struct walk *w = user;
-    if (e->kind == EX_LET)
-        expr_walk(w->p->let[e->which].value, visit, user);
-    else if (e->kind == EX_INPUT || e->kind == EX_GATHER)
-        w->f(e, w->user);
-}
-
 void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user)
 {
-    struct walk w = { p, f, user };
-    for (int o = 0; o < p->noutputs; o++)
-        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
-            expr_walk(p->output[o].value[i], visit, &w);
-    for (int r = 0; r < p->nreductions; r++)
-        for (int i = 0; i < p->reduction[r].op->nfields; i++)
-            expr_walk(p->reduction[r].map[i], visit, &w);
+    for (int i = 0; i < p->nreads; i++)
+        f(p->read[i].e, user);
 }
 
 struct input_reach {
@@ -263,33 +243,37 @@ bool stencil_staged(const struct problem *p, int input)
 
 static bool byte(enum ty t) { return t == TY_I8 || t == TY_U8; }
 
-static bool packs(const struct problem *p, const struct expr *e)
+/* let: which lets do. */
+static bool packs(const struct problem *p, const bool *let, const struct expr *e)
 {
     if (!byte(e->type))
         return false;
     switch (e->kind) {
     case EX_CONST: return true;
     case EX_INPUT: return access_input_direct(p, e->which) && *p->input[e->which].array.field[0].name == 0;
-    case EX_LET: return packs(p, p->let[e->which].value);
-    case EX_CAST: return packs(p, e->arg[0]);
-    case EX_UNARY: return e->op == UN_NEG && packs(p, e->arg[0]);
+    case EX_LET: return let[e->which];
+    case EX_CAST: return packs(p, let, e->arg[0]);
+    case EX_UNARY: return e->op == UN_NEG && packs(p, let, e->arg[0]);
     case EX_BINARY: break;
     default: return false;
     }
     const bool plain = e->op == BIN_ADD || e->op == BIN_SUB || e->op == BIN_AND || e->op == BIN_OR || e->op == BIN_XOR;
     const bool scaled = e->op == BIN_MUL && (e->arg[0]->kind == EX_CONST || e->arg[1]->kind == EX_CONST);
-    return (plain || scaled) && packs(p, e->arg[0]) && packs(p, e->arg[1]);
+    return (plain || scaled) && packs(p, let, e->arg[0]) && packs(p, let, e->arg[1]);
 }
 
 bool stencil_packs(const struct problem *p)
 {
+    bool let[LET_VALUES_MAX];
     int elements = 0;
+    for (int i = 0; i < p->nlets; i++)
+        let[i] = packs(p, let, p->let[i].value);
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         if (out->role != OUT_ELEMENT)
             continue;
         elements++;
-        if (!access_output_direct(p, o) || *out->array.field[0].name || !packs(p, out->value[0]))
+        if (!access_output_direct(p, o) || *out->array.field[0].name || !packs(p, let, out->value[0]))
             return false;
     }
     return elements > 0;

@@ -11,7 +11,7 @@ struct reach {
     int64_t lo[SPACE_MAX], hi[SPACE_MAX];
 };
 
-/* f on every EX_INPUT and EX_GATHER of the outputs per element and the maps, through lets; some come more than once. */
+/* f on every EX_INPUT and EX_GATHER of the outputs per element and the maps, through lets, each once. */
 void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user);
 /* How far constant offsets reach from a point, in the dimensions of `input`. */
 struct reach stencil_input_reach(const struct problem *p, int input);

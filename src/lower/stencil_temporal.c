@@ -31,10 +31,12 @@ bool stencil_temporal_fits(const struct problem *p, const struct device *d, stru
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------- */
 
-static void count_read(const struct expr *e, void *user)
+static int count_reads(const struct problem *p)
 {
-    if (e->kind == EX_INPUT)
-        ++*(int *)user;
+    int n = 0;
+    for (int i = 0; i < p->nreads; i++)
+        n += p->read[i].e->kind == EX_INPUT ? p->read[i].uses : 0;
+    return n;
 }
 
 /* Registers that a column of a plane takes, over all arrays that are fed back. */
@@ -49,8 +51,7 @@ static int words(const struct problem *p)
 /* As many steps as registers hold, 2 reach planes each. */
 static int default_steps(const struct problem *p)
 {
-    int reads = 0;
-    stencil_each_read(p, count_read, &reads);
+    const int reads = count_reads(p);
     if (p->rank == 3)
         return strip_reach(p) == 1 && words(p) == 1 ? 3 : 2;
     const int steps = 8 / (strip_reach(p) * words(p));
@@ -74,9 +75,7 @@ static int64_t border_bytes(const struct problem *p, const struct strip_shape *s
 static bool lean(const struct problem *p)
 {
     enum { READS = 7 };
-    int reads = 0;
-    stencil_each_read(p, count_read, &reads);
-    return reads <= READS;
+    return count_reads(p) <= READS;
 }
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name,
@@ -146,35 +145,25 @@ static struct formula room(const struct problem *p, const struct plan_case *c)
     return f_and(guard, f_le(longest, f_const(SIDE_MAX)));
 }
 
-struct slow {
-    const struct problem *p;
-    int operations;
-};
-
 /* Divisions by what is no power of two. */
 static void count_divisions(const struct expr *e, void *user)
 {
-    struct slow *s = user;
     int exponent;
-    if (e->kind == EX_LET)
-        expr_walk(s->p->let[e->which].value, count_divisions, user);
     if (e->kind == EX_BINARY && e->op == BIN_DIV)
-        s->operations += e->arg[1]->kind != EX_CONST || frexp(fabs(e->arg[1]->imm.f), &exponent) != 0.5;
+        *(int *)user += e->arg[1]->kind != EX_CONST || frexp(fabs(e->arg[1]->imm.f), &exponent) != 0.5;
 }
 
 static void count_slow(const struct expr *e, void *user)
 {
-    struct slow *s = user;
-    if (e->kind == EX_LET)
-        expr_walk(s->p->let[e->which].value, count_slow, user);
-    s->operations += e->kind == EX_CALL;
+    int *operations = user;
+    *operations += e->kind == EX_CALL;
     if (e->kind != EX_BINARY || (e->op != BIN_DIV && e->op != BIN_REM))
         return;
     int exponent;
     const bool constant = ty_is_float(e->type) && e->arg[1]->kind == EX_CONST;
     const double c = constant ? fabs(e->arg[1]->imm.f) : 0;
     /* a power of two is a multiplication, and odd whole numbers divide without a branch */
-    s->operations += !constant || (frexp(c, &exponent) != 0.5 && fmod(c, 2) != 1);
+    *operations += !constant || (frexp(c, &exponent) != 0.5 && fmod(c, 2) != 1);
 }
 
 /* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions
@@ -184,24 +173,24 @@ static void count_slow(const struct expr *e, void *user)
  * 58 (73); nine points divided by 9 at 8192^2 229 (93). */
 static bool light(const struct problem *p)
 {
-    struct slow s = { .p = p };
+    int operations = 0;
     for (int f = 0; f < p->nfeedback; f++) {
         const enum ty type = p->input[p->feedback[f].input].array.field[0].type;
         if (type == TY_F16 || type == TY_BF16 || (p->rank == 3 && type != TY_F32))
             return false;
-        expr_walk(p->output[p->feedback[f].output].value[0], count_slow, &s);
+        problem_walk(p, p->output[p->feedback[f].output].value[0], count_slow, &operations);
     }
-    return p->rank == 2 ? s.operations <= 1 : s.operations == 0 && strip_reach(p) == 1 && p->ninputs == 1;
+    return p->rank == 2 ? operations <= 1 : operations == 0 && strip_reach(p) == 1 && p->ninputs == 1;
 }
 
 /* Where it pays: enough points, and more than one step.  H200, in a graph, microseconds for 48 steps, in parentheses
  * single steps: nine points 511^2 159 (166), 1023^2 211 (230); divided by 9 197 (159), 266 (241), 2047^2 422 (446). */
 static struct formula worthwhile(const struct problem *p)
 {
-    struct slow s = { .p = p };
+    int divisions = 0;
     for (int f = 0; f < p->nfeedback; f++)
-        expr_walk(p->output[p->feedback[f].output].value[0], count_divisions, &s);
-    const int flat = strip_reach(p) > 1 && s.operations > 0 ? ENOUGH_FAR : ENOUGH;
+        problem_walk(p, p->output[p->feedback[f].output].value[0], count_divisions, &divisions);
+    const int flat = strip_reach(p) > 1 && divisions > 0 ? ENOUGH_FAR : ENOUGH;
     return f_and(f_le(f_const(p->rank == 3 ? ENOUGH_3D : flat), access_count(p)), f_le(f_const(2), stencil_steps(p)));
 }
 

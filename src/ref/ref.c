@@ -96,7 +96,7 @@ union value ref_const(const struct problem *p, const struct expr *e, const struc
 void ref_operate(const struct problem *p, const struct op *op, const struct run_args *args, const union value *a,
                  const union value *b, union value *out)
 {
-    struct num op_let[LETS_MAX];
+    struct num op_let[LET_VALUES_MAX];
     struct ref r = { .p = p, .args = args, .op_let = op_let };
     struct tuple left, right, both;
     for (int f = 0; f < op->nfields; f++) {

@@ -27,12 +27,8 @@ static void extend(struct reach *reach, int d, int64_t offset)
     reach->hi[d] = offset > reach->hi[d] ? offset : reach->hi[d];
 }
 
-static void collect(const struct expr *e, void *user)
+static void collect(struct sweep *w, const struct expr *e)
 {
-    struct sweep *w = user;
-    if (e->kind == EX_LET) {
-        expr_walk(w->r->p->let[e->which].value, collect, w);
-    }
     if (e->kind == EX_INPUT) {
         for (int d = 0; d < e->noffsets; d++) {
             extend(&w->reach[e->which], d, e->offset[d]);
@@ -49,16 +45,8 @@ static void collect(const struct expr *e, void *user)
 
 static void collect_all(struct sweep *w)
 {
-    const struct problem *p = w->r->p;
-    for (int o = 0; o < p->noutputs; o++) {
-        for (int f = 0; f < p->output[o].array.nfields; f++) {
-            expr_walk(p->output[o].value[f], collect, w);
-        }
-    }
-    for (int i = 0; i < p->nreductions; i++) {
-        for (int f = 0; f < p->reduction[i].op->nfields; f++) {
-            expr_walk(p->reduction[i].map[f], collect, w);
-        }
+    for (int i = 0; i < w->r->p->nreads; i++) {
+        collect(w, w->r->p->read[i].e);
     }
 }
 
