@@ -120,6 +120,11 @@ static const struct good good[] = {
       "{o: {type: \"f32[n]\", value: g}}\n",
       { "problem t: stencil, dynamic, determinism any", "space [n]",
         "let g: f32 = gather(x, off, neighbour, max, (neighbour * 2.0))" } },
+    { "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs:\n"
+      "  all: {type: \"bool[n]\", value: \"gather(x, off, k, and, k > 0 and k < 9)\"}\n"
+      "  any: {type: \"i32[n]\", value: \"gather(x, off, k, or, k)\"}\n",
+      { "gather(x, off, neighbour, and, ((neighbour > 0) and (neighbour < 9)))",
+        "gather(x, off, neighbour, or, neighbour)" } },
     { "kind: stencil\ninputs: {x: \"f32[n]\"}\noutputs: {o: {type: \"f32[n-1]\", value: \"x[1] - x\"}}\n",
       { "output o: f32[n-1] per element" } },
     /* facts and pins */
@@ -224,6 +229,11 @@ static const struct bad bad[] = {
     { 2214, 3, 52, 1,
       "kind: stencil\ninputs: {x: \"f32[m, n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"f32[m, n]\", value: "
       "\"gather(x, off, k, add, k)\"}}\n" },
+    { 2101, 3, 67, 2,
+      "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"i32[n]\", value: \"gather(x, "
+      "off, "
+      "k, &&, k)\"}}\n" },
+    { 2101, 4, 11, 3, REDUCE X "map: max(x, and)\n" SUM },
     { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
     /* the problem */
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },

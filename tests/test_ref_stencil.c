@@ -137,6 +137,22 @@ Test(ref_stencil, stencil)
           .output = { V(3, 2, 2) },
           .spec = "kind: stencil\ninputs: {x: 'i32[n]', off: 'i32[p, 1]'}\nboundary: clamp\n"
                   "outputs: {y: {type: 'i32[n]', value: 'gather(x, off, k, max, k)'}}\n" },
+        { .name = "gather with words of the language",
+          .size = { 3, 2 },
+          .input = { V(12, 10, 6), V(0, 1) },
+          .output = { V(8, 2, 6), V(14, 14, 6), V(0, 0, 1) },
+          .spec = "kind: stencil\ninputs: {x: 'i32[n]', off: 'i32[p]'}\nboundary: clamp\noutputs:\n"
+                  "  all: {type: 'i32[n]', value: 'gather(x, off, k, and, k)'}\n"
+                  "  any: {type: 'i32[n]', value: 'gather(x, off, k, or, k)'}\n"
+                  "  below: {type: 'bool[n]', value: 'gather(x, off, k, and, k < 10)'}\n" },
+        { .name = "gather of no rows",
+          .size = { 2, 0 },
+          .input = { V(12, 10), NOTHING },
+          .output = { V(-1, -1), V(0, 0), V(1, 1) },
+          .spec = "kind: stencil\ninputs: {x: 'i32[n]', off: 'i32[p]'}\noutputs:\n"
+                  "  all: {type: 'i32[n]', value: 'gather(x, off, k, and, k)'}\n"
+                  "  any: {type: 'i32[n]', value: 'gather(x, off, k, or, k)'}\n"
+                  "  none: {type: 'bool[n]', value: 'gather(x, off, k, and, k > 10)'}\n" },
         { .name = "three dimensions",
           .size = { 2, 1, 2 },
           .input = { V(1, 2, 3, 4) },

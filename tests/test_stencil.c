@@ -81,6 +81,12 @@ static void mixed_boundaries(struct str *out, const struct choice *c)
     str_printf(out, "}\n  v: %s\n", c->structure ? modes[below(4)] : modes[below(5)]);
 }
 
+static const char *gather_operator(const char *type)
+{
+    static const char *const names[] = { "add", "max", "and", "or" };
+    return names[below(type[0] == 'i' || type[0] == 'u' ? 4 : 2)];
+}
+
 static char *random_spec(uint64_t seed, struct choice *c)
 {
     struct str out = { 0 };
@@ -116,7 +122,7 @@ static char *random_spec(uint64_t seed, struct choice *c)
                                 : "last");
     str_printf(&out, "outputs:\n  out: {type: \"%s%s\", value: \"a", t, shape);
     if (c->gathers)
-        str_printf(&out, " + gather(u, off, x, %s, x * x)", chance(50) ? "add" : "max");
+        str_printf(&out, " + gather(u, off, x, %s, x * x)", gather_operator(t));
     str_add(&out, "\"}\n");
     const bool fed_alone = c->iterated;
     if (!fed_alone || c->reduces)

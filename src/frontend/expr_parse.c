@@ -152,6 +152,20 @@ static struct ast *parse_offsets(struct parser *p, struct ast *base, uint32_t fr
     return e;
 }
 
+/* The operators of gather(x, off, k, OPERATOR, EXPR) are names, but two of them are words of the language. */
+static struct ast *parse_argument(struct parser *p, const struct ast *call)
+{
+    const bool takes = !strcmp(call->name, "gather") && call->nargs == 3;
+    const bool spelled = p->now.kind == TOK_OP && p->lex.source.text[p->now.from] == p->now.text[0];
+    if (!takes || !spelled || (!is(p, TOK_OP, "and") && !is(p, TOK_OP, "or")))
+        return parse(p, P_NONE);
+    const struct token t = p->now;
+    advance(p);
+    struct ast *e = node(p, AST_NAME, t.from);
+    e->name = t.text;
+    return e;
+}
+
 static struct ast *parse_call(struct parser *p, const struct token *name)
 {
     struct ast *e = node(p, AST_CALL, name->from);
@@ -159,7 +173,7 @@ static struct ast *parse_call(struct parser *p, const struct token *name)
     advance(p);
     if (!is(p, TOK_OP, ")"))
         for (;;) {
-            if (!add(p, e, parse(p, P_NONE)))
+            if (!add(p, e, parse_argument(p, e)))
                 return NULL;
             if (!is(p, TOK_OP, ","))
                 break;
