@@ -4,7 +4,8 @@
 
 A spec with one output per expression is compiled for each architecture, and the kernel of its first case is interpreted here, thread by
 thread, as the PTX manual defines each instruction.  What should come out is computed from the same operands in exact arithmetic.  So
-the test needs no GPU, and sees what LLVM made of the code: the host executor runs the same emitters, but another backend.
+the test needs no GPU, and sees what LLVM made of the code: the host executor runs the same emitters, but another backend.  It
+computes the same values here as well.
 """
 import fractions
 import math
@@ -16,7 +17,8 @@ import sys
 import tempfile
 
 PTXGEN = str(pathlib.Path(sys.argv[1]).resolve())
-ARCHITECTURES = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+HOST = "the host"
+ARCHITECTURES = [HOST, "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 THREADS = 256
 
 # ---- formats: (bits, exponent bits, mantissa bits) -----------------------------------------------------------------
@@ -250,8 +252,8 @@ class Kernel:
             return number[0] >> min(x[1], width)
         if name in ("min", "max"):
             return (min if name == "min" else max)(number)
-        if name == "mul" and "wide" in op:
-            raise NotImplementedError(".".join(op))
+        if name == "bfe" and kind == "u32":
+            return x[0] >> (x[1] & 255) & (1 << (x[2] & 255)) - 1
         return {
             "add": lambda: x[0] + x[1],
             "sub": lambda: x[0] - x[1],
@@ -288,15 +290,44 @@ class Kernel:
 # ---- expressions and what they should give -------------------------------------------------------------------------
 
 
+NPY = {"f16": "<f2", "bf16": "<u2", "f32": "<f4", "f64": "<f8"}
+
+
+def on_host(spec, inputs, expressions, n, results=None):
+    """inputs have n elements, outputs `results`, else n."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "spec.yaml"
+        path.write_text(spec)
+        command = [PTXGEN, "run", str(path), "--device=cpu", "--tuning=off", "--verify"]
+        for name, (kind, size, numbers) in inputs.items():
+            kind = NPY.get(kind) or f"{'|' if size == 1 else '<'}{kind[0]}{size}"
+            header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
+            header += " " * (-(11 + len(header)) % 64) + "\n"
+            data = b"".join(x.to_bytes(size, "little") for x in numbers)
+            file = pathlib.Path(folder) / f"{name}.npy"
+            file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+            command.append(f"--input={name}={file}")
+        files = [pathlib.Path(folder) / f"o{i}.npy" for i in range(len(expressions))]
+        done = subprocess.run(command + [f"--output={f.stem}={f}" for f in files], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{spec}{done.stderr}")
+        result, m = [], results or n
+        for (_, _, size), f in zip(expressions, files):
+            data = f.read_bytes()[-m * size :]
+            result.append([int.from_bytes(data[i * size : (i + 1) * size], "little") for i in range(m)])
+        return result
+
+
 def evaluate(arch, inputs, expressions):
     """For each expression its values over the operands.  inputs: name -> (type, bytes of an element, numbers)."""
     n = max(len(x) for _, _, x in inputs.values())
-    assert n <= THREADS
-    first = next(iter(inputs.values()))
     lines = ["kind: stencil", "inputs:"]
     lines += [f"  {name}: {kind}[n]" for name, (kind, _, _) in inputs.items()]
     lines += ["outputs:"]
     lines += [f'  o{i}: {{type: "{kind}[n]", value: "{text}"}}' for i, (text, kind, _) in enumerate(expressions)]
+    if arch == HOST:
+        return on_host("\n".join(lines) + "\n", inputs, expressions, n)
+    assert n <= THREADS
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
         f.write("\n".join(lines) + "\n")
         f.flush()
@@ -317,7 +348,6 @@ def evaluate(arch, inputs, expressions):
     result = []
     for (_, _, size), at in zip(expressions, address[len(inputs) :]):
         result.append([int.from_bytes(memory[at + i * size : at + (i + 1) * size], "little") for i in range(n)])
-    assert first
     return result
 
 
@@ -347,11 +377,132 @@ def shifts(arch):
                 expect(arch, f"{ty} << constant", (x,), fixed[i], (x << width - 1) & (1 << width) - 1)
 
 
+SPECIAL = {  # 0, the least, the largest subnormal, the least normal, 1, the largest, infinity, NaN; then their negatives
+    kind: [sign << width - 1 | x for sign in (0, 1) for x in (
+        0, 1, (1 << mantissa) - 1, 1 << mantissa, (1 << exponent - 1) - 1 << mantissa, ((1 << exponent) - 1 << mantissa) - 1,
+        (1 << exponent) - 1 << mantissa, ((1 << exponent) - 1 << mantissa) + 1)]
+    for kind, (width, exponent, mantissa) in FORMATS.items()
+}
+
+
+def same_float(kind, a, b):
+    return a == b or (decode(kind, a) == "nan" and decode(kind, b) == "nan")
+
+
+def expect_float(arch, what, kind, operands, got, want):
+    if not same_float(kind, got, want):
+        expect(arch, what, operands, got, want)
+
+
+def extremes(arch):
+    for kind, (width, _, _) in FORMATS.items():
+        pairs = [(a, b) for a in SPECIAL[kind] for b in SPECIAL[kind]]
+        size = width // 8
+        inputs = {"x": (kind, size, [p[0] for p in pairs]), "y": (kind, size, [p[1] for p in pairs])}
+        names = ["min(x, y)", "max(x, y)", "clamp(x, y, -0.0)", "clamp(0.0, x, y)"]
+        got = evaluate(arch, inputs, [(name, kind, size) for name in names])
+        for i, (a, b) in enumerate(pairs):
+            zero, least = 1 << width - 1, extreme(kind, "max", 0, a)
+            want = [extreme(kind, "min", a, b), extreme(kind, "max", a, b),
+                    extreme(kind, "min", extreme(kind, "max", a, b), zero), extreme(kind, "min", least, b)]
+            for name, values, w in zip(names, got, want):
+                expect_float(arch, f"{kind} {name}", kind, (a, b), values[i], w)
+
+
+def zeros(arch):
+    """The minimum of zeros is -0 wherever it stands, their maximum 0."""
+    if arch != HOST:
+        return
+    for kind, (width, _, _) in FORMATS.items():
+        spec = (f"kind: reduce\ninputs: {{x: '{kind}[n]'}}\nreductions:\n  o0: {{map: x, operator: min}}\n  o1: {{map: x, operator: max}}\n"
+                f"outputs: {{o0: {kind}, o1: {kind}}}\n")
+        for n, other in ((2, 0), (1000, 999), (20000, 12345)):
+            for sign in (0, 1):
+                x = [sign << width - 1] * n
+                x[other] ^= 1 << width - 1
+                got = on_host(spec, {"x": (kind, width // 8, x)}, [("min", kind, width // 8), ("max", kind, width // 8)], n, 1)
+                expect(arch, f"{kind} minimum", (n, other, sign), got[0][0], 1 << width - 1)
+                expect(arch, f"{kind} maximum", (n, other, sign), got[1][0], 0)
+
+
+def triples(kind, count):
+    """Operands of fma whose sum lies near the middle between two floats, and any others."""
+    width, exponent_bits, mantissa_bits = FORMATS[kind]
+    state = 1
+
+    def random(n):
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (state >> 33) % n
+
+    for i in range(count):
+        a, b = random(1 << width), random(1 << width)
+        c = random(1 << width)
+        if i % 4:
+            middle = 1 << exponent_bits - 2
+            a = random(2) << width - 1 | middle + random(middle) << mantissa_bits | random(1 << mantissa_bits)
+            b = random(2) << width - 1 | middle + random(middle) << mantissa_bits | random(1 << mantissa_bits)
+            c = random(1 << width)
+        if i % 4 > 1:  # a tiny addend, which decides a tie
+            c &= 1 << width - 1 | (1 << mantissa_bits + 2) - 1
+        if i % 4 == 3:  # a product that is a tie: an odd number with one digit more than fits
+            x, y = ((random(1 << j) << 1 | 1 | 1 << j + 1) for j in (mantissa_bits // 2 + 1, mantissa_bits - mantissa_bits // 2 - 1))
+            a, b = encode(kind, fractions.Fraction(x)), encode(kind, fractions.Fraction(y))
+        yield a, b, c
+
+
+def fused(arch):
+    for kind in ("f16", "bf16"):
+        every = list(triples(kind, 4000 if arch == HOST else THREADS - 16)) + [(x, SPECIAL[kind][4], y) for x, y in zip(
+            SPECIAL[kind], reversed(SPECIAL[kind]))]
+        inputs = {name: (kind, 2, [t[i] for t in every]) for i, name in enumerate("xyz")}
+        (got,) = evaluate(arch, inputs, [("fma(x, y, z)", kind, 2)])
+        for t, value in zip(every, got):
+            expect_float(arch, f"{kind} fma", kind, t, value, fma(kind, *t))
+
+
+def conversions(arch):
+    near = [sign * ((1 << e) + (1 << e - 9) + d) for e in (20, 40, 52, 53, 54, 60, 62) for d in (-1, 0, 1) for sign in (1, -1)]
+    near += [sign * (2049 * 4 + d) for d in (-1, 0, 1) for sign in (1, -1)] + [0, 1, 65519, 65520, (1 << 63) - 1]
+    for source in ("i64", "u64"):
+        numbers = [x & (1 << 64) - 1 for x in near]
+        got = evaluate(arch, {"x": (source, 8, numbers)}, [(f"{kind}(x)", kind, FORMATS[kind][0] // 8) for kind in FORMATS])
+        for kind, values in zip(FORMATS, got):
+            for x, value in zip(numbers, values):
+                exact = fractions.Fraction(signed(x, 64) if source == "i64" else x)
+                expect_float(arch, f"{kind} of {source}", kind, (x,), value, encode(kind, exact))
+    middle = fractions.Fraction(2) ** 5 * (1 + fractions.Fraction(1, 1 << 8)), fractions.Fraction(2) ** 5 * (1 + fractions.Fraction(1, 1 << 11))
+    small = fractions.Fraction(1, 1 << 25), fractions.Fraction(1, 1 << 134), fractions.Fraction(3, 1 << 134)
+    doubles = SPECIAL["f64"] + [encode("f64", x * s) + d for x in middle + small for s in (1, -1) for d in (-1, 0, 1)]
+    got = evaluate(arch, {"x": ("f64", 8, doubles)}, [(f"{kind}(x)", kind, FORMATS[kind][0] // 8) for kind in FORMATS])
+    for kind, values in zip(FORMATS, got):
+        for x, value in zip(doubles, values):
+            y = decode("f64", x)
+            expect_float(arch, f"{kind} of f64", kind, (x,), value, encode(kind, y, bool(sign_of("f64", x))))
+
+
+def narrow(arch):
+    """One operation of a narrow type, by way of a wider one: rounding twice must not show."""
+    for kind in ("f16", "bf16"):
+        pairs = [(a, b) for a, b, _ in triples(kind, 4000 if arch == HOST else THREADS)]
+        pairs[:16] = zip(SPECIAL[kind], reversed(SPECIAL[kind]))
+        inputs = {"x": (kind, 2, [p[0] for p in pairs]), "y": (kind, 2, [p[1] for p in pairs])}
+        total, times = evaluate(arch, inputs, [("x + y", kind, 2), ("x * y", kind, 2)])
+        for i, (a, b) in enumerate(pairs):
+            x, negative = product(kind, a, b)
+            expect_float(arch, f"{kind} +", kind, (a, b), total[i], add(kind, a, b))
+            expect_float(arch, f"{kind} *", kind, (a, b), times[i], encode(kind, x, negative))
+
+
 def main():
     for arch in ARCHITECTURES:
-        shifts(arch)
-    for line in failures[:40]:
-        print(line)
+        for check in (shifts, extremes, zeros, fused, conversions, narrow):
+            check(arch)
+    kinds = {}
+    for line in failures:
+        kinds.setdefault(line.split(" of ")[0], []).append(line)
+    for lines in kinds.values():
+        print("\n".join(lines[:3]), f"({len(lines)} of these)" if len(lines) > 3 else "")
     print(f"{len(failures)} values are wrong")
     return len(failures) > 0
 

@@ -229,11 +229,11 @@ static const struct bad bad[] = {
     { 2214, 3, 52, 1,
       "kind: stencil\ninputs: {x: \"f32[m, n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"f32[m, n]\", value: "
       "\"gather(x, off, k, add, k)\"}}\n" },
-    { 2101, 3, 67, 2,
+    { 2101, 3, 57, 1,
       "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"i32[n]\", value: \"gather(x, "
       "off, "
       "k, &&, k)\"}}\n" },
-    { 2101, 4, 11, 3, REDUCE X "map: max(x, and)\n" SUM },
+    { 2101, 4, 13, 1, REDUCE X "map: max(x, and)\n" SUM },
     { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
     /* the problem */
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },

@@ -62,17 +62,30 @@ static void native_initialize(void)
     LLVMInitializeNativeAsmPrinter();
 }
 
+/* Conversions to bf16 of these extensions take denormal numbers for zero. */
+#if defined __x86_64__
+#define WITHOUT ",-avx512bf16,-avxneconvert,-avx10.2"
+#else
+#define WITHOUT ""
+#endif
+
 static LLVMTargetMachineRef machine_create(struct ptxgen_session *s)
 {
     pthread_once(&native_once, native_initialize);
     char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    char *kept = malloc(strlen(features) + sizeof WITHOUT);
     LLVMTargetRef target;
     char *message = NULL;
     LLVMTargetMachineRef machine = NULL;
     const LLVMBool bad = LLVMGetTargetFromTriple(triple, &target, &message);
-    if (!failed_with(s, bad, message, "no code generator"))
-        machine = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelNone, LLVMRelocPIC,
+    if (!failed_with(s, bad, message, "no code generator") && kept) {
+        strcat(strcpy(kept, features), WITHOUT);
+        machine = LLVMCreateTargetMachine(target, triple, cpu, kept, LLVMCodeGenLevelNone, LLVMRelocPIC,
                                           LLVMCodeModelJITDefault);
+    }
+    if (!kept)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
+    free(kept);
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);

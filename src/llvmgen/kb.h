@@ -123,7 +123,8 @@ static inline kb_arg kb_arg_v(kb_val v) { return (kb_arg){ v, 0 }; }
 static inline kb_arg kb_arg_i(int64_t x) { return (kb_arg){ { NULL, TY_BOOL, KB_UNI_GRID }, x }; }
 #define KB_ARG(x) _Generic((x), kb_val : kb_arg_v, default : kb_arg_i)(x)
 /* Integer / and % here are the hardware's (undefined for 0); the language's total forms are in expr_emit.c.
- * Min and max: integers by signedness, floats minnum/maxnum.  Comparisons of floats are ordered but for NE. */
+ * Min and max: integers by signedness, floats minimumNumber and maximumNumber of IEEE 754-2019, as GPUs do. Comparisons
+ * of floats are ordered but for NE. */
 enum kb_bin {
     KB_ADD,
     KB_SUB,

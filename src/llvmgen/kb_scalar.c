@@ -2,11 +2,16 @@
 /* kb_scalar.c - constants and scalar operations.
  *
  * Small floats: f16 arithmetic is native on every target that is supported; bf16 goes through f32 and back, which is
- * correctly rounded for + - * / (24 >= 2 * 11 + 2 bits of significand) and the same bits on every architecture.
+ * correctly rounded for + - * / and sqrt (24 >= 2 * 11 + 2 bits of significand: Figueroa, "When is double rounding
+ * innocuous?", 1995) and the same bits on every architecture.  So it is for denormal results: sums are exact then,
+ * products as exact as what they are rounded to allows, and a quotient of significands A and B below 2^11 is at least
+ * 1 / (2^11 B) of itself away from what lies halfway between two numbers of the format, which f32 resolves.
  */
 #include "kb_impl.h"
 
 #include <string.h>
+
+#include "frontend/expr.h"
 
 kb_val kb_imm(kb *k, enum ty ty, int64_t x)
 {
@@ -57,8 +62,8 @@ static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, 
     case KB_SUB: return contractible(k, LLVMBuildFSub(k->b, a, b, ""));
     case KB_MUL: return contractible(k, LLVMBuildFMul(k->b, a, b, ""));
     case KB_DIV: return LLVMBuildFDiv(k->b, a, b, "");
-    case KB_MIN: return kb_overloaded(k, "llvm.minnum", ty, 2, args);
-    case KB_MAX: return kb_overloaded(k, "llvm.maxnum", ty, 2, args);
+    case KB_MIN:
+    case KB_MAX: return k->target->extreme(k, op == KB_MAX, ty, a, b);
     case KB_REM: return k->target->math(k, KB_FN_FMOD, ty, 2, args);
     default: break;
     }
@@ -69,6 +74,11 @@ static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, 
 /* In the type itself, or in f32 and back. */
 static LLVMValueRef float_arith(kb *k, enum kb_bin op, kb_val a, kb_val b)
 {
+    LLVMValueRef native = NULL;
+    if (op == KB_MIN || op == KB_MAX)
+        native = k->target->extreme(k, op == KB_MAX, a.ty, a.ir, b.ir);
+    if (native)
+        return native;
     const bool small = a.ty == TY_BF16 || (a.ty == TY_F16 && op != KB_ADD && op != KB_SUB && op != KB_MUL);
     if (!small)
         return float_op(k, op, a.ty, a.ir, b.ir);
@@ -229,9 +239,28 @@ static LLVMValueRef float_to_int(kb *k, LLVMValueRef x, enum ty from, enum ty to
     return kb_call(k, name, k->ty[to], 1, &x, false);
 }
 
-/* To the small formats by way of f64, which holds every 32-bit integer: rounded once. */
+/* A 64-bit integer of more than 53 bits loses its low 11, and is made odd where they were not zero: rounding it to at
+ * most 51 bits is then what rounding the integer is ("rounding to odd", Boldo and Melquiond, 2008). */
+static LLVMValueRef short_integer(kb *k, LLVMValueRef x, bool is_signed)
+{
+    enum { LOST = 11 };
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMValueRef zero = LLVMConstInt(type, 0, false), limit = LLVMConstInt(type, UINT64_C(1) << 53, false);
+    LLVMValueRef low = LLVMBuildAnd(k->b, x, LLVMConstInt(type, (1u << LOST) - 1, false), "");
+    LLVMValueRef some = LLVMBuildZExt(k->b, LLVMBuildICmp(k->b, LLVMIntNE, low, zero, ""), type, "");
+    LLVMValueRef odd = LLVMBuildShl(k->b, some, LLVMConstInt(type, LOST, false), "");
+    LLVMValueRef shorter = LLVMBuildOr(k->b, LLVMBuildSub(k->b, x, low, ""), odd, "");
+    LLVMValueRef from = is_signed ? LLVMBuildAdd(k->b, x, limit, "") : x; /* within [0, 2 limit), as unsigned */
+    LLVMValueRef most = LLVMConstInt(type, UINT64_C(1) << (is_signed ? 54 : 53), false);
+    return LLVMBuildSelect(k->b, LLVMBuildICmp(k->b, LLVMIntULT, from, most, ""), x, shorter, "");
+}
+
+/* To the small formats by way of f64, which holds every 32-bit integer: rounded once.  What f64 does not hold is beyond
+ * f16. */
 static LLVMValueRef int_to_float(kb *k, LLVMValueRef x, enum ty from, enum ty to)
 {
+    if (ty_bits(from) == 64 && to == TY_BF16)
+        x = short_integer(k, x, ty_is_signed(from));
     const bool small = ty_bits(to) == 16;
     const enum ty via = !small ? to : ty_bits(from) <= 16 ? TY_F32 : TY_F64;
     LLVMValueRef r = (ty_is_signed(from) ? LLVMBuildSIToFP : LLVMBuildUIToFP)(k->b, x, k->ty[via], "");
@@ -257,6 +286,46 @@ kb_val kb_cast(kb *k, kb_val a, enum ty to)
 
 /* ---- math functions ---------------------------------------------------------------------------------------------- */
 
+/* The double next to sum = a + b whose last digit is odd, where they do not add up to it exactly; by Knuth's two-sum.
+ */
+static LLVMValueRef to_odd(kb *k, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMBuilderRef at = k->b;
+    LLVMTypeRef bits = k->ty[TY_U64];
+    LLVMValueRef one = LLVMConstInt(bits, 1, false), zero = LLVMConstNull(k->ty[TY_F64]);
+    LLVMValueRef b_in = LLVMBuildFSub(at, sum, a, ""), a_in = LLVMBuildFSub(at, sum, b_in, "");
+    LLVMValueRef lost = LLVMBuildFAdd(at, LLVMBuildFSub(at, a, a_in, ""), LLVMBuildFSub(at, b, b_in, ""), "");
+    LLVMValueRef word = LLVMBuildBitCast(at, sum, bits, "");
+    LLVMValueRef more = LLVMBuildICmp(at, LLVMIntEQ, LLVMBuildFCmp(at, LLVMRealOGT, lost, zero, ""),
+                                      LLVMBuildFCmp(at, LLVMRealOGT, sum, zero, ""), "");
+    LLVMValueRef beside =
+        LLVMBuildSelect(at, more, LLVMBuildAdd(at, word, one, ""), LLVMBuildSub(at, word, one, ""), "");
+    LLVMValueRef even = LLVMBuildNot(at, LLVMBuildTrunc(at, word, k->ty[TY_BOOL], ""), "");
+    LLVMValueRef off = LLVMBuildAnd(at, even, LLVMBuildFCmp(at, LLVMRealONE, lost, zero, ""), "");
+    return LLVMBuildBitCast(at, LLVMBuildSelect(at, off, beside, word, ""), k->ty[TY_F64], "");
+}
+
+/* Note [fma of narrow types]
+ *
+ * Where no instruction does it, f64 holds the product exactly.  The sum is rounded to 53 bits, and then to the type.
+ *
+ * f16: rounding to 53 bits loses something only where one of the two is more than 2^30 times the other.  A product that
+ * is so much larger than an addend, which is a multiple of 2^-24, is beyond f16.  An addend that is so much larger is
+ * an f16 itself, and what is lost does not take it halfway to a neighbour.
+ *
+ * bf16: a product of 16 bits may lie halfway between two neighbours, and an addend that is lost decides where it goes.
+ * So the sum is rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). */
+static LLVMValueRef narrow_fma(kb *k, enum ty ty, LLVMValueRef *args)
+{
+    LLVMValueRef native = k->target->narrow_fma ? k->target->narrow_fma(k, ty, args) : NULL, x[3];
+    if (native)
+        return native;
+    for (int i = 0; i < 3; i++)
+        x[i] = float_to_float(k, args[i], ty, TY_F64);
+    LLVMValueRef product = LLVMBuildFMul(k->b, x[0], x[1], ""), sum = LLVMBuildFAdd(k->b, product, x[2], "");
+    return LLVMBuildFPTrunc(k->b, ty == TY_BF16 ? to_odd(k, sum, product, x[2]) : sum, k->ty[ty], "");
+}
+
 kb_val kb_math(kb *k, int fn, int n, const kb_val *args)
 {
     enum { ARGS_MAX = 4 };
@@ -270,9 +339,13 @@ kb_val kb_math(kb *k, int fn, int n, const kb_val *args)
         return args[0];
     }
     for (int i = 0; i < n; i++) {
-        x[i] = small ? LLVMBuildFPExt(k->b, args[i].ir, k->ty[TY_F32], "") : args[i].ir;
+        x[i] = args[i].ir;
         uni = kb_uni_max(uni, args[i].uni);
     }
+    if (small && fn == FN_FMA)
+        return kb_make(narrow_fma(k, ty, x), ty, uni);
+    for (int i = 0; i < n && small; i++)
+        x[i] = LLVMBuildFPExt(k->b, x[i], k->ty[TY_F32], "");
     LLVMValueRef r = k->target->math(k, fn, small ? TY_F32 : ty, n, x);
     return kb_make(small ? LLVMBuildFPTrunc(k->b, r, k->ty[ty], "") : r, ty, uni);
 }

@@ -61,6 +61,10 @@ struct kb_target {
     void (*backoff)(kb *k, int nanoseconds);
     LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,
                          LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
+    /* minimumNumber and maximumNumber of IEEE 754-2019; NULL: no instruction for f16, bf16. */
+    LLVMValueRef (*extreme)(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b);
+    /* x * y + z in f16 or bf16, rounded once; NULL, or a NULL result: no instruction for it. */
+    LLVMValueRef (*narrow_fma)(kb *k, enum ty ty, LLVMValueRef *args);
     void (*trap)(kb *k, LLVMValueRef cond_ok, const char *message);
     LLVMValueRef (*cluster_map)(kb *k, LLVMValueRef shared, LLVMValueRef rank);
     void (*cluster_arrive)(kb *k);

@@ -33,6 +33,8 @@ void nv_copy_wait(kb *k, int pending);
 
 /* nvptx_math.c: calls to libdevice's names, bound by mathlib.c when the module is complete. */
 LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args);
+LLVMValueRef nv_extreme(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef nv_narrow_fma(kb *k, enum ty ty, LLVMValueRef *args);
 
 /* The libclc name of a libdevice function ("__nv_expf" -> "_Z3expf"), or NULL. */
 const char *nv_libclc_name(const char *libdevice_name, char *buffer, int size);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "caps.h"
 #include "frontend/expr.h"
 
 struct math_row {
@@ -35,6 +36,23 @@ LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args)
     else
         snprintf(name, sizeof name, "__nv_%s%s", r->library, ty == TY_F32 ? "f" : "");
     return kb_call(k, name, kb_llvm_ty(k, ty), n, args, false);
+}
+
+LLVMValueRef nv_extreme(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b)
+{
+    char name[32];
+    if (ty_bits(ty) == 16 && !cap_has(CAP_NARROW_MIN, kb_sm(k), kb_ptx(k)))
+        return NULL;
+    snprintf(name, sizeof name, "llvm.%simumnum.%s%d", maximum ? "max" : "min", ty == TY_BF16 ? "bf" : "f",
+             ty_bits(ty));
+    return kb_call(k, name, kb_llvm_ty(k, ty), 2, (LLVMValueRef[]){ a, b }, false);
+}
+
+LLVMValueRef nv_narrow_fma(kb *k, enum ty ty, LLVMValueRef *args)
+{
+    if (ty == TY_BF16 && !cap_has(CAP_FMA_BF16, kb_sm(k), kb_ptx(k)))
+        return NULL;
+    return kb_call(k, ty == TY_BF16 ? "llvm.fma.bf16" : "llvm.fma.f16", kb_llvm_ty(k, ty), 3, args, false);
 }
 
 const char *nv_libclc_name(const char *libdevice_name, char *buffer, int size)

@@ -325,8 +325,6 @@ static void host_copy_wait(kb *k, int pending)
 static const char *math_intrinsic(int fn)
 {
     switch (fn) {
-    case FN_MIN: return "llvm.minnum";
-    case FN_MAX: return "llvm.maxnum";
     case FN_ABS: return "llvm.fabs";
     case FN_SQRT: return "llvm.sqrt";
     case FN_FMA: return "llvm.fma";
@@ -336,6 +334,23 @@ static const char *math_intrinsic(int fn)
     case FN_TRUNC: return "llvm.trunc";
     default: return NULL;
     }
+}
+
+/* Of equal operands only zeros have different bits: the sign is set in either, or in both.  Not llvm.minimumnum, which
+ * with AVX-512 gives NaN where one operand is NaN and the other is known not to be (LLVM 22). */
+static LLVMValueRef host_extreme(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b)
+{
+    if (ty_bits(ty) == 16)
+        return NULL;
+    LLVMBuilderRef at = kb_builder(k);
+    LLVMTypeRef bits = kb_llvm_ty(k, ty == TY_F64 ? TY_U64 : TY_U32);
+    LLVMValueRef x = LLVMBuildBitCast(at, a, bits, ""), y = LLVMBuildBitCast(at, b, bits, "");
+    LLVMValueRef same = (maximum ? LLVMBuildAnd : LLVMBuildOr)(at, x, y, "");
+    LLVMValueRef first = LLVMBuildFCmp(at, maximum ? LLVMRealOGT : LLVMRealOLT, a, b, "");
+    LLVMValueRef r = LLVMBuildSelect(at, first, a, b, "");
+    r = LLVMBuildSelect(at, LLVMBuildFCmp(at, LLVMRealOEQ, a, b, ""), LLVMBuildBitCast(at, same, kb_llvm_ty(k, ty), ""),
+                        r, "");
+    return LLVMBuildSelect(at, LLVMBuildFCmp(at, LLVMRealUNO, b, b, ""), a, r, "");
 }
 
 static LLVMValueRef host_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args)
@@ -376,6 +391,7 @@ const struct kb_target kb_target_host = {
     .cas = host_cas,
     .backoff = host_backoff,
     .math = host_math,
+    .extreme = host_extreme,
     .trap = host_trap,
     .cluster_map = host_cluster_map,
     .cluster_arrive = host_cluster_arrive,
