@@ -95,6 +95,7 @@ static const struct good good[] = {
       "reverse\nmode: exclusive\noutputs: {y: \"f32[n]\"}\n",
       { "problem t: scan, exclusive, reverse, determinism any", "space [n] over n segments from flags f",
         "  value = s" } },
+    { REDUCE X "map: x + 1e-50 + 1e-400\n" SUM, { "  map: f32 = ((x + 0.0) + 0.0)" } },
     /* scans */
     { "kind: scan\ninputs: {x: \"f32[m, n]\"}\noperator: add\noutputs: {y: \"f32[m, n]\", t: \"f32[m]\"}\n",
       { "space [m, n] over n", "output y: f32[m, n] per element", "output t: f32[m] per scan", "  value = total" } },
@@ -233,6 +234,12 @@ static const struct bad bad[] = {
       "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"i32[n]\", value: \"gather(x, "
       "off, "
       "k, &&, k)\"}}\n" },
+    { 2209, 4, 10, 1, REDUCE X "map: x + 1e309\n" SUM },
+    { 2209, 4, 11, 1, REDUCE X "map: x + -1.5e400\n" SUM },
+    { 2209, 4, 10, 1, REDUCE X "map: x + 1e39\n" SUM },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f64[n]\nmap: x + 1e309\noperator: add\noutputs: {s: f64}\n" },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f16[n]\nmap: x + 70000.0\noperator: add\noutputs: {s: f32}\n" },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f16[n]\nmap: x + 65520\noperator: add\noutputs: {s: f32}\n" },
     { 2101, 4, 13, 1, REDUCE X "map: max(x, and)\n" SUM },
     { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
     /* the problem */

@@ -6,6 +6,7 @@
  */
 #include "frontend_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const char *const keywords[] = { "if", "then", "else", "and", "or", "not", "true", "false", "inf", "nan" };
@@ -138,6 +139,8 @@ static struct token lex_number(struct lexer *l, struct token t)
         return bad(l, t, D_BAD_NUMBER, NULL, "the integer does not fit 64 bits");
     if (t.kind == TOK_FLOAT)
         t.number = strtod(arena_strndup(l->arena, l->source.text + t.from, t.to - t.from), NULL);
+    if (isinf(t.number))
+        return bad(l, t, D_LITERAL_RANGE, "infinity is written inf", "no type has a number as large as this");
     return t;
 }
 
