@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""limits.py PTXGEN - compiling a spec that uses the documented limits takes bounded time and memory.
+"""limits.py PTXGEN [PART OF A NAME] - compiling a spec that uses the documented limits takes bounded time and memory.
 
 Each spec is compiled for sm_90, all cases of the default plan, in a process of its own, whose time on the processor and largest size
 wait4() tells.  Chains of lets that each use the one before twice have 2^n paths through n lets: whoever walks paths never ends.
@@ -14,7 +14,7 @@ import tempfile
 
 PTXGEN = str(pathlib.Path(sys.argv[1]).resolve())
 SECONDS, MEGABYTES = 2, 1024
-LETS = 256
+LETS, DEPTH = 256, 512
 
 
 def chain(first, indent="", n=LETS):
@@ -53,6 +53,59 @@ REFUSED = {
 }
 
 
+def deep(x, other="x", operators=DEPTH - 3):
+    return f"{x} * 2.0" + f" + {other}" * operators
+
+
+def several(what, n, separator=", "):
+    return separator.join(what.replace("#", str(i)) for i in range(n))
+
+
+DEEP_MAP = f"map: '{deep('x')}'\noperator: add\n"
+DEEP_OPERATOR = f"operator: {{state: f32, identity: 0, combine: 'a + b{' * 0.5 + b' * (DEPTH // 2 - 2)}'}}\n"
+POINTS = " + ".join(f"x[{a}, {b}, {c}]" for a in range(-2, 3) for b in range(-2, 3) for c in range(-2, 3))
+STEPS = "iterate: {steps: 9, feedback: {x: y}}\n"
+FIELDS = several("f#: f32", 16)
+WIDE_OPERATOR = (f"operator:\n  state: {{{FIELDS}}}\n  identity: {{{several('f#: 0', 16)}}}\n"
+                 f"  combine: {{{', '.join(f'f{i}: a.f{i} + b.f{i} * a.f{(i + 1) % 16}' for i in range(16))}}}\n")
+MANY = several("x#: 'f32[n]'", 38)
+MANY_SUM = several("x#", 38, " + ")
+SPECS |= {
+    "a deep map": f"kind: reduce\ninputs: {{x: 'f32[n]'}}\n{DEEP_MAP}outputs: {{y: f32}}\n",
+    "a deep map of rows": f"kind: reduce\ninputs: {{x: 'f32[m, n]'}}\nover: n\n{DEEP_MAP}outputs: {{y: 'f32[m]'}}\n",
+    "a deep map of columns": f"kind: reduce\ninputs: {{x: 'f32[m, n]'}}\nover: m\n{DEEP_MAP}outputs: {{y: 'f32[n]'}}\n",
+    "a deep map of segments": f"kind: reduce\ninputs: {{x: 'f32[n]', off: 'i32[k]'}}\nsegments: {{offsets: off}}\n{DEEP_MAP}outputs: {{y: 'f32[k-1]'}}\n",
+    "a deep map of a scan": f"kind: scan\ninputs: {{x: 'f32[n]'}}\n{DEEP_MAP}outputs: {{y: 'f32[n]'}}\n",
+    "a deep map of scanned rows": f"kind: scan\ninputs: {{x: 'f32[m, n]'}}\n{DEEP_MAP}outputs: {{y: 'f32[m, n]'}}\n",
+    "a deep map of scanned columns": f"kind: scan\ninputs: {{x: 'f32[m, n]'}}\nover: m\n{DEEP_MAP}outputs: {{y: 'f32[m, n]'}}\n",
+    "a deep map between flags": f"kind: scan\ninputs: {{x: 'f32[n]', f: 'bool[n]'}}\nsegments: {{flags: f}}\n{DEEP_MAP}outputs: {{y: 'f32[n]'}}\n",
+    "a deep map between offsets": f"kind: scan\ninputs: {{x: 'f32[n]', off: 'i32[k]'}}\nsegments: {{offsets: off}}\n{DEEP_MAP}outputs: {{y: 'f32[n]'}}\n",
+    "a deep operator": f"kind: reduce\ninputs: {{x: 'f32[n]'}}\n{DEEP_OPERATOR}outputs: {{y: f32}}\n",
+    "a deep operator of a scan": f"kind: scan\ninputs: {{x: 'f32[n]'}}\n{DEEP_OPERATOR}outputs: {{y: 'f32[n]'}}\n",
+    "a deep stencil": f"kind: stencil\ninputs: {{x: 'f32[n]'}}\noutputs: {{y: {{type: 'f32[n]', value: '{deep('x[-1]')}'}}}}\n",
+    "a deep stencil of two dimensions": f"kind: stencil\ninputs: {{x: 'f32[m, n]'}}\noutputs: {{y: {{type: 'f32[m, n]', value: '{deep('x[1, -1]')}'}}}}\n{STEPS}",
+    "a deep stencil of three dimensions": "kind: stencil\ninputs: {x: 'f32[l, m, n]'}\n"
+    f"outputs: {{y: {{type: 'f32[l, m, n]', value: '{deep('x[0, 1, 0]', 'x[0, 1, 0]')}'}}}}\n{STEPS}",
+    "125 points": f"kind: stencil\ninputs: {{x: 'f32[l, m, n]'}}\noutputs: {{y: {{type: 'f32[l, m, n]', value: '{POINTS}'}}}}\n{STEPS}",
+    "125 points in turn": f"kind: stencil\ninputs: {{x: 'f64[l, m, n]'}}\nboundary: wrap\n"
+    f"outputs: {{y: {{type: 'f64[l, m, n]', value: '{POINTS}'}}}}\n{STEPS}",
+    "125 points and their change": f"kind: stencil\ninputs: {{x: 'f32[l, m, n]'}}\nreductions: {{e: {{map: abs(x - y), operator: max}}}}\n"
+    f"outputs: {{e: f32, y: {{type: 'f32[l, m, n]', value: '{POINTS}'}}}}\n{STEPS}",
+    "16 fields": f"kind: reduce\ninputs:\n  x: {{type: {{{FIELDS}}}, shape: [n]}}\n{WIDE_OPERATOR}outputs:\n  y: {{type: {{{FIELDS}}}}}\n",
+    "16 fields scanned": f"kind: scan\ninputs:\n  x: {{type: {{{FIELDS}}}, shape: [n]}}\n{WIDE_OPERATOR}outputs:\n  y: {{type: {{{FIELDS}}}, shape: [n]}}\n",
+    "16 reductions": "kind: reduce\ninputs: {x: 'f32[n]'}\nreductions:\n" + several("  r#: {map: x * #.0, operator: add}\n", 16, "")
+    + f"outputs: {{{several('r#: f32', 16)}}}\n",
+    "16 reductions of rows": "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: n\nreductions:\n" + several("  r#: {map: x * #.0, operator: add}\n", 16, "")
+    + f"outputs: {{{several(chr(39).join(('r#: ', 'f32[m]', '')), 16)}}}\n",
+    "16 scans": "kind: scan\ninputs: {x: 'f32[n]'}\nscans:\n" + several("  r#: {map: x * #.0, operator: add}\n", 16, "")
+    + f"outputs: {{{several(chr(39).join(('r#: ', 'f32[n]', '')), 16)}}}\n",
+    "38 arrays summed": f"kind: reduce\ninputs: {{{MANY}}}\nmap: {MANY_SUM}\noperator: add\noutputs: {{y: f32}}\n",
+    "38 arrays scanned": f"kind: scan\ninputs: {{{MANY}}}\nmap: {MANY_SUM}\noperator: add\noutputs: {{y: 'f32[n]'}}\n",
+    "38 arrays around a point": f"kind: stencil\ninputs: {{{MANY}}}\noutputs: {{y: {{type: 'f32[n]', value: '{several('x#[-1]', 38, ' + ')}'}}}}\n",
+    "38 arrays written": "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {" + several("y#: {type: 'f32[n]', value: 'x[#]'}", 38) + "}\n",
+}
+
+
 def measure(arguments, limit):
     """The status, seconds, megabytes and last words of a process."""
     def bound():
@@ -86,6 +139,8 @@ def main():
         for what, text in SPECS.items():
             path = pathlib.Path(folder) / (what.replace(" ", "_").replace(",", "") + ".yaml")
             path.write_text(text)
+            if len(sys.argv) > 2 and sys.argv[2] not in what:
+                continue
             for doing, arguments, most in commands(str(path), text):
                 status, seconds, megabytes, said = measure(arguments, 10 * SECONDS)
                 if status or seconds > most or megabytes > MEGABYTES:

@@ -124,6 +124,18 @@ static void count(struct counting *c, const struct expr *e)
         count(c, e->arg[i]);
 }
 
+int work_operations(const struct problem *p)
+{
+    const struct work w = work_of(p, NULL, 0);
+    return w.flops + w.special + w.integer;
+}
+
+bool work_is_heavy(const struct problem *p)
+{
+    enum { HEAVY = 160 }; /* an H200 does some 66 in the time that 8 bytes take */
+    return work_operations(p) > HEAVY;
+}
+
 struct work work_of(const struct problem *p, const int64_t *size, int sm)
 {
     struct counting c = { .p = p, .size = size, .sm = sm, .times = 1 };

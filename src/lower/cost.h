@@ -16,6 +16,11 @@ struct work {
 };
 struct work work_of(const struct problem *p, const int64_t *size, int sm);
 
+/* The operations of a point alone. */
+int work_operations(const struct problem *p);
+/* So many of them that arithmetic is what waits, not memory: nothing is gained by wider code. */
+bool work_is_heavy(const struct problem *p);
+
 /* The least time at known sizes: every array moved once between memory and the cores, one launch. */
 struct roofline {
     int64_t read, written; /* bytes */

@@ -23,6 +23,9 @@ struct formula_names plan_names(struct arena *a, const struct plan *plan, const 
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard);
 /* Tunables of another variant of the strategy in tuning.def, where it has them and the user sets none; "": as it is. */
 void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant);
+/* Every element of a tile has its own copy of the expressions in the code, which takes time to generate and does not
+ * fit into caches of instructions: large ones get by with fewer. */
+void plan_lighten(const struct problem *p, struct plan_case *c);
 /* Evidence of tuned values goes from tunables that have others now. */
 void plan_evidence(struct arena *a, struct plan_case *c);
 /* The strategy that the user asks for (--set over options over the spec), or NULL. */

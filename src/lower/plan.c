@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - pieces that every strategy's planning is made of: cases, kernels, arguments, buffers, steps, tunables. */
+#include "cost.h"
 #include "lower_impl.h"
 #include "tuning.h"
 
@@ -240,6 +241,19 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }
 
+void plan_lighten(const struct problem *p, struct plan_case *c)
+{
+    enum { MOST = 2048 };
+    if (!work_is_heavy(p))
+        return;
+    const int operations = work_operations(p);
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           (int64_t)operations * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > MOST) {
+        c->tunable[TN_ITEMS] /= 2;
+        c->tunable_from[TN_ITEMS] = "few copies of large expressions";
+    }
+}
+
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
     struct plan *plan = pl->plan;
@@ -268,6 +282,7 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
         apply(c, &p->tunable[i], "spec");
     for (int i = 0; pl->options && i < pl->options->nset; i++)
         apply(c, &pl->options->set[i], "--set");
+    plan_lighten(p, c);
     return c;
 }
 
@@ -279,6 +294,7 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
             c->tunable[i] = t->value[i];
             c->tunable_from[i] = t->evidence;
         }
+    plan_lighten(pl->plan->problem, c);
 }
 
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)

@@ -163,6 +163,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
     segreduce_fit_held(c);
+    plan_lighten(p, c);
 }
 
 /* Left alone, ptxas spills a few words of heavy elements in flight for several segments to fit one more block. */

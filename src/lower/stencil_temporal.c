@@ -11,6 +11,7 @@
  */
 #include <math.h>
 
+#include "cost.h"
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 
@@ -180,6 +181,8 @@ static bool light(const struct problem *p)
             return false;
         problem_walk(p, p->output[p->feedback[f].output].value[0], count_slow, &operations);
     }
+    if (work_is_heavy(p))
+        return false;
     return p->rank == 2 ? operations <= 1 : operations == 0 && strip_reach(p) == 1 && p->ninputs == 1;
 }
 

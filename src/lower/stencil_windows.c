@@ -5,6 +5,7 @@
  * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
  * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
  */
+#include "cost.h"
 #include "lower_impl.h"
 #include "stencil_plan.h"
 
@@ -108,10 +109,13 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
-/* Smaller windows where the values would not fit into registers. */
+/* Smaller windows where the values would not fit into registers, or the code of all points is large. */
 static struct shape fit_registers(struct planner *pl, struct shape s)
 {
-    while (value_registers(pl, &s) > WINDOW_CELLS && s.points_z * s.points_y > 1) {
+    enum { MOST = 2048 };
+    const int operations = work_is_heavy(pl->plan->problem) ? work_operations(pl->plan->problem) : 0;
+    while ((value_registers(pl, &s) > WINDOW_CELLS || operations * s.points_x * s.points_y * s.points_z > MOST) &&
+           s.points_z * s.points_y > 1) {
         int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
         *most /= 2;
     }
@@ -266,7 +270,7 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
         window_case(pl, row, "vectors", guard, w, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
         window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), w, vector, false, NULL);
-    else if (vector > 1 && guard.n > 0 && p->rank > 1)
+    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p))
         shifted_cases(pl, row, w, vector < 4 ? vector : 4, longer(pl, vector));
     window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, false, NULL);
 }
