@@ -361,7 +361,7 @@ Test(variants, room_for_the_usual_cases)
     const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .ntuned = ENTRIES, .tuned = tuned });
     cr_assert_not_null(plan);
     cr_expect_leq(plan->ncases, PLAN_CASES_MAX);
-    cr_expect_str_eq(plan->kase[plan->ncases - 1].code.name, "long_unaligned");
+    cr_expect_str_eq(plan->kase[plan->ncases - 1].code.name, "long_rows_unaligned");
     spec_end(&f);
 }
 

@@ -26,7 +26,7 @@ bool segscan_lookback_fits(const struct problem *p, const struct device *d, stru
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
-    segscan_add_cases(pl, row, "", "long", (struct formula){ 0 }, false, true);
+    segscan_add_cases(pl, row, "", "long_rows", (struct formula){ 0 }, false, true);
 }
 
 bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
