@@ -11,12 +11,14 @@ const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->p
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* What has a place stands in the spec, which is then the one to mend; the rest came with the call. */
+/* What has a place stands in the spec or in a tuning file, which is then to be mended; the rest came with the call. */
 static ptxgen_status plan_failure(const ptxgen_session *s)
 {
     const struct diag *last = s->diags.last;
     if (last && last->code == D_NO_STRATEGY)
         return PTXGEN_UNSUPPORTED;
+    if (last && last->code == D_FILE)
+        return PTXGEN_IO;
     return last && last->at.begin != SPAN_NONE ? PTXGEN_INVALID : PTXGEN_USAGE;
 }
 
@@ -103,9 +105,10 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
     WITH_MEMORY(s, {
         const struct problem *problem = p->problem;
         struct plan_options *with = api_plan_options(s, &o);
-        if (api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with)) &&
-            api_apply_tuning(s, &o, problem, &device, with))
-            status = plan_handle(s, plan_create(s, problem, &device, with), out);
+        if (api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with))) {
+            const bool tuned = api_apply_tuning(s, &o, problem, &device, with);
+            status = plan_handle(s, tuned ? plan_create(s, problem, &device, with) : NULL, out);
+        }
     });
     return status;
 }

@@ -18,11 +18,13 @@ void diags_clear(struct diags *d)
     d->errors = d->warnings = 0;
 }
 
-void diags_source(struct diags *d, const char *file, const char *text, size_t length)
+struct diag_source diags_source(struct diags *d, const char *file, const char *text, size_t length)
 {
+    const struct diag_source before = { d->file, d->source, d->length };
     d->file = file;
     d->source = text;
     d->length = text == NULL ? 0 : length;
+    return before;
 }
 
 static struct diag *report(struct diags *d, enum severity severity, enum diag_code code, struct span at,

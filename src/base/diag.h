@@ -62,7 +62,8 @@ struct diags {
 
 void diags_init(struct diags *d, struct arena *a);
 void diags_clear(struct diags *d); /* forgets the messages; the source stays */
-void diags_source(struct diags *d, const char *file, const char *text, size_t length); /* borrowed */
+/* From now on spans are of this text, which is borrowed.  What it was before, for those who read a second text. */
+struct diag_source diags_source(struct diags *d, const char *file, const char *text, size_t length);
 
 /* Report.  The returned message may be given a hint and notes; never NULL. */
 struct diag *diag_error(struct diags *d, enum diag_code code, struct span at, const char *format, ...)

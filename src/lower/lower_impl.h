@@ -30,12 +30,17 @@ void plan_lighten(const struct problem *p, struct plan_case *c);
 void plan_evidence(struct arena *a, struct plan_case *c);
 /* The strategy that the user asks for (--set over options over the spec), or NULL. */
 const char *plan_pinned_name(const struct planner *pl, struct span *at);
-/* Settings of the user (spec pin, then --set) over what is there; reports unknown or out-of-range ones once. */
+/* Are all settings of the user, in the spec and beside it, tunables (of the strategy, if there is a row) with values in
+ * their ranges?  False after a diagnostic for each that is not. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
 /* May a plan's tunable of class TUNABLE_FREE have this value?  A launch bound must fit a multiprocessor, dependent
  * launch needs sm_90; of others every value is fine. */
 bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value);
+
+/* What no strategy looks at, of a case that is built: formulas that fit, tunables of class TUNABLE_FREE that the device
+ * allows. False after a diagnostic. */
+bool plan_case_valid(struct planner *pl, const struct plan_case *c);
 
 /* Tunables contradict each other: with their values there is no plan, whatever values the others have.  Bits 1 << TN_x
  * of what the check looked at, and of what decided that it was made. */

@@ -4,84 +4,7 @@
 #include "lower_impl.h"
 #include "tuning.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static const char *const tunable_names[] = {
-#define X(id, name, ...) [TN_##id] = name,
-    TUNABLES(X)
-#undef X
-};
-static const struct {
-    int lo, hi;
-} tunable_range[] = {
-#define X(id, name, lo, hi, ...) [TN_##id] = { lo, hi },
-    TUNABLES(X)
-#undef X
-};
-
-const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
-
-const char *tunable_value_name(enum tunable_id t, int value)
-{
-    static const char *const combine[] = { "shuffle", "tree",        "shared_atomic_all", "shared_atomic_leaders",
-                                           "redux",   "tree_leaders" };
-    static const char *const distribution[] = { "strided", "tiled" };
-    if (t != TN_COMBINE && t != TN_OVER_BLOCKS && t != TN_OVER_THREADS)
-        return NULL;
-    if (value < tunable_range[t].lo || value > tunable_range[t].hi)
-        return NULL;
-    return t == TN_COMBINE ? combine[value] : distribution[value];
-}
-
-bool tunable_value(enum tunable_id t, const char *text, size_t length, long *value)
-{
-    char *end;
-    *value = strtol(text, &end, 10);
-    if (end != text && end == text + length)
-        return true;
-    for (int v = tunable_range[t].lo; v <= tunable_range[t].hi; v++) {
-        const char *name = tunable_value_name(t, v);
-        if (name && strlen(name) == length && !memcmp(text, name, length)) {
-            *value = v;
-            return true;
-        }
-    }
-    return false;
-}
-
-void tunable_limits(enum tunable_id t, int *lo, int *hi)
-{
-    *lo = tunable_range[t].lo;
-    *hi = tunable_range[t].hi;
-}
-
-int tunable_class(enum tunable_id t)
-{
-    static const int class_of[] = {
-#define X(id, name, lo, hi, what, class, ...) [TN_##id] = (class),
-        TUNABLES(X)
-#undef X
-    };
-    return class_of[t];
-}
-
-int tunable_values(enum tunable_id t, const int **value)
-{
-#define X(id, name, lo, hi, what, class, ...) static const int values_##id[] = { __VA_ARGS__ };
-    TUNABLES(X)
-#undef X
-    static const struct {
-        int n;
-        const int *value;
-    } list[] = {
-#define X(id, ...) [TN_##id] = { (int)(sizeof values_##id / sizeof *values_##id), values_##id },
-        TUNABLES(X)
-#undef X
-    };
-    *value = list[t].value;
-    return list[t].n;
-}
 
 static const struct tuning tuning_rows[] = {
 #define TUNE(strategy, variant, sm, threads, items, blocks, cluster, grid, evidence)                                   \
@@ -141,66 +64,16 @@ void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
     str_add(out, "\" )\n");
 }
 
-static int tunable_by_name(const char *name)
-{
-    for (int t = 0; t < TN_COUNT; t++)
-        if (!strcmp(name, tunable_names[t]))
-            return t;
-    return -1;
-}
-
-/* One setting of the user; at: where it is written, if in the spec. */
-static bool setting_check(struct planner *pl, const struct strategy *row, const struct tunable *set)
-{
-    struct diags *d = &pl->s->diags;
-    const int t = tunable_by_name(set->name);
-    if (t < 0 || !(row->tunables & 1u << t)) {
-        struct diag *m = diag_error(d, D_BAD_TUNABLE, set->at, "%s has no tunable '%s'", row->name, set->name);
-        const char *usable[TN_COUNT];
-        int n = 0;
-        for (int i = 0; i < TN_COUNT; i++)
-            if (row->tunables & 1u << i)
-                usable[n++] = tunable_names[i];
-        diag_suggest(d, m, set->name, usable, n);
-        return false;
-    }
-    long v;
-    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v) || v < tunable_range[t].lo ||
-        v > tunable_range[t].hi) {
-        struct diag *m = diag_error(d, D_BAD_TUNABLE, set->at, "%s: %s is not within %d … %d", set->name, set->value,
-                                    tunable_range[t].lo, tunable_range[t].hi);
-        for (int i = tunable_range[t].lo; tunable_value_name((enum tunable_id)t, i) && i <= tunable_range[t].hi; i++)
-            diag_note(d, m, span_none(), "%d is called %s", i, tunable_value_name((enum tunable_id)t, i));
-        return false;
-    }
-    return true;
-}
-
-static bool is_strategy(const struct tunable *set) { return !strcmp(set->name, "strategy"); }
-
-bool plan_settings_check(struct planner *pl, const struct strategy *row)
-{
-    const struct problem *p = pl->plan->problem;
-    bool ok = true;
-    for (int i = 0; i < p->ntunables; i++)
-        ok &= setting_check(pl, row, &p->tunable[i]);
-    for (int i = 0; pl->options && i < pl->options->nset; i++)
-        if (!is_strategy(&pl->options->set[i]))
-            ok &= setting_check(pl, row, &pl->options->set[i]);
-    return ok;
-}
-
+/* One setting of the user, which plan_settings_check() has seen. */
 static void apply(struct plan_case *c, const struct tunable *set, const char *from)
 {
-    const int t = tunable_by_name(set->name);
-    if (t < 0 || !(c->strategy->tunables & 1u << t))
-        return;
-    long v = 0;
-    if (!tunable_value((enum tunable_id)t, set->value, strlen(set->value), &v))
-        return; /* plan_settings_check() says so */
-    c->tunable[t] = (int)v;
-    c->overridden[t] = true;
-    c->tunable_from[t] = from;
+    enum tunable_id t;
+    int value;
+    if (tunable_given(NULL, c->strategy, set, &t, &value)) {
+        c->tunable[t] = value;
+        c->overridden[t] = true;
+        c->tunable_from[t] = from;
+    }
 }
 
 /* Is an element read from more than one array, so that a thread has more bytes in flight per item? */
@@ -229,14 +102,16 @@ const char *tuning_variant(const struct problem *p)
 int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 {
     const struct problem *p = pl->plan->problem;
-    int value = otherwise;
-    for (int i = 0; i < p->ntunables; i++)
-        if (!strcmp(p->tunable[i].name, tunable_names[t]))
-            value = atoi(p->tunable[i].value);
-    for (int i = 0; pl->options && i < pl->options->nset; i++)
-        if (!strcmp(pl->options->set[i].name, tunable_names[t]))
-            value = atoi(pl->options->set[i].value);
-    return value;
+    const int nset = pl->options ? pl->options->nset : 0;
+    for (int i = p->ntunables + nset - 1; i >= 0; i--) {
+        enum tunable_id of;
+        int value;
+        if (tunable_given(NULL, NULL, i < p->ntunables ? &p->tunable[i] : &pl->options->set[i - p->ntunables], &of,
+                          &value) &&
+            of == t)
+            return value;
+    }
+    return otherwise;
 }
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }

@@ -107,14 +107,21 @@ enum {
 const char *tunable_name(enum tunable_id t);
 /* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
 const char *tunable_value_name(enum tunable_id t, int value);
-/* The value that such a text of some length means; false when it is neither. */
-bool tunable_value(enum tunable_id t, const char *text, size_t length, long *value);
+/* The value that such a text of some length means; false when it is neither, or out of range. */
+bool tunable_value(enum tunable_id t, const char *text, size_t length, int *value);
 void tunable_limits(enum tunable_id t, int *lo, int *hi);
 int tunable_class(enum tunable_id t);
 /* The values that are worth trying, ascending; how many. */
 int tunable_values(enum tunable_id t, const int **value);
 
 struct strategy;
+/* What is given for a tunable, from wherever: its name must be one (of the strategy's, where there is a row) and the
+ * value within its range.  False after a diagnostic at set->at; d NULL: without one. */
+bool tunable_given(struct diags *d, const struct strategy *row, const struct tunable *set, enum tunable_id *t,
+                   int *value);
+/* Says that this is no value of it. */
+void tunable_report(struct diags *d, enum tunable_id t, const struct tunable *set);
+
 struct plan_case {
     struct prog_case code; /* what the launcher sees */
     const struct strategy *strategy;

@@ -88,7 +88,10 @@ static void print_all(struct arena *a, const struct plan *plan, struct str *out)
     str_add(out, plan->nchecks ? "checks:\n" : "");
     for (int i = 0; i < plan->nchecks; i++) {
         print_formula(out, "  - {condition: ", &plan->check[i].condition, &plain, "");
-        str_printf(out, ", message: '%s'}\n", plan->check[i].message);
+        str_add(out, ", message: '");
+        for (const char *at = plan->check[i].message; *at; at++)
+            str_add(out, *at == '\'' ? "''" : (char[]){ *at, 0 });
+        str_add(out, "'}\n");
     }
     str_add(out, "cases:\n");
     for (int c = 0; c < plan->ncases; c++) {

@@ -184,22 +184,29 @@ static void report_none(struct planner *pl)
     }
 }
 
+static bool setting_used(const struct plan *plan, const struct tunable *set)
+{
+    enum tunable_id t;
+    int value;
+    if (!tunable_given(NULL, NULL, set, &t, &value))
+        return true; /* "strategy" */
+    for (int c = 0; c < plan->ncases; c++)
+        if (plan->kase[c].overridden[t])
+            return true;
+    return false;
+}
+
 /* A setting that no case used would be a silent no-op. */
 static bool settings_used(struct planner *pl)
 {
-    bool ok = true;
+    const struct problem *p = pl->plan->problem;
     const struct plan_options *o = pl->options;
-    for (int i = 0; o && i < o->nset; i++) {
-        if (!strcmp(o->set[i].name, "strategy"))
-            continue;
-        bool used = false;
-        for (int c = 0; c < pl->plan->ncases; c++)
-            for (int t = 0; t < TN_COUNT; t++)
-                used |= pl->plan->kase[c].overridden[t] && !strcmp(tunable_name(t), o->set[i].name);
-        if (!used)
-            ok &= plan_settings_check(pl, pl->plan->kase[0].strategy);
-    }
-    return ok;
+    bool used = true;
+    for (int i = 0; i < p->ntunables; i++)
+        used &= setting_used(pl->plan, &p->tunable[i]);
+    for (int i = 0; o && i < o->nset; i++)
+        used &= setting_used(pl->plan, &o->set[i]);
+    return used || plan_settings_check(pl, pl->plan->kase[0].strategy);
 }
 
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
@@ -212,35 +219,36 @@ struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
 }
 
 /* A formula that outgrew its room has a negative length: no plan may carry one. */
-static bool formulas_fit(struct planner *pl)
+static bool formulas_fit(struct planner *pl, const struct prog_case *code)
 {
-    for (int c = 0; c < pl->plan->ncases; c++) {
-        const struct prog_case *code = &pl->plan->kase[c].code;
-        bool ok = code->guard.n >= 0;
-        for (int i = 0; i < code->nbuffers; i++)
-            ok &= code->buffer[i].bytes.n >= 0;
-        for (int i = 0; i < code->nsteps; i++)
-            ok &= code->step[i].grid.n >= 0 && code->step[i].shared.n >= 0;
-        for (int i = 0; i < code->nkernels; i++)
-            for (int j = 0; j < code->kernel[i].nargs; j++)
-                ok &= code->kernel[i].arg[j].value.n >= 0;
-        if (!ok) {
-            diag_error(&pl->s->diags, D_INTERNAL, pl->plan->problem->at, "a formula of case '%s' is too long",
-                       code->name);
+    bool ok = code->guard.n >= 0;
+    for (int i = 0; i < code->nbuffers; i++)
+        ok &= code->buffer[i].bytes.n >= 0;
+    for (int i = 0; i < code->nsteps; i++)
+        ok &= code->step[i].grid.n >= 0 && code->step[i].shared.n >= 0;
+    for (int i = 0; i < code->nkernels; i++)
+        for (int j = 0; j < code->kernel[i].nargs; j++)
+            ok &= code->kernel[i].arg[j].value.n >= 0;
+    if (!ok)
+        diag_error(&pl->s->diags, D_INTERNAL, pl->plan->problem->at, "a formula of case '%s' is too long", code->name);
+    return ok;
+}
+
+static bool free_fits(const struct device *d, const struct plan_case *c, enum tunable_id t, int value)
+{
+    if (t == TN_PDL)
+        return !value || d->sm >= 90;
+    for (int k = 0; t == TN_MIN_BLOCKS && k < c->code.nkernels; k++)
+        if (value * c->code.kernel[k].threads > d->threads_per_sm)
             return false;
-        }
-    }
     return true;
 }
 
 bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value)
 {
-    if (t == TN_PDL)
-        return !value || plan->device.sm >= 90;
-    for (int c = 0; t == TN_MIN_BLOCKS && c < plan->ncases; c++)
-        for (int k = 0; k < plan->kase[c].code.nkernels; k++)
-            if (value * plan->kase[c].code.kernel[k].threads > plan->device.threads_per_sm)
-                return false;
+    for (int c = 0; c < plan->ncases; c++)
+        if (!free_fits(&plan->device, &plan->kase[c], t, value))
+            return false;
     return true;
 }
 
@@ -251,21 +259,24 @@ void plan_clash(struct planner *pl, unsigned tunables)
 }
 
 /* What the user sets and no strategy looks at. ptxas would pass over a launch bound that no multiprocessor can keep. */
-static bool check_free(struct planner *pl)
+static bool check_free(struct planner *pl, const struct plan_case *c)
 {
-    const int blocks = plan_setting(pl, TN_MIN_BLOCKS, 0);
     struct diags *d = &pl->s->diags;
     const struct device *device = &pl->plan->device;
-    if (!plan_free_fits(pl->plan, TN_MIN_BLOCKS, blocks))
-        diag_error(d, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-                   "min_blocks: %d blocks are more than the %d threads of a multiprocessor", blocks,
-                   device->threads_per_sm);
-    else if (!plan_free_fits(pl->plan, TN_PDL, plan_setting(pl, TN_PDL, 0)))
-        diag_error(d, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-                   "pdl: dependent launch needs sm_90; the target is %s", device->arch);
+    const struct span at = pl->plan->problem->strategy_at;
+    if (c->overridden[TN_MIN_BLOCKS] && !free_fits(device, c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS]))
+        diag_error(d, D_BAD_TUNABLE, at, "min_blocks: %d blocks are more than the %d threads of a multiprocessor",
+                   c->tunable[TN_MIN_BLOCKS], device->threads_per_sm);
+    else if (c->overridden[TN_PDL] && !free_fits(device, c, TN_PDL, c->tunable[TN_PDL]))
+        diag_error(d, D_BAD_TUNABLE, at, "pdl: dependent launch needs sm_90; the target is %s", device->arch);
     else
         return true;
     return false;
+}
+
+bool plan_case_valid(struct planner *pl, const struct plan_case *c)
+{
+    return formulas_fit(pl, &c->code) && check_free(pl, c);
 }
 
 /* Leaves out the cases whose guards fail at the known sizes, and what comes behind one whose guard holds. Guards stay:
@@ -299,7 +310,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     struct span at;
     plan_launch_checks(&pl);
     const char *name = plan_pinned_name(&pl, &at);
-    if (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl))
+    if (!plan_settings_check(&pl, NULL) || (!name && !p->ntunables && !(o && o->nset) && !plan_all_tuned(&pl)))
         return NULL;
     const int built = plan->ncases;
     plan->origin = name ? PLAN_PINNED : PLAN_CHOSEN;
@@ -314,8 +325,9 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
     for (int c = built; c < plan->ncases; c++)
         if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
             return NULL;
-    if (!formulas_fit(&pl) || !check_free(&pl))
-        return NULL;
+    for (int c = 0; c < plan->ncases; c++)
+        if (!plan_case_valid(&pl, &plan->kase[c]))
+            return NULL;
     for (int c = 0; c < plan->ncases; c++)
         plan_evidence(&s->arena, &plan->kase[c]);
     return o && o->only_these && o->size && !keep_taken(&pl) ? NULL : plan;

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "tuning.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 #include "variants.h"
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+enum { NUMBER_MAX = 1000000000 };
 
 struct reader {
     struct ptxgen_session *s;
@@ -28,19 +32,31 @@ static const char *wrong(struct reader *r, const struct ynode *at, const char *w
 static const char *scalar(struct reader *r, const struct ynode *mapping, const char *key)
 {
     const struct ynode *v = mapping->kind == Y_MAPPING ? ynode_get(mapping, key) : NULL;
-    if (v && v->kind == Y_SCALAR)
+    if (v && v->kind == Y_SCALAR && strlen(v->text) == v->length)
         return v->text;
     return wrong(r, v ? v : mapping, arena_printf(&r->s->arena, "an entry has a '%s'", key));
 }
 
+/* Microseconds, or how many: from 0 to a billion. */
 static double number(struct reader *r, const struct ynode *mapping, const char *key)
 {
     const char *text = scalar(r, mapping, key);
     char *end;
     const double x = strtod(text, &end);
-    if (*text && (*end || !(x >= 0)))
-        wrong(r, ynode_get(mapping, key), arena_printf(&r->s->arena, "'%s' must be a number", key));
-    return x;
+    if (*text && !*end && x >= 0 && x <= NUMBER_MAX)
+        return x;
+    if (r->ok)
+        wrong(r, ynode_get(mapping, key),
+              arena_printf(&r->s->arena, "'%s' must be a number from 0 to %d", key, NUMBER_MAX));
+    return 0;
+}
+
+static bool whole(const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno;
 }
 
 static void read_sizes(struct reader *r, const struct ynode *mapping, struct tuning_entry *e)
@@ -53,15 +69,10 @@ static void read_sizes(struct reader *r, const struct ynode *mapping, struct tun
     const char **name = arena_new(&r->s->arena, const char *, y->count);
     int64_t *size = arena_new(&r->s->arena, int64_t, y->count);
     for (int i = 0; i < y->count; i++) {
-        char *end;
+        const struct ynode *value = y->pair[i].value;
         name[i] = y->pair[i].key->text;
-        if (y->pair[i].value->kind != Y_SCALAR) {
-            wrong(r, y->pair[i].value, "a size is a whole number");
-            return;
-        }
-        size[i] = strtoll(y->pair[i].value->text, &end, 10);
-        if (*end || end == y->pair[i].value->text || size[i] < 0)
-            wrong(r, y->pair[i].value, "a size is a whole number");
+        if (value->kind != Y_SCALAR || !whole(value->text, &size[i]))
+            wrong(r, value, "a size is a whole number");
     }
     e->nsizes = y->count;
     e->size_name = name;
@@ -81,25 +92,30 @@ static void read_entry(struct reader *r, const struct ynode *y, struct tuning_en
     read_sizes(r, y, e);
 }
 
+static bool read_entries(struct reader *r, const struct ynode *root, struct tuning_file *out)
+{
+    const struct ynode *version = root->kind == Y_MAPPING ? ynode_get(root, "ptxgen_tuning") : NULL;
+    const struct ynode *list = root->kind == Y_MAPPING ? ynode_get(root, "entries") : NULL;
+    if (!version || version->kind != Y_SCALAR || strcmp(version->text, "1") || !list || list->kind != Y_SEQUENCE) {
+        wrong(r, root, "a tuning file is a mapping of 'ptxgen_tuning: 1' and a list of 'entries'");
+        return false;
+    }
+    out->entry = arena_new(&r->s->arena, struct tuning_entry, list->count + 1); /* room for one more */
+    for (out->n = 0; out->n < list->count; out->n++)
+        read_entry(r, list->item[out->n], &out->entry[out->n]);
+    return r->ok;
+}
+
 bool tuning_read(struct ptxgen_session *s, const char *file, const char *text, size_t length, struct tuning_file *out)
 {
     struct reader r = { .s = s, .ok = true };
     *out = (struct tuning_file){ 0 };
-    diags_source(&s->diags, file, text, length);
+    const struct diag_source spec = diags_source(&s->diags, file, text, length);
     const int before = s->diags.errors;
     const struct ynode *root = yaml_parse(&s->diags, text, length);
-    if (!root || s->diags.errors > before)
-        return false;
-    const struct ynode *version = root->kind == Y_MAPPING ? ynode_get(root, "ptxgen_tuning") : NULL;
-    const struct ynode *list = root->kind == Y_MAPPING ? ynode_get(root, "entries") : NULL;
-    if (!version || version->kind != Y_SCALAR || strcmp(version->text, "1") || !list || list->kind != Y_SEQUENCE) {
-        wrong(&r, root, "a tuning file is a mapping of 'ptxgen_tuning: 1' and a list of 'entries'");
-        return false;
-    }
-    out->entry = arena_new(&s->arena, struct tuning_entry, list->count + 1); /* room for one more */
-    for (out->n = 0; out->n < list->count; out->n++)
-        read_entry(&r, list->item[out->n], &out->entry[out->n]);
-    return r.ok;
+    const bool ok = root && s->diags.errors == before && read_entries(&r, root, out);
+    diags_source(&s->diags, spec.file, spec.text, spec.length);
+    return ok;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -116,16 +132,37 @@ static void quoted(struct str *out, const char *text)
     str_addc(out, '"');
 }
 
+/* A name as it is, anything else in quotes. */
+static void plain(struct str *out, const char *text)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+        n++;
+    if (n > 0 && !text[n])
+        str_add(out, text);
+    else
+        quoted(out, text);
+}
+
 void tuning_print(const struct tuning_file *f, struct str *out)
 {
     str_add(out, "# Written by `ptxgen tune`; see docs/tuning.md.\nptxgen_tuning: 1\nentries:\n");
     for (int i = 0; i < f->n; i++) {
         const struct tuning_entry *e = &f->entry[i];
-        str_printf(out, "  - problem: \"%s\"\n    name: %s\n    gpu: ", e->problem, e->name);
+        str_add(out, "  - problem: ");
+        quoted(out, e->problem);
+        str_add(out, "\n    name: ");
+        plain(out, e->name);
+        str_add(out, "\n    gpu: ");
         quoted(out, e->gpu);
-        str_printf(out, "\n    arch: %s\n    sizes: {", e->arch);
-        for (int d = 0; d < e->nsizes; d++)
-            str_printf(out, "%s%s: %lld", d ? ", " : "", e->size_name[d], (long long)e->size[d]);
+        str_add(out, "\n    arch: ");
+        plain(out, e->arch);
+        str_add(out, "\n    sizes: {");
+        for (int d = 0; d < e->nsizes; d++) {
+            str_add(out, d ? ", " : "");
+            plain(out, e->size_name[d]);
+            str_printf(out, ": %lld", (long long)e->size[d]);
+        }
         str_add(out, "}\n    variant: ");
         quoted(out, e->variant);
         str_printf(out, "\n    us: %.4g\n    default_us: %.4g\n    variants: %d\n", e->us, e->default_us, e->variants);
@@ -173,8 +210,9 @@ const char *tuning_key(struct ptxgen_session *s, const struct problem *p)
 
 void tuning_range(int64_t size, int64_t *lo, int64_t *hi)
 {
+    const double most = floor((double)size * M_SQRT2);
     *lo = (int64_t)ceil((double)size / M_SQRT2);
-    *hi = (int64_t)floor((double)size * M_SQRT2);
+    *hi = most < 0x1p63 ? (int64_t)most : INT64_MAX;
 }
 
 /* The entry's sizes in the problem's order; NULL when it is for other dimensions. */

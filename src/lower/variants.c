@@ -256,12 +256,17 @@ static bool parse_list(struct ptxgen_session *s, const struct tunable *set, stru
     axis->n = 0;
     for (const char *at = set->value;; at++) {
         const size_t length = strcspn(at, ",");
-        long v;
-        if (!tunable_value(axis->tunable, at, length, &v) || axis->n == CANDIDATES_MAX) {
-            diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "%s: '%s' is no list of values", set->name, set->value);
+        int value;
+        if (axis->n == CANDIDATES_MAX) {
+            diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "%s: more than %d values", set->name, CANDIDATES_MAX);
             return false;
         }
-        axis->value[axis->n++] = (int)v;
+        if (!tunable_value(axis->tunable, at, length, &value)) {
+            const struct tunable one = { set->name, arena_strndup(&s->arena, at, length), set->at };
+            tunable_report(&s->diags, axis->tunable, &one);
+            return false;
+        }
+        axis->value[axis->n++] = value;
         at += length;
         if (!*at)
             return true;
