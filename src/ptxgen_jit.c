@@ -150,7 +150,7 @@ static bool unpack_module(struct unpacking *u, struct arena *arena, struct prog_
 {
     uint64_t length;
 
-    if (!unpack_number(u, &length) || length > u->left)
+    if (!unpack_number(u, &length) || length == 0 || length > u->left || memchr(u->at, 0, (size_t)length))
         return false;
     m->ptx = arena_strndup(arena, u->at, (size_t)length);
     m->length = (size_t)length;
@@ -162,14 +162,16 @@ static bool unpack_module(struct unpacking *u, struct arena *arena, struct prog_
 /* Fill in what pack() wrote for the same plan. */
 static bool unpack_program(struct unpacking *u, struct program *p)
 {
+    enum { SHARED_MAX = 1 << 20 /* bytes of a block: more than any device has */ };
     bool ok = true;
 
     for (int c = 0; c < p->ncases && ok; c++)
         for (int i = 0; i < p->kase[c].nkernels && ok; i++) {
             uint64_t shared = 0;
 
-            ok = unpack_number(u, &shared);
-            llvmgen_place_shared(&p->kase[c], i, (int)shared);
+            ok = unpack_number(u, &shared) && shared <= SHARED_MAX;
+            if (ok)
+                llvmgen_place_shared(&p->kase[c], i, (int)shared);
         }
     for (int m = 0; m < p->nmodules && ok; m++)
         ok = unpack_module(u, p->arena, &p->module[m]);

@@ -82,7 +82,15 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     const struct problem *problem = p->problem;
     struct law_report *report = NULL;
     struct cache cache;
+    bool opens = true;
     cache_locate(&cache, from->cache);
+    WITH_MEMORY(s, {
+        opens = laws_prover_opens(&s->arena, &o);
+        if (!opens)
+            diag_error(&s->diags, D_FILE, span_none(), "%s is no prover that can be opened", o.prover);
+    });
+    if (!opens)
+        return PTXGEN_IO;
     WITH_MEMORY(s, {
         report = arena_new(&s->arena, struct law_report, problem->nreductions + 1);
         if (reports_kept(s, &cache, problem, &o, report)) {

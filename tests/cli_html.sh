@@ -77,6 +77,18 @@ printf '#!/bin/sh\n[ "$1" = -c ] && [ -s "$2" ] && echo "another machine code"\n
 chmod +x bin/nvdisasm
 PATH=$work/bin:$PATH "$ptxgen" explain "$specs/sum.yaml" --html c2.html 2> err || fail "explain: $(cat err)"
 [ -z "$sass" ] || grep -q 'another machine code' c2.html || fail 'nvdisasm is not asked'
+# A journal of whatever origin: names are text, and what is no outcome is passed over.
+{
+    printf 'ptxgen-tune 1\t0\n'
+    printf '<script>alert(1)</script>@x=1\tok\t5.0\t1\t\n</text><script/>\tok\t6.0\t1\t\n&amp@x=1\tok\t7.0\t1\t\n'
+    printf 'reduce.block@threads=64\tok\tinf\t1\t\nreduce.block@threads=128\tok\t1e400\t1\t\nreduce.block@items=1\tok\tnan\t1\t\n'
+    printf 'reduce.block@threads=1\tok\t-1\t1\t\nreduce.block@threads=2\tok\t2.0\t-7\t\n'
+    printf 'reduce.block@threads=3\tok\t3.5\t1\t\nreduce.block@threads=4\tok\t4.5\t1\t<script>\n'
+} > evil.journal
+"$ptxgen" explain "$specs/sum.yaml" --html evil.html --journal evil.journal 2> err || fail "explain: $(cat err)"
+grep -q '8 lines are passed over' err || fail "nothing is said of the lines: $(cat err)"
+page evil.html variants,ptx 2 2
+[ "$(grep -c '<circle' evil.html)" -eq 2 ] || fail 'a line that is no outcome has a point'
 "$ptxgen" explain "$specs/sum.yaml" --html d.html --journal odd.yaml 2> err && fail 'another file is taken for a journal'
 [ -e d.html ] && fail 'a page in spite of an error'
 "$ptxgen" explain "$specs/sum.yaml" --html /no/such/directory/e.html 2> err && fail 'no error'

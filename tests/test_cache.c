@@ -379,3 +379,18 @@ Test(cache, processes_share_it)
     }
     cr_expect_gt(entries(), 0);
 }
+
+/* A pipe that nobody writes into is no entry, and nobody waits for one. */
+Test(cache, a_pipe_is_no_entry, .timeout = 10)
+{
+    char path[256];
+    struct cache_key key = key_of("piped");
+    size_t n = (size_t)snprintf(path, sizeof path, "%s/", directory);
+
+    for (int i = 0; i < SHA256_BYTES; i++)
+        n += (size_t)snprintf(path + n, sizeof path - n, "%02x", key.digest[i]);
+    snprintf(path + n, sizeof path - n, ".ptxgen");
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_not(has("piped", ""));
+    unlink(path);
+}

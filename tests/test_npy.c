@@ -28,7 +28,7 @@ Test(npy, versions)
         size_t n = make(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", 48);
         cr_assert_null(npy_parse(file, n, &f), "version %d", version);
         cr_expect(f.rank == 2 && f.shape[0] == 3 && f.shape[1] == 4 && f.element_size == 4 && f.nfields == 0);
-        cr_expect_eq(f.data + 48, n);
+        cr_expect(f.data + 48 == n && f.bytes == 48);
         cr_expect_str_eq(f.descr[0], "<f4");
     }
 }
@@ -44,7 +44,9 @@ Test(npy, rejects)
         { 1, "{'descr': '<f4', 'fortran_order': False}", "lacks", 0 },
         { 1, "[1]", "dictionary", 0 },
         { 1, "{'descr': '<f4', 'fortran_order': Maybe, 'shape': ()}", "True nor False", 4 },
-        { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "shorter", 11 },
+        { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807)}", "large", 0 },
+        { 1, "{'descr': '<f4', 'shape': (2,), 'shape': (3,)}", "twice", 24 },
+        { 1, "{'shape': (2,), 'shape': (3,), 'shape': (3,)}", "twice", 24 },
         { 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2)}", "Fortran", 24 },
         { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}", "tuple", 12 },
         { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807)}", "large",
@@ -65,6 +67,10 @@ Test(npy, rejects)
     cr_assert_null(npy_parse(file, n, &f));
     cr_expect_eq(f.rank, 0);
     cr_expect_not_null(npy_parse(file, 40, &f), "header cut off");
+    cr_expect_eq(f.bytes, 0);
+    make(2, "{", 0);
+    file[11] = 0x7f; /* a header of 2 GiB */
+    cr_expect_str_eq(npy_parse(file, sizeof file, &f), "its header is too long");
 }
 
 /* One-dimensional Fortran order is no order. */

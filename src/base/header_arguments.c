@@ -2,6 +2,7 @@
 /* header_arguments.c - the arguments of the functions that users of a generated header call: names, types, defaults. */
 #include "header_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---------------------------------------------------------------------------------------- */
@@ -20,22 +21,23 @@ static const char *argument(const struct program *p, int i)
 
 static int first_param(const struct program *p) { return p->nsizes + p->ninputs + p->noutputs; }
 
-/* Words of C and C++, macros of the included headers, and what the functions with these arguments use beside them. */
+static int arguments(const struct program *p) { return first_param(p) + p->nparams; }
+
+/* Words of C and C++, macros of the included headers and of compilers, and what the functions with these arguments use
+ * beside them. */
 static bool taken(const char *name)
 {
-    static const char words[] = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class "
-                                "compl concept const constexpr const_cast "
-                                "continue decltype default delete do double dynamic_cast else enum explicit export "
-                                "extern false float for friend goto if "
-                                "inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq "
-                                "private protected public register "
-                                "reinterpret_cast requires restrict return short signed sizeof static static_assert "
-                                "static_cast struct switch template this "
-                                "thread_local throw true try typedef typeid typename typeof union unsigned using "
-                                "virtual void volatile wchar_t while xor "
-                                "xor_eq handle stream workspace workspace_bytes values size_t int64_t uint64_t "
-                                "uintptr_t CUresult CUstream NULL NAN INFINITY "
-                                "HUGE_VAL linux unix ";
+    static const char words[] =
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
+        "co_await co_return co_yield compl complex concept const const_cast consteval constexpr constinit continue "
+        "decltype default delete do double dynamic_cast else enum errno explicit export extern false final float for "
+        "fortran friend goto huge if imaginary import inline int long module mutable namespace near far new noexcept "
+        "noreturn not not_eq nullptr operator or or_eq override private protected public register reinterpret_cast "
+        "requires restrict return short signed sizeof static static_assert static_cast struct switch template this "
+        "thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void "
+        "volatile wchar_t while xor xor_eq handle stream workspace workspace_bytes values size_t ptrdiff_t int8_t "
+        "int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t offsetof math_errhandling "
+        "CUresult CUstream stdin stdout stderr signgam linux unix i386 ";
     const char *at = strstr(words, name);
     const size_t n = strlen(name);
     for (; at != NULL; at = strstr(at + 1, name))
@@ -44,17 +46,67 @@ static bool taken(const char *name)
     return false;
 }
 
-/* A name for argument i that C accepts and no earlier argument has. */
-static void argument_name(const struct header *h, int i)
+/* Macros have names without small letters: I, NULL, M_PI, INT_MAX, CUDA_VERSION. */
+static bool like_macro(const char *name)
 {
-    const char *name = argument(h->p, i);
-    str_add(h->out, name);
-    if (taken(name))
-        str_addc(h->out, '_');
-    for (int k = 0; k < i; k++)
-        if (strcmp(argument(h->p, k), name) == 0)
-            str_addc(h->out, '_');
+    bool capital = false;
+    for (; *name; name++) {
+        if (*name >= 'a' && *name <= 'z')
+            return false;
+        capital |= *name >= 'A' && *name <= 'Z';
+    }
+    return capital;
 }
+
+/* A name that C and C++ accept: what begins with _ or has two of them belongs to the compiler, _Bool among it. */
+static void usable_name(const char *name, struct str *out)
+{
+    const bool reserved = name[0] == '_' || strstr(name, "__");
+    str_printf(out, "%s%s%s", reserved ? "a" : "", name, taken(name) || like_macro(name) ? "_" : "");
+}
+
+static bool named_before(const struct header *h, int i, const char *name)
+{
+    for (int k = 0; k < i; k++)
+        if (!strcmp(h->argument[k].text, name))
+            return true;
+    return false;
+}
+
+/* Is it how another argument is called in the spec, and may be called here? */
+static bool named_later(const struct header *h, int i, const char *name)
+{
+    for (int k = i + 1; k < arguments(h->p); k++)
+        if (!strcmp(argument(h->p, k), name))
+            return true;
+    return false;
+}
+
+bool header_name_arguments(struct header *h)
+{
+    const int n = arguments(h->p);
+    h->argument = calloc((size_t)n + 1, sizeof *h->argument);
+    bool ok = h->argument != NULL;
+    for (int i = 0; ok && i < n; i++) {
+        struct str *name = &h->argument[i];
+        usable_name(argument(h->p, i), name);
+        while (!name->failed && (named_before(h, i, name->text) ||
+                                 (strcmp(name->text, argument(h->p, i)) && named_later(h, i, name->text))))
+            str_addc(name, '_');
+        ok = !name->failed;
+    }
+    h->out->failed = h->out->failed || !ok;
+    return ok;
+}
+
+void header_forget_arguments(struct header *h)
+{
+    for (int i = 0; h->argument && i < arguments(h->p); i++)
+        str_finish(&h->argument[i]);
+    free(h->argument);
+}
+
+static void argument_name(const struct header *h, int i) { str_add(h->out, h->argument[i].text); }
 
 const struct prog_array *header_array_of(const struct program *p, int pointer)
 {
@@ -73,7 +125,7 @@ static void element_type(const struct header *h, const struct prog_array *a)
 void header_parameters(const struct header *h, bool pointers)
 {
     const struct program *p = h->p;
-    for (int i = 0; i < first_param(p) + p->nparams; i++) {
+    for (int i = 0; i < arguments(p); i++) {
         const int pointer = i - p->nsizes;
         const bool is_pointer = pointer >= 0 && i < first_param(p);
         if (is_pointer && !pointers)
@@ -90,6 +142,20 @@ void header_parameters(const struct header *h, bool pointers)
     }
 }
 
+/* Fields keep their names where C and C++ let them, macros or not: a program that uses them says them. */
+static void field_declaration(const struct header *h, const struct prog_array *a, int f)
+{
+    const char *name = a->field[f].name;
+    str_printf(h->out, "    %s %s%s", header_c_type(a->field[f].type), name[0] == '_' ? "a" : "", name);
+    if (taken(name) || !strcmp(name, "NULL") || !strcmp(name, "I"))
+        str_addc(h->out, '_');
+    for (int k = 0; k < a->nfields; k++) /* int and int_ */
+        if (taken(name) && !strncmp(a->field[k].name, name, strlen(name)) &&
+            !strcmp(a->field[k].name + strlen(name), "_"))
+            str_addc(h->out, '_');
+    str_add(h->out, ";\n");
+}
+
 void header_structures(const struct header *h)
 {
     const struct program *p = h->p;
@@ -99,8 +165,7 @@ void header_structures(const struct header *h)
             continue;
         str_printf(h->out, "/* An element of %s. */\ntypedef struct %s_%s_element {\n", a->name, h->name, a->name);
         for (int f = 0; f < a->nfields; f++)
-            str_printf(h->out, "    %s %s%s;\n", header_c_type(a->field[f].type), a->field[f].name,
-                       taken(a->field[f].name) ? "_" : "");
+            field_declaration(h, a, f);
         str_printf(h->out, "} %s_%s_element;\n\n", h->name, a->name);
     }
 }
@@ -144,7 +209,7 @@ void header_collect_arguments(const struct header *h, bool pointers)
     for (int i = 0; i < p->nparams; i++)
         str_add(h->out, ", 0");
     str_add(h->out, " };\n");
-    for (int i = 0; i < first_param(p) + p->nparams; i++) {
+    for (int i = 0; i < arguments(p); i++) {
         const int pointer = i - p->nsizes, param = i - first_param(p);
         if (i < p->nsizes)
             str_printf(h->out, "    values.size[%d] = ", i);

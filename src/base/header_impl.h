@@ -15,7 +15,8 @@
 struct header {
     const struct program *p;
     struct str *out;
-    const char *name; /* of the program */
+    const char *name;     /* of the program */
+    struct str *argument; /* names of sizes, inputs, outputs, params */
 };
 
 /* A formula as a C expression of type int64_t. in_guard: kernels' occupancies are not known yet. */
@@ -28,6 +29,9 @@ const char *header_c_type(enum ty t);
 
 /* header_arguments.c: pointers are numbered inputs first, then outputs. */
 const struct prog_array *header_array_of(const struct program *p, int pointer);
+/* Fills `argument`: as in the spec where C and C++ allow it, each once.  False: memory is exhausted. */
+bool header_name_arguments(struct header *h);
+void header_forget_arguments(struct header *h);
 void header_structures(const struct header *h);                       /* element types of arrays of structures */
 void header_defaults(const struct header *h);                         /* of params, as macros */
 void header_parameters(const struct header *h, bool pointers);        /* sizes, arrays, params, each behind a comma */

@@ -414,23 +414,30 @@ static void launch_function(const struct header *h)
     str_printf(h->out, "    return %s_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n", h->name);
 }
 
+static void write_header(const struct header *h)
+{
+    introduction(h);
+    header_support(h->out);
+    header_structures(h);
+    header_defaults(h);
+    for (int m = 0; m < h->p->nmodules; m++)
+        module_text(h, m);
+    handle_type(h);
+    for (int c = 0; c < h->p->ncases; c++)
+        header_case(h, c);
+    unload_function(h);
+    load_function(h);
+    values_function(h);
+    workspace_function(h);
+    prepare_function(h);
+    launch_function(h);
+    str_add(h->out, "#endif\n");
+}
+
 void program_header(const struct program *p, struct str *out)
 {
-    const struct header h = { p, out, p->name };
-    introduction(&h);
-    header_support(out);
-    header_structures(&h);
-    header_defaults(&h);
-    for (int m = 0; m < p->nmodules; m++)
-        module_text(&h, m);
-    handle_type(&h);
-    for (int c = 0; c < p->ncases; c++)
-        header_case(&h, c);
-    unload_function(&h);
-    load_function(&h);
-    values_function(&h);
-    workspace_function(&h);
-    prepare_function(&h);
-    launch_function(&h);
-    str_add(out, "#endif\n");
+    struct header h = { .p = p, .out = out, .name = p->name };
+    if (header_name_arguments(&h))
+        write_header(&h);
+    header_forget_arguments(&h);
 }

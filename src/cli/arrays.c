@@ -85,21 +85,38 @@ static int assign(const char *option, const char *kind, const struct list *items
     return status;
 }
 
-static int load_file(struct array *a)
+/* More than this machine can hold, where the system would promise it all the same.  Four times what it says it has:
+ * virtual machines that grow on demand say less. */
+static bool beyond_memory(size_t bytes)
 {
-    char buffer[256];
-    size_t length;
-    char *text = read_file(a->source, &length);
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 && bytes / 4 / (size_t)page > (size_t)pages;
+}
+
+/* The header, as far as its own length says: a file may have no end.  NULL, or what is wrong. */
+static const char *read_header(FILE *from, struct npy *out)
+{
+    size_t end = 0;
+    char *text = malloc(NPY_PREFIX + NPY_HEADER_MAX);
     if (!text) {
-        return fail(EXIT_WRONG, "input '%s': cannot read %s: %s", a->info.name, a->source, strerror(errno));
+        return "out of memory";
     }
-    if (!(a->file = calloc(1, sizeof *a->file))) {
-        free(text);
-        return fail(EXIT_DEVICE, "out of memory");
+    size_t have = read_part(from, text, NPY_PREFIX);
+    const char *wrong = npy_header_end(text, have, &end);
+    if (!wrong) {
+        have += read_part(from, text + have, end - have);
+        wrong = npy_parse(text, have, out);
     }
-    const char *wrong = npy_parse(text, length, a->file);
-    wrong = wrong ? wrong : npy_matches(a->file, &a->info, buffer, sizeof buffer);
-    return wrong ? fail(EXIT_WRONG, "input '%s': %s: %s", a->info.name, a->source, wrong) : EXIT_OK;
+    free(text);
+    return wrong;
+}
+
+static const char *read_elements(FILE *from, struct npy *f)
+{
+    if (beyond_memory(f->bytes) || !(f->elements = malloc(f->bytes + 1))) {
+        return "its elements do not fit memory";
+    }
+    return read_part(from, f->elements, f->bytes) < f->bytes ? "it is shorter than its shape says" : NULL;
 }
 
 /* A file's shape gives sizes, or must agree with them. */
@@ -125,14 +142,37 @@ static int sizes_from_file(struct job *j, const struct array *a)
     return EXIT_OK;
 }
 
+/* Nothing is read of a file that is for another type or other sizes; and no more than it says it has. */
+static int load_file(struct job *j, struct array *a)
+{
+    char buffer[256];
+    FILE *from = fopen(a->source, "rb");
+    if (!from || !(a->file = calloc(1, sizeof *a->file))) {
+        const int reason = from ? ENOMEM : errno;
+        if (from) {
+            fclose(from);
+        }
+        return fail(EXIT_WRONG, "input '%s': cannot read %s: %s", a->info.name, a->source, strerror(reason));
+    }
+    const char *wrong = read_header(from, a->file);
+    wrong = wrong ? wrong : npy_matches(a->file, &a->info, buffer, sizeof buffer);
+    int status = wrong ? EXIT_OK : sizes_from_file(j, a);
+    wrong = wrong || status ? wrong : read_elements(from, a->file);
+    const bool failed = ferror(from) != 0;
+    fclose(from);
+    if (failed) {
+        return fail(EXIT_WRONG, "input '%s': cannot read %s: %s", a->info.name, a->source, strerror(EIO));
+    }
+    return wrong ? fail(EXIT_WRONG, "input '%s': %s: %s", a->info.name, a->source, wrong) : status;
+}
+
 static int find_sizes(struct job *j)
 {
     int status = parse_sizes(j->options, j->problem, j->size);
     for (int i = 0; i < j->ninputs && status == EXIT_OK; i++) {
         struct array *a = &j->input[i];
         if (a->source && data_is_file(a->source)) {
-            status = load_file(a);
-            status = status == EXIT_OK ? sizes_from_file(j, a) : status;
+            status = load_file(j, a);
         }
     }
     for (int i = 0; i < j->nsizes && status == EXIT_OK; i++) {
@@ -181,14 +221,6 @@ static int find_params(struct job *j, bool all)
         }
     }
     return EXIT_OK;
-}
-
-/* More than this machine can hold, where the system would promise it all the same.  Four times what it says it has:
- * virtual machines that grow on demand say less. */
-static bool beyond_memory(size_t bytes)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 && bytes / 4 / (size_t)page > (size_t)pages;
 }
 
 int shape_of(const ptxgen_array_info *a, const int64_t *size, int64_t *elements, size_t *bytes)
@@ -250,9 +282,9 @@ static int fill_input(const struct job *j, struct array *a)
     int64_t end = offsets_end(j);
     int status = EXIT_OK;
     if (a->file) {
-        memcpy(a->data, a->file->text + a->file->data, a->bytes);
-        free(a->file->text);
-        a->file->text = NULL;
+        memcpy(a->data, a->file->elements, a->bytes);
+        free(a->file->elements);
+        a->file->elements = NULL;
     } else {
         if (!a->source) {
             say("note", "input '%s' is random:1; --input %s=DATA gives others", a->info.name, a->info.name);
@@ -340,7 +372,7 @@ int job_prepare(struct job *j)
 static void free_array(struct array *a)
 {
     if (a->file) {
-        free(a->file->text);
+        free(a->file->elements);
     }
     free(a->file);
     free(a->block);

@@ -8,6 +8,7 @@
  *   sizes.c      numbers and sizes as users write them
  *   data.c       DATA: where an input's elements come from
  *   npy.c        .npy files
+ *   journal.c    lines of a journal of `tune`
  *   arrays.c     inputs, outputs, sizes and params of a run
  *   target.c     which device and architecture the options mean
  *   device.c     where a run happens
@@ -90,7 +91,10 @@ void json_number(FILE *to, double x);    /* inf and nan as strings */
 
 /* ---- files ---- */
 char *read_file(const char *path, size_t *length); /* malloc, NUL-terminated; NULL: errno */
-/* All or nothing: a temporary file in the same directory takes the name when complete. "-": standard output. */
+/* Up to `length` bytes of a file; how many there were. */
+size_t read_part(FILE *from, void *to, size_t length);
+/* All or nothing: a temporary file in the same directory takes the name when complete, and the permissions of the file
+ * that it replaces.  Links stay.  "-": standard output. */
 int write_file(const char *path, const void *data, size_t length);
 bool is_directory(const char *path);
 
@@ -149,7 +153,8 @@ uint64_t data_bits(uint64_t key, uint64_t counter);
 ptxgen_value data_random(ptxgen_type t, uint64_t w);
 
 /* ---- .npy ---- */
-enum { NPY_RANK_MAX = 8, NPY_FIELD_MAX = 16 };
+enum { NPY_RANK_MAX = 8, NPY_FIELD_MAX = 16, NPY_PREFIX = 12, NPY_HEADER_MAX = 1 << 20 };
+#define NPY_EXTENT_MAX ((int64_t)1 << 62)
 struct npy {
     int rank;
     int64_t shape[NPY_RANK_MAX];
@@ -159,11 +164,13 @@ struct npy {
     size_t offset[NPY_FIELD_MAX];
     size_t element_size;
     bool fortran;
-    char *text;          /* the file */
-    size_t data, length; /* where the elements begin; bytes of the file */
+    size_t data, bytes; /* where the elements begin in the file; of all of them */
+    char *elements;     /* malloc; NULL: not read */
 };
-/* NULL, or what is wrong with the file (static text). */
-const char *npy_parse(char *text, size_t length, struct npy *out);
+/* Where the header ends, from the first NPY_PREFIX bytes of a file.  NULL, or what is wrong with it (static text). */
+const char *npy_header_end(const char *text, size_t length, size_t *end);
+/* A whole header.  NULL, or what is wrong with the file (static text). */
+const char *npy_parse(const char *text, size_t length, struct npy *out);
 /* Do the elements fit the declared type?  NULL, or a text in `buffer`. */
 const char *npy_matches(const struct npy *f, const ptxgen_array_info *a, char *buffer, size_t capacity);
 /* The header of an array; malloc; NULL: out of memory. */

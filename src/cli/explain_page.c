@@ -6,6 +6,7 @@
 
 #include "explain_page.h"
 #include "html.h"
+#include "journal.h"
 #include "space.h"
 
 enum { POINTS_MAX = 1500 }; /* more do not fit a column */
@@ -57,19 +58,14 @@ static int by_strategy(const void *a, const void *b)
     return order ? order : strcmp(x->id, y->id);
 }
 
-/* "ID  OUTCOME  MICROSECONDS …": times that were measured; the last line about a variant counts. */
-static void read_journal(struct points *p, char *text)
+/* Times that were measured; the last line about a variant counts. */
+static void read_journal(struct points *p, struct journal *j)
 {
-    char *next, *line = strchr(text, '\n');
-    for (line = line ? line + 1 : NULL; line && (next = strchr(line, '\n')); line = next + 1) {
-        char *outcome = memchr(line, '\t', (size_t)(next - line));
-        char *time = outcome ? memchr(outcome + 1, '\t', (size_t)(next - outcome - 1)) : NULL;
-        if (time && strtod(time + 1, NULL) > 0) {
-            *outcome = 0;
-            struct plot_point *x = point_of(p, line);
-            if (x) {
-                x->us = strtod(time + 1, NULL);
-            }
+    struct journal_line line;
+    while (journal_next(j, &line)) {
+        struct plot_point *x = line.microseconds > 0 ? point_of(p, line.id) : NULL;
+        if (x) {
+            x->us = line.microseconds;
         }
     }
 }
@@ -81,11 +77,14 @@ static int points_from_journal(const struct options *o, struct points *p)
     if (!text) {
         return fail(EXIT_WRONG, "cannot read %s: %s", o->journal, strerror(errno));
     }
-    if (strncmp(text, "ptxgen-tune 1\t", 14) != 0) {
+    struct journal j;
+    journal_begin(&j, text);
+    if (!j.head || strncmp(j.head, JOURNAL_HEAD, strlen(JOURNAL_HEAD)) != 0) {
         free(text);
         return fail(EXIT_WRONG, "%s is no journal of ptxgen tune", o->journal);
     }
-    read_journal(p, text);
+    read_journal(p, &j);
+    journal_warn(&j, o->journal);
     free(text);
     return EXIT_OK;
 }

@@ -8,6 +8,15 @@
 
 #include "cli.h"
 
+size_t read_part(FILE *from, void *to, size_t length)
+{
+    size_t n = 0;
+    for (size_t got = 1; got > 0 && n < length; n += got) {
+        got = fread((char *)to + n, 1, length - n, from);
+    }
+    return n;
+}
+
 char *read_file(const char *path, size_t *length)
 {
     FILE *f = fopen(path, "rb");
@@ -67,32 +76,32 @@ static int write_all(int fd, const char *data, size_t length)
     return 0;
 }
 
-int write_file(const char *path, const void *data, size_t length)
+/* Into what is there already: a device, a pipe, a link to a file that is not there yet. */
+static int write_through(const char *path, const void *data, size_t length)
 {
-    if (!strcmp(path, "-")) {
-        return write_stdout(data, length);
-    }
-    struct stat st;
-    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* a device or pipe is not replaced */
+    FILE *f = fopen(path, "wb");
+    int error = !f ? errno : fwrite(data, 1, length, f) != length ? EIO : 0;
+    return f && fclose(f) != 0 && !error ? errno : error;
+}
+
+/* In place of the file, or of none (old NULL), whose owner and permissions stay. */
+static int replace(const char *path, const struct stat *old, const void *data, size_t length)
+{
     size_t n = strlen(path) + 16;
     char *temporary = malloc(n);
     if (!temporary) {
-        return fail(EXIT_DEVICE, "out of memory");
+        return ENOMEM;
     }
-    snprintf(temporary, n, "%s%s", path, special ? "" : ".XXXXXX");
-    FILE *f = NULL;
-    int fd = -1, error = 0;
-    if (special) {
-        f = fopen(path, "wb");
-        error = !f ? errno : fwrite(data, 1, length, f) != length ? EIO : 0;
-        error = f && fclose(f) != 0 && !error ? errno : error;
-    } else if ((fd = mkstemp(temporary)) < 0) {
-        error = errno;
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        error = write_all(fd, data, length);
-        error = !error && fchmod(fd, 0666 & ~mask) != 0 ? errno : error;
+    snprintf(temporary, n, "%s.XXXXXX", path);
+    mode_t mask = umask(0);
+    umask(mask);
+    int fd = mkstemp(temporary), error = fd < 0 ? errno : write_all(fd, data, length);
+    if (fd >= 0) {
+        /* Where another's file may not be given back to them, it is the writer's from now on. */
+        bool given =
+            !old || (old->st_uid == geteuid() && old->st_gid == getegid()) || fchown(fd, old->st_uid, old->st_gid) == 0;
+        mode_t mode = old ? old->st_mode & (given ? 0777 : 0700) : 0666 & ~mask;
+        error = !error && fchmod(fd, mode) != 0 ? errno : error;
         error = close(fd) != 0 && !error ? errno : error;
         error = !error && rename(temporary, path) != 0 ? errno : error;
         if (error) {
@@ -100,5 +109,25 @@ int write_file(const char *path, const void *data, size_t length)
         }
     }
     free(temporary);
+    return error;
+}
+
+int write_file(const char *path, const void *data, size_t length)
+{
+    if (!strcmp(path, "-")) {
+        return write_stdout(data, length);
+    }
+    struct stat st, link;
+    bool linked = lstat(path, &link) == 0 && S_ISLNK(link.st_mode), there = stat(path, &st) == 0;
+    char *target = linked && there ? realpath(path, NULL) : NULL; /* the link stays, what it leads to is replaced */
+    int error;
+    if (there ? !S_ISREG(st.st_mode) : linked) {
+        error = write_through(path, data, length);
+    } else if (linked && !target) {
+        error = errno;
+    } else {
+        error = replace(target ? target : path, there ? &st : NULL, data, length);
+    }
+    free(target);
     return error ? fail(EXIT_WRONG, "cannot write %s: %s", path, strerror(error)) : EXIT_OK;
 }

@@ -91,10 +91,10 @@ static void points(FILE *to, const struct plot *p)
         fprintf(to, ": %.3f µs</title></circle>\n", x->us);
     }
     for (int c = 0; c < p->ncolumns; c++) {
-        fprintf(to,
-                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%d\" "
-                "text-anchor=\"middle\">%d variants</text>\n",
-                LEFT + wide * (c + 0.5), HEIGHT - BOTTOM + 20, p->column[c], LEFT + wide * (c + 0.5),
+        double middle = LEFT + wide * (c + 0.5);
+        fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", middle, HEIGHT - BOTTOM + 20);
+        html_escape(to, p->column[c], strlen(p->column[c]));
+        fprintf(to, "</text><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d variants</text>\n", middle,
                 HEIGHT - BOTTOM + 36, count[c]);
     }
 }

@@ -92,15 +92,22 @@ static const char *shape(const char **at, struct npy *out)
         if (out->rank == NPY_RANK_MAX || !integer(at, &out->shape[out->rank])) {
             return "its shape is not a tuple of at most 8 numbers";
         }
-        out->rank++;
+        if (out->shape[out->rank++] > NPY_EXTENT_MAX) {
+            return "its shape is too large";
+        }
         accept(at, ',');
     }
     return NULL;
 }
 
-static const char *entry(const char **at, const char *key, struct npy *out)
+static const char *const keys[] = { "descr", "shape", "fortran_order" };
+enum { KEYS = sizeof keys / sizeof *keys };
+
+/* The value of a key; its number. */
+static const char *entry(const char **at, int key, struct npy *out)
 {
-    if (!strcmp(key, "descr")) {
+    switch (key) {
+    case 0:
         if (accept(at, '[')) {
             return structure(at, out);
         }
@@ -108,61 +115,59 @@ static const char *entry(const char **at, const char *key, struct npy *out)
             return "its type is not a simple one";
         }
         return NULL;
-    }
-    if (!strcmp(key, "shape")) {
-        return shape(at, out);
-    }
-    if (!strcmp(key, "fortran_order")) {
+    case 1: return shape(at, out);
+    default:
         blanks(at);
         out->fortran = !strncmp(*at, "True", 4);
         bool fine = out->fortran || !strncmp(*at, "False", 5);
-        *at += out->fortran ? 4 : 5;
+        *at += !fine ? 0 : out->fortran ? 4 : 5;
         return fine ? NULL : "fortran_order is neither True nor False";
     }
-    return "its header has an unknown key";
 }
 
 static const char *dictionary(const char *at, struct npy *out)
 {
-    char key[32];
-    int seen = 0;
+    char name[32];
+    unsigned seen = 0;
     if (!accept(&at, '{')) {
         return "its header is not a dictionary";
     }
     while (!accept(&at, '}')) {
-        if (!quoted(&at, key, sizeof key) || !accept(&at, ':')) {
+        int key = 0;
+        if (!quoted(&at, name, sizeof name) || !accept(&at, ':')) {
             return "its header is not a dictionary";
         }
+        while (key < KEYS && strcmp(name, keys[key]) != 0) {
+            key++;
+        }
+        if (key == KEYS || seen >> key & 1) {
+            return key == KEYS ? "its header has an unknown key" : "its header has a key twice";
+        }
+        seen |= 1u << key;
         const char *wrong = entry(&at, key, out);
         if (wrong) {
             return wrong;
         }
-        seen++;
         accept(&at, ',');
     }
-    return seen == 3 && out->element_size ? NULL : "its header lacks descr, fortran_order or shape";
+    return seen == (1u << KEYS) - 1 && out->element_size ? NULL : "its header lacks descr, fortran_order or shape";
 }
 
-/* The elements must be there. */
-static const char *check_extent(const struct npy *f)
+static const char *check_extent(struct npy *f)
 {
-    uint64_t bytes = f->element_size;
+    f->bytes = f->element_size;
     for (int d = 0; d < f->rank; d++) {
-        if (__builtin_mul_overflow(bytes, (uint64_t)f->shape[d], &bytes)) {
+        if (__builtin_mul_overflow(f->bytes, (size_t)f->shape[d], &f->bytes) || f->bytes > INT64_MAX) {
             return "its shape is too large";
         }
-    }
-    if (bytes > f->length - f->data) {
-        return "it is shorter than its shape says";
     }
     return f->fortran && f->rank > 1 ? "it is in Fortran order; save numpy.ascontiguousarray() of it" : NULL;
 }
 
-const char *npy_parse(char *text, size_t length, struct npy *out)
+const char *npy_header_end(const char *text, size_t length, size_t *end)
 {
     const unsigned char *b = (const unsigned char *)text;
-    *out = (struct npy){ .text = text, .length = length };
-    if (length < 12 || memcmp(b, "\x93NUMPY", 6) != 0) {
+    if (length < NPY_PREFIX || memcmp(b, "\x93NUMPY", 6) != 0) {
         return "it is not an .npy file";
     }
     if (b[6] < 1 || b[6] > 3) {
@@ -170,19 +175,26 @@ const char *npy_parse(char *text, size_t length, struct npy *out)
     }
     bool small = b[6] == 1;
     size_t header = b[8] | (size_t)b[9] << 8 | (small ? 0 : (size_t)b[10] << 16 | (size_t)b[11] << 24);
-    size_t begin = small ? 10 : 12;
-    if (header > length - begin) {
-        return "its header is cut off";
+    *end = (small ? 10 : 12) + header;
+    return header > NPY_HEADER_MAX ? "its header is too long" : *end < NPY_PREFIX ? "its header is cut off" : NULL;
+}
+
+const char *npy_parse(const char *text, size_t length, struct npy *out)
+{
+    *out = (struct npy){ 0 };
+    const char *wrong = npy_header_end(text, length, &out->data);
+    if (wrong || out->data > length) {
+        return wrong ? wrong : "its header is cut off";
     }
+    size_t begin = text[6] == 1 ? 10 : 12, header = out->data - begin;
     char *dict = malloc(header + 1);
     if (!dict) {
         return "out of memory";
     }
     memcpy(dict, text + begin, header);
     dict[header] = 0;
-    const char *wrong = dictionary(dict, out);
+    wrong = dictionary(dict, out);
     free(dict);
-    out->data = begin + header;
     return wrong ? wrong : check_extent(out);
 }
 

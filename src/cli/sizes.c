@@ -12,7 +12,11 @@ bool type_is_signed(ptxgen_type t) { return t >= PTXGEN_I8 && t <= PTXGEN_I64; }
 
 int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size)
 {
-    return a->size_index[d] < 0 ? a->size_add[d] : size[a->size_index[d]] + a->size_add[d];
+    int64_t extent = a->size_add[d];
+    if (a->size_index[d] >= 0 && __builtin_add_overflow(extent, size[a->size_index[d]], &extent)) {
+        return -1; /* no array has it */
+    }
+    return extent;
 }
 
 /* x * base^exponent, or false when it does not fit. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_journal.c - what is known from earlier runs, so that a tuning that was stopped goes on.
  *
- * A text file: the first line says what is tuned, and every line after it is a variant with its outcome, fields
- * separated by tabs; a later line about a variant counts.  A variant is written down before it runs, so that one that
- * ends the program is not tried again.
+ * A later line about a variant counts.  A variant is written down before it runs, so that one that ends the program is
+ * not tried again.  The form is in journal.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "journal.h"
 #include "tune.h"
 
 static const char *const outcome_names[] = {
@@ -28,8 +28,7 @@ static char *header(struct tuner *t)
         ptxgen_free(key);
         return NULL;
     }
-    fprintf(to, "ptxgen-tune 1\t%s\t%s\t%s\t%s", ptxgen_version(), key ? key : "", t->job.device,
-            t->arch ? t->arch : "");
+    fprintf(to, JOURNAL_HEAD "%s\t%s\t%s\t%s", ptxgen_version(), key ? key : "", t->job.device, t->arch ? t->arch : "");
     for (int i = 0; i < t->job.nsizes; i++) {
         fprintf(to, "\t%s=%lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
     }
@@ -38,51 +37,36 @@ static char *header(struct tuner *t)
     return text;
 }
 
-/* "ID  OUTCOME  MICROSECONDS  SAMPLES  WHY" */
-static void read_line(struct tuner *t, char *line)
+static void take_line(struct tuner *t, const struct journal_line *line)
 {
-    char *field[5] = { line };
-    for (int k = 1; k < 5; k++) {
-        char *tab = field[k - 1] ? strchr(field[k - 1], '\t') : NULL;
-        if (tab) {
-            *tab = 0;
-        }
-        field[k] = tab ? tab + 1 : NULL;
+    int o = 0;
+    while (o < OUT_COUNT && strcmp(line->outcome, outcome_names[o]) != 0) {
+        o++;
     }
-    int i = field[3] ? space_add(&t->space, line) : 0; /* what has been tried need not be drawn again */
-    if (i <= 0 || tune_grow(t)) {                      /* the default is always measured again */
+    int i = o < OUT_COUNT ? space_add(&t->space, line->id) : 0; /* what has been tried need not be drawn again */
+    if (i <= 0 || tune_grow(t)) {                               /* the default is always measured again */
         return;
     }
     struct trial *x = &t->trial[i];
-    for (int o = 0; o < OUT_COUNT; o++) {
-        if (!strcmp(field[1], outcome_names[o])) {
-            x->outcome = (enum outcome)o;
-        }
-    }
-    x->seconds = strtod(field[2], NULL) * 1e-6;
-    x->samples = atoi(field[3]);
+    x->outcome = (enum outcome)o;
+    x->seconds = line->microseconds * 1e-6;
+    x->samples = line->samples;
     free(x->why);
-    x->why = field[4] && *field[4] ? strdup(field[4]) : NULL;
+    x->why = line->why ? strdup(line->why) : NULL;
 }
 
 static int read_all(struct tuner *t, const char *path, char *text, const char *expected)
 {
-    char *line = text, *next;
-    int number = 0;
-    for (; line && *line; line = next, number++) {
-        next = strchr(line, '\n');
-        if (!next) {
-            break; /* written half */
-        }
-        *next++ = 0;
-        if (number == 0 && strcmp(line, expected) != 0) {
-            return fail(EXIT_USAGE, "%s is the journal of another tuning: name another with --journal, or remove it",
-                        path);
-        }
-        if (number > 0) {
-            read_line(t, line);
-        }
+    struct journal j;
+    struct journal_line line;
+    journal_begin(&j, text);
+    if (!j.head || strcmp(j.head, expected) != 0) {
+        return fail(EXIT_USAGE, "%s is the journal of another tuning: name another with --journal, or remove it", path);
     }
+    while (journal_next(&j, &line)) {
+        take_line(t, &line);
+    }
+    journal_warn(&j, path);
     for (int i = 0; i < t->space.n; i++) {
         t->measured += t->trial[i].outcome != OUT_NEW && t->trial[i].outcome != OUT_SAME;
     }
@@ -93,7 +77,7 @@ int journal_open(struct tuner *t, const char *path)
 {
     size_t length = 0;
     char *expected = header(t), *text = read_file(path, &length);
-    bool missing = !text && errno == ENOENT;
+    bool missing = !text && errno == ENOENT, whole = text && length > 0 && text[length - 1] == '\n';
     int status = !expected ? fail(EXIT_DEVICE, "out of memory") : EXIT_OK;
     if (status == EXIT_OK && text && length > 0) {
         status = read_all(t, path, text, expected);
@@ -106,7 +90,7 @@ int journal_open(struct tuner *t, const char *path)
     }
     if (status == EXIT_OK && length == 0) {
         fprintf(t->journal, "%s\n", expected);
-    } else if (status == EXIT_OK && text[length - 1] != '\n' && text[length - 1] != 0) {
+    } else if (status == EXIT_OK && !whole) {
         fputc('\n', t->journal);
     }
     free(expected);

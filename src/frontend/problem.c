@@ -34,7 +34,7 @@ static const char *identifier(struct arena *a, const char *stem)
     if (!stem || !*stem)
         return "spec";
     bool digit = *stem >= '0' && *stem <= '9';
-    char *name = arena_printf(a, "%s%s", digit ? "_" : "", stem);
+    char *name = arena_printf(a, "%s%.*s", digit ? "_" : "", PROBLEM_NAME_MAX - digit, stem);
     for (char *c = name; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
             *c = '_';
@@ -48,6 +48,9 @@ static void build_header(struct builder *b, const char *default_name)
     if (version && strcmp(version->text, "1"))
         diag_error(b->d, D_VERSION, version->at, "this ptxgen reads version 1 of the format, not '%s'", version->text);
     p->name = name && node_name(b, name, "a name") ? name->text : identifier(b->a, default_name);
+    if (name && strlen(p->name) > PROBLEM_NAME_MAX)
+        diag_error(b->d, D_BAD_NAME, name->at,
+                   "the name of a spec has at most %d characters; kernels are called after it", PROBLEM_NAME_MAX);
     p->doc = doc ? doc->text : NULL;
     static const char *const levels[] = { "any", "run", "device" };
     static const char *const modes[] = { "inclusive", "exclusive" };

@@ -56,6 +56,9 @@ struct laws_options {
     int time_limit;     /* of a question to the prover, in milliseconds of a processor; 0: default */
 };
 
+/* Is the prover that is named there?  Also where none is named. */
+bool laws_prover_opens(struct arena *a, const struct laws_options *o);
+
 /* One report for every reduction or scan of p, into report[0 .. p->nreductions).  Refuted laws are also errors among
  * the session's messages when they are expected. */
 void laws_check(struct ptxgen_session *s, const struct problem *p, const struct laws_options *o,

@@ -73,6 +73,14 @@ struct z3 *z3_open(struct arena *a, const struct laws_options *o)
     return NULL;
 }
 
+bool laws_prover_opens(struct arena *a, const struct laws_options *o)
+{
+    struct z3 *z = o->prover && strcmp(o->prover, "off") != 0 ? z3_open(a, o) : NULL;
+    const bool opens = z || !o->prover || !strcmp(o->prover, "off");
+    z3_close(z);
+    return opens;
+}
+
 void z3_close(struct z3 *z)
 {
     if (z && z->library)

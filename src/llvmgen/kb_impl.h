@@ -5,7 +5,7 @@
 
 #include "kb_target.h"
 
-enum { KB_PARAM_MAX = 128, KB_SECTION_MAX = 48, KB_NAME_MAX = 64, KB_ERROR_MAX = 384 };
+enum { KB_PARAM_MAX = 128, KB_SECTION_MAX = 48, KB_NAME_MAX = 192, KB_ERROR_MAX = 384 };
 
 /* One open scope of the device program. */
 struct kb_flow {

@@ -90,12 +90,13 @@ static LLVMModuleRef open_library(LLVMModuleRef mod, const char *path, struct ll
     LLVMModuleRef lib;
     char *text = NULL;
     if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &text)) {
-        llvm_error(e, "%s: %s", path, text);
+        llvm_error(e, "the math library %s: %s", path, text);
         LLVMDisposeMessage(text);
         return NULL;
     }
     if (LLVMGetBitcodeModuleInContext2(LLVMGetModuleContext(mod), buffer, &lib)) { /* takes the buffer */
-        llvm_error(e, "%s is not a bitcode file that this LLVM reads", path);
+        e->count = 0; /* LLVM's own message does not name the file */
+        llvm_error(e, "the math library %s is not a bitcode file that this LLVM reads", path);
         return NULL;
     }
     LLVMSetTarget(lib, LLVMGetTarget(mod)); /* it names a generic target of its own */
@@ -116,11 +117,10 @@ static void internalise(LLVMModuleRef mod)
             LLVMSetLinkage(f, LLVMInternalLinkage);
 }
 
-bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e, bool *missing)
+bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e)
 {
     char found[PATH_SIZE];
-    *missing = !path && !search(found);
-    if (*missing) {
+    if (!path && !search(found)) {
         llvm_error(e, "neither libdevice.10.bc of a CUDA toolkit nor libclc's nvptx64--.bc was found");
         return false;
     }
@@ -131,12 +131,12 @@ bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e, bo
         return false;
     rename_for_clc(mod, lib);
     if (LLVMLinkModules2(mod, lib)) { /* takes the library */
-        llvm_error(e, "linking %s failed", path);
+        llvm_error(e, "linking the math library %s failed", path);
         return false;
     }
     internalise(mod);
     for (LLVMValueRef f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
         if (of_library(f) && LLVMGetFirstUse(f) && strcmp(name_of(f), "__nvvm_reflect") != 0)
-            llvm_error(e, "%s has no function %s", path, name_of(f));
+            llvm_error(e, "the math library %s has no function %s", path, name_of(f));
     return e->count == 0;
 }

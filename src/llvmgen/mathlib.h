@@ -11,8 +11,7 @@
 /* Does the module call functions of the library? */
 bool mathlib_needed(LLVMModuleRef mod);
 /* Link the functions that the module calls, and what they call.  path: a .bc file, or NULL: searched.  False: nothing
- * was found
- * (`*missing`) or linking failed; the text is in e. */
-bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e, bool *missing);
+ * was found, or what was is of no use; the text is in e. */
+bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e);
 
 #endif

@@ -156,12 +156,11 @@ static void optimise(struct codegen *cg, bool library)
 static void finish(void *user)
 {
     struct codegen *cg = user;
-    bool missing = false;
     if (!verify(cg, "as emitted"))
         return;
     const bool library = mathlib_needed(cg->mod);
-    if (library && !mathlib_link(cg->mod, cg->options.libdevice, &cg->errors, &missing)) {
-        cg->code = missing ? D_NO_MATH_LIBRARY : D_CODEGEN;
+    if (library && !mathlib_link(cg->mod, cg->options.libdevice, &cg->errors)) {
+        cg->code = D_NO_MATH_LIBRARY;
         return;
     }
     optimise(cg, library);

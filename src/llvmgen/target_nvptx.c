@@ -48,7 +48,7 @@ static void shared_name(kb *k, char *name, size_t size)
 
 static LLVMValueRef nv_shared_base(kb *k)
 {
-    char name[128];
+    char name[256];
     shared_name(k, name, sizeof name);
     LLVMTypeRef none = LLVMArrayType2(LLVMInt8TypeInContext(kb_context(k)), 0);
     return LLVMAddGlobalInAddressSpace(kb_module(k), none, name, KB_SHARED);
@@ -56,7 +56,7 @@ static LLVMValueRef nv_shared_base(kb *k)
 
 static void nv_shared_done(kb *k, int bytes)
 {
-    char name[128];
+    char name[256];
     shared_name(k, name, sizeof name);
     LLVMValueRef declared = LLVMGetNamedGlobal(kb_module(k), name);
     LLVMSetAlignment(declared, SHARED_ALIGN);

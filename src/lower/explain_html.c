@@ -73,7 +73,9 @@ static void kernels(const struct explained *x, const struct plan_case *c, struct
         const struct prog_kernel *k = &c->code.kernel[i];
         struct occupancy o;
         const ptxgen_kernel_resources *known = explain_kernel(x, k, &o);
-        str_printf(out, "<tr><td><code>%s</code></td><td class=\"number\">%d</td>", k->name, k->threads);
+        str_add(out, "<tr><td><code>");
+        escaped(out, k->name);
+        str_printf(out, "</code></td><td class=\"number\">%d</td>", k->threads);
         if (known && known->registers)
             str_printf(out, "<td class=\"number\">%d</td><td class=\"number\">%d</td><td class=\"number\">%d</td>",
                        known->registers, known->shared, known->local);
@@ -102,8 +104,9 @@ static void cases(const struct explained *x, struct str *out)
     for (int i = 0; i < x->plan->ncases; i++) {
         const struct plan_case *c = &x->plan->kase[i];
         const struct formula_names names = plan_names(&x->s->arena, x->plan, &c->code);
-        str_printf(out, "<article%s><h3>%s: <code>%s</code></h3>\n",
-                   x->at_size && x->prediction.kase == i ? " class=\"taken\"" : "", c->code.name, c->code.strategy);
+        str_printf(out, "<article%s><h3>", x->at_size && x->prediction.kase == i ? " class=\"taken\"" : "");
+        escaped(out, c->code.name);
+        str_printf(out, ": <code>%s</code></h3>\n", c->code.strategy);
         if (c->code.guard.n)
             formula(out, "when", &c->code.guard, &names);
         else
