@@ -168,6 +168,8 @@ ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, si
     return problem_from(s, name ? name : "<string>", text, length, name ? name : "problem", out);
 }
 
+enum { FILE_MAX = 64 << 20 }; /* no spec is so long; a device may have no end */
+
 /* The whole file in malloc memory; NULL: errno says why. */
 static char *read_file(const char *path, size_t *length)
 {
@@ -176,9 +178,9 @@ static char *read_file(const char *path, size_t *length)
     FILE *f = fopen(path, "rb");
     if (!f)
         return NULL;
-    for (size_t n; (n = fread(buffer, 1, sizeof buffer, f)) > 0;)
+    for (size_t n; text.length <= FILE_MAX && (n = fread(buffer, 1, sizeof buffer, f)) > 0;)
         str_addn(&text, buffer, n);
-    const int failed = ferror(f) ? errno : 0;
+    const int failed = ferror(f) ? errno : text.length > FILE_MAX ? EFBIG : 0;
     fclose(f);
     *length = text.length;
     char *taken = str_take(&text);

@@ -168,6 +168,8 @@ struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
 ptxgen_status api_codegen_failure(const ptxgen_session *s)
 {
     const struct diag *last = s->diags.last;
+    if (last && last->code == D_NO_ROOM)
+        return PTXGEN_NO_MEMORY;
     return last && last->code == D_NO_MATH_LIBRARY ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
 }
 

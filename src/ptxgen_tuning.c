@@ -8,6 +8,8 @@
 #include "api_impl.h"
 #include "lower/tuning.h"
 
+enum { FILE_MAX = 64 << 20 }; /* a device may have no end */
+
 /* The whole file, in the session; NULL after a diagnostic. */
 static const char *read_whole(ptxgen_session *s, const char *path, size_t *length)
 {
@@ -15,10 +17,12 @@ static const char *read_whole(ptxgen_session *s, const char *path, size_t *lengt
     char part[4096];
     FILE *f = fopen(path, "rb");
     int reason = f ? 0 : errno;
-    for (size_t n; f && (n = fread(part, 1, sizeof part, f)) > 0;)
+    for (size_t n; f && text.length <= FILE_MAX && (n = fread(part, 1, sizeof part, f)) > 0;)
         str_addn(&text, part, n);
     if (f && ferror(f))
         reason = errno ? errno : EIO;
+    else if (text.length > FILE_MAX)
+        reason = EFBIG;
     if (f)
         fclose(f);
     if (reason)

@@ -37,6 +37,24 @@ bounded run sum.yaml --device cpu --input x=huge.npy; exits 1; err_has 'tuple'
 bounded run sum.yaml --device cpu --input x=huge.npy; exits 1; err_has 'do not fit memory'
 bounded run sum.yaml --device cpu --size n=5 --input x=huge.npy; exits 1; err_has 'n is already 5'
 
+bounded /dev/zero -o -; exits 1; err_has 'File too large'
+bounded sum.yaml --plan=/dev/zero -o -; exits 1; err_has 'File too large'
+bounded sum.yaml --tuning=/dev/zero -o -; exits 1; err_has 'File too large'
+
+# A limit that is too low for LLVM is told, and does not end the process.
+(ulimit -v 250000; exec "$ptxgen" sum.yaml -o -) > out 2> err < /dev/null
+status=$?; command='ulimit -v 250000; ptxgen sum.yaml'; count=$((count + 1)); exits 3; out_empty; err_has 'PTXG-4003'
+
+# No array has fewer elements than none.
+cat > offsets.yaml <<'SPEC'
+kind: reduce
+inputs: {x: 'f32[n]', off: 'u32[k]'}
+segments: {offsets: off}
+operator: add
+outputs: {sum: 'f32[k-1]'}
+SPEC
+run run offsets.yaml --device cpu --size n=5 --size k=0; exits 1; err_has 'PTXG-5002'
+
 # A file that is replaced keeps its permissions, and a link stays one.
 printf old > private.ptx
 chmod 600 private.ptx

@@ -227,7 +227,7 @@ int shape_of(const ptxgen_array_info *a, const int64_t *size, int64_t *elements,
 {
     *elements = ptxgen_array_elements(a, size);
     if (*elements < 0 || __builtin_mul_overflow((size_t)*elements, a->element_size, bytes) || *bytes > INT64_MAX) {
-        return fail(EXIT_WRONG, "the shape of '%s' is negative or too large", a->name);
+        return fail(EXIT_WRONG, "the shape of '%s' is negative or too large at these sizes [PTXG-5002]", a->name);
     }
     return EXIT_OK;
 }

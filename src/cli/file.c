@@ -17,6 +17,8 @@ size_t read_part(FILE *from, void *to, size_t length)
     return n;
 }
 
+enum { FILE_MAX = 64 << 20 }; /* of texts; a device may have no end */
+
 char *read_file(const char *path, size_t *length)
 {
     FILE *f = fopen(path, "rb");
@@ -27,7 +29,7 @@ char *read_file(const char *path, size_t *length)
     char *text = malloc(capacity);
     while (text) {
         n += fread(text + n, 1, capacity - n - 1, f);
-        if (n < capacity - 1) {
+        if (n < capacity - 1 || n > FILE_MAX) {
             break;
         }
         char *grown = realloc(text, capacity *= 2);
@@ -36,7 +38,7 @@ char *read_file(const char *path, size_t *length)
         }
         text = grown;
     }
-    int error = !text ? ENOMEM : ferror(f) ? (errno ? errno : EIO) : 0;
+    int error = !text ? ENOMEM : ferror(f) ? (errno ? errno : EIO) : n > FILE_MAX ? EFBIG : 0;
     fclose(f);
     if (error) {
         free(text);

@@ -9,6 +9,7 @@
 
 #include "gen.h"
 #include "host_jit.h"
+#include "llvm_room.h"
 #include "ptx.h"
 
 static void (*emitter(const struct strategy *row))(struct gen *g)
@@ -106,8 +107,8 @@ static void compile_cases(struct job *job, int n)
 {
     enum { STACK = 8 << 20 }; /* emitters hold the values of a tile on it */
     pthread_attr_t attributes;
-    const bool threads =
-        job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_attr_init(&attributes);
+    const bool threads = job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && llvm_room_for(n) &&
+                         !pthread_attr_init(&attributes);
     if (threads)
         pthread_attr_setstacksize(&attributes, STACK);
     for (int c = 0; c < n; c++) {
@@ -124,7 +125,7 @@ static void compile_cases(struct job *job, int n)
 
 struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o)
 {
-    struct program *program = program_from_plan(plan);
+    struct program *program = llvm_room(s) ? program_from_plan(plan) : NULL;
     struct job *job = calloc((size_t)plan->ncases, sizeof *job);
     bool ok = program && job;
     for (int c = 0; ok && c < plan->ncases; c++)
@@ -144,7 +145,7 @@ struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, c
 
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out)
 {
-    struct program *program = program_from_plan(plan);
+    struct program *program = llvm_room(s) ? program_from_plan(plan) : NULL;
     bool ok = program != NULL;
     for (int c = 0; ok && c < plan->ncases; c++) {
         struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
@@ -232,7 +233,7 @@ static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, 
 struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
                                const struct host_symbol *symbols, int nsymbols)
 {
-    struct host_code *h = calloc(1, sizeof *h + sizeof h->kase[0] * (size_t)plan->ncases);
+    struct host_code *h = !llvm_room(s) ? NULL : calloc(1, sizeof *h + sizeof h->kase[0] * (size_t)plan->ncases);
     bool ok = h && (h->program = program_from_plan(plan));
     int points = 0;
     for (int c = 0; ok && c < plan->ncases; c++) {

@@ -215,7 +215,7 @@ char *codegen_ptx(struct codegen *cg, size_t *length)
             memcpy(text, LLVMGetBufferStart(em.buffer), *length);
             text[*length] = '\0';
         } else {
-            codegen_fail(cg, D_INTERNAL, "out of memory");
+            codegen_fail(cg, D_NO_ROOM, "out of memory");
         }
     }
     if (em.buffer && !cg->abandoned)
