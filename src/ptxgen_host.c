@@ -21,7 +21,7 @@ static struct run_args run_args_from(const ptxgen_arguments *args)
 
 int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size)
 {
-    struct prog_array array = { .rank = a->rank };
+    struct prog_array array = { .rank = a->rank, .stride = (int)a->element_size };
     for (int d = 0; d < a->rank; d++)
         array.dim[d] = (struct prog_dim){ a->size_index[d], a->size_add[d] };
     return prog_array_elements(&array, size);

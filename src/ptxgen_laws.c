@@ -73,6 +73,21 @@ static bool any_refuted(const struct problem *p, const struct law_report *report
     return false;
 }
 
+/* A prover that is named must be one. */
+static ptxgen_status fit_options(ptxgen_session *s, const struct laws_options *o)
+{
+    ptxgen_status status = PTXGEN_OK;
+    WITH_MEMORY(s, {
+        if (!api_fit_number(s, "time_limit_ms", o->time_limit, 0, INT32_MAX)) {
+            status = PTXGEN_USAGE;
+        } else if (!laws_prover_opens(&s->arena, o)) {
+            diag_error(&s->diags, D_FILE, span_none(), "%s is no prover that can be opened", o->prover);
+            status = PTXGEN_IO;
+        }
+    });
+    return status;
+}
+
 ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
                                 ptxgen_laws **out)
 {
@@ -82,15 +97,10 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     const struct problem *problem = p->problem;
     struct law_report *report = NULL;
     struct cache cache;
-    bool opens = true;
     cache_locate(&cache, from->cache);
-    WITH_MEMORY(s, {
-        opens = laws_prover_opens(&s->arena, &o);
-        if (!opens)
-            diag_error(&s->diags, D_FILE, span_none(), "%s is no prover that can be opened", o.prover);
-    });
-    if (!opens)
-        return PTXGEN_IO;
+    const ptxgen_status fits = fit_options(s, &o);
+    if (fits != PTXGEN_OK)
+        return fits;
     WITH_MEMORY(s, {
         report = arena_new(&s->arena, struct law_report, problem->nreductions + 1);
         if (reports_kept(s, &cache, problem, &o, report)) {

@@ -104,8 +104,8 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
         const struct problem *problem = p->problem;
-        struct plan_options *with = api_plan_options(s, &o);
-        if (api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with))) {
+        struct plan_options *with = api_fit_plan_options(s, problem, &o) ? api_plan_options(s, &o) : NULL;
+        if (with && api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with))) {
             const bool tuned = api_apply_tuning(s, &o, problem, &device, with);
             status = plan_handle(s, tuned ? plan_create(s, problem, &device, with) : NULL, out);
         }
@@ -133,12 +133,25 @@ char *ptxgen_plan_text(const ptxgen_plan *plan)
     return str_take(&out);
 }
 
+static bool fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen_explain_options *o)
+{
+    return api_fit_sizes(s, p, o->size, -1) &&
+           api_fit_count(s, "resource_count", o->resource_count, 1 << 16, o->resource) &&
+           api_fit_number(s, "sm", o->sm, 0, 9999) &&
+           api_fit_number(s, "multiprocessors", o->multiprocessors, 0, 1 << 20) &&
+           api_fit_number(s, "memory_clock_khz", o->memory_clock_khz, 0, INT32_MAX) &&
+           api_fit_number(s, "bus_bits", o->bus_bits, 0, 1 << 20) &&
+           api_fit_number(s, "l2", o->l2 > INT64_MAX ? -1 : (int64_t)o->l2, 0, INT64_MAX) &&
+           api_fit_seconds(s, "stream_seconds", o->stream_seconds) &&
+           api_fit_seconds(s, "graph_seconds", o->graph_seconds);
+}
+
 char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options)
 {
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;
-    if (setjmp(oom) || !plan_explain(s, plan->plan, options, &out)) {
+    if (setjmp(oom) || !fit_explain(s, plan->plan->problem, options) || !plan_explain(s, plan->plan, options, &out)) {
         str_finish(&out);
         return NULL;
     }

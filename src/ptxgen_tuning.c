@@ -75,6 +75,13 @@ static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file
     tuning_put(s, file, &entry);
 }
 
+static bool fit_entry(ptxgen_session *s, const struct problem *p, const ptxgen_tuning_entry *e)
+{
+    return api_fit_sizes(s, p, e->size, 0) && api_fit_seconds(s, "seconds", e->seconds) &&
+           api_fit_seconds(s, "default_seconds", e->default_seconds) &&
+           api_fit_number(s, "variants", e->variants, 0, 1000000000);
+}
+
 char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,
                           const ptxgen_tuning_entry *entry)
 {
@@ -86,6 +93,8 @@ char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char
         str_finish(&out);
         return NULL;
     }
+    if (!fit_entry(s, p->problem, entry))
+        return NULL;
     if (text && !tuning_read(s, "the tuning file", text, strlen(text), &file))
         return NULL;
     merge(s, p->problem, &file, entry);

@@ -30,7 +30,8 @@ struct asked {
     struct variants_request request;
 };
 
-static bool find_request(ptxgen_session *s, const ptxgen_variant_options *options, struct asked *a)
+static bool find_request(ptxgen_session *s, const struct problem *p, const ptxgen_variant_options *options,
+                         struct asked *a)
 {
     static const ptxgen_variant_options plain = { 0 };
     static const ptxgen_plan_options default_plan = PTXGEN_PLAN_OPTIONS_INIT;
@@ -42,6 +43,10 @@ static bool find_request(ptxgen_session *s, const ptxgen_variant_options *option
                                             .seed = o->seed,
                                             .part = o->part,
                                             .parts = o->parts };
+    if (!api_fit_plan_options(s, p, plan) || !api_fit_number(s, "draw", o->draw, 0, INT64_MAX) ||
+        !api_fit_number(s, "parts", o->parts, 0, 1 << 16) ||
+        !api_fit_number(s, "part", o->part, 0, o->parts > 0 ? o->parts - 1 : 0))
+        return false;
     if (!api_find_device(s, plan, &a->device) || !find_model(s, o->gpu, a->device.sm, &a->room, &a->request.model))
         return false;
     a->request.options = api_plan_options(s, plan);
@@ -54,7 +59,8 @@ ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const 
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
-        if (find_request(s, options, &a) && variants_each(s, p->problem, &a.device, &a.request, visit, user))
+        if (find_request(s, p->problem, options, &a) &&
+            variants_each(s, p->problem, &a.device, &a.request, visit, user))
             status = PTXGEN_OK;
     });
     return status;
@@ -66,7 +72,8 @@ ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p, 
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
-        if (find_request(s, options, &a) && variants_count(s, p->problem, &a.device, &a.request, visit, user))
+        if (find_request(s, p->problem, options, &a) &&
+            variants_count(s, p->problem, &a.device, &a.request, visit, user))
             status = PTXGEN_OK;
     });
     return status;

@@ -330,3 +330,118 @@ Test(doors, names_of_a_tuning_file_are_quoted)
     ptxgen_free(merged);
     end(&d);
 }
+
+/* ---- numbers of a caller ----------------------------------------------------------------------------------------- */
+
+static ptxgen_status plan_as(struct door *d, const ptxgen_plan_options *o)
+{
+    return ptxgen_plan_create(d->s, d->p, o, &d->plan);
+}
+
+Test(doors, numbers_of_plan_options_are_checked)
+{
+    static const int64_t negative[] = { -2 };
+    static const ptxgen_setting nameless = { NULL, "1" };
+    const struct {
+        const char *word;
+        ptxgen_plan_options o;
+    } row[] = {
+        { "setting_count", { .setting_count = -1 } },
+        { "setting_count", { .setting_count = 1 } },
+        { "setting_count", { .setting_count = INT32_MAX, .setting = &nameless } },
+        { "setting", { .setting_count = 1, .setting = &nameless } },
+        { "ptx", { .ptx = -80 } },
+        { "multiprocessors", { .multiprocessors = -1 } },
+        { "multiprocessors", { .multiprocessors = INT32_MAX } },
+        { "n", { .size = negative } },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct door d;
+        begin(&d, SUM);
+        cr_expect_eq(plan_as(&d, &row[i].o), PTXGEN_USAGE, "%s", row[i].word);
+        says(&d, row[i].word, false, row[i].word);
+        end(&d);
+    }
+}
+
+Test(doors, numbers_of_variant_options_are_checked)
+{
+    static const struct {
+        const char *word;
+        ptxgen_variant_options o;
+    } row[] = { { "draw", { .draw = -1 } },
+                { "part", { .part = 2, .parts = 2 } },
+                { "part", { .part = -1, .parts = 2 } },
+                { "parts", { .parts = INT32_MAX } },
+                { "parts", { .parts = -1 } } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct door d;
+        begin(&d, SUM);
+        cr_expect_eq(ptxgen_variants(d.s, d.p, &row[i].o, never, NULL), PTXGEN_USAGE, "%s", row[i].word);
+        says(&d, row[i].word, false, row[i].word);
+        end(&d);
+    }
+}
+
+Test(doors, numbers_of_explanations_are_checked)
+{
+    static const int64_t negative[] = { -5 };
+    static const struct {
+        const char *word;
+        ptxgen_explain_options o;
+    } row[] = { { "n", { .size = negative } },
+                { "resource_count", { .resource_count = 7 } },
+                { "stream_seconds", { .stream_seconds = -1 } },
+                { "graph_seconds", { .graph_seconds = 1e308 } },
+                { "sm", { .sm = -1, .device = "x" } },
+                { "l2", { .l2 = UINT64_MAX, .device = "x" } } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct door d;
+        begin(&d, SUM);
+        cr_assert_eq(plan_as(&d, NULL), PTXGEN_OK);
+        cr_expect_null(ptxgen_explain(d.s, d.plan, &row[i].o), "%s", row[i].word);
+        says(&d, row[i].word, false, row[i].word);
+        end(&d);
+    }
+}
+
+Test(doors, numbers_of_tuning_entries_are_checked)
+{
+    static const int64_t negative[] = { -1 }, fine[] = { 5 };
+    const struct {
+        const char *word;
+        ptxgen_tuning_entry e;
+    } row[] = { { "n", { "A", "sm_90", "default", negative, 1, 1, 1 } },
+                { "seconds", { "A", "sm_90", "default", fine, -1, 1, 1 } },
+                { "seconds", { "A", "sm_90", "default", fine, 0.0 / 0.0, 1, 1 } },
+                { "default_seconds", { "A", "sm_90", "default", fine, 1, 1e300, 1 } },
+                { "variants", { "A", "sm_90", "default", fine, 1, 1, -1 } } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct door d;
+        begin(&d, SUM);
+        cr_expect_null(ptxgen_tuning_merge(d.s, d.p, NULL, &row[i].e), "%s", row[i].word);
+        says(&d, row[i].word, false, row[i].word);
+        end(&d);
+    }
+}
+
+/* A negative size is no crash, and runs nowhere. */
+Test(doors, negative_sizes_do_not_run)
+{
+    static const int64_t sizes[] = { -1, INT64_MIN, INT64_MAX };
+    struct door d;
+    ptxgen_host *host = NULL;
+    float x[4] = { 0 }, sum = 0;
+    const void *const input[] = { x };
+    void *const output[] = { &sum };
+    begin(&d, SUM);
+    cr_assert_eq(plan_as(&d, NULL), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(d.s, d.plan, NULL, &host), PTXGEN_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const ptxgen_arguments args = { &sizes[i], input, output, NULL };
+        cr_expect_eq(ptxgen_evaluate(d.s, d.p, &args), PTXGEN_INVALID, "evaluate %zu", i);
+        cr_expect_eq(ptxgen_host_run(d.s, host, &args, NULL), PTXGEN_INVALID, "run %zu", i);
+    }
+    ptxgen_host_destroy(host);
+    end(&d);
+}

@@ -33,7 +33,7 @@ void program_destroy(struct program *p)
 
 int64_t prog_array_elements(const struct prog_array *a, const int64_t *size)
 {
-    int64_t elements = 1;
+    int64_t elements = 1, bytes;
     for (int d = 0; d < a->rank; d++) {
         int64_t extent = a->dim[d].add;
         if (a->dim[d].size >= 0 && __builtin_add_overflow(size[a->dim[d].size], extent, &extent))
@@ -41,7 +41,7 @@ int64_t prog_array_elements(const struct prog_array *a, const int64_t *size)
         if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements))
             return -1;
     }
-    return elements;
+    return __builtin_mul_overflow(elements, (int64_t)a->stride, &bytes) ? -1 : elements;
 }
 
 int program_select(const struct program *p, const struct formula_env *env, const char **why)

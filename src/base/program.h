@@ -153,7 +153,7 @@ struct run_args {
     const union value *param; /* nparams */
 };
 
-/* Elements of an array at the given sizes; -1 for a negative or overflowing shape. */
+/* Elements of an array at the given sizes; -1 for a negative shape, and where elements or bytes overflow. */
 int64_t prog_array_elements(const struct prog_array *a, const int64_t *size);
 
 /* Time steps: a *sweep* is one launch of a step that has `repeat`; they are counted through the case's steps, so that
