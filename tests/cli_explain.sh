@@ -83,7 +83,7 @@ run run "$specs/sum.yaml" --variant=default --size n=100 --device cpu; exits 0
 run run "$specs/row_sum.yaml" --set strategy=segreduce.tile --size m=3 --size n=200 --device cpu; exits 1
 err_has "compiled for segreduce.tile alone: case 'tile' needs n <= 128 (n = 200); case 'tile_unaligned' needs n <= 128 (n = 200) \[PTXG-5002\]"
 run run "$specs/scan_sum.yaml" --arch=sm_90 --set strategy=scan.lookahead --size n=64 --unaligned 1 --device cpu; exits 1
-err_has 'needs misalign(x) % 16 == 0 (misalign(x) = 4)'
+err_has 'needs misalign(x, y) % 16 == 0 (misalign(x, y) = 4)'
 run explain PTXG-5002; exits 0; out_has 'variant='
 run "$specs/sum.yaml" --arch=sm_90 --set combine=foo -o -; exits 2; err_has '5 is called tree_leaders'; err_has '0 is called shuffle'
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2

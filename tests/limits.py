@@ -69,6 +69,8 @@ FIELDS = several("f#: f32", 16)
 WIDE_OPERATOR = (f"operator:\n  state: {{{FIELDS}}}\n  identity: {{{several('f#: 0', 16)}}}\n"
                  f"  combine: {{{', '.join(f'f{i}: a.f{i} + b.f{i} * a.f{(i + 1) % 16}' for i in range(16))}}}\n")
 MANY = several("x#: 'f32[n]'", 38)
+STRUCTURES = ", ".join(f"x{i}: {{type: {{{FIELDS}}}, shape: [n]}}" for i in range(30))
+ALL_FIELDS = " + ".join(f"x{i}.f{j}" for i in range(30) for j in range(16))
 MANY_SUM = several("x#", 38, " + ")
 SPECS |= {
     "a deep map": f"kind: reduce\ninputs: {{x: 'f32[n]'}}\n{DEEP_MAP}outputs: {{y: f32}}\n",
@@ -99,6 +101,9 @@ SPECS |= {
     + f"outputs: {{{several(chr(39).join(('r#: ', 'f32[m]', '')), 16)}}}\n",
     "16 scans": "kind: scan\ninputs: {x: 'f32[n]'}\nscans:\n" + several("  r#: {map: x * #.0, operator: add}\n", 16, "")
     + f"outputs: {{{several(chr(39).join(('r#: ', 'f32[n]', '')), 16)}}}\n",
+    "30 arrays of 16 fields summed": f"kind: reduce\ninputs: {{{STRUCTURES}}}\nmap: {ALL_FIELDS}\noperator: add\noutputs: {{y: f32}}\n",
+    "30 arrays of 16 fields scanned": f"kind: scan\ninputs: {{{STRUCTURES}}}\nmap: {ALL_FIELDS}\noperator: add\noutputs: {{y: 'f32[n]'}}\n",
+    "30 arrays of 16 fields at a point": f"kind: stencil\ninputs: {{{STRUCTURES}}}\noutputs: {{y: {{type: 'f32[n]', value: '{ALL_FIELDS}'}}}}\n",
     "38 arrays summed": f"kind: reduce\ninputs: {{{MANY}}}\nmap: {MANY_SUM}\noperator: add\noutputs: {{y: f32}}\n",
     "38 arrays scanned": f"kind: scan\ninputs: {{{MANY}}}\nmap: {MANY_SUM}\noperator: add\noutputs: {{y: 'f32[n]'}}\n",
     "38 arrays around a point": f"kind: stencil\ninputs: {{{MANY}}}\noutputs: {{y: {{type: 'f32[n]', value: '{several('x#[-1]', 38, ' + ')}'}}}}\n",

@@ -222,7 +222,7 @@ Test(reduce_space, refused)
           "sm_90",
           { "strategy", "reduce.block", "combine", "tree", "threads", "1024" },
           "more than 40960 bytes" },
-        { "unknown way", SUM, "sm_90", { "strategy", "reduce.block", "combine", "bush" }, "combine: bush is not" },
+        { "unknown way", SUM, "sm_90", { "strategy", "reduce.block", "combine", "bush" }, "combine: 'bush' is not" },
         { "bulk on sm_80", ORDERED, "sm_80", { "strategy", "reduce.ordered", "bulk", "2" }, "bulk copies need sm_90" },
         { "bulk and transpose",
           ORDERED,

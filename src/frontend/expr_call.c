@@ -105,12 +105,36 @@ static bool arity(const struct scope *sc, const struct ast *e, int n)
     return false;
 }
 
-/* A literal, possibly negated, whose conversion may wrap: u8(300), u32(-1). */
-static bool is_plain_integer(const struct ast *e)
+static bool literals_take(const struct scope *sc, const struct ast *e, enum ty t);
+
+static bool arguments_take(const struct scope *sc, const struct ast *e, int first, enum ty t)
 {
-    if (e->kind == AST_UNARY && e->op == UN_NEG)
-        e = e->arg[0];
-    return e->kind == AST_INT;
+    for (int i = first; i < e->nargs; i++)
+        if (!literals_take(sc, e->arg[i], t))
+            return false;
+    return true;
+}
+
+/* Has an expression of literals a value where each of them has type t?  Their values must fit, and what is for integers
+ * or for floats alone must be for t.  Where not, the literals of a conversion have their default types, and u8(300)
+ * wraps. */
+static bool literals_take(const struct scope *sc, const struct ast *e, enum ty t)
+{
+    const bool negative = e->kind == AST_UNARY && e->op == UN_NEG && e->arg[0]->kind == AST_INT;
+    const struct ast *literal = negative ? e->arg[0] : e;
+    if (literal->kind == AST_INT)
+        return t != TY_BOOL && literal_int(sc, e->at, literal->integer, negative, t, true) != NULL;
+    if (e->kind == AST_FLOAT)
+        return ty_is_float(t);
+    if (e->kind == AST_UNARY && e->op == UN_COMPL && ty_is_float(t))
+        return false;
+    if (e->kind == AST_BINARY && e->op >= BIN_AND && e->op <= BIN_SHR && ty_is_float(t))
+        return false;
+    const int f = e->kind == AST_CALL ? function_find(e->name) : -1;
+    if (f >= 0 && !accepts(functions[f].types, t))
+        return false;
+    const bool condition = e->kind == AST_IF || f == FN_SELECT;
+    return e->kind == AST_BOOL || arguments_take(sc, e, condition, t);
 }
 
 static const struct expr *build_cast(const struct scope *sc, struct ast *e, enum ty to)
@@ -118,13 +142,9 @@ static const struct expr *build_cast(const struct scope *sc, struct ast *e, enum
     if (!arity(sc, e, 1))
         return NULL;
     struct ast *arg = e->arg[0];
-    int from = type_peek(sc, arg);
-    bool as_it_is = (from == T_LIT_INT || from == T_LIT_LONG) ? to != TY_BOOL : from == T_LIT_FLOAT && ty_is_float(to);
-    if (as_it_is && ty_is_int(to) && is_plain_integer(arg)) {
-        bool negative = arg->kind == AST_UNARY;
-        as_it_is = literal_int(sc, arg->at, negative ? arg->arg[0]->integer : arg->integer, negative, to, true) != NULL;
-    }
-    if (as_it_is)
+    const int from = type_peek(sc, arg);
+    const bool literal = from == T_LIT_INT || from == T_LIT_LONG || from == T_LIT_FLOAT;
+    if (literal && literals_take(sc, arg, to))
         return type_build(sc, arg, to);
     const struct expr *x = type_build(sc, arg, T_ANY);
     return !x || x->type == to ? x : expr_cast(sc->b->a, x, to);

@@ -63,7 +63,7 @@ kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val
 /* ---- points (gen_point.c) ---------------------------------------------------------------------------------------- */
 /* The fields of all direct inputs at one point, side by side; see direct_slot(). */
 struct direct {
-    kb_val v[64];
+    kb_val v[DIRECT_FIELDS_MAX];
 };
 
 struct point {

@@ -51,7 +51,7 @@ kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val pos
 /* Inputs on their way: loaded for one tile, taken when its turn comes. */
 struct lines_ahead {
     bool declared;
-    kb_var value[SCAN_HELD_MAX][64];
+    kb_var value[SCAN_HELD_MAX][DIRECT_FIELDS_MAX];
 };
 /* Load the vectors of the tile; needs no more than the fields up to `to`. */
 void lines_fetch(struct lines *l, struct lines_ahead *a);

@@ -14,10 +14,18 @@ static bool follows_space(const struct problem *p, int rank, const int *axis)
     return true;
 }
 
-bool access_input_direct(const struct problem *p, int input)
+static bool in_order(const struct problem *p, int input)
 {
     const struct input *in = &p->input[input];
     return in->role == ROLE_ELEMENT && follows_space(p, in->array.rank, in->axis);
+}
+
+bool access_input_direct(const struct problem *p, int input)
+{
+    int fields = p->input[input].array.nfields;
+    for (int i = 0; i < input; i++)
+        fields += in_order(p, i) ? p->input[i].array.nfields : 0;
+    return in_order(p, input) && fields <= DIRECT_FIELDS_MAX;
 }
 
 bool access_output_whole(const struct problem *p, int output)

@@ -11,6 +11,8 @@
 #include "frontend/problem.h"
 #include "plan.h"
 
+/* Fields of all direct inputs, whose values a thread loads before it uses them; inputs of more are general. */
+enum { DIRECT_FIELDS_MAX = 64 };
 bool access_input_direct(const struct problem *p, int input);
 bool access_output_direct(const struct problem *p, int output); /* OUT_ELEMENT and in the order of the space */
 bool access_output_whole(const struct problem *p,
