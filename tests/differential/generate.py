@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""generate.py - random cases: a spec, how it is planned and run, sizes, data, and what evaluate.py expects.
+
+Case INDEX of SEED is the same on every machine: its randomness comes from these two alone.
+"""
+import random
+
+import known
+from evaluate import Refused, evaluate
+from gen_data import PROFILES, elements, offsets, sizes_of, value
+from gen_spec import SpecMaker
+from render import Renderer
+from spec import Array, dimension_names
+
+MODES = ['race', 'weak', 'stale', 'late', 'uninit', 'bounds', 'guard']
+
+
+def make_case(seed, index):
+    """None when the evaluator finds nothing to do with it (a form that needs what the draw did not give)."""
+    r = random.Random(f'{seed}/{index}')
+    maker = SpecMaker(r)
+    spec = maker.make_spec()
+    if spec is None:
+        return None
+    case = {'id': f'{seed}/{index}', 'spec': spec, 'runs': []}
+    count = r.choice([1, 1, 2, 3])
+    for _ in range(count):
+        case['runs'].append(make_run(r, maker, spec))
+    assume(r, spec, case)
+    for run in case['runs']:
+        run['expected'] = expectation(spec, run)
+    case['settings'] = settings(r, case)
+    case['text'] = Renderer(r).spec(spec)
+    return case
+
+
+def expectation(spec, run):
+    try:
+        return evaluate(spec, run['sizes'], run['params'], run['data'])
+    except Refused:
+        return None
+
+
+# ---- runs --------------------------------------------------------------------------------------
+def make_run(r, maker, spec):
+    inputs = [Array(n, e) for n, e in spec['inputs'].items()]
+    outputs = [Array(n, e) for n, e in spec['outputs'].items()]
+    names = dimension_names(spec)
+    sizes = sizes_of(r, [d for d in names if d not in ('k', 'p')], 70000 if r.random() < 0.5 else 1500)
+    if 'k' in names:
+        sizes['k'] = r.choice([0, 1, 2, 3, 5, 17, 33, 64, 129, 300])
+    if 'p' in names:
+        sizes['p'] = r.choice([0, 1, 2, 3, 5, 8])
+    profile = 'small' if maker.small else r.choices(PROFILES, [50, 20, 15, 15])[0]
+    run = {'inputs': inputs, 'outputs': outputs, 'sizes': sizes, 'zeros_alike': maker.zeros_alike}
+    run['params'] = params(r, spec, profile)
+    run['data'] = {a.name: data(r, maker, spec, a, sizes, profile) for a in inputs}
+    run['shift'] = {a.name: r.randrange(1, 8) * a.layout()[1] for a in inputs + outputs if r.random() < 0.15} \
+        if r.random() < 0.5 else {}
+    run['modes'], run['again'] = modes(r, run), modes(r, run)
+    run['same_bits'] = same_bits(spec)
+    return run
+
+
+def params(r, spec, profile):
+    result = {}
+    for name, entry in (spec.get('params') or {}).items():
+        t, default = (entry['type'], True) if isinstance(entry, dict) else (entry, False)
+        if default and r.random() < 0.5:
+            continue
+        result[name] = r.choice([0, 1, 1, 2, 3, 5]) if name == 'steps' else value(r, t, 'small' if r.random() < 0.7 else profile)
+    return result
+
+
+def data(r, maker, spec, array, sizes, profile):
+    count = array.count(sizes)
+    given = spec.get('segments') or {}
+    if given.get('offsets') == array.name:
+        return offsets(r, count, next(n for d, n in sizes.items() if d not in ('k', 'p')))
+    if given.get('flags') == array.name:
+        share = r.choice([0.01, 0.1, 0.5])
+        return [value(r, array.type, 'full') if r.random() < share else (False if array.type == 'bool' else 0)
+                for _ in range(count)]
+    if array.name in getattr(maker, 'tables', ()):
+        return [r.randrange(-3, 4) for _ in range(count)]
+    return elements(r, array.type, count, profile)
+
+
+def modes(r, run):
+    if r.random() < 0.4:
+        return ''
+    words = [f'seed:{r.randrange(1000)}']
+    if r.random() < 0.4 and all(a.count(run['sizes']) < 6000 for a in run['inputs']):
+        words += r.choice([['race'], ['race', 'weak'], ['all'], r.sample(MODES, 2)])
+    return ','.join(words)
+
+
+def same_bits(spec):
+    """2: also where arrays lie elsewhere."""
+    level = spec.get('determinism', 'any')
+    if level == 'any':
+        return 0
+    beside = spec['kind'] == 'stencil' and 'reductions' in spec
+    if beside and known.DEVICE_ALIGNMENT:
+        return 1
+    return 2 if level == 'device' or spec['kind'] == 'reduce' else 1
+
+
+def assume(r, spec, case):
+    """Facts that the first run keeps, and the others perhaps."""
+    if r.random() > 0.12:
+        return
+    name, n = r.choice(list(case['runs'][0]['sizes'].items()))
+    facts = {}
+    if r.random() < 0.6 and n > 0:
+        facts['min'] = r.choice([1, n, max(1, n // 2)])
+    if r.random() < 0.5:
+        facts['max'] = r.choice([n, n + 1, 65536 + n])
+    if r.random() < 0.4 and n > 0:
+        facts['multiple_of'] = n & -n
+    if r.random() < 0.15:
+        facts = {'equals': n}
+    if facts:
+        spec['assume'] = {name: facts}
+        if known.ASSUME:
+            case['runs'] = [run for run in case['runs'] if keeps(facts, run['sizes'][name])]
+
+
+def keeps(facts, n):
+    return facts.get('min', n) <= n <= facts.get('max', n) and n % facts.get('multiple_of', 1) == 0 and \
+        facts.get('equals', n) == n
+
+
+# ---- how it is planned -------------------------------------------------------------------------
+def settings(r, case):
+    kind, result = r.random(), {}
+    single = len(case['runs']) == 1
+    if single and r.random() < 0.4:
+        result[r.choice(['only', 'known'])] = '1'
+    if r.random() < 0.2:
+        result['arch'] = r.choice(['sm_70', 'sm_75', 'sm_80', 'sm_90', 'sm_100'])
+    if kind < 0.25:
+        result['draw'] = str(r.randrange(1 << 30))
+        if known.VARIANTS:
+            result['lenient'] = '1'
+    elif kind < 0.35:
+        result['pin'] = str(r.randrange(1 << 30))
+    elif kind < 0.42 and single:
+        result['tuned'] = str(r.randrange(1 << 30))
+        result.pop('only', None)
+        for name, n in case['runs'][0]['sizes'].items():
+            result[f'near:{name}'] = str(max(1, int(n * r.uniform(0.75, 1.35))))
+    return result

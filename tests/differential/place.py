@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""place.py - where expressions are evaluated: the points of some dimensions, and what names mean there.
+
+A Run holds one evaluation: sizes, params, data.  A Place is a set of points; it is the scope (expr.py) of what is
+evaluated at each of them.  The texts that it gives are Python with the number of the point as `i`.
+"""
+from boundary import Reader
+from expr import Compiler, Literal, SpecError, parse, type_of
+from spec import Array, dimension_names, extents_by_key, iteration_space
+
+DEEPEST = 40
+
+
+class Run:
+    def __init__(self, spec, sizes, params, data):
+        self.spec, self.sizes, self.data = spec, sizes, dict(data)
+        self.arrays = {n: Array(n, e) for n, e in spec['inputs'].items()}
+        self.outputs = {n: Array(n, e) for n, e in spec['outputs'].items()}
+        self.dims = iteration_space(spec)
+        self.extent = extents_by_key(spec, sizes)
+        self.params = {}
+        for name, entry in (spec.get('params') or {}).items():
+            t, default = (entry['type'], entry.get('value')) if isinstance(entry, dict) else (entry, None)
+            value = params[name] if name in params else constant(default, t)
+            self.params[name] = (value, t)
+        self.lets = {n: parse(e) for n, e in (spec.get('let') or {}).items()}
+        self.names = dimension_names(spec)
+        self.reader = Reader(self)
+
+
+def constant(text, t):
+    """The value of an expression of literals."""
+    compiler = Compiler()
+    scope = Nothing()
+    source, _ = compiler.text(parse(text), scope, t)
+    return eval(source, compiler.names)  # pylint: disable=eval-used
+
+
+class Nothing:
+    def resolve(self, name, wanted=None):
+        raise SpecError(f'no {name} here')
+
+
+class Place:
+    """The points of `dims`; `extra` names results: name -> (list of values, type)."""
+
+    def __init__(self, run, dims, extra=None, lets=True, count=None):
+        self.run, self.dims, self.extra = run, list(dims), dict(extra or {})
+        self.count = 1
+        for d in self.dims:
+            self.count *= run.extent[d]
+        self.count = self.count if count is None else count
+        self.compiler = Compiler()
+        self.lets, self.cache = (run.lets if lets else {}), {}
+
+    # -- scope --
+    def listed(self, values, t):
+        return f'{self.compiler.constant(values)}[i]', t
+
+    def resolve(self, name, wanted=None):
+        if name in self.extra:
+            return self.cached(('extra', name), lambda: self.listed(*self.extra[name]))
+        if name in self.lets:
+            return self.let(name, wanted)
+        if name in self.run.arrays:
+            return self.cached(('input', name), lambda: self.read(name, None))
+        if name in self.run.params:
+            return self.cached(('param', name), lambda: self.scalar(*self.run.params[name]))
+        if name in self.run.names:
+            return self.cached(('size', name), lambda: self.scalar(self.run.sizes[name], 'i64'))
+        raise SpecError(f'no {name} here')
+
+    def scalar(self, value, t):
+        return self.compiler.constant(value), t
+
+    def cached(self, key, make):
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
+
+    def let(self, name, wanted):
+        node = self.run.lets[name]
+        t = self.cached(('type', name), lambda: (type_of(node, self),))[0]
+        if isinstance(t, Literal):
+            return (self.compiler.text(node, self, wanted)[0], t) if wanted else ('', t)
+        return self.cached(('let', name), lambda: self.listed(*self.values_of(node)))
+
+    def read(self, name, offsets):
+        array = self.run.arrays[name]
+        if not set(array.keys) <= set(self.dims):
+            raise SpecError(f'{name} varies here')
+        return self.listed(self.run.reader.read(name, self.dims, offsets), array.type)
+
+    def neighbour(self, name, offsets):
+        return self.cached((name, offsets), lambda: self.read(name, offsets))
+
+    def index(self, dim):
+        return self.cached(('index', dim), lambda: self.listed(self.positions(dim), 'i64'))
+
+    def positions(self, dim):
+        inner, at = 1, self.dims.index(dim)
+        for d in self.dims[at + 1:]:
+            inner *= self.run.extent[d]
+        extent = self.run.extent[dim]
+        return [i // inner % extent for i in range(self.count)] if extent else []
+
+    def gather(self, words):
+        x, offsets, k, operator, node = words
+        key = ('gather', x, offsets, k, operator, repr(node))
+        return self.cached(key, lambda: self.listed(*self.gathered(x, offsets, k, operator, node)))
+
+    def gathered(self, x, offsets, k, operator, node):
+        from operators import gather_start, builtin_combine  # which needs places itself
+        array, table = self.run.arrays[x], self.run.arrays[offsets]
+        rows = self.offset_rows(offsets, table)
+        result, t = None, None
+        for row in rows or [None]:
+            at = row if row is not None else (0,) * len(array.keys)
+            inner = Inner(self, {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)})
+            values, t = inner.values_of(node)
+            if result is None:
+                result = [gather_start(operator, t)] * self.count
+            if row is not None:
+                combine = builtin_combine(operator, t)
+                result = [combine(a, b) for a, b in zip(result, values)]
+        return result, t
+
+    def offset_rows(self, name, table):
+        values = self.run.data[name]
+        width = table.shape[1][1] if len(table.shape) > 1 else 1
+        return [tuple(values[p:p + width]) for p in range(0, len(values), width)]
+
+    # -- evaluation --
+    def flattened(self, node, wanted=None):
+        """(text, type) of an expression of any depth: what lies deep becomes a list of its own."""
+        if depth(node) > DEEPEST:
+            node = self.shortened(node)
+        return self.compiler.text(node, self, wanted)
+
+    def shortened(self, node):
+        if not isinstance(node, tuple) or depth(node) <= DEEPEST // 2:
+            return node
+        parts = tuple(self.shortened(n) if isinstance(n, tuple) else
+                      [self.shortened(m) for m in n] if isinstance(n, list) else n for n in node)
+        if depth(parts) <= DEEPEST // 2 or isinstance(type_of(parts, self), Literal):
+            return parts
+        name = f'.{len(self.extra)}'
+        self.extra[name] = self.values_of(parts)
+        return ('name', name)
+
+    def values_of(self, node, wanted=None):
+        text, t = self.flattened(node, wanted)
+        return self.values(text), t
+
+    def values(self, text):
+        return eval(f'[{text} for i in range({self.count})]', self.compiler.names)  # pylint: disable=eval-used
+
+    def values_as(self, node, t):
+        return self.values(self.flattened(node, t)[0])
+
+
+class Inner(Place):
+    """The same points, where `k` of a gather has a name as well."""
+
+    def __init__(self, outer, extra):
+        super().__init__(outer.run, outer.dims, {**outer.extra, **extra}, count=outer.count)
+        self.lets = {n: e for n, e in outer.lets.items() if n not in extra}
+
+
+def depth(node):
+    if isinstance(node, list):
+        return max(map(depth, node), default=0)
+    return 1 + max((depth(n) for n in node[1:] if isinstance(n, (tuple, list))), default=0) \
+        if isinstance(node, tuple) and node and isinstance(node[0], str) else 0

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stencil.py - steps of a stencil, what is fed back, and reductions beside it."""
+from evaluate import KEEP, Refused, arrange, output_values, reduce_results
+from place import Place
+
+
+def steps_of(run):
+    entry = (run.spec.get('iterate') or {}).get('steps', 1)
+    steps = run.params[entry][0] if entry in run.params else int(entry)
+    if steps < 0:
+        raise Refused('a negative number of steps')
+    return steps
+
+
+def is_point(output, run):
+    return set(output.keys) == set(run.dims)
+
+
+def stencil(run):
+    feedback = (run.spec.get('iterate') or {}).get('feedback') or {}
+    reductions = run.spec.get('reductions') or {}
+    points = [n for n, o in run.outputs.items() if not (reductions and not o.keys)]
+    steps = steps_of(run)
+    if steps == 0:
+        return no_steps(run, feedback)
+    held = {n: None for n in points}
+    for _ in range(steps):
+        run.reader.skipped, run.reader.cache = set(), {}
+        place = Place(run, run.dims)
+        new = {n: step_output(place, run.outputs[n]) for n in points}
+        results = totals(run, new, reductions) if _ == steps - 1 else {}
+        kept(run, new, feedback)
+        for n in points:
+            held[n] = merge(held[n], new[n])
+        for name, out in feedback.items():
+            run.data[name] = arrange(run, run.outputs[out], run.dims, held[out], run.sizes)
+    outputs = {n: arrange(run, run.outputs[n], run.dims, held[n], run.sizes) for n in points}
+    for name in run.outputs:
+        if name not in outputs:
+            place = Place(run, [], {n: r[:2] for n, r in results.items()})
+            outputs[name] = output_values(place, run.outputs[name], results)
+    return outputs
+
+
+def no_steps(run, feedback):
+    if set(feedback.values()) != set(run.outputs):
+        raise Refused('no steps, and outputs that nothing is copied to')
+    return {out: list(run.data[name]) for name, out in feedback.items()}
+
+
+def step_output(place, output):
+    return output_values(place, output, {})
+
+
+def merge(old, new):
+    """A point that is not computed holds what it held."""
+    return new if old is None else [o if v is KEEP else v for o, v in zip(old, new)]
+
+
+def kept(run, new, feedback):
+    """Points that are not computed: the value of the input that is fed back, else the memory as it is."""
+    sources = {out: Place(run, run.dims) for out in feedback.values()}
+    for name, values in new.items():
+        before = None
+        if name in sources:
+            source = next(i for i, o in feedback.items() if o == name)
+            before = run.reader.read(source, run.dims)
+        for p in run.reader.skipped:
+            values[p] = before[p] if before is not None else KEEP
+
+
+def totals(run, new, reductions):
+    """Reductions of the last step, over the points that are computed."""
+    if not reductions:
+        return {}
+    extra = {n: (values, run.outputs[n].type) for n, values in new.items()}
+    place = Place(run, run.dims, extra)
+    segments = Place(run, [])
+    before = set(run.reader.skipped)
+    results = reduce_results(run, place, segments, [list(range(place.count))], reductions)
+    after = run.reader.skipped
+    if after:
+        inside = [p for p in range(place.count) if p not in after]
+        results = reduce_results(run, Place(run, run.dims, extra), segments, [inside], reductions)
+    assert before <= after
+    return results
