@@ -4,11 +4,12 @@
 evaluate(SPEC, SIZES, PARAMS, DATA) gives the elements of every output: values, Span (a range), UNKNOWN (anything) or
 KEEP (memory stays as it is).  Refused says that a launch must fail.
 """
+import known
 from arith import UNKNOWN
 from expr import SpecError, converted, parse
 from fold import fold, prefixes
 from operators import prepare
-from place import Place, Run
+from place import Place, Repeated, Run
 
 
 class Refused(Exception):
@@ -111,7 +112,7 @@ def split(run, over):
 # ---- outputs -----------------------------------------------------------------------------------
 def default_text(output, results, name):
     """The value of an output that gives none, as an expression or one per field."""
-    said = name if name in results else 'total' if 'total' in results else 'r' if 'r' in results else 's'
+    said = name if name in results else next(iter(results))
     operator, state = results[said][2], results[said][1]
     if isinstance(output.type, tuple):
         return {f: f'{said}.{f}' for f, _ in output.type}
@@ -127,7 +128,7 @@ def back_to(place, text, a, b, operator):
     from arith import CONVERT, lossless
     if lossless(a, b):
         return converted(place.compiler, text, a, b)
-    if operator.name not in ('add', 'mul'):
+    if operator.name not in ('add', 'mul') or b != operator.mapped:
         raise SpecError(f'{a} for {b}')
     return place.compiler.call(CONVERT[b], 'to_' + b, text)
 
@@ -139,7 +140,7 @@ def output_values(place, output, results):
         if not isinstance(text, dict):
             node = parse(text)
             source, t = place.flattened(node)
-            return place.values(back_to(place, source, t, output.type, next(iter(results.values()))[2]))
+            return place.values(back_to(place, source, t, output.type, results.get(output.name, next(iter(results.values())))[2]))
     else:
         text = output.value
     if isinstance(text, dict):
@@ -196,8 +197,7 @@ def reduce(run):
     outputs = {}
     for name, output in run.outputs.items():
         if per_element(run, output):
-            values = output_values(Place(run, run.dims), output, {})
-            outputs[name] = arrange(run, output, run.dims, values, run.sizes)
+            outputs[name] = beside_reduction(run, output, points if rest is None else None)
             continue
         place = Place(run, segments.dims, {n: r[:2] for n, r in results.items()}, count=len(points))
         values = output_values(place, output, results)
@@ -205,11 +205,13 @@ def reduce(run):
     return outputs
 
 
-class Repeated(list):
-    """One value for every index."""
-
-    def __getitem__(self, i):
-        return list.__getitem__(self, 0)
+def beside_reduction(run, output, segments):
+    """Of a reduction, per element; whether elements outside of all segments are written the page does not say."""
+    values = output_values(Place(run, run.dims), output, {})
+    if segments is not None and known.ELEMENTS_OUTSIDE:
+        inside = set(p for segment in segments for p in segment)
+        values = [v if p in inside else UNKNOWN for p, v in enumerate(values)]
+    return arrange(run, output, run.dims, values, run.sizes)
 
 
 class SegmentScope(Place):
@@ -287,27 +289,14 @@ def scan_totals(run, output, found, segments, rest):
     for totals in (f[1] for f in found.values()):
         if None in totals:
             raise Refused('a total of no elements')
-    results = {}
-    for n, (_, totals, op) in found.items():
-        results[n or 'total'] = (totals, op.state if not n else (('total', op.state),), op)
-    if '' not in found:
-        return named_totals(run, output, found, segments, rest)
-    place = Place(run, segments.dims, {n: r[:2] for n, r in results.items()}, count=segments.count)
-    values = output_values(place, output, results)
-    return values if rest is None else arrange(run, output, rest, values, run.sizes)
-
-
-def named_totals(run, output, found, segments, rest):
-    """With several scans NAME.total is the total of one of them."""
-    extra = {n: ([(t,) for t in totals], (('total', op.state),)) for n, (_, totals, op) in found.items()}
+    extra = {n: ([(t,) for t in totals], (('total', op.state),)) for n, (_, totals, op) in found.items() if n}
+    if '' in found:
+        extra['total'] = (found[''][1], found[''][2].state)
     place = Place(run, segments.dims, extra, count=segments.count)
+    named = output.name if output.name in found else ''
+    results = {}
     if output.value is None:
-        op = found[output.name][2]
-        if isinstance(op.state, tuple):
-            output.value = {f: f'{output.name}.total.{f}' for f, _ in output.type}
-        else:
-            text, t = place.flattened(parse(f'{output.name}.total'))
-            values = place.values(back_to(place, text, t, output.type, op))
-            return values if rest is None else arrange(run, output, rest, values, run.sizes)
-    values = output_values(place, output, {})
+        operator = found[named][2]
+        results = {f'{named}.total' if named else 'total': (None, operator.state, operator)}
+    values = output_values(place, output, results)
     return values if rest is None else arrange(run, output, rest, values, run.sizes)

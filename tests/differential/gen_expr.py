@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_expr.py - random well-typed expressions, as text with as few parentheses as the grammar allows (or more)."""
+import re
+
 import known
 from arith import INTS, NUMBERS, TYPES, is_float
-from expr import LEVELS
+from expr import LEVELS, WORDS
+from operations import FUNCTIONS
 
 LEVEL = {sign: i for i, level in enumerate(LEVELS) if level for sign in level}
 IF, NOT, PREFIX, ATOM = -1, 2, len(LEVELS), len(LEVELS) + 1
 ONE_FLOAT = ['abs', 'sign', 'sqrt', 'floor', 'ceil', 'trunc', 'round']
 NEAR = ['rsqrt', 'cbrt', 'exp', 'exp2', 'exp10', 'expm1', 'log', 'log2', 'log10', 'log1p', 'sin', 'cos', 'tan', 'asin',
         'acos', 'atan', 'sinh', 'cosh', 'tanh', 'erf', 'pow', 'atan2', 'hypot']
+
+
+WORD = re.compile(r'[A-Za-z_]\w*')
+NOT_NAMES = set(TYPES) | set(FUNCTIONS) | WORDS | {'select', 'e'}
+
+
+def is_literal(text):
+    """Of literals alone: nothing decides its type."""
+    return all(w in NOT_NAMES for w in WORD.findall(text))
 
 
 class Names:
@@ -122,7 +134,7 @@ class Expressions:
         if not self.typed(other, names):
             return self.leaf(t, names)
         inner = self.make(other, names, depth - 1)[0]
-        return f'{t}({inner})', ATOM
+        return (f'{t}({inner})', ATOM) if not is_literal(inner) else self.leaf(t, names)
 
     def typed(self, t, names):
         return t in names.by_type
@@ -156,7 +168,7 @@ class Expressions:
             return self.shift(t, names, depth)
         if kind < 0.85:
             pair = self.make(t, names, depth - 1)
-            literal = t[0] == 'u' and not any(c.isalpha() for c in pair[0])
+            literal = t[0] == 'u' and is_literal(pair[0])
             return ('~' if literal else r.choice(['-', '~'])) + self.wrap(pair, PREFIX), PREFIX
         return self.function(r.choice(['abs', 'sign', 'min', 'max', 'clamp', 'popcount', 'clz', 'ctz']), t, names, depth)
 

@@ -4,6 +4,7 @@
 Own operators on floats are exact on small integers in any order, so that what they give is known.
 """
 from arith import INTS, NUMBERS, TYPES, is_float, is_int, lossless
+from gen_expr import is_literal
 from operators import WIDER
 
 BUILTIN = ['add'] * 6 + ['mul'] * 2 + ['min', 'max'] * 2 + ['and', 'or', 'xor', 'first', 'last', 'argmin', 'argmax',
@@ -24,7 +25,8 @@ class Operators:
         self.random, self.make = random, expressions
 
     def scalar_map(self, t, names, depth=2):
-        return self.make.expression(t, names, depth)
+        text = self.make.expression(t, names, depth)
+        return f'{t}({names.by_type["i64"][0]})' if is_literal(text) and 'i64' in names.by_type else text
 
     def reduction(self, names, varying=None):
         """varying: names that a combine may read besides its operands, or None."""

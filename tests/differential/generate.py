@@ -7,6 +7,7 @@ import random
 
 import known
 from evaluate import Refused, evaluate
+from expr import SpecError
 from gen_data import PROFILES, elements, offsets, sizes_of, value
 from gen_spec import SpecMaker
 from render import Renderer
@@ -22,7 +23,14 @@ def make_case(seed, index):
     spec = maker.make_spec()
     if spec is None:
         return None
-    case = {'id': f'{seed}/{index}', 'spec': spec, 'runs': []}
+    try:
+        return complete(r, maker, spec, f'{seed}/{index}')
+    except SpecError:  # literals that nothing decides, where a type was wanted
+        return None
+
+
+def complete(r, maker, spec, name):
+    case = {'id': name, 'spec': spec, 'runs': []}
     count = r.choice([1, 1, 2, 3])
     for _ in range(count):
         case['runs'].append(make_run(r, maker, spec))

@@ -6,7 +6,7 @@ and `default`, what an output is that says nothing: (field texts) an expression 
 """
 import operator as python
 
-from arith import INF, int_range, is_float
+from arith import INF, UNKNOWN, Span, Unknown, int_range, is_float
 from expr import Compiler, SpecError, converted, parse, type_of
 from operations import operation
 
@@ -51,6 +51,8 @@ def better(sign):
     """argmin and argmax: (value, index)."""
     def combine(a, b, _):
         (x, i), (y, j) = a, b
+        if any(v.__class__ in (Unknown, Span) for v in (x, y, i, j)):
+            return UNKNOWN, UNKNOWN
         if x != x or y != y:
             first = (y != y) if x == x else (x != x and y != y and i <= j)
         else:
@@ -67,6 +69,7 @@ def affine(t):
 class Operator:
     def __init__(self, name, state, identity, combine, default=None):
         self.name, self.state, self.identity, self.combine, self.default = name, state, identity, combine, default
+        self.mapped = None  # the type before it was widened
 
 
 def fields_of(state, *names):
@@ -205,6 +208,7 @@ def prepare(place, segments, entry, init):
         if kind != t:
             values = convert_all(values, t, kind)
         operator, values = builtin(which, kind), lift(which, values, t)
+        operator.mapped = t
     start = None if init is None else uniform_value(segments, operator.state, init)
     return operator, values, start
 

@@ -89,7 +89,8 @@ class Place:
         array = self.run.arrays[name]
         if not set(array.keys) <= set(self.dims):
             raise SpecError(f'{name} varies here')
-        return self.listed(self.run.reader.read(name, self.dims, offsets), array.type)
+        values = self.run.reader.read(name, self.dims, offsets)
+        return self.listed(values if len(values) == self.count else Repeated(values), array.type)
 
     def neighbour(self, name, offsets):
         return self.cached((name, offsets), lambda: self.read(name, offsets))
@@ -157,6 +158,13 @@ class Place:
 
     def values_as(self, node, t):
         return self.values(self.flattened(node, t)[0])
+
+
+class Repeated(list):
+    """One value for every index."""
+
+    def __getitem__(self, i):
+        return list.__getitem__(self, 0)
 
 
 class Inner(Place):

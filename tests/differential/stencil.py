@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stencil.py - steps of a stencil, what is fed back, and reductions beside it."""
+import known
+from arith import UNKNOWN
 from evaluate import KEEP, Refused, arrange, output_values, reduce_results
 from place import Place
 
@@ -69,6 +71,10 @@ def kept(run, new, feedback):
             values[p] = before[p] if before is not None else KEEP
 
 
+def undecided(t):
+    return tuple(UNKNOWN for _ in t) if isinstance(t, tuple) else UNKNOWN
+
+
 def totals(run, new, reductions):
     """Reductions of the last step, over the points that are computed."""
     if not reductions:
@@ -79,6 +85,8 @@ def totals(run, new, reductions):
     before = set(run.reader.skipped)
     results = reduce_results(run, place, segments, [list(range(place.count))], reductions)
     after = run.reader.skipped
+    if after and known.INTERIOR_BESIDE:
+        return {n: ([undecided(r[1])], *r[1:]) for n, r in results.items()}
     if after:
         inside = [p for p in range(place.count) if p not in after]
         results = reduce_results(run, Place(run, run.dims, extra), segments, [inside], reductions)
