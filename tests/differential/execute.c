@@ -152,7 +152,7 @@ static bool make_plan(struct subject *x, char *why)
         x->pinned = x->drawn = true;
     } else if (x->variant[0] && some) {
         pin_some(x, strtoul(some, NULL, 10));
-        x->pinned = x->nsettings > 0;
+        x->pinned |= x->nsettings > 0;
     } else if (x->variant[0] && write_tuning(x, o.arch ? o.arch : "sm_80", path)) {
         o.tuning = path;
     }

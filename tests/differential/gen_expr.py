@@ -20,14 +20,14 @@ NOT_NAMES = set(TYPES) | set(FUNCTIONS) | WORDS | {'select', 'e'}
 
 def is_literal(text):
     """Of literals alone: nothing decides its type."""
-    return all(w in NOT_NAMES for w in WORD.findall(text))
+    return all(w in NOT_NAMES or w.startswith('lit') for w in WORD.findall(text))
 
 
 class Names:
     """What may be read: type -> texts; `dims` for index(); `near` says whether inexact functions may be used."""
 
-    def __init__(self, near=0.0, total=False):
-        self.by_type, self.dims, self.near, self.total = {}, [], near, total
+    def __init__(self, near=0.0):
+        self.by_type, self.dims, self.literals, self.near = {}, [], [], near
 
     def add(self, text, t):
         """A scalar, or a structure: its fields, and itself."""
@@ -37,9 +37,9 @@ class Names:
         self.by_type.setdefault(t, []).append(text)
 
     def copy(self):
-        other = Names(self.near, self.total)
+        other = Names(self.near)
         other.by_type = {t: list(names) for t, names in self.by_type.items()}
-        other.dims = list(self.dims)
+        other.dims, other.literals = list(self.dims), list(self.literals)
         return other
 
     def types(self):
@@ -80,10 +80,12 @@ class Expressions:
         if others and r.random() < 0.75:
             other = r.choice(others)
             return f'{t}({r.choice(names.by_type[other])})', ATOM
-        return self.literal(t)
+        return self.literal(t, names.literals)
 
-    def literal(self, t):
+    def literal(self, t, lets=()):
         r = self.random
+        if lets and t != 'bool' and r.random() < 0.5:
+            return r.choice(lets), ATOM
         if t == 'bool':
             return r.choice(['true', 'false']), ATOM
         number = str(r.choice([0, 1, 2, 3, 5, 7, 8, 15, 31, 64, 100]))

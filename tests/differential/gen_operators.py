@@ -93,11 +93,12 @@ class Operators:
 
     def small_map(self, t, names):
         """Integers stay small integers."""
-        own = names.by_type.get(t)
-        if own:
-            return self.random.choice(own)
-        others = [x for x in names.types() if x != 'i64' or is_int(t)] or ['bool']
-        return f'{t}({self.random.choice(names.by_type.get(self.random.choice(others), ["true"]))})'
+        whole = {x: [n for n in texts if not n.startswith(('let', 'gather', 'out', 'next'))]
+                 for x, texts in names.by_type.items() if isinstance(x, str)}
+        if whole.get(t):
+            return self.random.choice(whole[t])
+        other = self.random.choice([x for x in whole if whole[x] and (x != 'i64' or is_int(t))] or ['i64'])
+        return f'{t}({self.random.choice(whole[other])})'
 
     # -- own --
     def own(self, names, varying):

@@ -2,7 +2,7 @@
 """gen_spec.py - random well-typed specs of all kinds, as plain data (what render.py writes as YAML)."""
 import known
 from arith import INTS
-from gen_expr import Expressions, Names
+from gen_expr import Expressions, Names, is_literal
 from gen_operators import COMMON, Operators
 from spec import Array, iteration_space
 
@@ -106,11 +106,15 @@ class SpecMaker:
         for i in range(r.choice([0, 0, 0, 1, 2, 3])):
             name = f'let{i}'
             if self.chance(0.2):
-                self.spec.setdefault('let', {})[name] = r.choice(['2', '1 + 2', '0.5', '3 * (4 - 1)', '-1'])
+                self.spec.setdefault('let', {})[f'lit{i}'] = r.choice(['2', '1 + 2', '5', '3 * (4 - 1)', 'min(8, 2 * 7)'])
+                names.literals.append(f'lit{i}')
                 continue
             t = r.choice(COMMON)
             source = self.uniform() if self.chance(0.3) else names
-            self.spec.setdefault('let', {})[name] = self.make.expression(t, source, 2)
+            text = self.make.expression(t, source, 2)
+            if is_literal(text):
+                continue
+            self.spec.setdefault('let', {})[name] = text
             names.add(name, t)
             if source is not names:
                 fixed[name] = t
