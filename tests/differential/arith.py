@@ -201,7 +201,9 @@ def round_bf16(x):
     if x == 0 or x != x or math.isinf(x):
         return x
     quantum = max(math.frexp(x)[1] - 8, -133)
-    y = math.ldexp(float(round(math.ldexp(x, -quantum))), quantum) if quantum > -1000 else x
+    if quantum > 120:
+        return math.copysign(INF, x)
+    y = math.ldexp(float(round(math.ldexp(x, -quantum))), quantum)
     y = math.copysign(y, x)
     return math.copysign(INF, x) if abs(y) > largest('bf16') else y
 

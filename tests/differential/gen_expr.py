@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_expr.py - random well-typed expressions, as text with as few parentheses as the grammar allows (or more)."""
-import re
-
 import known
 from arith import INTS, NUMBERS, TYPES, is_float
-from expr import LEVELS, WORDS
-from operations import FUNCTIONS
+from expr import INT, LEVELS, Literal, parse, type_of
 
 LEVEL = {sign: i for i, level in enumerate(LEVELS) if level for sign in level}
 IF, NOT, PREFIX, ATOM = -1, 2, len(LEVELS), len(LEVELS) + 1
@@ -14,23 +11,42 @@ NEAR = ['rsqrt', 'cbrt', 'exp', 'exp2', 'exp10', 'expm1', 'log', 'log2', 'log10'
         'acos', 'atan', 'sinh', 'cosh', 'tanh', 'erf', 'pow', 'atan2', 'hypot']
 
 
-WORD = re.compile(r'[A-Za-z_]\w*')
-NOT_NAMES = set(TYPES) | set(FUNCTIONS) | WORDS | {'select', 'e'}
+class Types:
+    """A scope that knows types alone."""
+
+    def __init__(self, names):
+        self.names, self.lets = names, {}
+
+    def resolve(self, name, _=None):
+        if name.startswith('lit'):
+            return '', INT
+        return '', self.names.known[name]
+
+    def neighbour(self, name, _):
+        return self.resolve(name)
+
+    def gather(self, words):
+        return '', type_of(words[4], self)
 
 
-def is_literal(text):
-    """Of literals alone: nothing decides its type."""
-    return all(w in NOT_NAMES or w.startswith('lit') for w in WORD.findall(text))
+def is_literal(text, names):
+    """Nothing decides its type."""
+    return isinstance(type_of(parse(text), Types(names)), Literal)
 
 
 class Names:
     """What may be read: type -> texts; `dims` for index(); `near` says whether inexact functions may be used."""
 
     def __init__(self, near=0.0):
-        self.by_type, self.dims, self.literals, self.near = {}, [], [], near
+        self.by_type, self.known, self.dims, self.literals, self.near = {}, {}, [], [], near
 
     def add(self, text, t):
         """A scalar, or a structure: its fields, and itself."""
+        if text.isidentifier():
+            self.known[text] = t
+        base, dot, rest = text.partition('.')
+        if dot and base.isidentifier() and base not in self.known:
+            self.known[base] = ((rest, t),)
         if isinstance(t, tuple):
             for f, ft in t:
                 self.add(f'{text}.{f}', ft)
@@ -38,6 +54,7 @@ class Names:
 
     def copy(self):
         other = Names(self.near)
+        other.known = dict(self.known)
         other.by_type = {t: list(names) for t, names in self.by_type.items()}
         other.dims, other.literals = list(self.dims), list(self.literals)
         return other
@@ -136,7 +153,7 @@ class Expressions:
         if not self.typed(other, names):
             return self.leaf(t, names)
         inner = self.make(other, names, depth - 1)[0]
-        return (f'{t}({inner})', ATOM) if not is_literal(inner) else self.leaf(t, names)
+        return (f'{t}({inner})', ATOM) if not is_literal(inner, names) else self.leaf(t, names)
 
     def typed(self, t, names):
         return t in names.by_type
@@ -170,7 +187,7 @@ class Expressions:
             return self.shift(t, names, depth)
         if kind < 0.85:
             pair = self.make(t, names, depth - 1)
-            literal = t[0] == 'u' and is_literal(pair[0])
+            literal = t[0] == 'u' and is_literal(pair[0], names)
             return ('~' if literal else r.choice(['-', '~'])) + self.wrap(pair, PREFIX), PREFIX
         return self.function(r.choice(['abs', 'sign', 'min', 'max', 'clamp', 'popcount', 'clz', 'ctz']), t, names, depth)
 

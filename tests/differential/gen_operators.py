@@ -26,7 +26,7 @@ class Operators:
 
     def scalar_map(self, t, names, depth=2):
         text = self.make.expression(t, names, depth)
-        return f'{t}({names.by_type["i64"][0]})' if is_literal(text) and 'i64' in names.by_type else text
+        return f'{t}({names.by_type["i64"][0]})' if is_literal(text, names) and 'i64' in names.by_type else text
 
     def reduction(self, names, varying=None):
         """varying: names that a combine may read besides its operands, or None."""

@@ -112,7 +112,7 @@ class SpecMaker:
             t = r.choice(COMMON)
             source = self.uniform() if self.chance(0.3) else names
             text = self.make.expression(t, source, 2)
-            if is_literal(text):
+            if is_literal(text, source):
                 continue
             self.spec.setdefault('let', {})[name] = text
             names.add(name, t)
@@ -388,7 +388,10 @@ class SpecMaker:
         for _ in range(4):
             inner.add(f'k{field}', t)
         self.gathered = (name, rank)
-        names.add(f'gather({name}, offs, k, {r.choice(operators)}, {self.make.expression(t, inner, 1)})', t)
+        names.known['k'] = inner.known['k']
+        each = self.make.expression(t, inner, 1)
+        each = f'k{field}' if is_literal(each, inner) else each
+        names.add(f'gather({name}, offs, k, {r.choice(operators)}, {each})', t)
 
     def iterate(self, names):
         """Feeds outputs back to inputs of the same type and shape."""
@@ -420,6 +423,8 @@ class SpecMaker:
     def beside(self, names):
         """Reductions of what a stencil computes."""
         here = names.copy()
+        here.by_type = {t: [n for n in texts if not n.startswith('gather')] for t, texts in here.by_type.items()}
+        here.by_type = {t: texts for t, texts in here.by_type.items() if texts}
         for n, entry in self.spec['outputs'].items():
             a = Array(n, entry)
             if all(add == 0 for _, add in a.shape):

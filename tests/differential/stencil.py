@@ -30,7 +30,7 @@ def stencil(run):
         run.reader.skipped, run.reader.cache = set(), {}
         place = Place(run, run.dims)
         new = {n: step_output(place, run.outputs[n]) for n in points}
-        results = totals(run, new, reductions) if _ == steps - 1 else {}
+        results = totals(run, new, reductions)  # reads of their maps count as surroundings in every step
         kept(run, new, feedback)
         for n in points:
             held[n] = merge(held[n], new[n])
