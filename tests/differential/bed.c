@@ -43,8 +43,8 @@ static bool match(struct bed *b, const ptxgen_problem *p, const int64_t *size, c
             ptxgen_problem_input(p, k, info);
         else
             ptxgen_problem_output(p, k - b->ninputs, info);
-        b->array[k] = in ? find(b->run->input, b->run->ninputs, info->name)
-                         : find(b->run->output, b->run->noutputs, info->name);
+        b->array[k] =
+            in ? find(b->run->input, b->run->ninputs, info->name) : find(b->run->output, b->run->noutputs, info->name);
         int64_t elements = ptxgen_array_elements(info, size);
         if (elements < 0)
             elements = 0;
@@ -151,8 +151,7 @@ static bool agrees(enum agreement how, ptxgen_type t, const char *got, const cha
     double ends[2], v;
 
     switch (how) {
-    case AGREE_ANY:
-        return true;
+    case AGREE_ANY: return true;
     case AGREE_KEEP:
         for (size_t i = 0; i < ptxgen_type_size(t); i++)
             if ((unsigned char)got[i] != POISON)
@@ -163,8 +162,7 @@ static bool agrees(enum agreement how, ptxgen_type t, const char *got, const cha
         *range += sizeof ends;
         v = ptxgen_value_load(t, got).f;
         return v >= ends[0] && v <= ends[1];
-    default:
-        return equal_values(t, got, expected, how == AGREE_ZERO);
+    default: return equal_values(t, got, expected, how == AGREE_ZERO);
     }
 }
 
@@ -229,9 +227,8 @@ static bool check_rest(struct bed *b, char *why)
         i++;
     for (int k = 0; k < b->ninputs + b->noutputs; k++)
         if (i < b->at[k] + b->array[k]->data.length + GUARD) {
-            snprintf(why, WHY, "written to byte %lld of %s, which has %zu bytes%s",
-                     (long long)i - (long long)b->at[k], b->info[k].name, b->array[k]->data.length,
-                     k < b->ninputs ? " (an input)" : "");
+            snprintf(why, WHY, "written to byte %lld of %s, which has %zu bytes%s", (long long)i - (long long)b->at[k],
+                     b->info[k].name, b->array[k]->data.length, k < b->ninputs ? " (an input)" : "");
             break;
         }
     return false;

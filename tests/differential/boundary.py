@@ -77,8 +77,11 @@ class Reader:
         array, data = self.run.arrays[name], self.run.data[name]
         offsets = offsets or (0,) * len(array.keys)
         modes = self.modes(name)
-        tables = self.contributions(array, modes, dims, offsets)
-        flat = list(map(sum, itertools.product(*tables)))
+        key = (name, tuple(dims), offsets)
+        if key not in self.cache:
+            tables = self.contributions(array, modes, dims, offsets)
+            self.cache[key] = list(map(sum, itertools.product(*tables)))
+        flat = self.cache[key]
         if min(flat, default=0) >= 0:
             return [data[j] for j in flat]
         if counts:

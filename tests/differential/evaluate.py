@@ -94,7 +94,8 @@ def flag_segments(run, name):
     points, current = [], []
     for p, f in enumerate(run.data[name]):
         if f and current:
-            points, current = points + [current], []
+            points.append(current)
+            current = []
         current.append(p)
     return points + [current] if current else points
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute.c - one case: the plan that its settings ask for, compiled once, launched with the data of each run.
  *
- * Settings beyond tunables: `arch`; `only` plans for the sizes of the first run alone; `known` for all of them as known;
- * `draw` SEED takes a random legal variant by its id; `pin` SEED pins some of such a variant's tunables; `tuned` SEED
- * puts one into a tuning file for sizes near (`near:SIZE`) those of the run.
+ * Settings beyond tunables: `arch`; `only` plans for the sizes of the first run alone; `known` for all of them as
+ * known; `draw` SEED takes a random legal variant by its id; `pin` SEED pins some of such a variant's tunables; `tuned`
+ * SEED puts one into a tuning file for sizes near (`near:SIZE`) those of the run.
  */
 #include <stdio.h>
 #include <stdlib.h>

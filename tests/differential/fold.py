@@ -116,13 +116,16 @@ def sums(operator, values, _, last):
     exact = [v.as_integer_ratio() for v in finite]
     whole = [n * ((1 << -quantum) // d) for n, d in exact]
     total, size, loose, result, limit, top = 0, 0, 0.0, [], 1 << FLOATS[t][0], Fraction(largest(t))
+    minus = 0  # how many at the beginning are -0
+    while minus < len(finite) and slack[minus] == 0 and finite[minus] == 0 and math.copysign(1, finite[minus]) < 0:
+        minus += 1
     for k, (w, extra) in enumerate(zip(whole, slack)):
         total, size, loose = total + w, size + abs(w), loose + extra
         if last and k + 1 < len(whole):
             continue
         if odd[k] is not None:
             result.append(odd[k])
-        elif size == 0 and all(math.copysign(1, v) < 0 for v in values[:k + 1]):
+        elif k < minus:
             result.append(Span(-0.0, 0.0))  # an identity may have been added
         elif size <= limit and loose == 0 and Fraction(size, 1 << -quantum) <= top:
             result.append(float(Fraction(total, 1 << -quantum)))

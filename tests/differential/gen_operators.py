@@ -5,7 +5,7 @@ Own operators on floats are exact on small integers in any order, so that what t
 """
 from arith import INTS, NUMBERS, TYPES, is_float, is_int, lossless
 from gen_expr import is_literal
-from operators import WIDER
+from operators import LIFTED, WIDER
 
 BUILTIN = ['add'] * 6 + ['mul'] * 2 + ['min', 'max'] * 2 + ['and', 'or', 'xor', 'first', 'last', 'argmin', 'argmax',
                                                             'argmin', 'logsumexp', 'welford', 'affine']
@@ -60,6 +60,25 @@ class Operators:
         if name in ('add', 'mul'):
             defaults.append(t)
         return Reduction(entry, state, defaults, name not in ('first', 'last'))
+
+    def defaulted(self, t):
+        """Without a map, of a single input of this type."""
+        r = self.random
+        if isinstance(t, tuple):
+            combine = {f: f'a.{f} or b.{f}' if ft == 'bool' else f'a.{f} + b.{f}' for f, ft in t}
+            identity = {f: 'false' if ft == 'bool' else '0' for f, ft in t}
+            narrow = any(ft in ('f16', 'bf16') for _, ft in t)
+            if narrow:
+                combine = {f: f'b.{f}' for f, _ in t}
+                return self.result(t, None, combine, None)
+            return self.result(t, identity, combine, None, small=any(is_float(ft) for _, ft in t))
+        name = r.choice(['and', 'or', 'xor', 'first', 'last'] if t == 'bool' else
+                        ['add', 'add', 'mul', 'min', 'max', 'first', 'last'] + (['logsumexp', 'welford'] if t in ('f32', 'f64') else []))
+        if name in ('logsumexp', 'welford'):
+            state = tuple((f, t) for f in LIFTED[name])
+            return Reduction({'operator': name}, state, [t])
+        state = WIDER.get(t, t) if name in ('add', 'mul') else t
+        return Reduction({'operator': name}, state, [state, t], name not in ('first', 'last'))
 
     def arg(self, name, names):
         t, index = self.type_for('min'), self.random.choice(['i64', 'i64', 'i32', 'u32', 'i16'])
@@ -119,7 +138,8 @@ class Operators:
         if commutative and self.random.random() < 0.5:
             operator['commutative'] = 'true'
         defaults = [] if isinstance(state, tuple) else [state]
-        return Reduction({'map': entry_map, 'operator': operator}, state, defaults, keep, small)
+        entry = {'operator': operator} if entry_map is None else {'map': entry_map, 'operator': operator}
+        return Reduction(entry, state, defaults, keep, small)
 
     def unsigned(self):
         return self.random.choice(['u8', 'u16', 'u32', 'u64', 'i32', 'i64', 'i8'])

@@ -11,6 +11,19 @@ INPUTS = ['x', 'y', 'z', 'w', 'u', 'v', 'weight', 'off_axis', 'no', 'q1']
 BOUNDARIES = ['clamp', 'wrap', 'reflect', 'mirror', 'constant']
 
 
+def named(dims):
+    """Without the constant ones, which are '3#0' here."""
+    return [d for d in dims if '#' not in d]
+
+
+def spelled(shape):
+    return [d.split('#')[0] for d in shape]
+
+
+def joined(shape):
+    return ', '.join(spelled(shape))
+
+
 class SpecMaker:
     def __init__(self, random):
         self.random = random
@@ -29,10 +42,14 @@ class SpecMaker:
             self.spec = {'name': 'probe', 'doc': "a spec: 'made' at random", 'ptxgen': 1, **self.spec}
         rank = rank or r.choices([1, 2, 3], [60, 28, 12])[0]
         self.dims = r.sample(DIMS, rank) if self.chance(0.5) else DIMS[:rank]
+        if self.chance(0.06) and kind != 'scan' and rank < 3:
+            self.dims.insert(r.randrange(rank + 1), f'{r.choice([1, 2, 3, 4, 7])}#0')
         count = 1 + min(int(r.expovariate(0.9)), 5)
-        if self.chance(0.01) and not known.MANY_INPUTS:
+        if self.chance(0.02) and not known.MANY_INPUTS:
             count = r.randrange(8, 30)
         shapes = [list(self.dims)] + [self.shape() for _ in range(count - 1)]
+        if len(self.dims) > 1 and self.chance(0.06):
+            shapes = [[d] for d in self.dims]  # no input has all dimensions
         if self.chance(0.3):
             r.shuffle(shapes)
         for i, shape in enumerate(shapes):
@@ -51,17 +68,14 @@ class SpecMaker:
 
     def array_type(self, shape):
         r = self.random
-        t = r.choice(COMMON)
-        if not shape:
-            return f'{t}[]'
-        return f'{t}[{", ".join(shape)}]'
+        return f'{r.choice(COMMON)}[{joined(shape)}]'
 
     def input_entry(self, shape):
         r = self.random
         if not self.chance(0.1):
             return self.array_type(shape)
         names = r.sample(['re', 'im', 'a1', 'b1', 'key'], r.randrange(1, 4))
-        return {'type': {f: r.choice(COMMON) for f in names}, 'shape': shape}
+        return {'type': {f: r.choice(COMMON) for f in names}, 'shape': spelled(shape)}
 
     def params(self):
         r = self.random
@@ -80,7 +94,7 @@ class SpecMaker:
         names = Names()
         for n, t in self.param_types().items():
             names.add(n, t)
-        for d in self.dims:
+        for d in named(self.dims):
             names.add(d, 'i64')
         return names
 
@@ -90,7 +104,7 @@ class SpecMaker:
     def at_elements(self, skip=(), neighbours=0.0, far=2):
         """Names of a map or a value per element."""
         names, r = self.uniform(), self.random
-        names.near, names.dims = self.near, list(self.dims)
+        names.near, names.dims = self.near, named(self.dims)
         for name, a in self.arrays().items():
             if name in skip:
                 continue
@@ -104,7 +118,7 @@ class SpecMaker:
         """Adds lets to the spec and to the names; returns those that are the same everywhere."""
         r, fixed = self.random, {}
         for i in range(r.choice([0, 0, 0, 1, 2, 3])):
-            name = f'let{i}'
+            name = r.choice('ab') + '_'[:i] if self.chance(0.05) else f'let{i}'
             if self.chance(0.2):
                 self.spec.setdefault('let', {})[f'lit{i}'] = r.choice(['2', '1 + 2', '5', '3 * (4 - 1)', 'min(8, 2 * 7)'])
                 names.literals.append(f'lit{i}')
@@ -112,7 +126,9 @@ class SpecMaker:
             t = r.choice(COMMON)
             source = self.uniform() if self.chance(0.3) else names
             text = self.make.expression(t, source, 2)
-            if is_literal(text, source):
+            if self.chance(0.02):
+                text = ' + '.join([self.make.leaf(t, source)[0] for _ in range(r.choice([20, 100, 250]))]) if t != 'bool' else text
+            if is_literal(text, source) or name in names.known:
                 continue
             self.spec.setdefault('let', {})[name] = text
             names.add(name, t)
@@ -133,7 +149,7 @@ class SpecMaker:
             if not a.shape or self.chance(0.4) or name in getattr(self, 'tables', ()):
                 continue
             if len(a.shape) > 1 and self.chance(0.5):
-                each[name] = {k: self.mode(modes, a) for k in a.keys if self.chance(0.8)} or 'clamp'
+                each[name] = {k: self.mode(modes, a) for k in named(a.keys) if self.chance(0.8)} or 'clamp'
             else:
                 each[name] = self.mode(modes, a)
         if each:
@@ -164,6 +180,10 @@ class SpecMaker:
     def several(self, names, count, key, varying):
         """Puts reductions or scans into the spec: name -> Reduction; '' is the nameless one."""
         found = {}
+        own = [a for n, a in self.arrays().items() if n not in self.skip]
+        if len(own) == 1 and self.chance(0.4):
+            found[''] = self.operators.defaulted(own[0].type)
+            count = 0
         for i in range(count):
             found['' if count == 1 and self.chance(0.8) else f'r{i}'] = self.operators.reduction(names, varying)
         for name, one in found.items():
@@ -172,8 +192,8 @@ class SpecMaker:
             else:
                 self.spec.update(one.entry)
             self.small |= one.small
-            own = isinstance(one.entry['operator'], dict) or one.entry['operator'] == 'affine'
-            self.zeros_alike |= own and ('f32' in str(one.state) or 'f64' in str(one.state))
+            custom = isinstance(one.entry['operator'], dict) or one.entry['operator'] == 'affine'
+            self.zeros_alike |= custom and ('f32' in str(one.state) or 'f64' in str(one.state))
         return found
 
     def init(self, found, needed):
@@ -211,7 +231,7 @@ class SpecMaker:
             if set(a.keys) <= set(rest) and n not in self.skip:
                 names.add(n, a.type)
         if not self.spec.get('segments'):
-            names.dims = list(rest)
+            names.dims = named(rest)
         n, one = r.choice(list(found.items()))
         name = f'total{len(self.spec["outputs"])}'
         if one.defaults and self.chance(0.6):
@@ -225,7 +245,7 @@ class SpecMaker:
     def typed(self, t, shape):
         if not shape:
             return t if self.chance(0.7) else f'{t}[]'
-        return f'{t}[{", ".join(shape)}]'
+        return f'{t}[{joined(shape)}]'
 
     def value_output(self, name, names, shape, text=None, state=None):
         r = self.random
@@ -238,7 +258,7 @@ class SpecMaker:
             t = r.choice([x for x in names.types() if self.chance(0.5)] or COMMON)
             entry = {'type': self.typed(t, shape), 'value': self.make.expression(t, names, 3)}
         if isinstance(entry['type'], dict) and shape:
-            entry['shape'] = list(shape)
+            entry['shape'] = spelled(shape)
         self.spec['outputs'][name] = entry
 
     def shuffled(self, dims):
@@ -284,9 +304,11 @@ class SpecMaker:
         r = self.random
         if 'segments' in self.spec or self.chance(0.4):
             if self.chance(0.3) and 'segments' not in self.spec:
-                self.spec['over'] = list(self.dims)
+                self.spec['over'] = named(self.dims)
+            if len(named(self.dims)) < len(self.dims) and 'over' in self.spec:
+                return [d for d in self.dims if d not in self.spec['over']]
             return []
-        gone = r.sample(self.dims, r.randrange(1, len(self.dims) + 1))
+        gone = r.sample(named(self.dims), r.randrange(1, len(named(self.dims)) + 1))
         self.spec['over'] = gone[0] if len(gone) == 1 and self.chance(0.7) else gone
         return [d for d in self.dims if d not in gone]
 
@@ -352,7 +374,7 @@ class SpecMaker:
         self.lets(names)
         for i in range(r.choice([1, 1, 1, 2, 3])):
             self.value_output(f'out{i}', names, self.shuffled(self.dims))
-            if self.chance(0.1):
+            if self.chance(0.1) and '#' not in str(self.dims):
                 self.shrink(f'out{i}')
         if self.chance(0.3):
             self.iterate(names)
@@ -403,7 +425,7 @@ class SpecMaker:
             shape = [k for k in a.keys]
             if isinstance(a.type, tuple):
                 value = {f: self.make.expression(t, names, 2) for f, t in a.type}
-                self.spec['outputs'][out] = {'type': dict(a.type), 'shape': shape, 'value': value}
+                self.spec['outputs'][out] = {'type': dict(a.type), 'shape': spelled(shape), 'value': value}
             else:
                 self.spec['outputs'][out] = {'type': self.typed(a.type, shape), 'value': self.make.expression(a.type, names, 2)}
             feedback[n] = out

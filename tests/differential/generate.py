@@ -54,7 +54,7 @@ def make_run(r, maker, spec):
     inputs = [Array(n, e) for n, e in spec['inputs'].items()]
     outputs = [Array(n, e) for n, e in spec['outputs'].items()]
     names = dimension_names(spec)
-    sizes = sizes_of(r, [d for d in names if d not in ('k', 'p')], 70000 if r.random() < 0.5 else 1500)
+    sizes = sizes_of(r, [d for d in names if d not in ('k', 'p')], (20000 if spec['kind'] == 'stencil' else 70000) if r.random() < 0.4 else 1500)
     if 'k' in names:
         sizes['k'] = r.choice([0, 1, 2, 3, 5, 17, 33, 64, 129, 300])
     if 'p' in names:

@@ -78,12 +78,14 @@ def quotient(a, b):
 
 
 def decided(function):
-    """The function, and UNKNOWN of operands that are not decided."""
+    """The function, and UNKNOWN of operands that are not decided, for which Python has no such operation."""
     def checked(*args):
-        for a in args:
-            if a.__class__ is Unknown or a.__class__ is Span:
+        try:
+            return function(*args)
+        except TypeError:
+            if any(a.__class__ in (Unknown, Span) for a in args):
                 return UNKNOWN
-        return function(*args)
+            raise
     return checked
 
 
@@ -110,7 +112,7 @@ def int_operation(name, t):
     return decided(table[name])
 
 
-BOOL = {'&': lambda a, b: a and b, '|': lambda a, b: a or b, '^': lambda a, b: a != b}
+BOOL = {'&': lambda a, b: a and b, '|': lambda a, b: a or b, '^': lambda a, b: a ^ b}
 
 
 # ---- floats ------------------------------------------------------------------------------------
@@ -283,7 +285,7 @@ def float_operation(name, t):
         'min': float_min, 'max': float_max, 'clamp': lambda x, lo, hi: float_min(float_max(x, lo), hi),
         'abs': absolute, 'sign': sign_of, 'sqrt': lambda a: r(square_root(a)), 'fma': lambda a, b, c: fma(a, b, c, t),
         'floor': rounding(math.floor), 'ceil': rounding(math.ceil), 'trunc': rounding(math.trunc),
-        'round': rounding(round), 'isnan': decided(lambda a: a != a), 'isinf': decided(math.isinf),
+        'round': rounding(round), 'isnan': lambda a: a if a.__class__ is Unknown else a != a, 'isinf': decided(math.isinf),
     }
     return table.get(name) or near(name, t)
 

@@ -119,6 +119,9 @@ class Place:
             at = row if row is not None else (0,) * len(array.keys)
             inner = Inner(self, {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)})
             values, t = inner.values_of(node)
+            if result is None and row is not None and operator in ('min', 'max'):
+                result = values  # the infinity is never combined with an element
+                continue
             if result is None:
                 result = [gather_start(operator, t)] * self.count
             if row is not None:

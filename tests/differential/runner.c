@@ -3,8 +3,8 @@
  *
  *     runner [--gpu [--device N]] [--timeout SECONDS] [--only ID] [--verbose] FILE
  *
- * A child process takes cases in turn; one that dies or hangs costs the case that it was at, and another takes the rest.
- * One line per failing case, last line "N passed, M failed".
+ * A child process takes cases in turn; one that dies or hangs costs the case that it was at, and another takes the
+ * rest. One line per failing case, last line "N passed, M failed".
  */
 #include <poll.h>
 #include <signal.h>
