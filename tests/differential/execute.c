@@ -130,7 +130,7 @@ static bool write_tuning(struct subject *x, const char *arch, char *path)
 
 static bool make_plan(struct subject *x, char *why)
 {
-    const char *draw = case_setting(x->c, "draw"), *some = case_setting(x->c, "pin"),
+    const char *variant = case_setting(x->c, "variant"), *draw = case_setting(x->c, "draw"), *some = case_setting(x->c, "pin"),
                *tuned = case_setting(x->c, "tuned"), *arch = case_setting(x->c, "arch");
     ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
     int64_t size[NAMES_MAX];
@@ -147,7 +147,11 @@ static bool make_plan(struct subject *x, char *why)
         say(x, "no variant could be drawn", why);
         return false;
     }
-    if (x->variant[0] && draw) {
+    if (variant) {
+        snprintf(x->variant, sizeof x->variant, "%s", variant);
+        o.variant = x->variant;
+        x->pinned = true;
+    } else if (x->variant[0] && draw) {
         o.variant = x->variant;
         x->pinned = x->drawn = true;
     } else if (x->variant[0] && some) {

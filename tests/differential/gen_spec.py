@@ -40,9 +40,10 @@ class SpecMaker:
         self.spec = {'kind': kind, 'inputs': {}, 'outputs': {}}
         if self.chance(0.1):
             self.spec = {'name': 'probe', 'doc': "a spec: 'made' at random", 'ptxgen': 1, **self.spec}
+        flat = rank is not None
         rank = rank or r.choices([1, 2, 3], [60, 28, 12])[0]
         self.dims = r.sample(DIMS, rank) if self.chance(0.5) else DIMS[:rank]
-        if self.chance(0.06) and kind != 'scan' and rank < 3:
+        if self.chance(0.06) and kind != 'scan' and rank < 3 and not flat:
             self.dims.insert(r.randrange(rank + 1), f'{r.choice([1, 2, 3, 4, 7])}#0')
         count = 1 + min(int(r.expovariate(0.9)), 5)
         if self.chance(0.02) and not known.MANY_INPUTS:
@@ -469,5 +470,5 @@ class SpecMaker:
         return self.spec
 
     def make_spec(self):
-        kind = self.random.choices(['reduce', 'scan', 'stencil'], [45, 28, 27])[0]
+        kind = self.random.choices(['reduce', 'scan', 'stencil'], [40, 29, 31])[0]
         return getattr(self, kind)()

@@ -7,6 +7,7 @@ from arith import BYTES, UNKNOWN, Span
 from casefile import case_record
 from evaluate import KEEP
 from generate import make_case
+from shrink import shrink
 from spec import pack
 
 
@@ -56,6 +57,7 @@ def command(folder, k, run, case):
     words += [f'--input {a.name}={folder}/run{k}.{a.name}.npy' for a in run['inputs']]
     words += [f'--output {a.name}=-' for a in run['outputs']]
     words += [f'--simt={run["modes"]}'] if run['modes'] else []
+    words += [f'--variant={case["settings"]["variant"]}'] if 'variant' in case['settings'] else []
     words += [f'--arch={case["settings"]["arch"]}'] if 'arch' in case['settings'] else []
     return ' '.join(words)
 
@@ -72,6 +74,14 @@ def write(folder, case):
                 f.writelines(f'{name}[{i}] {shown(v)}\n' for i, v in enumerate(values))
 
 
+def show(folder, case):
+    print(case['text'], end='')
+    for k, run in enumerate(case['runs']):
+        print(f'run {k}: sizes {run["sizes"]} params {run["params"]} shifts {run["shift"]} modes {run["modes"]!r} {run["again"]!r}')
+        print('  ' + command(folder, k, run, case))
+    print(f'settings: {case["settings"]}')
+
+
 def replay(options, find_runner):
     seed, index = options.replay.rsplit('/', 1)
     case = make_case(seed, int(index))
@@ -83,11 +93,14 @@ def replay(options, find_runner):
     path = os.path.join(folder, 'case.bin')
     with open(path, 'wb') as f:
         f.write(case_record(case))
-    print(case['text'], end='')
-    for k, run in enumerate(case['runs']):
-        print(f'run {k}: sizes {run["sizes"]} params {run["params"]} shifts {run["shift"]} modes {run["modes"]!r} {run["again"]!r}')
-        print('  ' + command(folder, k, run, case))
-    print(f'settings: {case["settings"]}')
-    runner = [find_runner()] + (['--gpu'] if options.gpu else []) + ['--verbose', path]
-    print(' '.join(runner), flush=True)
-    return subprocess.run(runner, check=False).returncode
+    show(folder, case)
+    runner = [find_runner()] + (['--gpu'] if options.gpu else [])
+    print(' '.join(runner + [path]), flush=True)
+    status = subprocess.run(runner + ['--verbose', path], check=False).returncode
+    if options.shrink and status:
+        small, message = shrink(case, runner)
+        print('---- smaller:')
+        write(folder + '-small', small)
+        show(folder + '-small', small)
+        print(message)
+    return status
