@@ -50,10 +50,43 @@ static int keep_first(const ptxgen_variant *v, void *user)
     return 1;
 }
 
-static bool draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *seed)
-{
-    const ptxgen_variant_options options = { plan, NULL, 0, 0, 1, strtoull(seed, NULL, 10), 0, 0 };
+/* The strategy that the seed picks among those with legal variants: `left` of them are passed over. */
+struct picked {
+    int left, fitting;
+    char name[64];
+};
 
+static int pick_strategy(const ptxgen_variant_count *c, void *user)
+{
+    struct picked *p = user;
+
+    if (c->legal == 0)
+        return 0;
+    p->fitting++;
+    if (p->left-- != 0)
+        return 0;
+    snprintf(p->name, sizeof p->name, "%s", c->strategy);
+    return 1;
+}
+
+/* Every strategy is as likely as another. */
+static bool draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *text)
+{
+    const uint64_t seed = strtoull(text, NULL, 10);
+    ptxgen_plan_options one = *plan;
+    ptxgen_variant_options options = { plan, NULL, 0, 1, 0, seed, 0, 0 };
+    struct picked all = { -1, 0, "" }, p = { 0, 0, "" };
+    const ptxgen_setting strategy = { "strategy", p.name };
+
+    if (ptxgen_variants_count(x->s, x->p, &options, pick_strategy, &all) != PTXGEN_OK || all.fitting == 0)
+        return false;
+    p.left = (int)(seed % (uint64_t)all.fitting);
+    ptxgen_variants_count(x->s, x->p, &options, pick_strategy, &p);
+    one.setting_count = 1;
+    one.setting = &strategy;
+    options.plan = &one;
+    options.main_only = 0;
+    options.draw = 1;
     return ptxgen_variants(x->s, x->p, &options, keep_first, x) == PTXGEN_OK;
 }
 
@@ -130,8 +163,9 @@ static bool write_tuning(struct subject *x, const char *arch, char *path)
 
 static bool make_plan(struct subject *x, char *why)
 {
-    const char *variant = case_setting(x->c, "variant"), *draw = case_setting(x->c, "draw"), *some = case_setting(x->c, "pin"),
-               *tuned = case_setting(x->c, "tuned"), *arch = case_setting(x->c, "arch");
+    const char *variant = case_setting(x->c, "variant"), *draw = case_setting(x->c, "draw"),
+               *some = case_setting(x->c, "pin"), *tuned = case_setting(x->c, "tuned"),
+               *arch = case_setting(x->c, "arch");
     ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
     int64_t size[NAMES_MAX];
     char path[] = "/tmp/ptxgen-tuning-XXXXXX";
@@ -312,12 +346,15 @@ static enum verdict run_all(struct subject *x, char *why, bool *lost)
         }
         if (v == OUT_OF_RANGE)
             all = v;
+        if (v == PASSED && !x->c->run[r].refused)
+            note_case(x, r, why);
     }
     return all;
 }
 
 static enum verdict subject_run(struct subject *x, char *why, bool *lost)
 {
+    why[0] = 0;
     if (ptxgen_problem_from_string(x->s, x->c->spec.at, x->c->spec.length, "case", &x->p) != PTXGEN_OK) {
         say(x, "the spec is refused", why);
         return FAILED;

@@ -100,6 +100,8 @@ def modes(r, run):
     words = [f'seed:{r.randrange(1000)}']
     if r.random() < 0.4 and all(a.count(run['sizes']) < 6000 for a in run['inputs']):
         words += r.choice([['race'], ['race', 'weak'], ['all'], r.sample(MODES, 2)])
+    if r.random() < 0.3:
+        words += r.choice([[f'sms:{r.choice([1, 2, 3, 8])}'], [f'resident:{r.choice([1, 2, 5])}']])
     return ','.join(words)
 
 
@@ -147,13 +149,13 @@ def settings(r, case):
         result[r.choice(['only', 'known'])] = '1'
     if r.random() < 0.2:
         result['arch'] = r.choice(['sm_70', 'sm_75', 'sm_80', 'sm_90', 'sm_100'])
-    if kind < 0.25:
+    if kind < 0.4:
         result['draw'] = str(r.randrange(1 << 30))
         if known.VARIANTS:
             result['lenient'] = '1'
-    elif kind < 0.35:
+    elif kind < 0.47:
         result['pin'] = str(r.randrange(1 << 30))
-    elif kind < 0.42 and single:
+    elif kind < 0.55 and single:
         result['tuned'] = str(r.randrange(1 << 30))
         result.pop('only', None)
         for name, n in case['runs'][0]['sizes'].items():

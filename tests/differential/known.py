@@ -15,6 +15,7 @@ BF16_SUBNORMALS = True       # flushed to zero on some hosts
 NARROW_FMA = True            # fma of f16 and bf16 rounds twice
 ZERO_SIGNS_OF_MIN_MAX = True  # min and max of zeros of both signs
 ELEMENTS_OUTSIDE = True      # per-element outputs of a reduction outside of all segments: written or not?
+GATHER_IDENTITY = True       # does a gather begin with the identity (min of a NaN alone, sum of a -0 alone)?
 INTERIOR_BESIDE = True       # reductions beside a stencil with points that are not computed: which are combined?
 
 MESSAGES = [
