@@ -28,6 +28,10 @@ def mirror(c, n):
 MODES = {'clamp': clamp, 'wrap': wrap, 'reflect': reflect, 'mirror': mirror}
 
 
+def clamped(modes):
+    return ['clamp' if m == 'interior' else m for m in modes]
+
+
 class Reader:
     def __init__(self, run):
         self.run, self.cache, self.skipped = run, {}, set()
@@ -72,19 +76,22 @@ class Reader:
             tables.append([r * strides[d] if r >= 0 else r for r in row])
         return tables
 
+    def flat(self, array, modes, dims, offsets):
+        return list(map(sum, itertools.product(*self.contributions(array, modes, dims, offsets))))
+
     def read(self, name, dims, offsets=None, counts=True):
-        """Values at all points; `counts`: points whose neighbours are NOWHERE are noted in `skipped`."""
+        """Values at all points, with interior those of clamp; `counts`: points whose neighbours are NOWHERE are noted in
+        `skipped`."""
         array, data = self.run.arrays[name], self.run.data[name]
         offsets = offsets or (0,) * len(array.keys)
         modes = self.modes(name)
         key = (name, tuple(dims), offsets)
         if key not in self.cache:
-            tables = self.contributions(array, modes, dims, offsets)
-            self.cache[key] = list(map(sum, itertools.product(*tables)))
-        flat = self.cache[key]
+            self.cache[key] = [self.flat(array, how, dims, offsets) for how in (modes, clamped(modes))]
+        nowhere, flat = self.cache[key]
+        if counts:
+            self.skipped.update(i for i, j in enumerate(nowhere) if j < NOWHERE // 2)
         if min(flat, default=0) >= 0:
             return [data[j] for j in flat]
-        if counts:
-            self.skipped.update(i for i, j in enumerate(flat) if j < NOWHERE // 2)
         beyond = self.constant(modes, array.type) if any(isinstance(m, dict) for m in modes) else data[0]
         return [data[j] if j >= 0 else beyond for j in flat]

@@ -4,7 +4,6 @@
 evaluate(SPEC, SIZES, PARAMS, DATA) gives the elements of every output: values, Span (a range), UNKNOWN (anything) or
 KEEP (memory stays as it is).  Refused says that a launch must fail.
 """
-import known
 from arith import UNKNOWN
 from expr import SpecError, converted, parse
 from fold import fold, prefixes
@@ -207,11 +206,11 @@ def reduce(run):
 
 
 def beside_reduction(run, output, segments):
-    """Of a reduction, per element; whether elements outside of all segments are written the page does not say."""
+    """Of a reduction, per element; elements outside of all segments are not written."""
     values = output_values(Place(run, run.dims), output, {})
-    if segments is not None and known.ELEMENTS_OUTSIDE:
+    if segments is not None:
         inside = set(p for segment in segments for p in segment)
-        values = [v if p in inside else UNKNOWN for p, v in enumerate(values)]
+        values = [v if p in inside else KEEP for p, v in enumerate(values)]
     return arrange(run, output, run.dims, values, run.sizes)
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """stencil.py - steps of a stencil, what is fed back, and reductions beside it."""
-import known
 from arith import UNKNOWN
 from evaluate import KEEP, Refused, arrange, output_values, reduce_results
 from place import Place
@@ -30,7 +29,7 @@ def stencil(run):
         run.reader.skipped = set()
         place = Place(run, run.dims)
         new = {n: step_output(place, run.outputs[n]) for n in points}
-        results = totals(run, new, reductions)  # reads of their maps count as surroundings in every step
+        results = totals(run, new, reductions, feedback)  # reads of their maps count as surroundings in every step
         kept(run, new, feedback)
         for n in points:
             held[n] = merge(held[n], new[n])
@@ -75,20 +74,20 @@ def undecided(t):
     return tuple(UNKNOWN for _ in t) if isinstance(t, tuple) else UNKNOWN
 
 
-def totals(run, new, reductions):
-    """Reductions of the last step, over the points that are computed."""
+def totals(run, new, reductions, feedback):
+    """Reductions of the last step, over all points.  An output at a point that is not computed has what it keeps; what
+    memory held before is not known here."""
     if not reductions:
         return {}
     extra = {n: (values, run.outputs[n].type) for n, values in new.items()}
     place = Place(run, run.dims, extra)
     segments = Place(run, [])
-    before = set(run.reader.skipped)
     results = reduce_results(run, place, segments, [list(range(place.count))], reductions)
-    after = run.reader.skipped
-    if after and known.INTERIOR_BESIDE:
+    if not run.reader.skipped:
+        return results
+    seen = {n: list(values) for n, values in new.items()}
+    kept(run, seen, feedback)
+    if any(v is KEEP for values in seen.values() for v in values):
         return {n: ([undecided(r[1])], *r[1:]) for n, r in results.items()}
-    if after:
-        inside = [p for p in range(place.count) if p not in after]
-        results = reduce_results(run, Place(run, run.dims, extra), segments, [inside], reductions)
-    assert before <= after
-    return results
+    extra = {n: (values, run.outputs[n].type) for n, values in seen.items()}
+    return reduce_results(run, Place(run, run.dims, extra), segments, [list(range(place.count))], reductions)
