@@ -50,44 +50,37 @@ static int keep_first(const ptxgen_variant *v, void *user)
     return 1;
 }
 
-/* The strategy that the seed picks among those with legal variants: `left` of them are passed over. */
-struct picked {
-    int left, fitting;
-    char name[64];
+/* Strategies with legal variants. */
+struct fitting {
+    int count;
+    char name[NAMES_MAX][64];
 };
 
-static int pick_strategy(const ptxgen_variant_count *c, void *user)
+static int note_fitting(const ptxgen_variant_count *c, void *user)
 {
-    struct picked *p = user;
+    struct fitting *f = user;
 
-    if (c->legal == 0)
-        return 0;
-    p->fitting++;
-    if (p->left-- != 0)
-        return 0;
-    snprintf(p->name, sizeof p->name, "%s", c->strategy);
-    return 1;
+    if (c->legal > 0 && f->count < NAMES_MAX)
+        snprintf(f->name[f->count++], sizeof f->name[0], "%s", c->strategy);
+    return 0;
 }
 
 /* Every strategy is as likely as another. */
-static bool draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *text)
+static void draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *text)
 {
     const uint64_t seed = strtoull(text, NULL, 10);
     ptxgen_plan_options one = *plan;
-    ptxgen_variant_options options = { plan, NULL, 0, 1, 0, seed, 0, 0 };
-    struct picked all = { -1, 0, "" }, p = { 0, 0, "" };
-    const ptxgen_setting strategy = { "strategy", p.name };
+    const ptxgen_variant_options count = { plan, NULL, 0, 1, 0, seed, 0, 0 },
+                                 draw = { &one, NULL, 0, 0, 1, seed, 0, 0 };
+    struct fitting f = { 0 };
+    ptxgen_setting strategy = { "strategy", NULL };
 
-    if (ptxgen_variants_count(x->s, x->p, &options, pick_strategy, &all) != PTXGEN_OK || all.fitting == 0)
-        return false;
-    p.left = (int)(seed % (uint64_t)all.fitting);
-    ptxgen_variants_count(x->s, x->p, &options, pick_strategy, &p);
+    if (ptxgen_variants_count(x->s, x->p, &count, note_fitting, &f) != PTXGEN_OK || f.count == 0)
+        return; /* the default plan says why */
+    strategy.value = f.name[seed % (uint64_t)f.count];
     one.setting_count = 1;
     one.setting = &strategy;
-    options.plan = &one;
-    options.main_only = 0;
-    options.draw = 1;
-    return ptxgen_variants(x->s, x->p, &options, keep_first, x) == PTXGEN_OK;
+    ptxgen_variants(x->s, x->p, &draw, keep_first, x);
 }
 
 static void pin(struct subject *x, const char *name, const char *value)
@@ -177,10 +170,8 @@ static bool make_plan(struct subject *x, char *why)
     size_values(x->p, &x->c->run[0], size);
     if (o.only_these || case_setting(x->c, "known"))
         o.size = size;
-    if ((draw || some || tuned) && !draw_variant(x, &o, draw ? draw : some ? some : tuned)) {
-        say(x, "no variant could be drawn", why);
-        return false;
-    }
+    if (draw || some || tuned)
+        draw_variant(x, &o, draw ? draw : some ? some : tuned);
     if (variant) {
         snprintf(x->variant, sizeof x->variant, "%s", variant);
         o.variant = x->variant;

@@ -27,7 +27,7 @@ def sizes_of(r, names, most):
     """Sizes whose product is at most about `most`."""
     if len(names) == 1:
         return {names[0]: size_one(r, most)}
-    result, left = {}, min(most, r.choice([300, 2000, 6000]))
+    result, left = {}, min(most, r.choice([300, 2000, 6000, 6000, 15000]))
     order = list(names)
     r.shuffle(order)
     for i, name in enumerate(order):

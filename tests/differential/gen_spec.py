@@ -4,24 +4,11 @@ import known
 from arith import INTS
 from gen_expr import Expressions, Names, is_literal
 from gen_operators import COMMON, Operators
-from spec import Array, iteration_space
+from spec import Array, iteration_space, joined, named, spelled
 
 DIMS = ['n', 'm', 'l']
 INPUTS = ['x', 'y', 'z', 'w', 'u', 'v', 'weight', 'off_axis', 'no', 'q1']
 BOUNDARIES = ['clamp', 'wrap', 'reflect', 'mirror', 'constant']
-
-
-def named(dims):
-    """Without the constant ones, which are '3#0' here."""
-    return [d for d in dims if '#' not in d]
-
-
-def spelled(shape):
-    return [d.split('#')[0] for d in shape]
-
-
-def joined(shape):
-    return ', '.join(spelled(shape))
 
 
 class SpecMaker:
@@ -363,8 +350,37 @@ class SpecMaker:
                 self.per_segment(found, rest if not segments else [], fixed, 'total',
                                  ['k-1'] if segments else self.shuffled(rest))
 
+    def classic(self):
+        """A weighted sum of neighbours, iterated: what the strategies for stencils are made for."""
+        r = self.random
+        rank = r.choices([1, 2, 3], [30, 50, 20])[0]
+        self.dims, self.skip, self.tables, self.near = DIMS[:rank], set(), set(), 0.0
+        t = r.choice(['f32', 'f32', 'f32', 'f64', 'i32', 'u8', 'i16', 'f16'])
+        kind = f'{t}[{joined(self.dims)}]'
+        self.spec = {'kind': 'stencil', 'inputs': {'u': kind}, 'outputs': {}}
+        if self.chance(0.2):
+            self.spec['inputs']['c'] = kind
+        far = r.choice([1, 1, 1, 2, 3])
+        reads = {', '.join(str(r.randrange(-far, far + 1) if self.chance(0.6) else 0) for _ in self.dims) for _ in range(r.randrange(2, 8))}
+        value = ' + '.join(f'u[{at}]' if self.chance(0.5) else f'{r.choice([2, 3, 5])} * u[{at}]' for at in sorted(reads))
+        if 'c' in self.spec['inputs']:
+            value += ' - c'
+        self.spec['outputs']['out'] = {'type': kind, 'value': value if t not in ('f32', 'f64') else f'0.25 * ({value})'}
+        self.spec['boundary'] = self.mode(BOUNDARIES + ['interior'], self.arrays()['u'])
+        steps = str(r.choice([1, 2, 3, 4, 5, 6, 7, 9]))
+        if self.chance(0.8):
+            if self.chance(0.4):
+                self.spec['params'], steps = {'steps': 'i32'}, 'steps'
+            self.spec['iterate'] = {'steps': steps, 'feedback': {'u': 'out'}}
+        if self.chance(0.2):
+            names = self.at_elements((), 0.0)
+            self.beside(names)
+        return self.finish()
+
     def stencil(self):
         r = self.random
+        if self.chance(0.3):
+            return self.classic()
         self.begin('stencil')
         self.tables = set()
         self.skip = set()

@@ -12,6 +12,19 @@ CODES = {'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'u8': 'B', 'u16': 'H', '
          'f16': 'e', 'bf16': 'H', 'f32': 'f', 'f64': 'd', 'bool': '?'}
 
 
+def named(dims):
+    """Without the constant ones, which are '3#0' here."""
+    return [d for d in dims if '#' not in d]
+
+
+def spelled(shape):
+    return [d.split('#')[0] for d in shape]
+
+
+def joined(shape):
+    return ', '.join(spelled(shape))
+
+
 def parse_type(text):
     """'f32[m, n]' as (type, [dimension, ...])."""
     text = text.replace(' ', '')
