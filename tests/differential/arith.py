@@ -10,8 +10,6 @@ import math
 import struct
 from fractions import Fraction
 
-import known
-
 INF, NAN = math.inf, math.nan
 INTS = {'i8': 8, 'i16': 16, 'i32': 32, 'i64': 64, 'u8': 8, 'u16': 16, 'u32': 32, 'u64': 64}
 # significant bits, least exponent of a normal number, largest exponent
@@ -207,8 +205,6 @@ def round_bf16(x):
         return math.copysign(INF, x)
     y = math.ldexp(float(round(math.ldexp(x, -quantum))), quantum)
     y = math.copysign(y, x)
-    if known.BF16_SUBNORMALS and 0 < abs(y) < 2.0 ** -126:
-        return Span(min(y, -0.0), max(y, 0.0))
     return math.copysign(INF, x) if abs(y) > largest('bf16') else y
 
 

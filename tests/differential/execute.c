@@ -351,7 +351,7 @@ static enum verdict subject_run(struct subject *x, char *why, bool *lost)
         return FAILED;
     }
     if (!make_plan(x, why))
-        return x->pinned && (!x->drawn || case_setting(x->c, "lenient")) ? OUT_OF_RANGE : FAILED;
+        return x->pinned && !x->drawn ? OUT_OF_RANGE : FAILED;
     if (!prepare(x, why))
         return FAILED;
     return run_all(x, why, lost);

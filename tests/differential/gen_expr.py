@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_expr.py - random well-typed expressions, as text with as few parentheses as the grammar allows (or more)."""
-import known
 from arith import INTS, NUMBERS, TYPES, is_float
 from expr import INT, LEVELS, Literal, parse, type_of
 
@@ -167,7 +166,7 @@ class Expressions:
             return '-' + self.wrap(self.make(t, names, depth - 1), PREFIX), PREFIX
         if names.near and r.random() < names.near:
             return self.function(r.choice(NEAR), t, names, depth)
-        if kind < 0.75 and (t not in ('f16', 'bf16') or not known.NARROW_FMA):
+        if kind < 0.75:
             return self.function('fma', t, names, depth)
         return self.function(r.choice(ONE_FLOAT + ['min', 'max', 'clamp']), t, names, depth)
 
@@ -193,8 +192,4 @@ class Expressions:
 
     def shift(self, t, names, depth):
         sign = self.random.choice(['<<', '>>'])
-        if INTS[t] == 64 and known.SHIFTS_BEYOND_32_BITS:
-            a = self.wrap(self.make(t, names, depth - 1), LEVEL[sign])
-            b = self.wrap(self.make(t, names, depth - 2), LEVEL['&'] + 2)
-            return f'{a} {sign} ({b} & 127)', LEVEL[sign]
         return self.binary(sign, t, names, depth)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_spec.py - random well-typed specs of all kinds, as plain data (what render.py writes as YAML)."""
-import known
 from arith import INTS
 from gen_expr import Expressions, Names, is_literal
 from gen_operators import COMMON, Operators
@@ -33,7 +32,7 @@ class SpecMaker:
         if self.chance(0.06) and kind != 'scan' and rank < 3 and not flat:
             self.dims.insert(r.randrange(rank + 1), f'{r.choice([1, 2, 3, 4, 7])}#0')
         count = 1 + min(int(r.expovariate(0.9)), 5)
-        if self.chance(0.02) and not known.MANY_INPUTS:
+        if self.chance(0.02):
             count = r.randrange(8, 30)
         shapes = [list(self.dims)] + [self.shape() for _ in range(count - 1)]
         if len(self.dims) > 1 and self.chance(0.06):
@@ -420,8 +419,6 @@ class SpecMaker:
         field, t = r.choice([(f'.{f}' if f else '', t) for f, t in a.fields()])
         operators = ['and', 'or', 'xor'] if t == 'bool' else ['add', 'mul', 'min', 'max']
         operators += ['and', 'or', 'xor'] if t in INTS else []
-        if known.GATHER_AND_OR:
-            operators = [o for o in operators if o not in ('and', 'or')]
         inner = names.copy()
         inner.near = 0.0
         for _ in range(4):

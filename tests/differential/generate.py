@@ -5,7 +5,6 @@ Case INDEX of SEED is the same on every machine: its randomness comes from these
 """
 import random
 
-import known
 from evaluate import Refused, evaluate
 from expr import SpecError
 from gen_data import PROFILES, elements, offsets, sizes_of, value
@@ -110,10 +109,7 @@ def same_bits(spec):
     level = spec.get('determinism', 'any')
     if level == 'any':
         return 0
-    beside = spec['kind'] == 'stencil' and 'reductions' in spec
-    if beside and known.DEVICE_ALIGNMENT:
-        return 1
-    return 2 if level == 'device' or spec['kind'] == 'reduce' else 1
+    return 1 if level == 'run' and spec['kind'] == 'scan' else 2
 
 
 def assume(r, spec, case):
@@ -132,13 +128,6 @@ def assume(r, spec, case):
         facts = {'equals': n}
     if facts:
         spec['assume'] = {name: facts}
-        if known.ASSUME:
-            case['runs'] = [run for run in case['runs'] if keeps(facts, run['sizes'][name])]
-
-
-def keeps(facts, n):
-    return facts.get('min', n) <= n <= facts.get('max', n) and n % facts.get('multiple_of', 1) == 0 and \
-        facts.get('equals', n) == n
 
 
 # ---- how it is planned -------------------------------------------------------------------------
@@ -151,8 +140,6 @@ def settings(r, case):
         result['arch'] = r.choice(['sm_70', 'sm_75', 'sm_80', 'sm_90', 'sm_100'])
     if kind < 0.4:
         result['draw'] = str(r.randrange(1 << 30))
-        if known.VARIANTS:
-            result['lenient'] = '1'
     elif kind < 0.47:
         result['pin'] = str(r.randrange(1 << 30))
     elif kind < 0.55 and single:

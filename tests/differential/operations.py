@@ -8,7 +8,6 @@ import functools
 import math
 from fractions import Fraction
 
-import known
 from arith import (CONVERT, INF, INTS, NAN, ROUND, UNKNOWN, WRAP, Span, Unknown, ends, hull, int_range, is_float,
                    is_signed, largest, round_exact, same, span, ulp)
 
@@ -128,8 +127,8 @@ def least_of(a, b):
     if a.__class__ is Span or b.__class__ is Span:
         (al, ah), (bl, bh) = ends(a), ends(b)
         return b if al != al else a if bl != bl else Span(min(al, bl), min(ah, bh))
-    if a == 0 and b == 0 and not same(a, b) and known.ZERO_SIGNS_OF_MIN_MAX:
-        return Span(-0.0, 0.0)
+    if a == 0 and b == 0:
+        return a if math.copysign(1, a) < 0 else b
     return b if a != a else a if b != b else b if b < a else a
 
 

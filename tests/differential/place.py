@@ -4,7 +4,6 @@
 A Run holds one evaluation: sizes, params, data.  A Place is a set of points; it is the scope (expr.py) of what is
 evaluated at each of them.  The texts that it gives are Python with the number of the point as `i`.
 """
-import known
 from boundary import Reader
 from expr import Compiler, Literal, SpecError, parse, type_of
 from spec import Array, dimension_names, extents_by_key, iteration_space
@@ -120,7 +119,7 @@ class Place:
             at = row if row is not None else (0,) * len(array.keys)
             inner = Inner(self, {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)})
             values, t = inner.values_of(node)
-            if result is None and row is not None and known.GATHER_IDENTITY:
+            if result is None and row is not None:
                 result = values
                 continue
             if result is None:

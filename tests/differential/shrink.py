@@ -149,7 +149,7 @@ def shrink(case, runner, budget=400):
         return case, None
     named = re.search(r'variant ([\w.]+@\S*?)[);]*( |$)', message)
     if named and 'draw' in case['settings']:  # the same variant of a smaller spec
-        settings = {k: v for k, v in case['settings'].items() if k not in ('draw', 'lenient')}
+        settings = {k: v for k, v in case['settings'].items() if k != 'draw'}
         pinned = rebuild(case, case['spec'], case['runs'], {**settings, 'variant': named.group(1).rstrip(')')})
         again = pinned and failure(pinned, runner)
         if again:
