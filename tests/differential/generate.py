@@ -64,7 +64,7 @@ def make_run(r, maker, spec):
     run['data'] = {a.name: data(r, maker, spec, a, sizes, profile) for a in inputs}
     run['shift'] = {a.name: r.randrange(1, 8) * a.layout()[1] for a in inputs + outputs if r.random() < 0.15} \
         if r.random() < 0.5 else {}
-    run['modes'], run['again'] = modes(r, run), modes(r, run)
+    run['modes'], run['again'] = modes(r, run, reads_kept(spec)), modes(r, run, reads_kept(spec))
     run['same_bits'] = same_bits(spec)
     return run
 
@@ -93,12 +93,20 @@ def data(r, maker, spec, array, sizes, profile):
     return elements(r, array.type, count, profile)
 
 
-def modes(r, run):
+def reads_kept(spec):
+    """May a reduction read what the memory of an output held, where points are not computed?"""
+    return 'reductions' in spec and 'interior' in repr(spec.get('boundary'))
+
+
+def modes(r, run, initialised):
+    """Modes of the executor; `initialised`: outputs have values beforehand, which `uninit` does not see."""
     if r.random() < 0.4:
         return ''
     words = [f'seed:{r.randrange(1000)}']
     if r.random() < 0.4 and all(a.count(run['sizes']) < 6000 for a in run['inputs']):
         words += r.choice([['race'], ['race', 'weak'], ['all'], r.sample(MODES, 2)])
+    if initialised:
+        words = [w for w in words if w not in ('all', 'uninit')]
     if r.random() < 0.3:
         words += r.choice([[f'sms:{r.choice([1, 2, 3, 8])}'], [f'resident:{r.choice([1, 2, 5])}']])
     return ','.join(words)
