@@ -81,8 +81,8 @@ static bool refused_by_all(struct harness *h)
 
 static void run_at(const struct sweep *w, struct harness *h, const char *variant, int run, uint64_t seed)
 {
-    static const char *const modes[] = { "seed:1,race,uninit,sms:2", "seed:0,sms:1", "seed:3,race,sms:1", "seed:2,sms:1",
-                                         "seed:0,race,sms:3" };
+    static const char *const modes[] = { "seed:1,race,uninit,sms:2", "seed:0,sms:1", "seed:3,race,sms:1",
+                                         "seed:2,sms:1", "seed:0,race,sms:3" };
     const uint64_t number = seed;
     int64_t size[8];
     draw_sizes(h, run, &seed, size);

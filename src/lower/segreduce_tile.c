@@ -82,8 +82,8 @@ static int64_t length_max(const struct planner *pl)
 
 static bool has_room(const struct planner *pl, int threads)
 {
-    const int stages = plan_setting(pl, TN_BULK, STAGES);
-    const int64_t bytes = staged_bytes(pl, threads, tile_items(pl), stages ? stages : 1, LINE_BYTES);
+    const int stages = pl->plan->device.sm >= 90 ? plan_setting(pl, TN_BULK, STAGES) : 0;
+    const int64_t bytes = staged_bytes(pl, threads, tile_items(pl), stages ? stages : 1, stages ? LINE_BYTES : 0);
     return bytes <= pl->plan->device.shared_per_block;
 }
 
