@@ -7,7 +7,7 @@ its texts call.
 """
 import re
 
-from arith import CONVERT, TYPES, is_float, is_int, lossless
+from arith import CONVERT, TYPES, int_range, is_float, is_int, lossless
 from operations import COMPARE, FUNCTIONS, both, either, negate_bool, operation, pick
 
 WORDS = {'if', 'then', 'else', 'and', 'or', 'not', 'true', 'false', 'inf', 'nan'}
@@ -249,7 +249,11 @@ class Compiler:
         if text in ('true', 'false'):
             return 'True' if text == 'true' else 'False'
         if is_int(t):
+            if not text.isdigit() or int(text) > int_range(t)[1]:
+                raise SpecError(f'{text} does not fit {t}')
             return self.constant(int(text))
+        if t == 'bool':
+            raise SpecError(f'{text} is no bool')
         if text.isdigit():
             return self.constant(CONVERT[t](int(text)))
         return self.constant(CONVERT[t](float(text)))
@@ -270,7 +274,11 @@ class Compiler:
     def on_prefix(self, node, scope, t):
         inner = node[2]
         if node[1] == '-' and inner[0] == 'literal' and is_int(t):
+            if not inner[1].isdigit() or -int(inner[1]) < int_range(t)[0]:
+                raise SpecError(f'-{inner[1]} does not fit {t}')
             return self.constant(-int(inner[1]))
+        if node[1] == '~' and not is_int(t) or t == 'bool':
+            raise SpecError(f'{node[1]} of {t}')
         return self.operate('neg' if node[1] == '-' else '~', t, self.text(inner, scope, t)[0])
 
     def on_not(self, node, scope, t):
@@ -288,7 +296,18 @@ class Compiler:
         if sign in COMPARE:
             t = join(type_of(a, scope), type_of(b, scope))
             t = natural(('binary', sign, a, b), scope) if isinstance(t, Literal) else t
+        elif t == 'bool' and sign not in '&|^' or is_float(t) and sign in ('&', '|', '^', '<<', '>>'):
+            raise SpecError(f'{sign} of {t}')
         return self.operate(sign, t, self.text(a, scope, t)[0], self.text(b, scope, t)[0])
+
+    def convertible(self, node, scope, t):
+        """What a conversion converts: literals take its type, where they fit and their operations exist for it."""
+        if isinstance(type_of(node, scope), Literal):
+            try:
+                return self.text(node, scope, t)[0]
+            except SpecError:
+                pass
+        return self.text(node, scope)[0]
 
     def on_call(self, node, scope, t):
         name, args = node[1], node[2]
@@ -297,7 +316,7 @@ class Compiler:
         if name == 'select':
             return self.on_if(('if', *args), scope, t)
         if name in TYPES:
-            return self.call(CONVERT[name], 'to_' + name, self.text(args[0], scope)[0])
+            return self.call(CONVERT[name], 'to_' + name, self.convertible(args[0], scope, name))
         if name in ('isnan', 'isinf'):
             t = type_of(args[0], scope)
         count, kind = FUNCTIONS[name]

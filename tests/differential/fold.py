@@ -123,8 +123,9 @@ def sums(operator, values, _, last):
         total, size, loose = total + w, size + abs(w), loose + extra
         if last and k + 1 < len(whole):
             continue
-        if odd[k] is not None:
-            result.append(odd[k])
+        if odd[k] is not None:  # in another order the rest may overflow to the other infinity
+            open_ended = odd[k] == odd[k] and Fraction(size, 1 << -quantum) > top
+            result.append(UNKNOWN if open_ended else odd[k])
         elif k < minus:
             result.append(Span(-0.0, 0.0))  # an identity may have been added
         elif size <= limit and loose == 0 and Fraction(size, 1 << -quantum) <= top:

@@ -152,7 +152,7 @@ class Expressions:
         if not self.typed(other, names):
             return self.leaf(t, names)
         inner = self.make(other, names, depth - 1)[0]
-        return (f'{t}({inner})', ATOM) if not is_literal(inner, names) else self.leaf(t, names)
+        return f'{t}({inner})', ATOM
 
     def typed(self, t, names):
         return t in names.by_type

@@ -86,6 +86,11 @@ class Expressions(unittest.TestCase):
         self.assertEqual(self.value('u8(300)', 'u8'), 44)
         self.assertEqual(self.value('u32(-1)', 'u32'), 2 ** 32 - 1)
         self.assertEqual(self.value('1', 'f32'), 1.0)
+        self.assertEqual(self.value('f32(1 / 2)', 'f32'), 0.5)
+        self.assertEqual(self.value('f64(0.1)', 'f64'), 0.1)
+        self.assertEqual(self.value('f32(ctz(8))', 'f32'), 3.0)
+        self.assertEqual(self.value('bf16(~64)', 'bf16'), -65.0)
+        self.assertEqual(self.value('f32(7 / 2 | 0)', 'f32'), 3.0)
 
 
 class Specs(unittest.TestCase):
@@ -99,6 +104,11 @@ class Specs(unittest.TestCase):
         spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'add', 'outputs': {'s': 'f32'}}
         s = evaluate(spec, {'n': 3}, {}, {'x': [1e8, 0.1, -1e8]})['s'][0]
         self.assertTrue(s.lo <= 0.0 and s.hi >= 0.1 and s.hi < 30)
+
+    def test_sum_that_may_overflow(self):
+        spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'add', 'outputs': {'s': 'f32'}}
+        self.assertIs(evaluate(spec, {'n': 3}, {}, {'x': [INF, -3e38, -3e38]})['s'][0], UNKNOWN)
+        self.assertEqual(evaluate(spec, {'n': 2}, {}, {'x': [INF, -3e38]})['s'][0], INF)
 
     def test_rows(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'i32[m, n]', 'scale': 'i32[m]'}, 'map': 'x * x', 'operator': 'add',
