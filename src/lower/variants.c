@@ -440,6 +440,8 @@ bool variants_count(struct ptxgen_session *s, const struct problem *p, const str
                     void *user)
 {
     struct walk *w = arena_new(&s->arena, struct walk, 1);
-    *w = (struct walk){ .s = s, .p = p, .d = d, .request = request, .visit_count = visit, .user = user };
+    struct variants_request all = *request;
+    all.draw = 0;
+    *w = (struct walk){ .s = s, .p = p, .d = d, .request = &all, .visit_count = visit, .user = user };
     return walk_space(w);
 }
