@@ -42,45 +42,37 @@ static void say(const struct subject *x, const char *what, char *why)
 }
 
 /* ---- variants -------------------------------------------------------------------------------- */
-static int keep_first(const ptxgen_variant *v, void *user)
-{
-    struct subject *x = user;
+enum { DRAWN = 40 }; /* shared among the strategies */
 
-    snprintf(x->variant, sizeof x->variant, "%s", v->id);
-    return 1;
-}
-
-/* Strategies with legal variants. */
-struct fitting {
-    int count;
-    char name[NAMES_MAX][64];
+/* Counts variants, and keeps the one whose turn it is. */
+struct choice {
+    int at, turn;
+    char id[512];
 };
 
-static int note_fitting(const ptxgen_variant_count *c, void *user)
+static int take_turn(const ptxgen_variant *v, void *user)
 {
-    struct fitting *f = user;
+    struct choice *c = user;
 
-    if (c->legal > 0 && f->count < NAMES_MAX)
-        snprintf(f->name[f->count++], sizeof f->name[0], "%s", c->strategy);
+    if (c->at++ == c->turn)
+        snprintf(c->id, sizeof c->id, "%s", v->id);
     return 0;
 }
 
-/* Every strategy is as likely as another. */
+/* Every strategy is about as likely as another. */
 static void draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *text)
 {
     const uint64_t seed = strtoull(text, NULL, 10);
-    ptxgen_plan_options one = *plan;
-    const ptxgen_variant_options count = { plan, NULL, 0, 1, 0, seed, 0, 0 },
-                                 draw = { &one, NULL, 0, 0, 1, seed, 0, 0 };
-    struct fitting f = { 0 };
-    ptxgen_setting strategy = { "strategy", NULL };
+    const ptxgen_variant_options o = { plan, NULL, 0, 0, DRAWN, seed, 0, 0 };
+    struct choice c = { 0, (int)(seed % DRAWN), "" };
 
-    if (ptxgen_variants_count(x->s, x->p, &count, note_fitting, &f) != PTXGEN_OK || f.count == 0)
-        return; /* the default plan says why */
-    strategy.value = f.name[seed % (uint64_t)f.count];
-    one.setting_count = 1;
-    one.setting = &strategy;
-    ptxgen_variants(x->s, x->p, &draw, keep_first, x);
+    ptxgen_variants(x->s, x->p, &o, take_turn, &c);
+    if (c.id[0] == '\0' && c.at > 0) { /* there are fewer */
+        c.turn = (int)(seed % (uint64_t)c.at);
+        c.at = 0;
+        ptxgen_variants(x->s, x->p, &o, take_turn, &c);
+    }
+    snprintf(x->variant, sizeof x->variant, "%s", c.id);
 }
 
 static void pin(struct subject *x, const char *name, const char *value)
