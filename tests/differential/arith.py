@@ -108,6 +108,8 @@ class Span:
 
     def __add__(self, other):
         lo, hi = ends(other)
+        if self.hi == INF and lo == -INF or self.lo == -INF and hi == INF:
+            return UNKNOWN
         return span(self.lo + lo, self.hi + hi)
     __radd__ = __add__
 
@@ -119,6 +121,8 @@ class Span:
 
     def __mul__(self, other):
         lo, hi = ends(other)
+        if INF in (-self.lo, self.hi) and lo <= 0 <= hi or INF in (-lo, hi) and self.lo <= 0 <= self.hi:
+            return UNKNOWN
         return span(*around([self.lo * lo, self.lo * hi, self.hi * lo, self.hi * hi]))
     __rmul__ = __mul__
 

@@ -168,7 +168,7 @@ static int portion(const struct options *o, const struct cases *all, int from, s
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){ false, false, 0, 60, NULL, NULL };
+    *o = (struct options){ false, false, 0, 240, NULL, NULL };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--gpu") == 0)
             o->gpu = true;

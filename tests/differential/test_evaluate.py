@@ -63,6 +63,8 @@ class Arithmetic(unittest.TestCase):
         e = operation('exp', 'f32')(1.0)
         self.assertIsInstance(e, Span)
         self.assertTrue(e.lo < math.e < e.hi and e.hi - e.lo < 3e-6)
+        self.assertIs(Span(-1.0, 1.0) * INF, UNKNOWN)
+        self.assertIs(Span(1.0, INF) - Span(1.0, INF), UNKNOWN)
 
 
 class Expressions(unittest.TestCase):
