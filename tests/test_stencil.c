@@ -239,6 +239,28 @@ Test(stencil, interior_keeps_what_is_not_read)
     }
 }
 
+/* A tile of which a thread would copy more pieces than it has room for is refused: it must not be half copied. */
+Test(stencil, planes_are_copied_whole)
+{
+    static const char spec[] = "kind: stencil\ninputs: {x: 'f16[d, m, n]'}\nboundary: mirror\n"
+                               "outputs: {y: {type: 'f16[d, m, n]', value: 'x[-1, 0, 0] + x[0, 2, 1]'}}\n";
+    const int64_t size[8] = { 3, 40, 7 };
+    for (int rows = 4; rows <= 16; rows++) {
+        char points[8];
+        snprintf(points, sizeof points, "%d", rows);
+        const char *set[] = { "strategy", "stencil.stream", "threads", "128",      "block_x", "128", "block_y",
+                              "1",        "points_x",       "4",       "points_y", points,    NULL,  NULL };
+        struct harness h;
+        const bool open = harness_open(&h, "tall", spec, "sm_90", set);
+        cr_expect(open ? rows < 14 : strstr(h.text, "pieces of a plane") != NULL, "%d rows: %s", rows, h.text);
+        if (open) {
+            harness_data_at(&h, size, 7, 0, 0);
+            cr_expect(harness_check(&h, "seed:1"), "%d rows: %s", rows, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
 /* ---- rows that begin anywhere in a vector ------------------------------------------------------------------------ */
 
 /* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can

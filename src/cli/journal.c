@@ -22,7 +22,8 @@ static char *cut_line(struct journal *j)
 
 void journal_begin(struct journal *j, char *text)
 {
-    *j = (struct journal){ .rest = text };
+    *j = (struct journal){ 0 };
+    j->rest = text;
     j->head = cut_line(j);
 }
 

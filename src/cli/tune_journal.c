@@ -60,7 +60,7 @@ static int read_all(struct tuner *t, const char *path, char *text, const char *e
     struct journal j;
     struct journal_line line;
     journal_begin(&j, text);
-    if (!j.head || strcmp(j.head, expected) != 0) {
+    if (!j.head || !expected || strcmp(j.head, expected) != 0) {
         return fail(EXIT_USAGE, "%s is the journal of another tuning: name another with --journal, or remove it", path);
     }
     while (journal_next(&j, &line)) {

@@ -115,6 +115,21 @@ static bool arguments_take(const struct scope *sc, const struct ast *e, int firs
     return true;
 }
 
+/* A let is asked once for each type: lets may be nested deeply, and used often. */
+static bool let_takes(const struct scope *sc, const struct ast *e, enum ty t)
+{
+    struct reference ref;
+    if (!reference_of(sc, e, &ref, true) || (ref.symbol.kind != SYM_LET && ref.symbol.kind != SYM_OP_LET))
+        return t != TY_BOOL;
+    struct let_table *table = ref.symbol.kind == SYM_LET ? &sc->b->lets : sc->op_lets;
+    struct let_slot *slot = &table->slot[ref.symbol.which];
+    if (!(slot->tried >> t & 1)) {
+        slot->tried |= 1u << t;
+        slot->takes |= (unsigned)literals_take(sc, slot->ast, t) << t;
+    }
+    return slot->takes >> t & 1;
+}
+
 /* Has an expression of literals a value where each of them has type t?  Their values must fit, and what is for integers
  * or for floats alone must be for t.  Where not, the literals of a conversion have their default types, and u8(300)
  * wraps. */
@@ -130,6 +145,8 @@ static bool literals_take(const struct scope *sc, const struct ast *e, enum ty t
         return false;
     if (e->kind == AST_BINARY && e->op >= BIN_AND && e->op <= BIN_SHR && ty_is_float(t))
         return false;
+    if (e->kind == AST_NAME)
+        return let_takes(sc, e, t);
     const int f = e->kind == AST_CALL ? function_find(e->name) : -1;
     if (f >= 0 && !accepts(functions[f].types, t))
         return false;

@@ -109,6 +109,7 @@ struct let_slot {
     int instance[TY_COUNT]; /* 1 + number in the table's let for each type it was used at; 0: none */
     int depth;              /* with the lets in it written out */
     struct span at;
+    unsigned takes, tried; /* bits by type: literals_take(), and whether it has been asked */
 };
 /* Named expressions, of the problem or of one operator: as written, and as typed for their uses. */
 struct let_table {

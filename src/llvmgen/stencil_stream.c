@@ -22,8 +22,6 @@
 
 #include "kb_target.h"
 
-enum { COPIES_MAX = 64 };
-
 /* What one thread copies of every plane of an input: one element, or as many as a vector has. */
 struct part {
     kb_val number;            /* i32: of the element in the plane's tile */
@@ -36,7 +34,7 @@ struct part {
 struct stream {
     struct sweep *s;
     struct ring ring[PROBLEM_ARGS_MAX];
-    struct part part[PROBLEM_ARGS_MAX][COPIES_MAX];
+    struct part part[PROBLEM_ARGS_MAX][STREAM_COPIES_MAX];
     int parts[PROBLEM_ARGS_MAX];
     kb_val extent[SPACE_MAX]; /* i64 */
     kb_val begin, end;        /* i64: places of the chunk */
@@ -76,7 +74,7 @@ static void locate_parts(struct stream *st, int input)
     const struct ring *r = &st->ring[input];
     const int last = g->p->rank - 1, columns = r->is.pitch / r->vector, parts = columns * r->is.rows,
               threads = kb_threads(k);
-    for (int i = 0; i * threads < parts && i < COPIES_MAX; i++) {
+    for (int i = 0; i * threads < parts; i++) {
         struct part *p = &st->part[input][st->parts[input]++];
         const kb_val number = kb_add(k, kb_tid(k), i * threads), row = kb_div(k, number, columns),
                      column = kb_mul(k, kb_rem(k, number, columns), r->vector);
@@ -210,15 +208,14 @@ static void declare_ring(struct stream *st, int input)
     const int rank = g->p->rank, x = stencil_threads(g->c, rank, rank - 1);
     const struct prog_array *a = &g->p->input[input].array;
     struct ring *r = &st->ring[input];
-    *r = (struct ring){ .staged = stencil_staged(g->p, input), .vector = 1 };
+    *r = (struct ring){ .staged = stencil_staged(g->p, input),
+                        .vector = stencil_ring_vector(g->p, g->c, input, kb_has_copy(k)) };
     if (!r->staged)
         return;
     r->is = stencil_ring(g->p, g->c, input);
     const bool scalar = *a->field[0].name == 0;
-    const int points = stencil_points(g->c, rank, rank - 1), bytes = a->stride * points;
+    const int points = stencil_points(g->c, rank, rank - 1);
     r->copies = kb_has_copy(k) && scalar && (a->stride == 4 || a->stride == 8);
-    if (kb_has_copy(k) && scalar && g->c->aligned && points > 1 && (bytes == 4 || bytes == 8 || bytes == 16))
-        r->vector = points;
     for (int f = 0; f < a->nfields; f++)
         r->field[f] = kb_shared_v(k, a->field[f].type, r->is.depth * r->is.rows * r->is.pitch, a->name);
     const kb_val column = kb_mul(k, kb_rem(k, kb_tid(k), x), points),

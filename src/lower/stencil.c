@@ -218,6 +218,21 @@ struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *
     return s;
 }
 
+int stencil_ring_vector(const struct problem *p, const struct plan_case *c, int input, bool asynchronous)
+{
+    const struct prog_array *a = &p->input[input].array;
+    const int points = stencil_points(c, p->rank, p->rank - 1), bytes = a->stride * points;
+    const bool whole = bytes == 4 || bytes == 8 || bytes == 16;
+    return asynchronous && !*a->field[0].name && c->aligned && whole ? points : 1;
+}
+
+int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int input, bool asynchronous)
+{
+    const struct ring_shape s = stencil_ring(p, c, input);
+    const int parts = s.pitch / stencil_ring_vector(p, c, input, asynchronous) * s.rows;
+    return (parts + c->tunable[TN_THREADS] - 1) / c->tunable[TN_THREADS];
+}
+
 int stencil_structure_bytes(const struct prog_array *a)
 {
     const int bytes = ty_bytes(a->field[0].type);

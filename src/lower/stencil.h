@@ -58,6 +58,11 @@ struct ring_shape {
     int ahead;       /* of them so many are on their way when a place is computed */
 };
 struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input);
+/* Elements that a thread copies of a plane into the ring at once; `asynchronous`: the target has such copies.  How many
+ * of them are a thread's; at most STREAM_COPIES_MAX. */
+enum { STREAM_COPIES_MAX = 64 };
+int stencil_ring_vector(const struct problem *p, const struct plan_case *c, int input, bool asynchronous);
+int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int input, bool asynchronous);
 /* With tiles: does an input go through shared memory? */
 bool stencil_staged(const struct problem *p, int input);
 /* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else

@@ -31,6 +31,19 @@ static int64_t ring_bytes(const struct problem *p, const struct plan_case *c)
     return bytes;
 }
 
+/* The most accesses of a thread per plane, over all inputs that come through rings. */
+static int most_copies(const struct planner *pl, const struct plan_case *c)
+{
+    enum { HAS_COPIES = 80 };
+    const struct problem *p = pl->plan->problem;
+    int most = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const int copies = stencil_staged(p, i) ? stencil_ring_copies(p, c, i, pl->plan->device.sm >= HAS_COPIES) : 0;
+        most = copies > most ? copies : most;
+    }
+    return most;
+}
+
 /* The smallest tile that rows of vectors are cut into. */
 static struct plan_case least_tile(const struct problem *p)
 {
@@ -112,7 +125,8 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
     stencil_set(c, TN_MIN_BLOCKS, 1, from);
     do
         stencil_set_shape(c, s, from);
-    while (ring_bytes(p, c) > pl->plan->device.shared_per_block && shrink(c, &s));
+    while ((ring_bytes(p, c) > pl->plan->device.shared_per_block || most_copies(pl, c) > STREAM_COPIES_MAX) &&
+           shrink(c, &s));
 }
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
@@ -199,6 +213,12 @@ bool stencil_stream_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (!stencil_global_build(pl, c))
         return false;
+    if (most_copies(pl, c) > STREAM_COPIES_MAX) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+                   "%s: a thread copies %d pieces of a plane; the limit is %d", c->code.strategy, most_copies(pl, c),
+                   STREAM_COPIES_MAX);
+        return false;
+    }
     if (ring_bytes(p, c) <= pl->plan->device.shared_per_block)
         return true;
     diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
