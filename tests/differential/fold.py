@@ -180,7 +180,7 @@ def exponentials(operator, values, _, last):
     for k, (m, s) in enumerate(values):
         if m.__class__ is not float or s.__class__ is not float or not math.isfinite(m) or not math.isfinite(s):
             return result + [(UNKNOWN, UNKNOWN)] * (len(values) - k)
-        new = max(top, m)
+        new = m if m > top or (m == top and math.copysign(1, m) > 0) else top  # 0 is larger than -0
         total = total * math.exp(top - new) + s * math.exp(m - new)
         top, lowest = new, min(lowest, m)
         step = unit(t) * (2 * FUNCTION_ULPS + 4 + 2 * abs(top - lowest))
