@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_problem.c - specs to problems: what is understood, by lines of the canonical text; what is refused, by code and
- * place.  Every code of 2xxx stands in a row.
- */
+ * place.  Every code of 2xxx stands in a row. */
 #include "spec_fixture.h"
 
 #include <glob.h>
