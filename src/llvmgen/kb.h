@@ -145,7 +145,7 @@ enum kb_bin {
     KB_GT,
     KB_GE
 };
-kb_val kb_bin(kb *k, enum kb_bin op, kb_val a, kb_arg b); /* both of one type */
+kb_val kb_bin(kb *k, enum kb_bin op, kb_val a, kb_arg rhs); /* both of one type */
 #define kb_add(k, a, b) kb_bin((k), KB_ADD, (a), KB_ARG(b))
 #define kb_sub(k, a, b) kb_bin((k), KB_SUB, (a), KB_ARG(b))
 #define kb_mul(k, a, b) kb_bin((k), KB_MUL, (a), KB_ARG(b))

@@ -113,6 +113,7 @@ void ptxgen_fiber_swap(void **save_sp, void *load_sp);
 
 void fiber_switch(struct fiber *from, struct fiber *to) { ptxgen_fiber_swap(&from->sp, to->sp); }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
 {
     (void)low;
@@ -125,6 +126,7 @@ static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
 #else
 void fiber_switch(struct fiber *from, struct fiber *to) { swapcontext(&from->context, &to->context); }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
 {
     getcontext(&f->context);

@@ -78,7 +78,7 @@ static bool copy_region(struct region *r)
     return true;
 }
 
-static const void *copy_of(const struct guarded *g, char *at, size_t bytes)
+static const void *copy_of(const struct guarded *g, const char *at, size_t bytes)
 {
     for (int i = 0; bytes && i < g->nregions; i++) {
         const struct region *r = &g->region[i];

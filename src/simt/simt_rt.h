@@ -48,7 +48,7 @@ void simt_fence(uint32_t order, uint32_t scope);
 /* Warp collectives: all 32 lanes arrive, at the same operation. */
 uint32_t simt_shfl(uint32_t mode, uint32_t word, uint32_t arg, uint32_t width);
 uint32_t simt_vote(uint32_t mode, uint32_t predicate);
-uint32_t simt_redux(uint32_t op, uint32_t is_signed, uint32_t x);
+uint32_t simt_redux(uint32_t op, uint32_t is_signed, uint32_t value);
 void simt_warp_sync(const char *site);
 
 /* Block and cluster. */
