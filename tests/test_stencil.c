@@ -261,6 +261,22 @@ Test(stencil, planes_are_copied_whole)
     }
 }
 
+/* Rows are told apart by where they begin modulo four elements: wider windows must not rely on more. */
+Test(stencil, wide_windows_on_rows_that_begin_anywhere)
+{
+    static const char spec[] = "kind: stencil\ninputs: {x: 'f16[m, n]'}\n"
+                               "outputs: {y: {type: 'f16[m, n]', value: 'x[0, 1] + x[-1, 0]'}}\n";
+    const char *set[] = { "strategy", "stencil.multi_write", "points_x", "8", NULL, NULL };
+    struct harness h;
+    cr_assert(harness_open(&h, "wide", spec, "sm_90", set), "%s", h.text);
+    for (int n = 36; n <= 48; n++) {
+        const int64_t size[8] = { 9, n };
+        harness_data_at(&h, size, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1"), "%d columns: %s", n, h.text);
+    }
+    harness_close(&h);
+}
+
 /* ---- rows that begin anywhere in a vector ------------------------------------------------------------------------ */
 
 /* Windows inside, at the ends of rows and at other edges, all in one array; every way in which rows and planes can

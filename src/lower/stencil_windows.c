@@ -261,6 +261,14 @@ static bool structures(const struct problem *p)
     return false;
 }
 
+/* Rows that begin anywhere are told apart modulo SHIFTS elements, so that wider windows would not know where theirs do. */
+enum { SHIFTS = 4 };
+static bool divides_shifts(const struct planner *pl, int vector)
+{
+    const int shifts = vector < SHIFTS ? vector : SHIFTS;
+    return shifts % plan_setting(pl, TN_POINTS_X, shifts) == 0;
+}
+
 static void window_cases(struct planner *pl, const struct strategy *row, const struct windows *w)
 {
     const struct problem *p = pl->plan->problem;
@@ -270,8 +278,8 @@ static void window_cases(struct planner *pl, const struct strategy *row, const s
         window_case(pl, row, "vectors", guard, w, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
         window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), w, vector, false, NULL);
-    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p))
-        shifted_cases(pl, row, w, vector < 4 ? vector : 4, longer(pl, vector));
+    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p) && divides_shifts(pl, vector))
+        shifted_cases(pl, row, w, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
     window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, false, NULL);
 }
 
