@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cli_doors.sh PTXGEN - what comes from outside through files and options: no end, no permission, links, pipes, limits.
 . "$(dirname "$0")/commands.sh"
+
+sanitized() { ldd "$ptxgen" | grep -q libasan; }
+limit() { sanitized || ulimit -v "$1"; }
 PTXGEN_LIBCUDA=/no/such/library
 export PTXGEN_LIBCUDA
 
@@ -14,7 +17,7 @@ SPEC
 # Commands that once did not end are given time and memory.
 bounded()
 {
-    (ulimit -v 4000000; exec timeout 20 "$ptxgen" "$@") > out 2> err < /dev/null
+    (limit 4000000; exec timeout 20 "$ptxgen" "$@") > out 2> err < /dev/null
     status=$?
     command="ptxgen $*"
     count=$((count + 1))
@@ -42,8 +45,12 @@ bounded sum.yaml --plan=/dev/zero -o -; exits 1; err_has 'File too large'
 bounded sum.yaml --tuning=/dev/zero -o -; exits 1; err_has 'File too large'
 
 # A limit that is too low for LLVM is told, and does not end the process.
-(ulimit -v 250000; exec "$ptxgen" sum.yaml -o -) > out 2> err < /dev/null
-status=$?; command='ulimit -v 250000; ptxgen sum.yaml'; count=$((count + 1)); exits 3; out_empty; err_has 'PTXG-4003'
+if sanitized; then
+    echo "cli_doors: AddressSanitizer reserves more memory than any limit leaves: compiling under a limit is not tried"
+else
+    (limit 250000; exec "$ptxgen" sum.yaml -o -) > out 2> err < /dev/null
+    status=$?; command='ulimit -v 250000; ptxgen sum.yaml'; count=$((count + 1)); exits 3; out_empty; err_has 'PTXG-4003'
+fi
 
 # No array has fewer elements than none.
 cat > offsets.yaml <<'SPEC'
