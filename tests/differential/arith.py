@@ -167,7 +167,7 @@ def hull(a, b):
         return tuple(map(hull, a, b))
     if a.__class__ in (float, Span) and b.__class__ in (float, Span):
         (al, ah), (bl, bh) = ends(a), ends(b)
-        return span(min(al, bl), max(ah, bh))
+        return span(*around([al, ah, bl, bh]))
     return UNKNOWN
 
 

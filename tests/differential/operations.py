@@ -6,6 +6,7 @@ off by FUNCTION_ULPS units in the last place (docs/cli.md, "What --verify compar
 """
 import functools
 import math
+import operator
 from fractions import Fraction
 
 from arith import (CONVERT, INF, INTS, NAN, ROUND, UNKNOWN, WRAP, Span, Unknown, ends, hull, int_range, is_float,
@@ -33,26 +34,21 @@ def either(a, b):
     return negate_bool(both(negate_bool(a), negate_bool(b)))
 
 
-def less(a, b):
-    if a.__class__ is Unknown or b.__class__ is Unknown:
-        return UNKNOWN
-    if a.__class__ is Span or b.__class__ is Span:
-        (al, ah), (bl, bh) = ends(a), ends(b)
-        if al != al or bl != bl:
-            return False
-        return True if ah < bl else False if al >= bh else UNKNOWN
-    return a < b
+def ordered(compare):
+    """compare is < or <=; of two ranges it is decided where all pairs of their values agree."""
+    def call(a, b):
+        if a.__class__ is Unknown or b.__class__ is Unknown:
+            return UNKNOWN
+        if a.__class__ is Span or b.__class__ is Span:
+            (al, ah), (bl, bh) = ends(a), ends(b)
+            if al != al or bl != bl:
+                return False
+            return True if compare(ah, bl) else UNKNOWN if compare(al, bh) else False
+        return compare(a, b)
+    return call
 
 
-def at_most(a, b):
-    if a.__class__ is Unknown or b.__class__ is Unknown:
-        return UNKNOWN
-    if a.__class__ is Span or b.__class__ is Span:
-        (al, ah), (bl, bh) = ends(a), ends(b)
-        if al != al or bl != bl:
-            return False
-        return True if ah <= bl else False if al > bh else UNKNOWN
-    return a <= b
+less, at_most = ordered(operator.lt), ordered(operator.le)
 
 
 def equal(a, b):

@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from arith import CONVERT, INF, NAN, ROUND, UNKNOWN, Span, lossless, same  # noqa: E402
+from arith import CONVERT, INF, NAN, ROUND, UNKNOWN, Span, hull, lossless, same  # noqa: E402
 from evaluate import KEEP, Refused, evaluate  # noqa: E402
 from expr import Parser, SpecError  # noqa: E402
 from operations import operation  # noqa: E402
@@ -70,6 +70,11 @@ class Arithmetic(unittest.TestCase):
 class Expressions(unittest.TestCase):
     def value(self, text, t='i32'):
         return constant(text, t)
+
+    def test_either_of_two(self):
+        self.assertEqual((hull(1.0, 2.0).lo, hull(1.0, 2.0).hi), (1.0, 2.0))
+        for pair in ((1.0, NAN), (NAN, 1.0), (Span(0.0, 1.0), NAN)):
+            self.assertIs(hull(*pair), UNKNOWN)
 
     def test_precedence(self):
         self.assertEqual(self.value('1 + 2 * 3 - 4 % 3'), 6)
