@@ -112,8 +112,15 @@ def signed(x, width):
     return x - (1 << width) if x >> width - 1 & 1 else x
 
 
+def quotient(x, y):
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
 class Kernel:
-    """The first entry of a PTX text, run for one thread at a time."""
+    """The first entry of a PTX text, run for one thread at a time.
+
+    Where ptxas is known to take an instruction for another one, it computes what comes of that: abs of the least number is the
+    largest, and so is its negation where a minimum or maximum takes it."""
 
     def __init__(self, text):
         body = text[text.index(".visible .entry"):]
@@ -129,7 +136,7 @@ class Kernel:
                 self.code.append(line)
 
     def run(self, thread, values, memory):
-        self.r, self.memory = {}, memory
+        self.r, self.memory, self.negated = {}, memory, set()
         parameter = dict(zip(self.parameters, values))
         at = 0
         while True:
@@ -195,6 +202,12 @@ class Kernel:
             # the amount of a shift has 32 bits whatever is shifted
             kinds = [kind, "b32"] if name in ("shl", "shr") else [kind] * 3
             x = [self.value(a, k) for a, k in zip(arg[1:], kinds)]
+            if name in ("min", "max") and kind == "s32":
+                x = [(1 << 31) - 1 if a in self.negated and v == 1 << 31 else v for a, v in zip(arg[1:], x)]
+            self.negated.discard(arg[0])
+            if name == "neg":
+                self.negated.add(arg[0])
+            x = [v & (1 << int(k[1:])) - 1 if k[1:].isdigit() else v for v, k in zip(x, kinds)]
             self.set(arg[0], (self.float_step if kind in FORMATS else self.integer_step)(op, x, width), kind)
 
     def move(self, arg, width, kind):
@@ -263,7 +276,9 @@ class Kernel:
             "xor": lambda: x[0] ^ x[1],
             "not": lambda: ~x[0],
             "neg": lambda: -x[0],
-            "abs": lambda: abs(number[0]),
+            "rem": lambda: number[0] - number[1] * quotient(*number),
+            "div": lambda: quotient(*number),
+            "abs": lambda: min(abs(number[0]), (1 << width - 1) - 1),
         }[name]()
 
     @staticmethod
@@ -494,9 +509,42 @@ def narrow(arch):
             expect_float(arch, f"{kind} *", kind, (a, b), times[i], encode(kind, x, negative))
 
 
+def signs(arch):
+    """abs, negation and selections where the least number or a zero with a sign comes in."""
+    for width in (8, 16, 32, 64):
+        kind, size, least = f"i{width}", width // 8, -1 << width - 1
+        pairs = [(x, y) for x in (least, least + 1, -5, 0, 7, -least - 1) for y in (least, -3, 2, -least - 1)]
+        mask = (1 << width) - 1
+        inputs = {"x": (kind, size, [p[0] & mask for p in pairs]), "y": (kind, size, [p[1] & mask for p in pairs])}
+        texts = ["abs(x)", "abs(x) % y", "abs(x) >> 3", "if x < 0 then -x else x", "max(-x, y)", "min(max(-x, -y), x)", "max(abs(x), y)"]
+        got = evaluate(arch, inputs, [(text, kind, size) for text in texts])
+        for i, (x, y) in enumerate(pairs):
+            minus, other = signed(-x & mask, width), signed(-y & mask, width)
+            size_of = minus if x < 0 else x
+            rest = abs(size_of) % abs(y) * (1 if size_of > 0 else -1)
+            want = [size_of, rest, size_of >> 3, size_of, max(minus, y), min(max(minus, other), x), max(size_of, y)]
+            for text, values, w in zip(texts, got, want):
+                expect(arch, f"{kind} {text}", (x & mask, y & mask), values[i], w & mask)
+    for kind, (width, _, _) in FORMATS.items():
+        texts = ["if x < 0 then x else 0", "if x > 0 then x else 0", "if x < 0 then 0 else x", "if x > 0 then 0 else x",
+                 "if x < -0.0 then x else -0.0", "if x > -0.0 then x else -0.0", "if f(i) < x then f(i) else x", "if x < f(i) then x else f(i)"]
+        texts = [text.replace("f(i)", f"{kind}(i)") for text in texts]
+        inputs = {"x": (kind, width // 8, SPECIAL[kind]), "i": ("i8", 1, [0] * len(SPECIAL[kind]))}
+        got = evaluate(arch, inputs, [(text, kind, width // 8) for text in texts])
+        zero = 1 << width - 1
+        for i, x in enumerate(SPECIAL[kind]):
+            value = decode(kind, x)
+            number = 0.0 if value == "nan" else float(value) if isinstance(value, str) else value
+            below, above = number < 0, number > 0
+            want = [x if below else 0, x if above else 0, 0 if below else x, 0 if above else x, x if below else zero,
+                    x if above else zero, 0 if above else x, x if below else 0]
+            for text, values, w in zip(texts, got, want):
+                expect_float(arch, f"{kind} {text}", kind, (x,), values[i], w)
+
+
 def main():
     for arch in ARCHITECTURES:
-        for check in (shifts, extremes, zeros, fused, conversions, narrow):
+        for check in (signs, shifts, extremes, zeros, fused, conversions, narrow):
             check(arch)
     kinds = {}
     for line in failures:

@@ -164,6 +164,7 @@ static void finish(void *user)
         return;
     }
     optimise(cg, library);
+    nvptx_keep_exact(cg->mod);
 #ifndef NDEBUG
     verify(cg, "after the passes");
 #endif

@@ -38,4 +38,7 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s);
  * first. */
 const char *codegen_pipeline(int pipeline, bool library);
 
+/* nvptx_exact.c: forms that code generation or ptxas would compute wrongly get others. */
+void nvptx_keep_exact(LLVMModuleRef module);
+
 #endif
