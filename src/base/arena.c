@@ -13,7 +13,7 @@ enum { ALIGNMENT = 16, CHUNK_BYTES = 64 * 1024 };
 
 struct arena_chunk {
     alignas(ALIGNMENT) struct arena_chunk *next;
-    size_t bytes; /* behind this header */
+    size_t bytes; /* after this header */
 };
 
 void arena_init(struct arena *a) { memset(a, 0, sizeof *a); }
@@ -41,7 +41,8 @@ void arena_reset(struct arena *a)
     while (a->chunks != NULL) {
         struct arena_chunk *c = a->chunks;
         a->chunks = c->next;
-        memset(c + 1, 0, c->bytes);
+        char *begin = (char *)(c + 1), *end = begin + c->bytes;
+        memset(begin, 0, (size_t)((end == a->end ? a->at : end) - begin)); /* of the current one what was handed out */
         c->next = a->spare;
         a->spare = c;
     }
