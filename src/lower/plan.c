@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - pieces that every strategy's planning is made of: cases, kernels, arguments, buffers, steps, tunables. */
-#include "cost.h"
+#include "work.h"
 #include "lower_impl.h"
-#include "tuning.h"
+#include "tuned.h"
 
 #include <string.h>
 

@@ -19,7 +19,7 @@
  * rest; for `device` the grid does not depend on the device either.
  */
 #include "reduce.h"
-#include "tuning.h"
+#include "tuned.h"
 
 #include <string.h>
 

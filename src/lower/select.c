@@ -5,8 +5,9 @@
  * cases together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
  */
 #include "lower_impl.h"
-#include "tuning.h"
+#include "tuned.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct strategy rows[] = {
@@ -81,6 +82,13 @@ static bool complete(const struct plan *plan)
 }
 
 /* ---- tuned cases ---- */
+
+void tuning_range(int64_t size, int64_t *lo, int64_t *hi)
+{
+    const double most = floor((double)size * M_SQRT2);
+    *lo = (int64_t)ceil((double)size / M_SQRT2);
+    *hi = most < 0x1p63 ? (int64_t)most : INT64_MAX;
+}
 
 /* lo <= size <= hi for every size of the entry, and what the case asks for besides. */
 static struct formula near(const struct planner *pl, const struct tuned *t, struct formula guard)

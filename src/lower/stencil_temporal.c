@@ -11,7 +11,7 @@
  */
 #include <math.h>
 
-#include "cost.h"
+#include "work.h"
 #include "stencil_plan.h"
 #include "stencil_strip.h"
 

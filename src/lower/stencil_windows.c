@@ -5,7 +5,7 @@
  * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
  * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
  */
-#include "cost.h"
+#include "work.h"
 #include "lower_impl.h"
 #include "stencil_plan.h"
 

@@ -208,13 +208,6 @@ const char *tuning_key(struct ptxgen_session *s, const struct problem *p)
     return arena_printf(&s->arena, "%016llx", (unsigned long long)h);
 }
 
-void tuning_range(int64_t size, int64_t *lo, int64_t *hi)
-{
-    const double most = floor((double)size * M_SQRT2);
-    *lo = (int64_t)ceil((double)size / M_SQRT2);
-    *hi = most < 0x1p63 ? (int64_t)most : INT64_MAX;
-}
-
 /* The entry's sizes in the problem's order; NULL when it is for other dimensions. */
 static const int64_t *sizes_of(struct ptxgen_session *s, const struct problem *p, const struct tuning_entry *e)
 {

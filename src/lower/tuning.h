@@ -5,6 +5,7 @@
 #define PTXGEN_TUNING_H
 
 #include "plan.h"
+#include "tuned.h"
 
 /* One entry of a tuning file, as written. */
 struct tuning_entry {
@@ -38,13 +39,5 @@ bool tuning_counts(const struct problem *p);
  * whose variants do not fit any more are left out with a warning; likewise all, where tuning_counts() says no. */
 void tuning_select(struct ptxgen_session *s, const struct tuning_file *f, const struct problem *p,
                    const struct device *d, const char *gpu, struct plan_options *o);
-
-/* The sizes that an entry for `size` counts for: within a factor of the square root of 2. */
-void tuning_range(int64_t size, int64_t *lo, int64_t *hi);
-
-/* Which rows of tuning.def a problem looks at: its operator decides how many registers an element costs. */
-const char *tuning_variant(const struct problem *p);
-/* A row that makes the tunables of a plan's first case the default. */
-void tuning_row(const struct plan *plan, const char *evidence, struct str *out);
 
 #endif

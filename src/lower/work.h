@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.h - the operations of one point of a problem. */
+#ifndef PTXGEN_WORK_H
+#define PTXGEN_WORK_H
+
+#include "frontend/problem.h"
+
+/* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once.
+ */
+struct work {
+    int flops;    /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
+    int special;  /* calls of the mathematical library, divisions */
+    int integer;  /* integer, logical and selecting operations */
+    double slots; /* all of it in f32 additions' issue slots of the target */
+};
+struct work work_of(const struct problem *p, const int64_t *size, int sm);
+
+/* The operations of a point alone. */
+int work_operations(const struct problem *p);
+/* So many of them that arithmetic is what waits, not memory: nothing is gained by wider code. */
+bool work_is_heavy(const struct problem *p);
+
+#endif
