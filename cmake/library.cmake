@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The public library: libptxgen.so.0 and libptxgen.a, both made of the objects of all folders.
 #
-# src/*.c is the glue between the public API and the folders.  Tests get it as ptxgen_api beside the folders, because
+# src/api is the glue between the public API and the folders.  Tests get it as ptxgen_api beside the folders, because
 # they also look inside; users get one library that shows only ptxgen_*.
-file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
+file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/*.c)
 add_library(ptxgen_folders INTERFACE)
-target_link_libraries(ptxgen_folders INTERFACE ptxgen_simt ptxgen_ref ptxgen_laws ptxgen_launch ptxgen_cache)
+target_link_libraries(ptxgen_folders INTERFACE ptxgen_explore ptxgen_simt ptxgen_ref ptxgen_laws ptxgen_launch ptxgen_cache)
 if(NOT api)
   add_library(ptxgen_api INTERFACE)
   target_link_libraries(ptxgen_api INTERFACE ptxgen_folders)
@@ -15,9 +15,11 @@ add_library(ptxgen_api STATIC ${api})
 target_link_libraries(ptxgen_api PUBLIC ptxgen_folders)
 # Which sources generate the code: part of the keys of the disk cache.
 set(source_id ${PROJECT_BINARY_DIR}/generated/source_id.h)
-file(GLOB generating CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.[ch] ${PROJECT_SOURCE_DIR}/src/frontend/*.[ch]
-  ${PROJECT_SOURCE_DIR}/src/lower/*.[ch] ${PROJECT_SOURCE_DIR}/src/llvmgen/*.[ch] ${PROJECT_SOURCE_DIR}/src/ref/*.[ch]
-  ${PROJECT_SOURCE_DIR}/src/laws/*.[ch] ${PROJECT_SOURCE_DIR}/src/*/*.def)
+set(generating)
+foreach(folder base program frontend lower llvmgen ref laws)
+  file(GLOB_RECURSE some CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.[ch] ${PROJECT_SOURCE_DIR}/src/${folder}/*.def)
+  list(APPEND generating ${some})
+endforeach()
 add_custom_command(OUTPUT ${source_id}
   COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${source_id} -P ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake
   DEPENDS ${generating} ${PROJECT_SOURCE_DIR}/cmake/source_id.cmake VERBATIM)

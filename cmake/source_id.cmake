@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DROOT=… -DOUT=… -P source_id.cmake: a header with one hash of everything that generated code depends on, for the
 # keys of the disk cache: code of yesterday's ptxgen is not found by today's.
-file(GLOB sources ${ROOT}/src/base/*.[ch] ${ROOT}/src/frontend/*.[ch] ${ROOT}/src/lower/*.[ch] ${ROOT}/src/llvmgen/*.[ch]
-  ${ROOT}/src/ref/*.[ch] ${ROOT}/src/laws/*.[ch]
-  ${ROOT}/src/*/*.def)
+set(sources)
+foreach(folder base program frontend lower llvmgen ref laws)
+  file(GLOB_RECURSE some ${ROOT}/src/${folder}/*.[ch] ${ROOT}/src/${folder}/*.def)
+  list(APPEND sources ${some})
+endforeach()
 set(all)
 foreach(source IN LISTS sources)
   file(SHA256 ${source} hash)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # layering.sh BUILD_DIR - who may call whom, read from the undefined symbols of each folder's library.
 #
-#   base <- frontend <- lower <- llvmgen <- simt;  launch and cache on base;  ref and laws on frontend
+#   base <- program <- frontend <- lower <- llvmgen <- simt;  explore on lower;  launch on program;  cache on base;
+#   ref and laws on frontend
 #   LLVM* only from llvmgen, cu* only from launch, yaml_* only from frontend's yaml_doc; nobody prints or ends the process.
 # Exit status 0 when all hold, 1 with a line for each that does not.
 set -eu
@@ -46,7 +47,7 @@ depends()
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-folders='base frontend lower llvmgen simt ref cache launch laws'
+folders='base program frontend lower explore llvmgen simt ref cache launch laws'
 looked=0
 for folder in $folders; do
     archive=$build/libptxgen_$folder.a
@@ -73,14 +74,16 @@ if [ -f "$build/libptxgen_frontend.a" ]; then
 fi
 
 depends base
-depends frontend base
-depends lower base frontend
-depends llvmgen base frontend lower
-depends simt base frontend lower llvmgen
-depends ref base frontend
-depends laws base frontend ref
+depends program base
+depends frontend base program
+depends lower base program frontend
+depends explore base program frontend lower
+depends llvmgen base program frontend lower
+depends simt base program frontend lower llvmgen
+depends ref base program frontend
+depends laws base program frontend ref
 depends cache base
-depends launch base
+depends launch base program
 
 # The shared library shows the public API alone.
 shared=$build/libptxgen.so

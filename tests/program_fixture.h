@@ -4,7 +4,7 @@
 #ifndef PTXGEN_TESTS_PROGRAM_FIXTURE_H
 #define PTXGEN_TESTS_PROGRAM_FIXTURE_H
 
-#include "base/program.h"
+#include "program/program.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 #include "ref/ref.h"
 
 /* Numbers of an array, fields of an element one after the other. */

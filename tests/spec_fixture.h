@@ -3,7 +3,7 @@
 #ifndef PTXGEN_SPEC_FIXTURE_H
 #define PTXGEN_SPEC_FIXTURE_H
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cost.c - the model behind explanations. */
-#include "lower/cost.h"
+#include "explore/cost.h"
 #include "lower/lower_impl.h"
 #include "variant_fixture.h"
 

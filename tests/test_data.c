@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdarg.h>
 
-#include "cli/data.c"
+#include "cli/data/data.c"
 #include "cli/sizes.c"
 
 int fail(int status, const char *format, ...)

@@ -256,7 +256,7 @@ static int arity(const struct row *r)
 {
     static const int of[] = {
 #define FN(id, name, arity, types, what) [FN_##id] = arity,
-#include "frontend/functions.def"
+#include "frontend/expr/functions.def"
 #undef FN
     };
     return r->what == BINARY ? 2 : r->what == FUNCTION ? of[r->op] : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_formula.c - formulas of sizes: their values, their text both ways, their limits. */
 #include "base/arena.h"
-#include "base/formula.h"
+#include "program/formula.h"
 #include "base/str.h"
 
 #include <criterion/criterion.h>

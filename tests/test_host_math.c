@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that host code calls: all that target_host.c can name are there, and the conversions are the library's
+/* The functions that host code calls: all that targets/host.c can name are there, and the conversions are the library's
  * own. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/expr.h"
-#include "llvmgen/host_jit.h"
+#include "frontend/expr/expr.h"
+#include "llvmgen/targets/host_jit.h"
 
 static void *symbol(const char *name)
 {
@@ -25,7 +25,7 @@ Test(host_math, every_float_function_has_a_symbol)
         char types;
     } rows[] = {
 #define FN(id, name, arity, types, what) { FN_##id, types },
-#include "frontend/functions.def"
+#include "frontend/expr/functions.def"
 #undef FN
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

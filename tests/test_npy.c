@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #include <criterion/criterion.h>
 
-#include "cli/npy.c"
+#include "cli/data/npy.c"
 #include "cli/sizes.c"
 
 static char file[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_odometer.c - settings one after the other, and what is passed over. */
-#include "lower/odometer.h"
+#include "explore/odometer.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_program.c - programs as data: choice of a case, workspace, and the three text forms. */
-#include "base/ptx_versions.h"
+#include "program/ptx_versions.h"
 #include "program_fixture.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "emit_fixture.h"
-#include "llvmgen/caps.h"
+#include "llvmgen/targets/caps.h"
 
 /* ---- math libraries ---------------------------------------------------------------------------------------------- */
 
@@ -13,7 +13,7 @@ static const struct function {
     char types;
 } functions[] = {
 #define FN(id, name, arity, types, what) { name, FN_##id, arity, types },
-#include "frontend/functions.def"
+#include "frontend/expr/functions.def"
 #undef FN
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tuning.c - tuning files: read, written, merged, and what planning makes of them. */
-#include "lower/tuning.h"
+#include "explore/tuning_file.h"
 #include "spec_fixture.h"
 
 #include <ptxgen/ptxgen.h>

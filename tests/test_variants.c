@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_variants.c - the space of variants as data, and ids that pin. */
 #include "lower/lower_impl.h"
-#include "lower/variants.h"
+#include "explore/variants.h"
 #include "variant_fixture.h"
 
 #include <ptxgen/ptxgen.h>

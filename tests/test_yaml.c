@@ -2,7 +2,7 @@
 /* test_yaml.c - YAML to a located tree: what is misread has its own message at its own place, all of them in one run,
  * and decoded scalars know where their bytes come from.
  */
-#include "frontend/yaml_doc.h"
+#include "frontend/yaml/yaml_doc.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #define PTXGEN_FRONTEND_IMPL_H
 
 #include "base/session.h"
-#include "problem.h"
-#include "yaml_doc.h"
+#include "frontend/problem/problem.h"
+#include "frontend/yaml/yaml_doc.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ struct ast {
     struct span op_at; /* operator, name behind a dot, name of a call */
     int op;            /* enum unary, enum binary; AST_BOOL: the value */
     int depth;
-    int peeked;       /* memo of the type of this tree, see expr_type.c */
+    int peeked;       /* memo of the type of this tree, see expr/type.c */
     const char *name; /* NAME, FIELD, CALL */
     uint64_t integer;
     double number;

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/program.h"
+#include "program/program.h"
 #include "cuda_abi.h"
 #include "ptxgen/launch.h"
 

@@ -4,7 +4,7 @@
  * A driver compiles PTX up to the version that came with its CUDA release.  The releases' first Linux drivers are from
  * the CUDA release notes, "CUDA driver versions".
  */
-#include "base/ptx_versions.h"
+#include "program/ptx_versions.h"
 #include "launch_impl.h"
 
 static const struct {

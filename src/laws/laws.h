@@ -12,7 +12,7 @@
 #ifndef PTXGEN_LAWS_H
 #define PTXGEN_LAWS_H
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 
 enum law {
     LAW_ASSOCIATIVE, /* (ab)c = a(bc) */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gen.h"
-#include "host_jit.h"
+#include "llvmgen/shared/gen.h"
+#include "llvmgen/targets/host_jit.h"
 #include "llvm_room.h"
 #include "ptx.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mathlib.h"
+#include "llvmgen/targets/mathlib.h"
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 

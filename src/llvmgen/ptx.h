@@ -14,7 +14,7 @@
 #define PTXGEN_PTX_H
 
 #include "base/session.h"
-#include "kb_target.h"
+#include "llvmgen/builder/kb_target.h"
 #include "llvm_guard.h"
 #include "llvmgen.h"
 

@@ -8,7 +8,7 @@
 #ifndef PTXGEN_ACCESS_H
 #define PTXGEN_ACCESS_H
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 #include "plan.h"
 
 /* Fields of all direct inputs, whose values a thread loads before it uses them; inputs of more are general. */

@@ -5,9 +5,9 @@
  * number of time steps is not negative.
  */
 #include "lower_impl.h"
-#include "scan.h"
+#include "lower/scan/scan.h"
 #include "segments.h"
-#include "stencil_plan.h"
+#include "lower/stencil/stencil_plan.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #define PTXGEN_PLAN_H
 
 #include "device.h"
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 
 /* Tunables: every strategy uses a subset.  Rows: id, name in specs and plans, lowest, highest, what, class, and the
  * values that are worth trying (besides the one that a plan has by itself). */

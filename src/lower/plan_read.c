@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/yaml_doc.h"
+#include "frontend/yaml/yaml_doc.h"
 
 enum { NAME_MAX = 64, SHIFT_MAX = 15 /* elements of the longest vector, less one */ };
 

@@ -3,7 +3,7 @@
 #ifndef PTXGEN_WORK_H
 #define PTXGEN_WORK_H
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 
 /* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once.
  */

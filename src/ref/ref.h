@@ -3,7 +3,7 @@
 #ifndef PTXGEN_REF_H
 #define PTXGEN_REF_H
 
-#include "frontend/problem.h"
+#include "frontend/problem/problem.h"
 
 /* Evaluate into the outputs.  args as for a launch, pointers on the host.  NULL on success, else a message in the
  * session's arena (a size of zero without identity or init, negative steps, …). */

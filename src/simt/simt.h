@@ -8,7 +8,7 @@
 #ifndef PTXGEN_SIMT_H
 #define PTXGEN_SIMT_H
 
-#include "base/program.h"
+#include "program/program.h"
 
 struct host_code;
 

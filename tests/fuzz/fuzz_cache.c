@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "cache/cache_impl.h"
-#include "ptxgen_jit.c"
+#include "api/jit.c"
 
 static char directory[] = "/tmp/ptxgen-fuzz-cache-XXXXXX";
 

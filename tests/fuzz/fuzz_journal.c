@@ -3,8 +3,8 @@
  * of it becomes markup of a page. */
 #include "fuzz.h"
 
-#include "cli/html.h"
-#include "cli/journal.h"
+#include "cli/page/html.h"
+#include "cli/tune/journal.h"
 
 #include <math.h>
 

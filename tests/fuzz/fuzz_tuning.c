@@ -3,8 +3,8 @@
  * of specs/, are planned, and merged into a file that reads back. */
 #include "fuzz.h"
 
-#include "api_impl.h"
-#include "lower/tuning.h"
+#include "api/api_impl.h"
+#include "explore/tuning_file.h"
 
 static void plan_with(ptxgen_session *s, const struct problem *p, struct tuning_file *file)
 {

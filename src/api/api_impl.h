@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_impl.h - what the files of the public API share: the handles, and the way out for exhausted memory. */
+#ifndef PTXGEN_API_IMPL_H
+#define PTXGEN_API_IMPL_H
+
+#include "program/program.h"
+#include "base/session.h"
+#include "ptxgen/ptxgen.h"
+
+/* Problems and plans are handles onto the structures of the stages; both live in the session's arena. */
+struct ptxgen_problem {
+    const struct problem *problem;
+    ptxgen_array_info *input, *output;
+};
+struct ptxgen_plan {
+    const struct plan *plan;
+};
+struct ptxgen_program {
+    struct program *program;
+};
+struct ptxgen_host {
+    struct host_code *code;
+    struct simt_control *control;
+    int kase; /* of the last run */
+};
+
+/* Run the statement with a way out for exhausted memory; gives the status to return. */
+#define WITH_MEMORY(s, statement)                                                                                      \
+    do {                                                                                                               \
+        jmp_buf oom_;                                                                                                  \
+        jmp_buf *outer_ = (s)->arena.oom;                                                                              \
+        if (setjmp(oom_)) {                                                                                            \
+            (s)->arena.oom = outer_;                                                                                   \
+            return PTXGEN_NO_MEMORY;                                                                                   \
+        }                                                                                                              \
+        (s)->arena.oom = &oom_;                                                                                        \
+        statement;                                                                                                     \
+        (s)->arena.oom = outer_;                                                                                       \
+    } while (0)
+
+struct problem;
+/* From public options. */
+struct llvmgen_options;
+struct llvmgen_options api_compile_options(const ptxgen_compile_options *o);
+/* Are counts, sizes and times of a call such ones?  False after a diagnostic that names the field. */
+bool api_fit_number(ptxgen_session *s, const char *what, int64_t value, int64_t least, int64_t most);
+bool api_fit_seconds(ptxgen_session *s, const char *what, double seconds);
+bool api_fit_count(ptxgen_session *s, const char *what, int64_t count, int64_t most, const void *list);
+bool api_fit_sizes(ptxgen_session *s, const struct problem *p, const int64_t *size, int64_t least);
+bool api_fit_plan_options(ptxgen_session *s, const struct problem *p, const ptxgen_plan_options *o);
+/* The target of a plan; false after a diagnostic.  And what planning is told, without variant and tuning. */
+struct device;
+bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device);
+struct plan_options;
+struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o);
+/* The entries of the tuning file that the options name; false after a diagnostic. */
+bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d,
+                      struct plan_options *to);
+/* Why code generation failed, from the last message. */
+ptxgen_status api_codegen_failure(const ptxgen_session *s);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - the public API: the oracle and the host executor. */
+#include <stdlib.h>
+
+#include "api_impl.h"
+#include "llvmgen/llvmgen.h"
+#include "ref/ref.h"
+#include "simt/simt.h"
+
+/* ---- running on the host ----------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(ptxgen_value) == sizeof(union value) && sizeof(ptxgen_arguments) == sizeof(struct run_args),
+               "public arguments are struct run_args under another name");
+
+static struct run_args run_args_from(const ptxgen_arguments *args)
+{
+    return (struct run_args){
+        .size = args->size, .input = args->input, .output = args->output, .param = (const union value *)args->param
+    };
+}
+
+int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size)
+{
+    struct prog_array array = { .rank = a->rank, .stride = (int)a->element_size };
+    for (int d = 0; d < a->rank; d++)
+        array.dim[d] = (struct prog_dim){ a->size_index[d], a->size_add[d] };
+    return prog_array_elements(&array, size);
+}
+
+static ptxgen_status data_error(ptxgen_session *s, const char *message)
+{
+    if (!message)
+        return PTXGEN_OK;
+    diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", message);
+    return PTXGEN_INVALID;
+}
+
+ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args)
+{
+    const struct run_args a = run_args_from(args);
+    ptxgen_status status = PTXGEN_OK;
+    WITH_MEMORY(s, status = data_error(s, ref_run(s, p->problem, &a)));
+    return status;
+}
+
+ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
+                                 double *const *bound)
+{
+    const struct run_args a = run_args_from(args);
+    ptxgen_status status = PTXGEN_OK;
+    WITH_MEMORY(s, status = data_error(s, ref_bound(s, p->problem, &a, bound)));
+    return status;
+}
+
+ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                                 ptxgen_host **out)
+{
+    const struct llvmgen_options o = api_compile_options(options);
+    int nsymbols;
+    const struct host_symbol *symbols = simt_symbols(&nsymbols);
+    ptxgen_host *host = calloc(1, sizeof *host);
+    if (!host)
+        return PTXGEN_NO_MEMORY;
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        ptxgen_host_destroy(host);
+        return PTXGEN_NO_MEMORY;
+    }
+    host->kase = -1;
+    host->control = simt_control_create();
+    host->code = host->control ? llvmgen_host(s, plan->plan, &o, symbols, nsymbols) : NULL;
+    if (!host->code) {
+        ptxgen_host_destroy(host);
+        return api_codegen_failure(s);
+    }
+    *out = host;
+    return PTXGEN_OK;
+}
+
+void ptxgen_host_destroy(ptxgen_host *host)
+{
+    if (!host)
+        return;
+    host_destroy(host->code);
+    simt_control_destroy(host->control);
+    free(host);
+}
+
+/* What the report of a run means for the caller. */
+static ptxgen_status report_status(ptxgen_session *s, const struct simt_report *r)
+{
+    switch (r->what) {
+    case SIMT_OK: return PTXGEN_OK;
+    case SIMT_CHECK: return data_error(s, r->text);
+    case SIMT_NO_MEMORY: return PTXGEN_NO_MEMORY;
+    default: diag_error(&s->diags, D_RUN_FINDING, span_none(), "%s", r->text); return PTXGEN_FINDING;
+    }
+}
+
+/* PTXGEN_OK, or what is wrong with the modes is told. */
+static ptxgen_status read_modes(ptxgen_session *s, const char *modes, struct simt_options *o)
+{
+    simt_options_default(o);
+    const char *wrong = modes ? simt_options_parse(modes, o) : NULL;
+    if (!wrong)
+        return PTXGEN_OK;
+    WITH_MEMORY(s, diag_error(&s->diags, D_RUN_MODE, span_none(), "host executor modes: %s", wrong));
+    return PTXGEN_USAGE;
+}
+
+ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes)
+{
+    const struct run_args a = run_args_from(args);
+    struct simt_options o;
+    struct simt_report report;
+    ptxgen_status status = read_modes(s, modes, &o);
+    if (status != PTXGEN_OK)
+        return status;
+    simt_run(host->code, &a, host->control, &o, &report);
+    host->kase = report.kase;
+    WITH_MEMORY(s, status = report_status(s, &report));
+    return status;
+}
+
+const char *ptxgen_host_case(const ptxgen_host *host)
+{
+    return host->kase < 0 ? NULL : host_program(host->code)->kase[host->kase].name;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - the public API: plans and programs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_impl.h"
+#include "llvmgen/llvmgen.h"
+#include "explore/variants.h"
+
+const struct program *ptxgen_program_data(const ptxgen_program *p) { return p->program; }
+
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+/* What has a place stands in the spec or in a tuning file, which is then to be mended; the rest came with the call. */
+static ptxgen_status plan_failure(const ptxgen_session *s)
+{
+    const struct diag *last = s->diags.last;
+    if (last && last->code == D_NO_STRATEGY)
+        return PTXGEN_UNSUPPORTED;
+    if (last && last->code == D_FILE)
+        return PTXGEN_IO;
+    return last && last->at.begin != SPAN_NONE ? PTXGEN_INVALID : PTXGEN_USAGE;
+}
+
+struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_options *o)
+{
+    struct plan_options *to = arena_new(&s->arena, struct plan_options, 1);
+    struct tunable *set = arena_new(&s->arena, struct tunable, o->setting_count);
+    for (int i = 0; i < o->setting_count; i++)
+        set[i] = (struct tunable){ arena_strdup(&s->arena, o->setting[i].name),
+                                   arena_strdup(&s->arena, o->setting[i].value), span_none() };
+    to->nset = o->setting_count;
+    to->set = set;
+    to->size = o->size;
+    to->only_these = o->only_these != 0;
+    to->sms = o->multiprocessors;
+    return to;
+}
+
+static const ptxgen_plan_options default_plan_options = PTXGEN_PLAN_OPTIONS_INIT;
+
+/* The architecture that is asked for, or that of the known GPU that is named. */
+static const char *arch_of(ptxgen_session *s, const ptxgen_plan_options *o)
+{
+    struct gpu_model m;
+    if (o->arch)
+        return o->arch;
+    return o->gpu && gpu_model_find(o->gpu, 0, NULL, &m) ? arena_printf(&s->arena, "sm_%d", m.sm) : "sm_80";
+}
+
+bool api_find_device(ptxgen_session *s, const ptxgen_plan_options *o, struct device *device)
+{
+    const char *arch = arch_of(s, o);
+    if (device_by_name(arch, o->ptx, device))
+        return true;
+    if (device_by_name(arch, 0, device)) {
+        diag_error(&s->diags, D_BAD_TARGET, span_none(), "%s needs PTX %d.%d or newer, not %d.%d", arch,
+                   device->ptx_min / 10, device->ptx_min % 10, o->ptx / 10, o->ptx % 10);
+        return false;
+    }
+    const char *const *names;
+    const int count = device_names(&names);
+    struct diag *m = diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown architecture '%s'", arch);
+    diag_suggest(&s->diags, m, arch, names, count);
+    return false;
+}
+
+/* A handle for a plan, or the failure. */
+static ptxgen_status plan_handle(ptxgen_session *s, const struct plan *plan, ptxgen_plan **out)
+{
+    if (!plan)
+        return plan_failure(s);
+    *out = arena_new(&s->arena, ptxgen_plan, 1);
+    (*out)->plan = plan;
+    return PTXGEN_OK;
+}
+
+/* A variant stands in place of the spec's own pin, and before the settings. */
+static bool pin_variant(ptxgen_session *s, const char *id, const struct problem **p, struct plan_options *o)
+{
+    const struct tunable *pinned;
+    int n;
+    if (!variant_parse(s, id, &pinned, &n))
+        return false;
+    struct problem *bare = arena_new(&s->arena, struct problem, 1);
+    *bare = **p;
+    bare->strategy = NULL;
+    bare->strategy_at = span_none();
+    bare->ntunables = 0;
+    struct tunable *set = arena_new(&s->arena, struct tunable, n + o->nset + 1);
+    memcpy(set, pinned, sizeof *set * (size_t)n);
+    memcpy(set + n, o->set, sizeof *set * (size_t)o->nset);
+    o->set = set;
+    o->nset += n;
+    *p = bare;
+    return true;
+}
+
+ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
+                                 ptxgen_plan **out)
+{
+    const ptxgen_plan_options o = options ? *options : default_plan_options;
+    struct device device;
+    ptxgen_status status = PTXGEN_USAGE;
+    WITH_MEMORY(s, {
+        const struct problem *problem = p->problem;
+        struct plan_options *with = api_fit_plan_options(s, problem, &o) ? api_plan_options(s, &o) : NULL;
+        if (with && api_find_device(s, &o, &device) && (!o.variant || pin_variant(s, o.variant, &problem, with))) {
+            const bool tuned = api_apply_tuning(s, &o, problem, &device, with);
+            status = plan_handle(s, tuned ? plan_create(s, problem, &device, with) : NULL, out);
+        }
+    });
+    return status;
+}
+
+ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text, size_t length,
+                                      const char *name, ptxgen_plan **out)
+{
+    ptxgen_status status = PTXGEN_INVALID;
+    WITH_MEMORY(s, {
+        const struct plan *plan = plan_read(s, p->problem, arena_strdup(&s->arena, name ? name : "<plan>"),
+                                            arena_strndup(&s->arena, text, length), length);
+        if (plan)
+            status = plan_handle(s, plan, out);
+    });
+    return status;
+}
+
+char *ptxgen_plan_text(const ptxgen_plan *plan)
+{
+    struct str out = { 0 };
+    plan_print(plan->plan, &out);
+    return str_take(&out);
+}
+
+static bool fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen_explain_options *o)
+{
+    return api_fit_sizes(s, p, o->size, -1) &&
+           api_fit_count(s, "resource_count", o->resource_count, 1 << 16, o->resource) &&
+           api_fit_number(s, "sm", o->sm, 0, 9999) &&
+           api_fit_number(s, "multiprocessors", o->multiprocessors, 0, 1 << 20) &&
+           api_fit_number(s, "memory_clock_khz", o->memory_clock_khz, 0, INT32_MAX) &&
+           api_fit_number(s, "bus_bits", o->bus_bits, 0, 1 << 20) &&
+           api_fit_number(s, "l2", o->l2 > INT64_MAX ? -1 : (int64_t)o->l2, 0, INT64_MAX) &&
+           api_fit_seconds(s, "stream_seconds", o->stream_seconds) &&
+           api_fit_seconds(s, "graph_seconds", o->graph_seconds);
+}
+
+char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options)
+{
+    struct str out = { 0 };
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom) || !fit_explain(s, plan->plan->problem, options) || !plan_explain(s, plan->plan, options, &out)) {
+        str_finish(&out);
+        return NULL;
+    }
+    return str_take(&out);
+}
+
+char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size)
+{
+    const ptxgen_explain_options options = { .size = size };
+    return ptxgen_explain(s, plan, &options);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
+{
+    struct llvmgen_options to = { .pipeline = PIPELINE_LEAN };
+    if (o) {
+        to.pipeline = o->pipeline >= 3 ? PIPELINE_O3 : o->pipeline == 2 ? PIPELINE_O2 : PIPELINE_LEAN;
+        to.assertions = o->assertions != 0;
+        to.threads = o->threads;
+        to.libdevice = o->math_library;
+    }
+    return to;
+}
+
+ptxgen_status api_codegen_failure(const ptxgen_session *s)
+{
+    const struct diag *last = s->diags.last;
+    if (last && last->code == D_NO_ROOM)
+        return PTXGEN_NO_MEMORY;
+    return last && last->code == D_NO_MATH_LIBRARY ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
+}
+
+ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+                             ptxgen_program **out)
+{
+    const struct llvmgen_options o = api_compile_options(options);
+    ptxgen_program *handle = malloc(sizeof *handle);
+    if (!handle)
+        return PTXGEN_NO_MEMORY;
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        free(handle);
+        return PTXGEN_NO_MEMORY;
+    }
+    handle->program = llvmgen_ptx(s, plan->plan, &o);
+    if (!handle->program) {
+        free(handle);
+        return api_codegen_failure(s);
+    }
+    *out = handle;
+    return PTXGEN_OK;
+}
+
+void ptxgen_program_destroy(ptxgen_program *program)
+{
+    if (!program)
+        return;
+    program_destroy(program->program);
+    free(program);
+}
+
+static char *program_text(const ptxgen_program *p, void (*print)(const struct program *, struct str *))
+{
+    struct str out = { 0 };
+    print(p->program, &out);
+    return str_take(&out);
+}
+
+char *ptxgen_program_ptx(const ptxgen_program *p) { return program_text(p, program_ptx); }
+char *ptxgen_program_manifest(const ptxgen_program *p) { return program_text(p, program_manifest); }
+char *ptxgen_program_header(const ptxgen_program *p) { return program_text(p, program_header); }
+int ptxgen_program_case_count(const ptxgen_program *p) { return p->program->ncases; }
+
+const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
+{
+    return i >= 0 && i < p->program->ncases ? p->program->kase[i].name : NULL;
+}
+
+const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
+{
+    return i >= 0 && i < p->program->ncases ? p->program->module[p->program->kase[i].kernel[0].module].ptx : NULL;
+}
+
+char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options)
+{
+    const struct llvmgen_options o = api_compile_options(options);
+    struct str out = { 0 };
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom) || !llvmgen_ir(s, plan->plan, &o, &out)) {
+        str_finish(&out);
+        return NULL;
+    }
+    return str_take(&out);
+}

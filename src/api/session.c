@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c - the public API, sessions and problems: thin wrappers that keep the promises of ptxgen.h.
+ *
+ * Every entry point that works in a session sets the arena's way out for exhausted memory, and turns what the stages
+ * report (NULL and diagnostics) into a status.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_impl.h"
+#include "frontend/problem/problem.h"
+
+const char *ptxgen_version(void)
+{
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+    return TEXT(PTXGEN_VERSION_MAJOR) "." TEXT(PTXGEN_VERSION_MINOR) "." TEXT(PTXGEN_VERSION_PATCH);
+}
+
+const char *ptxgen_status_text(ptxgen_status status)
+{
+    static const char *const text[] = {
+        [PTXGEN_OK] = "ok",
+        [PTXGEN_INVALID] = "the spec or the data is wrong",
+        [PTXGEN_USAGE] = "an argument is wrong",
+        [PTXGEN_UNSUPPORTED] = "not supported",
+        [PTXGEN_NO_DEVICE] = "no device, driver, or device memory",
+        [PTXGEN_NO_MEMORY] = "memory is exhausted",
+        [PTXGEN_IO] = "a file could not be read",
+        [PTXGEN_MISMATCH] = "the result differs from the reference",
+        [PTXGEN_FINDING] = "the host executor found a fault in a kernel",
+        [PTXGEN_INTERNAL] = "internal error",
+    };
+    return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
+}
+
+void ptxgen_free(void *p) { free(p); }
+
+/* ---- sessions and diagnostics ------------------------------------------------------------------------------------ */
+
+ptxgen_status ptxgen_session_create(ptxgen_session **out)
+{
+    ptxgen_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return PTXGEN_NO_MEMORY;
+    arena_init(&s->arena);
+    diags_init(&s->diags, &s->arena);
+    *out = s;
+    return PTXGEN_OK;
+}
+
+void ptxgen_session_destroy(ptxgen_session *s)
+{
+    if (!s)
+        return;
+    arena_finish(&s->arena);
+    free(s);
+}
+
+static const struct diag *nth(const ptxgen_session *s, int i)
+{
+    const struct diag *d = s->diags.first;
+    while (d && i-- > 0)
+        d = d->next;
+    return d;
+}
+
+int ptxgen_diagnostic_count(const ptxgen_session *s)
+{
+    int n = 0;
+    for (const struct diag *d = s->diags.first; d; d = d->next)
+        n++;
+    return n;
+}
+
+ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagnostic *out)
+{
+    const struct diag *d = i < 0 ? NULL : nth(s, i);
+    if (!d)
+        return PTXGEN_USAGE;
+    *out = (ptxgen_diagnostic){
+        .severity = (ptxgen_severity)d->severity, .code = d->code, .message = d->text, .hint = d->hint
+    };
+    if (d->at.begin != SPAN_NONE) {
+        out->file = d->source.file;
+        diag_position(&d->source, d->at.begin, &out->line, &out->column);
+        diag_position(&d->source, d->at.end, &out->end_line, &out->end_column);
+    }
+    return PTXGEN_OK;
+}
+
+void ptxgen_diagnostics_clear(ptxgen_session *s) { diags_clear(&s->diags); }
+
+char *ptxgen_diagnostics_text(const ptxgen_session *s, int colour)
+{
+    struct str out = { 0 };
+    diags_render_text(&s->diags, &out, colour != 0);
+    return str_take(&out);
+}
+
+char *ptxgen_diagnostics_json(const ptxgen_session *s)
+{
+    struct str out = { 0 };
+    diags_render_json(&s->diags, &out);
+    return str_take(&out);
+}
+
+int ptxgen_explain_code(int code, const char **title, const char **text) { return diag_explain(code, title, text); }
+
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
+
+static void array_info(struct arena *a, const struct prog_array *array, int role, ptxgen_array_info *out)
+{
+    const char **name = arena_new(a, const char *, array->nfields);
+    ptxgen_type *type = arena_new(a, ptxgen_type, array->nfields);
+    size_t *offset = arena_new(a, size_t, array->nfields);
+    for (int f = 0; f < array->nfields; f++) {
+        name[f] = array->field[f].name;
+        type[f] = (ptxgen_type)array->field[f].type;
+        offset[f] = (size_t)array->field[f].offset;
+    }
+    *out = (ptxgen_array_info){ .name = array->name,
+                                .rank = array->rank,
+                                .field_count = array->nfields,
+                                .field_name = name,
+                                .field_type = type,
+                                .field_offset = offset,
+                                .element_size = (size_t)array->stride,
+                                .role = role };
+    for (int d = 0; d < array->rank; d++) {
+        out->size_index[d] = array->dim[d].size;
+        out->size_add[d] = array->dim[d].add;
+    }
+}
+
+static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p)
+{
+    ptxgen_problem *handle = arena_new(&s->arena, ptxgen_problem, 1);
+    handle->problem = p;
+    handle->input = arena_new(&s->arena, ptxgen_array_info, p->ninputs);
+    handle->output = arena_new(&s->arena, ptxgen_array_info, p->noutputs);
+    for (int i = 0; i < p->ninputs; i++)
+        array_info(&s->arena, &p->input[i].array, p->input[i].role, &handle->input[i]);
+    for (int i = 0; i < p->noutputs; i++)
+        array_info(&s->arena, &p->output[i].array, p->output[i].role, &handle->output[i]);
+    return handle;
+}
+
+static ptxgen_status problem_from(ptxgen_session *s, const char *file, const char *text, size_t length,
+                                  const char *name, ptxgen_problem **out)
+{
+    const struct problem *p;
+    WITH_MEMORY(s, {
+        /* Messages refer to the text after this call, so the session keeps a copy. */
+        const char *kept = arena_strndup(&s->arena, text, length);
+        p = problem_build(s, arena_strdup(&s->arena, file), kept, length, name);
+        if (p)
+            *out = problem_handle(s, p);
+    });
+    return p ? PTXGEN_OK : PTXGEN_INVALID;
+}
+
+ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
+                                         ptxgen_problem **out)
+{
+    return problem_from(s, name ? name : "<string>", text, length, name ? name : "problem", out);
+}
+
+enum { FILE_MAX = 64 << 20 }; /* no spec is so long; a device may have no end */
+
+/* The whole file in malloc memory; NULL: errno says why. */
+static char *read_file(const char *path, size_t *length)
+{
+    struct str text = { 0 };
+    char buffer[1 << 16];
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    for (size_t n; text.length <= FILE_MAX && (n = fread(buffer, 1, sizeof buffer, f)) > 0;)
+        str_addn(&text, buffer, n);
+    const int failed = ferror(f) ? errno : text.length > FILE_MAX ? EFBIG : 0;
+    fclose(f);
+    *length = text.length;
+    char *taken = str_take(&text);
+    if (failed) {
+        free(taken);
+        errno = failed;
+        return NULL;
+    }
+    return taken;
+}
+
+/* "dir/3d-x.yaml" names the problem "3d-x"; the frontend makes an identifier of it. */
+static char *stem(ptxgen_session *s, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *from = slash ? slash + 1 : path;
+    const char *dot = strrchr(from, '.');
+    return arena_strndup(&s->arena, from, dot && dot > from ? (size_t)(dot - from) : strlen(from));
+}
+
+ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxgen_problem **out)
+{
+    size_t length;
+    char *text = read_file(path, &length);
+    if (!text) {
+        const int reason = errno;
+        WITH_MEMORY(s, diag_error(&s->diags, D_FILE, span_none(), "%s: %s", path, strerror(reason)));
+        return PTXGEN_IO;
+    }
+    const char *name = NULL;
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        free(text);
+        return PTXGEN_NO_MEMORY;
+    }
+    name = stem(s, path);
+    const ptxgen_status status = problem_from(s, path, text, length, name, out);
+    free(text);
+    return status;
+}
+
+int ptxgen_problem_determinism(const ptxgen_problem *p) { return (int)p->problem->determinism; }
+const char *ptxgen_problem_name(const ptxgen_problem *p) { return p->problem->name; }
+
+_Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64,
+               "public types are the rows of types.h");
+
+const char *ptxgen_type_name(ptxgen_type t) { return ty_name((enum ty)t); }
+size_t ptxgen_type_size(ptxgen_type t) { return (size_t)ty_bytes((enum ty)t); }
+
+ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p)
+{
+    const union value v = value_load((enum ty)t, p);
+    return (ptxgen_value){ .u = v.u };
+}
+
+void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v)
+{
+    value_store((enum ty)t, p, (union value){ .u = v.u });
+}
+
+int ptxgen_problem_size_count(const ptxgen_problem *p) { return p->problem->nsizes; }
+int ptxgen_problem_input_count(const ptxgen_problem *p) { return p->problem->ninputs; }
+int ptxgen_problem_output_count(const ptxgen_problem *p) { return p->problem->noutputs; }
+int ptxgen_problem_param_count(const ptxgen_problem *p) { return p->problem->nparams; }
+
+const char *ptxgen_problem_size_name(const ptxgen_problem *p, int i)
+{
+    return i >= 0 && i < p->problem->nsizes ? p->problem->size[i].name : NULL;
+}
+
+ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_info *out)
+{
+    if (i < 0 || i >= p->problem->ninputs)
+        return PTXGEN_USAGE;
+    *out = p->input[i];
+    return PTXGEN_OK;
+}
+
+ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array_info *out)
+{
+    if (i < 0 || i >= p->problem->noutputs)
+        return PTXGEN_USAGE;
+    *out = p->output[i];
+    return PTXGEN_OK;
+}
+
+ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out)
+{
+    if (i < 0 || i >= p->problem->nparams)
+        return PTXGEN_USAGE;
+    const struct prog_param *q = &p->problem->param[i];
+    *out = (ptxgen_param_info){ .name = q->name,
+                                .type = (ptxgen_type)q->type,
+                                .has_default = q->has_default,
+                                .default_value = { .u = q->value.u } };
+    return PTXGEN_OK;
+}
+
+static char *problem_text(const ptxgen_problem *p, void (*print)(const struct problem *, struct str *))
+{
+    struct str out = { 0 };
+    print(p->problem, &out);
+    return str_take(&out);
+}
+
+char *ptxgen_problem_text(const ptxgen_problem *p) { return problem_text(p, problem_print); }
+
+char *ptxgen_schema(void)
+{
+    struct str out = { 0 };
+    problem_schema(&out);
+    return str_take(&out);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - diagnose specs, each in a session of its own, and judge their operators. */
+#include <string.h>
+
+#include "cli.h"
+
+enum { LAWS_PER_OPERATOR = 4 };
+
+/* What the verdict means for the user, below the table; nothing where it speaks for itself. */
+static void explain_law(const ptxgen_law_info *l)
+{
+    if (l->verdict != PTXGEN_REFUTED && l->example && (l->expected || l->law == PTXGEN_COMMUTATIVE)) {
+        printf("      %s but for %s: %s\n", l->law_name, l->cause, l->example);
+    }
+    if (l->identity) {
+        printf("      an identity: %s\n", l->identity);
+    }
+    if (l->law == PTXGEN_COMMUTATIVE && !l->expected && l->verdict == PTXGEN_PROVED) {
+        printf("      'commutative: true' allows faster schedules\n");
+    }
+    if (l->expected && l->verdict == PTXGEN_UNDECIDED) {
+        printf("      %s: neither proved nor refuted, so what is declared is believed\n", l->law_name);
+    }
+}
+
+static void print_operator(const ptxgen_laws *laws, int first)
+{
+    ptxgen_law_info l;
+    for (int i = 0; i < LAWS_PER_OPERATOR; i++) {
+        ptxgen_laws_get(laws, first + i, &l);
+        if (i == 0) {
+            printf("  %s (%s)\n", l.reduction, l.operator_name);
+        }
+        printf("    %-12s %s%s\n", l.law_name, l.verdict_text,
+               l.verdict == PTXGEN_UNDECIDED && l.expected ? ": declared" : "");
+    }
+    for (int i = 0; i < LAWS_PER_OPERATOR; i++) {
+        ptxgen_laws_get(laws, first + i, &l);
+        explain_law(&l);
+    }
+}
+
+static void json_member(const char *name, const char *text)
+{
+    printf(", \"%s\": ", name);
+    if (text) {
+        json_text(stdout, text);
+    } else {
+        fputs("null", stdout);
+    }
+}
+
+static void json_laws(const char *path, const ptxgen_laws *laws, bool good)
+{
+    ptxgen_law_info l;
+    fputs("{\"spec\": ", stdout);
+    json_text(stdout, path);
+    printf(", \"ok\": %s, \"laws\": [", good ? "true" : "false");
+    for (int i = 0; laws && i < ptxgen_laws_count(laws); i++) {
+        ptxgen_laws_get(laws, i, &l);
+        printf("%s\n  {\"expected\": %s", i ? "," : "", l.expected ? "true" : "false");
+        json_member("reduction", l.reduction);
+        json_member("operator", l.operator_name);
+        json_member("law", l.law_name);
+        json_member("verdict", l.verdict_text);
+        json_member("example", l.example);
+        json_member("cause", l.cause);
+        json_member("method", l.method);
+        json_member("identity", l.identity);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+static int judge(ptxgen_session *s, const struct options *o, const char *path, const ptxgen_problem *p)
+{
+    ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
+    ptxgen_laws *laws = NULL;
+    laws_options(o, &options);
+    ptxgen_status status = o->no_laws ? PTXGEN_OK : ptxgen_laws_check(s, p, &options, &laws);
+    if (status != PTXGEN_OK && status != PTXGEN_INVALID) {
+        return fail_call(s, status, path);
+    }
+    if (o->json) {
+        json_laws(path, laws, status == PTXGEN_OK);
+    } else {
+        printf("%s: %s\n", path, status == PTXGEN_OK ? "no errors" : "an operator breaks a law");
+        for (int i = 0; laws && i < ptxgen_laws_count(laws); i += LAWS_PER_OPERATOR) {
+            print_operator(laws, i);
+        }
+    }
+    fflush(stdout);
+    return status == PTXGEN_OK ? EXIT_OK : fail_call(s, status, path);
+}
+
+static int check(const struct options *o, const char *path)
+{
+    ptxgen_session *s;
+    ptxgen_problem *p;
+    if (ptxgen_session_create(&s) != PTXGEN_OK) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    int status = load_problem(s, o, path, &p);
+    if (status == EXIT_OK) {
+        status = judge(s, o, path, p);
+    }
+    ptxgen_session_destroy(s);
+    return status;
+}
+
+int cmd_check(const struct options *o)
+{
+    int worst = EXIT_OK;
+    if (o->operands.n == 0) {
+        return fail(EXIT_USAGE, "which specs?");
+    }
+    for (int i = 0; i < o->operands.n; i++) {
+        int status = check(o, o->operands.item[i]);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}

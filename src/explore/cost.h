@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cost.h - what a problem costs at best, and what a plan is expected to take: a model, for explanations and for
+ * ordering variants. */
+#ifndef PTXGEN_COST_H
+#define PTXGEN_COST_H
+
+#include "lower/plan.h"
+#include "lower/work.h"
+
+/* The least time at known sizes: every array moved once between memory and the cores, one launch. */
+struct roofline {
+    int64_t read, written; /* bytes */
+    double points;
+    double memory, arithmetic; /* seconds */
+    double seconds;            /* the larger of both, behind one launch */
+};
+struct roofline roofline_of(const struct problem *p, const int64_t *size, const struct gpu_model *m);
+bool sizes_known(const struct problem *p, const int64_t *size);
+
+/* Blocks of a kernel that one multiprocessor holds. */
+struct occupancy {
+    int blocks;
+    double warps;      /* part of the warps that the multiprocessor can hold */
+    const char *limit; /* what runs out first */
+};
+struct occupancy occupancy_of(const struct device *d, int threads, int registers /* 0: unknown */, int shared);
+
+/* What is known of the compiled kernels. */
+struct resources {
+    int count;
+    const ptxgen_kernel_resources *of;
+};
+const ptxgen_kernel_resources *resources_find(const struct resources *r, const char *kernel);
+
+/* A plan at known sizes. */
+struct prediction {
+    int kase;         /* the case that a launch takes (arrays aligned and apart), or -1 */
+    int launches;     /* kernels, time steps counted */
+    double passes;    /* over the arrays: launches of many blocks */
+    double in_flight; /* part of the loads in flight that memory wants */
+    double seconds;
+};
+/* Does case c take such a launch, were there no case before it?  If not, its unmet conditions are appended. */
+bool case_takes(const struct plan *plan, int c, const int64_t *size, const union value *param,
+                const struct gpu_model *m, const struct formula_names *names, struct str *unmet);
+struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param,
+                          const struct gpu_model *m, const struct resources *r);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.h - the facts of an explanation, gathered once for all of its forms. */
+#ifndef PTXGEN_EXPLAIN_H
+#define PTXGEN_EXPLAIN_H
+
+#include "cost.h"
+#include "lower/lower_impl.h"
+
+struct explained {
+    struct ptxgen_session *s;
+    const struct plan *plan;
+    const ptxgen_explain_options *options;
+    struct resources resources;
+    bool has_model; /* a GPU of the target is known: the figures below */
+    struct gpu_model model;
+    struct work work;
+    bool at_size; /* sizes and GPU are known */
+    const union value *param;
+    struct roofline least;
+    struct prediction prediction;
+};
+
+/* Why a strategy of the problem's kind is in the plan or not.  At known sizes one is chosen, and others of the plan
+ * have cases for other launches. */
+enum choice { CHOICE_CHOSEN, CHOICE_ELSEWHERE, CHOICE_FITS, CHOICE_UNFIT };
+enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why);
+/* What is known of a kernel, and how many of its blocks a multiprocessor holds. */
+const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,
+                                              struct occupancy *o);
+/* Where the figures of the target come from. */
+const char *explain_source(const struct explained *x);
+
+void explain_text(const struct explained *x, struct str *out);
+void explain_json(const struct explained *x, struct str *out);
+void explain_html(const struct explained *x, struct str *out);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operators.c - operators from the rows of operators.def and from the user's own text, by the same parser and typing.
+ */
+#include "frontend/frontend_impl.h"
+
+static const struct op_row rows[] = {
+#define OP(...) { __VA_ARGS__ },
+#include "operators.def"
+#undef OP
+};
+
+int op_row_count(void) { return (int)(sizeof rows / sizeof *rows); }
+const struct op_row *op_row(int i) { return &rows[i]; }
+
+const struct op_row *op_row_by_name(const char *name)
+{
+    for (int i = 0; i < op_row_count(); i++)
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+enum ty op_default_accumulator(const struct op_row *row, enum ty element)
+{
+    if (!row->widen)
+        return element;
+    switch (element) {
+    case TY_F16:
+    case TY_BF16: return TY_F32;
+    case TY_I8:
+    case TY_I16: return TY_I32;
+    case TY_U8:
+    case TY_U16: return TY_U32;
+    default: return element;
+    }
+}
+
+struct source op_row_item(const char *list, int i, struct span at)
+{
+    for (; i > 0; i--)
+        list = strchr(list, ';') + 1;
+    return source_row(list, (uint32_t)strcspn(list, ";"), at);
+}
+
+static int item_count(const char *list)
+{
+    int n = list && *list;
+    for (const char *c = list; c && *c; c++)
+        n += *c == ';';
+    return n;
+}
+
+int op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type)
+{
+    int n = item_count(row->state);
+    for (int i = 0; i < n; i++) {
+        struct source item = op_row_item(row->state, i, span_none());
+        name[i] = arena_strndup(a, item.text, item.length - 2);
+        type[i] = item.text[item.length - 1];
+    }
+    if (!n) {
+        name[0] = "";
+        type[0] = 'T';
+    }
+    return n ? n : 1;
+}
+
+/* ---- rows ---- */
+
+static const struct expr *row_expr(const struct scope *sc, const char *list, int i, struct span at, int want)
+{
+    struct source text = op_row_item(list, i, at);
+    return type_build(sc, expr_parse(sc->b->a, sc->b->d, &text), want);
+}
+
+static void row_lets(const struct scope *sc, const struct op_row *row, struct span at)
+{
+    for (int i = 0; i < item_count(row->let); i++) {
+        struct source item = op_row_item(row->let, i, at);
+        uint32_t name = (uint32_t)strcspn(item.text, "=");
+        struct source value = source_row(item.text + name + 1, item.length - name - 1, at);
+        let_define(sc, sc->op_lets, arena_strndup(sc->b->a, item.text, name), expr_parse(sc->b->a, sc->b->d, &value),
+                   at);
+    }
+}
+
+const struct op *op_builtin(struct builder *b, const struct op_row *row, const enum ty *field, struct span at)
+{
+    struct op *op = arena_new(b->a, struct op, 1);
+    char letter[STATE_FIELDS_MAX];
+    op->name = row->name;
+    op->nfields = op_row_fields(row, b->a, op->field_name, letter);
+    memcpy(op->field, field, sizeof *field * (size_t)op->nfields);
+    if (!strchr(row->types, ty_kind(field[0]))) {
+        struct diag *m =
+            diag_error(b->d, D_OPERATOR_TYPE, at, "'%s' does not combine %s", row->name, ty_name(field[0]));
+        if (field[0] == TY_BOOL && strchr(row->types, 's'))
+            diag_hint(b->d, m, "count with accumulator: i64, or combine with and, or, xor");
+        else if (strchr(row->types, 'f'))
+            diag_hint(b->d, m, "give it floats: map: f32(…), or accumulator: f64");
+        return NULL;
+    }
+    struct let_table lets = { .kind = EX_OP_LET };
+    struct scope sc = {
+        .b = b, .allows = SC_ROW | SC_OPERATOR, .place = "an operator", .op = op, .op_lets = &lets, .state = -1
+    };
+    row_lets(&sc, row, at);
+    const char *pad = row->pad ? row->pad : row->identity;
+    for (int i = 0; i < op->nfields; i++) {
+        op->identity[i] = row->identity ? row_expr(&sc, row->identity, i, at, field[i]) : NULL;
+        op->pad[i] = pad ? row_expr(&sc, pad, i, at, field[i]) : NULL;
+        op->combine[i] = row_expr(&sc, row->combine, i, at, field[i]);
+    }
+    op->let = lets.let;
+    op->nlets = lets.nlets;
+    op->commutative = row->commutative;
+    op->exact = row->exact && strchr(row->exact, ty_kind(field[0]));
+    op->builtin = true;
+    return op;
+}
+
+/* ---- the user's own ---- */
+
+static bool user_state(struct builder *b, const struct ynode *node, struct op *op)
+{
+    if (!node)
+        return false;
+    if (node->kind == Y_SCALAR) {
+        op->nfields = 1;
+        op->field_name[0] = "";
+        return (op->field[0] = parse_type_name(b, node)) != TY_NONE;
+    }
+    if (!node_is(b, node, Y_MAPPING, "a type or a mapping of fields to types"))
+        return false;
+    if (!node->count || node->count > STATE_FIELDS_MAX) {
+        diag_error(b->d, D_LIMIT, node->at, "a state has 1 to %d fields", STATE_FIELDS_MAX);
+        return false;
+    }
+    bool good = true;
+    for (int i = 0; i < node->count; i++) {
+        good &= node_name(b, node->pair[i].key, "a field");
+        op->field_name[i] = node->pair[i].key->text;
+        op->field[i] = parse_type_name(b, node->pair[i].value);
+        good &= op->field[i] != TY_NONE;
+    }
+    op->nfields = node->count;
+    return good;
+}
+
+/* Typed expressions of a scalar or of a mapping with exactly the state's fields. */
+bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
+                  const struct expr **out)
+{
+    struct builder *b = sc->b;
+    bool tuple = *op->field_name[0] != '\0', good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
+    if (!node)
+        return false;
+    if ((node->kind == Y_MAPPING) != tuple || node->kind == Y_SEQUENCE) {
+        struct diag *m = diag_error(b->d, D_FIELDS, node->at,
+                                    tuple ? "the state has fields, so this is a mapping of them to expressions"
+                                          : "the state is a scalar, so this is one expression");
+        if (tuple)
+            diag_hint(b->d, m, "the first field is '%s'", op->field_name[0]);
+        return false;
+    }
+    if (!tuple) {
+        struct ast *e = node_expr(b, node);
+        out[0] = e ? widened ? type_build_widened(sc, e, op->field[0]) : type_build(sc, e, op->field[0]) : NULL;
+        return out[0] != NULL;
+    }
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key;
+        int field = -1;
+        for (int f = 0; f < op->nfields; f++)
+            if (!strcmp(op->field_name[f], key->text))
+                field = f;
+        struct ast *e = node_expr(b, node->pair[i].value);
+        if (field < 0) {
+            struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the state has no field '%s'", key->text);
+            diag_suggest(b->d, m, key->text, op->field_name, op->nfields);
+            unknown = true;
+            continue;
+        }
+        out[field] = !e        ? NULL
+                     : widened ? type_build_widened(sc, e, op->field[field])
+                               : type_build(sc, e, op->field[field]);
+        good &= out[field] != NULL;
+        seen[field] = true;
+    }
+    for (int f = 0; f < op->nfields && !unknown; f++)
+        if (!seen[f]) {
+            diag_error(b->d, D_FIELDS, node->at, "field '%s' of the state is missing", op->field_name[f]);
+            good = false;
+        }
+    return good && !unknown;
+}
+
+static void user_lets(const struct scope *sc, const struct ynode *node)
+{
+    if (!node || !lets_fit(sc->b, node))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key;
+        node_name(sc->b, key, "a let");
+        warn_hidden(sc->b, key->text, key->at, "a let of the operator");
+        let_define(sc, sc->op_lets, key->text, node_expr(sc->b, node->pair[i].value), key->at);
+    }
+}
+
+const struct op *op_user(struct builder *b, const struct ynode *node)
+{
+    schema_check(b->d, ST_OPERATOR, node, K_ALL);
+    struct op *op = arena_new(b->a, struct op, 1);
+    op->name = "user";
+    if (!user_state(b, schema_get(node, ST_OPERATOR, "state"), op))
+        return NULL;
+    const struct ynode *identity = schema_get(node, ST_OPERATOR, "identity");
+    const struct ynode *combine = schema_get(node, ST_OPERATOR, "combine");
+    struct scope constant = { .b = b, .allows = SC_PARAM, .place = "an identity", .state = -1 };
+    bool good = !identity || fields_build(&constant, op, identity, false, op->identity);
+    struct let_table lets = { .kind = EX_OP_LET };
+    struct scope sc = { .b = b,
+                        .allows = SC_OPERATOR | SC_PARAM | SC_INVARIANT,
+                        .place = "the combine of an operator",
+                        .op = op,
+                        .op_lets = &lets,
+                        .state = -1 };
+    if (combine) {
+        warn_hidden(b, "a", combine->at, "the left operand");
+        warn_hidden(b, "b", combine->at, "the right operand");
+    }
+    user_lets(&sc, schema_get(node, ST_OPERATOR, "let"));
+    good &= fields_build(&sc, op, combine, false, op->combine);
+    if (!good)
+        return op; /* its fields are known, so that what uses them is still checked */
+    op->let = lets.let;
+    op->nlets = lets.nlets;
+    const struct ynode *declared = schema_get(node, ST_OPERATOR, "commutative");
+    op->commutative = declared ? node_bool(b, declared, false) : op_is_commutative(b->a, op);
+    op->exact = op->commutative && op_is_exact(op);
+    return op;
+}

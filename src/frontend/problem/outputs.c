@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outputs.c - outputs: what their shapes mean, their values and what they are by default. */
+#include "frontend/frontend_impl.h"
+
+static bool has_axis(const struct output *out, int axis)
+{
+    for (int d = 0; d < out->array.rank; d++)
+        if (out->axis[d] == axis)
+            return true;
+    return false;
+}
+
+static bool dims_equal(struct prog_dim x, struct prog_dim y) { return x.size == y.size && x.add == y.add; }
+
+/* Is the shape the number of irregular segments? */
+static bool per_irregular_segment(const struct builder *b, const struct output *out)
+{
+    return b->p->offsets >= 0 && out->array.rank == 1 && dims_equal(out->array.dim[0], b->segments);
+}
+
+static void wrong_shape(struct builder *b, const struct output *out)
+{
+    const struct problem *p = b->p;
+    struct str text = { 0 };
+    bool kept = false;
+    for (int i = 0; i < p->rank; i++) {
+        str_add(&text, i ? ", " : "");
+        dim_print(b, p->space[i].extent, &text);
+        kept |= !p->space[i].reduced;
+    }
+    const char *all = arena_strdup(b->a, text.text ? text.text : "");
+    str_finish(&text);
+    struct diag *m =
+        diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output", out->array.name);
+    if (p->kind == KIND_STENCIL)
+        diag_hint(b->d, m, "one value per point has the shape [%s]; the result of a reduction is a scalar", all);
+    else if (p->offsets >= 0)
+        diag_hint(b->d, m, "one value per element has the shape [%s], one per segment the number of offsets less 1",
+                  all);
+    else
+        diag_hint(b->d, m,
+                  "one value per element has all of [%s], one per %s exactly the dimensions that are not in over", all,
+                  kept ? "segment" : "whole array");
+}
+
+/* The role that the shape of an output gives it. */
+static bool shape_role(struct builder *b, struct output *out)
+{
+    const struct problem *p = b->p;
+    bool all = true, kept = true, some_reduced = false;
+    if (per_irregular_segment(b, out)) {
+        out->role = OUT_SEGMENT;
+        out->axis[0] = -1;
+        return true;
+    }
+    bool known = match_axes(b, &out->array, out->axis);
+    for (int i = 0; i < p->rank; i++) {
+        bool has = has_axis(out, i), reduced = p->space[i].reduced || p->kind == KIND_STENCIL;
+        all &= has;
+        kept &= has || reduced;
+        some_reduced |= has && reduced;
+    }
+    out->role = all ? OUT_ELEMENT : OUT_SEGMENT;
+    if (known && (all || (kept && !some_reduced && p->offsets < 0)))
+        return true;
+    if (!b->incomplete)
+        wrong_shape(b, out);
+    return false;
+}
+
+void build_output_types(struct builder *b)
+{
+    const struct ynode *node = schema_get(b->root, ST_TOP, "outputs");
+    bool beside_stencil = b->p->kind == KIND_STENCIL && ynode_get(b->root, "reductions");
+    if (node && !node->count)
+        diag_error(b->d, D_BAD_OUTPUT, node->at, "there is no output");
+    for (int i = 0; node && i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key, *value = node->pair[i].value;
+        struct output out = { .at = key->at };
+        node_name(b, key, "an output");
+        const struct ynode *typed = value;
+        bool good = parse_array(b, value, key->text, true, &out.array);
+        if (beside_stencil)
+            warn_hidden(b, key->text, key->at, "an output");
+        if (!good)
+            out.array.nfields = 0;
+        good = good && shape_role(b, &out);
+        if (good && out.role == OUT_SEGMENT && b->p->flags >= 0)
+            diag_error(b->d, D_BAD_OUTPUT, key->at,
+                       "the number of segments that flags give is not known, so they have no totals");
+        int n = b->noutputs;
+        ARENA_PUSH(b->a, b->output_node, n, b->cap_output_nodes, good ? typed : NULL);
+        ARENA_PUSH(b->a, b->output, b->noutputs, b->cap_outputs, out);
+    }
+}
+
+/* ---- values ---- */
+
+static struct scope value_scope(struct builder *b, enum output_role role)
+{
+    enum problem_kind kind = b->p->kind;
+    struct scope sc = { .b = b, .state = -1 };
+    if (role == OUT_ELEMENT) {
+        sc.allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM;
+        sc.allows |= kind == KIND_SCAN ? SC_STATE : kind == KIND_STENCIL ? SC_GATHER : 0;
+        sc.place = "an output per element";
+    } else {
+        sc.allows = SC_INVARIANT | SC_LET | SC_INDEX | SC_PARAM;
+        sc.allows |= kind == KIND_SCAN ? SC_TOTAL : SC_STATE;
+        sc.place = kind == KIND_SCAN ? "the total of a scan" : "a result";
+    }
+    return sc;
+}
+
+static const struct expr *state_expr(struct builder *b, int which, int field, bool total, struct span at)
+{
+    struct expr *e = expr_new(b->a, total ? EX_TOTAL : EX_STATE, b->reduction[which].op->field[field], at);
+    e->which = which;
+    e->field = field;
+    return e;
+}
+
+/* A default result in the output's type: value-preserving, or back to what the accumulator was widened from. */
+static const struct expr *convert_default(struct builder *b, const struct expr *e, enum ty to, int map_type,
+                                          struct span at)
+{
+    if (!e || e->type == to)
+        return e;
+    if (type_widens(e->type, to) || (map_type >= 0 && type_widens(map_type, to)))
+        return expr_cast(b->a, e, to);
+    struct diag *m = diag_error(b->d, D_NARROWING, at, "the result is %s, and %s does not hold every value of it",
+                                ty_name(e->type), ty_name(to));
+    diag_hint(b->d, m, "give the output a value that converts it: %s(…)", ty_name(to));
+    return NULL;
+}
+
+static int default_reduction(struct builder *b, const struct output *out)
+{
+    for (int i = 0; i < b->nreductions; i++)
+        if (!b->named || !strcmp(b->reduction[i].name, out->array.name))
+            return i;
+    return -1;
+}
+
+static bool default_fields(struct builder *b, struct output *out, int which, bool total)
+{
+    const struct op *op = b->reduction[which].op;
+    for (int f = 0; f < out->array.nfields; f++) {
+        int state = -1;
+        for (int i = 0; i < op->nfields; i++)
+            if (!strcmp(op->field_name[i], out->array.field[f].name))
+                state = i;
+        if (state < 0)
+            return false;
+        const struct expr *e = state_expr(b, which, state, total, out->at);
+        out->value[f] = convert_default(b, e, out->array.field[f].type, T_ANY, out->at);
+    }
+    return true;
+}
+
+static void default_value(struct builder *b, struct output *out)
+{
+    bool has_state = out->role == OUT_SEGMENT || b->p->kind == KIND_SCAN,
+         total = out->role == OUT_SEGMENT && b->p->kind == KIND_SCAN;
+    int which = has_state ? default_reduction(b, out) : -1;
+    if (which >= 0 && !b->reduction[which].op)
+        return; /* reported */
+    const struct op *op = which >= 0 ? b->reduction[which].op : NULL;
+    const struct op_row *row = op && op->builtin ? op_row_by_name(op->name) : NULL;
+    bool structure = *out->array.field[0].name != '\0', tuple = op && *op->field_name[0];
+    if (op && structure && tuple && default_fields(b, out, which, total))
+        return;
+    const struct expr *e = NULL;
+    if (op && !structure && !tuple) {
+        e = state_expr(b, which, 0, total, out->at);
+    } else if (op && !structure && row && row->result) {
+        struct scope sc = {
+            .b = b, .allows = SC_ROW | (total ? SC_TOTAL : SC_STATE), .place = "a result", .state = which
+        };
+        struct source text = source_row(row->result, (uint32_t)strlen(row->result), out->at);
+        e = type_build(&sc, expr_parse(b->a, b->d, &text), T_ANY);
+    }
+    if (e) {
+        out->value[0] = convert_default(b, e, out->array.field[0].type, b->map_type[which], out->at);
+        return;
+    }
+    if (b->incomplete)
+        return;
+    struct diag *m = diag_error(b->d, D_NO_VALUE, out->at, "'%s' needs a value", out->array.name);
+    if (tuple)
+        diag_hint(b->d, m, "value: %s.%s", total ? "total" : b->reduction[which].name, op->field_name[0]);
+    else if (has_state && b->named)
+        diag_hint(b->d, m, "an output takes the result of its own name by default");
+    else
+        diag_hint(b->d, m, "write %s: {type: …, value: …}", out->array.name);
+}
+
+static void value_mapping(const struct scope *sc, struct output *out, const struct ynode *node)
+{
+    struct builder *b = sc->b;
+    const char *names[STATE_FIELDS_MAX];
+    bool seen[STATE_FIELDS_MAX] = { false }, unknown = false;
+    for (int f = 0; f < out->array.nfields; f++)
+        names[f] = out->array.field[f].name;
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key;
+        int field = -1;
+        for (int f = 0; f < out->array.nfields; f++)
+            if (!strcmp(names[f], key->text))
+                field = f;
+        struct ast *e = node_expr(b, node->pair[i].value);
+        if (field < 0) {
+            struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the output has no field '%s'", key->text);
+            diag_suggest(b->d, m, key->text, names, out->array.nfields);
+            unknown = true;
+            continue;
+        }
+        seen[field] = true;
+        out->value[field] = type_build(sc, e, out->array.field[field].type);
+    }
+    for (int f = 0; f < out->array.nfields && !unknown; f++)
+        if (!seen[f])
+            diag_error(b->d, D_FIELDS, node->at, "the value has no field '%s'", names[f]);
+}
+
+static void explicit_value(struct builder *b, struct output *out, const struct ynode *node)
+{
+    struct scope sc = value_scope(b, out->role);
+    bool structure = *out->array.field[0].name != '\0';
+    if (node->kind == Y_MAPPING) {
+        if (structure) {
+            value_mapping(&sc, out, node);
+            return;
+        }
+        struct diag *m = diag_error(b->d, D_FIELDS, node->at,
+                                    "'%s' is no array of structures, so its value is one expression", out->array.name);
+        diag_hint(b->d, m, "fields in memory are declared by type: {FIELD: TYPE, …} and shape: […]");
+        return;
+    }
+    struct ast *e = node_expr(b, node);
+    if (!structure) {
+        out->value[0] = type_build(&sc, e, out->array.field[0].type);
+        return;
+    }
+    const char *names[STATE_FIELDS_MAX];
+    struct ast *field[STATE_FIELDS_MAX];
+    for (int f = 0; f < out->array.nfields; f++)
+        names[f] = out->array.field[f].name;
+    if (structure_fields(&sc, e, out->array.nfields, names, field)) {
+        for (int f = 0; f < out->array.nfields; f++)
+            out->value[f] = type_build(&sc, field[f], out->array.field[f].type);
+    } else if (e && (type_peek(&sc, e) != T_POISON || type_build(&sc, e, T_ANY))) {
+        diag_error(b->d, D_FIELDS, node->at, "the value of an array of structures is a mapping of its fields");
+    }
+}
+
+void build_output_values(struct builder *b, enum output_role role)
+{
+    for (int i = 0; i < b->noutputs; i++) {
+        struct output *out = &b->output[i];
+        const struct ynode *node = b->output_node[i];
+        if (!node || out->role != role)
+            continue;
+        const struct ynode *value = node->kind == Y_MAPPING ? ynode_get(node, "value") : NULL;
+        if (value && value->kind != Y_SEQUENCE)
+            explicit_value(b, out, value);
+        else if (!value)
+            default_value(b, out);
+    }
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problem.c - from a YAML tree to struct problem: the order of the parts.
+ *
+ * Every part reports what it finds and leaves the builder in a state that later parts can read, so that all errors
+ * of a file are found.  The problem is handed out only when there were none.
+ *
+ *   inputs, roles -> sizes -> iteration space -> params -> what is reduced -> lets -> types of the outputs
+ *   -> reductions or scans -> values of the outputs (a stencil's points before its reductions) -> boundaries, steps,
+ * facts
+ */
+#include "frontend/frontend_impl.h"
+
+#include <stdlib.h>
+
+static int enumerated(struct builder *b, const struct ynode *n, const char *const *names, int count, int otherwise)
+{
+    if (!n)
+        return otherwise;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(n->text, names[i]))
+            return i;
+    struct diag *m = diag_error(b->d, D_BAD_VALUE, n->at, "'%s' is none of the values this key has", n->text);
+    diag_suggest(b->d, m, n->text, names, count);
+    if (!m->hint)
+        diag_hint(b->d, m, "the first of them is '%s'", names[0]);
+    return -1;
+}
+
+static const struct ynode *top(const struct builder *b, const char *key) { return schema_get(b->root, ST_TOP, key); }
+
+/* A C identifier from the stem of a file name. */
+static const char *identifier(struct arena *a, const char *stem)
+{
+    if (!stem || !*stem)
+        return "spec";
+    bool digit = *stem >= '0' && *stem <= '9';
+    char *name = arena_printf(a, "%s%.*s", digit ? "_" : "", PROBLEM_NAME_MAX - digit, stem);
+    for (char *c = name; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
+            *c = '_';
+    return name;
+}
+
+static void build_header(struct builder *b, const char *default_name)
+{
+    struct problem *p = b->p;
+    const struct ynode *version = top(b, "ptxgen"), *name = top(b, "name"), *doc = top(b, "doc");
+    if (version && strcmp(version->text, "1"))
+        diag_error(b->d, D_VERSION, version->at, "this ptxgen reads version 1 of the format, not '%s'", version->text);
+    p->name = name && node_name(b, name, "a name") ? name->text : identifier(b->a, default_name);
+    if (name && strlen(p->name) > PROBLEM_NAME_MAX)
+        diag_error(b->d, D_BAD_NAME, name->at,
+                   "the name of a spec has at most %d characters; kernels are called after it", PROBLEM_NAME_MAX);
+    p->doc = doc ? doc->text : NULL;
+    static const char *const levels[] = { "any", "run", "device" };
+    static const char *const modes[] = { "inclusive", "exclusive" };
+    static const char *const directions[] = { "forward", "reverse" };
+    int level = enumerated(b, top(b, "determinism"), levels, 3, DET_ANY);
+    p->determinism = level < 0 ? DET_ANY : (enum determinism)level;
+    p->exclusive = enumerated(b, top(b, "mode"), modes, 2, 0) == 1;
+    p->reverse = enumerated(b, top(b, "direction"), directions, 2, 0) == 1;
+}
+
+/* A param's default is a literal. */
+static void param_default(struct builder *b, const struct ynode *n, struct prog_param *param)
+{
+    const struct scope literals = { .b = b, .place = "the default of a param", .state = -1 };
+    struct ast *ast = node_expr(b, n);
+    const struct expr *e = ast && param->type != TY_NONE ? type_build(&literals, ast, param->type) : NULL;
+    if (e && e->kind != EX_CONST) {
+        diag_error(b->d, D_BAD_VALUE, n->at, "the default of a param is a literal");
+        e = NULL;
+    }
+    param->has_default = e != NULL;
+    if (e)
+        param->value = e->imm;
+}
+
+void build_params(struct builder *b)
+{
+    const struct ynode *node = top(b, "params");
+    for (int i = 0; node && i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key, *value = node->pair[i].value;
+        struct prog_param param = { .name = key->text, .type = TY_NONE };
+        node_name(b, key, "a param");
+        if (value->kind == Y_MAPPING) {
+            schema_check(b->d, ST_PARAM, value, K_ALL);
+            const struct ynode *type = schema_get(value, ST_PARAM, "type"),
+                               *literal = schema_get(value, ST_PARAM, "value");
+            if (type)
+                param.type = parse_type_name(b, type);
+            if (literal)
+                param_default(b, literal, &param);
+        } else if (node_is(b, value, Y_SCALAR, "a scalar type, or {type, value}")) {
+            param.type = parse_type_name(b, value);
+        }
+        if (input_find(b, key->text) >= 0)
+            diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is an input already", key->text);
+        if (size_find(b, key->text) >= 0)
+            diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is a dimension already, and has its size as value",
+                       key->text);
+        int n = b->nparams;
+        ARENA_PUSH(b->a, b->param_at, n, b->cap_param_at, key->at);
+        ARENA_PUSH(b->a, b->param, b->nparams, b->cap_params, param);
+    }
+}
+
+void build_lets(struct builder *b)
+{
+    const struct ynode *node = top(b, "let");
+    unsigned gather = b->p->kind == KIND_STENCIL ? SC_GATHER : 0;
+    const struct scope sc = {
+        .b = b, .place = "a let", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | gather
+    };
+    b->lets.kind = EX_LET;
+    if (!node || !lets_fit(b, node))
+        return;
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key;
+        node_name(b, key, "a let");
+        warn_hidden(b, key->text, key->at, "a let");
+        let_define(&sc, &b->lets, key->text, node_expr(b, node->pair[i].value), key->at);
+    }
+}
+
+static void assume_size(struct builder *b, struct dimension *size, const struct ynode *facts)
+{
+    const struct ynode *n;
+    int64_t equals;
+    schema_check(b->d, ST_ASSUME, facts, K_ALL);
+    if ((n = schema_get(facts, ST_ASSUME, "min")))
+        node_integer(b, n, 0, INT64_MAX, &size->min);
+    if ((n = schema_get(facts, ST_ASSUME, "max")))
+        node_integer(b, n, 0, INT64_MAX, &size->max);
+    if ((n = schema_get(facts, ST_ASSUME, "multiple_of")))
+        node_integer(b, n, 1, INT64_MAX, &size->multiple_of);
+    bool contradiction = size->max / size->multiple_of * size->multiple_of < size->min;
+    if ((n = schema_get(facts, ST_ASSUME, "equals")) && node_integer(b, n, 0, INT64_MAX, &equals)) {
+        contradiction |= equals < size->min || equals > size->max || equals % size->multiple_of;
+        size->min = size->max = equals;
+    }
+    if (contradiction)
+        diag_error(b->d, D_BAD_ASSUME, facts->at, "no size satisfies all of these");
+}
+
+void build_assume(struct builder *b)
+{
+    const struct ynode *node = top(b, "assume");
+    for (int i = 0; node && i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key, *facts = node->pair[i].value;
+        int size = size_find(b, key->text);
+        if (size < 0) {
+            const char **names = arena_new(b->a, const char *, b->nsizes + 1);
+            for (int s = 0; s < b->nsizes; s++)
+                names[s] = b->size[s].name;
+            struct diag *m = diag_error(b->d, D_BAD_ASSUME, key->at, "no dimension is called '%s'", key->text);
+            diag_suggest(b->d, m, key->text, names, b->nsizes);
+        } else if (node_is(b, facts, Y_MAPPING, "a mapping of min, max, multiple_of, equals")) {
+            assume_size(b, &b->size[size], facts);
+        }
+    }
+}
+
+void build_strategy(struct builder *b)
+{
+    const struct ynode *node = top(b, "strategy");
+    if (!node)
+        return;
+    struct tunable *t = arena_new(b->a, struct tunable, node->count + 1);
+    b->p->strategy_at = node->at;
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key, *value = node->pair[i].value;
+        if (!node_is(b, value, Y_SCALAR, "one value"))
+            continue;
+        if (!strcmp(key->text, "name"))
+            b->p->strategy = value->text;
+        else
+            t[b->p->ntunables++] = (struct tunable){ key->text, value->text, value->at };
+    }
+    b->p->tunable = t;
+}
+
+/* `operator` with map and accumulator, or several named ones: which of the two forms the spec has. */
+static void build_combining(struct builder *b)
+{
+    static const char *const single[] = { "map", "operator", "accumulator" };
+    const char *several = b->p->kind == KIND_SCAN ? "scans" : "reductions";
+    const struct ynode *entries = top(b, several);
+    bool stencil = b->p->kind == KIND_STENCIL;
+    for (int i = 0; entries && !stencil && i < 3; i++) {
+        const struct ynode *n = ynode_get(b->root, single[i]);
+        if (n)
+            diag_error(b->d, D_CONFLICT, n->at, "with '%s', '%s' belongs into each of them", several, single[i]);
+    }
+    if (entries)
+        build_reductions(b, entries);
+    else if (!stencil && ynode_get(b->root, "operator"))
+        build_reduction_single(b);
+    else if (!stencil && !ynode_get(b->root, several)) {
+        diag_error(b->d, D_MISSING_KEY, (struct span){ b->root->at.begin, b->root->at.begin },
+                   "a %s needs the key 'operator', or '%s'", b->p->kind == KIND_SCAN ? "scan" : "reduce", several);
+        b->incomplete = true;
+    }
+}
+
+static void build_parts(struct builder *b)
+{
+    build_space(b);
+    build_segments(b);
+    build_params(b);
+    build_over(b);
+    build_lets(b);
+    build_output_types(b);
+    build_boundary(b);
+    if (b->p->kind == KIND_STENCIL)
+        build_output_values(b, OUT_ELEMENT);
+    build_combining(b);
+    if (b->p->kind != KIND_STENCIL)
+        build_output_values(b, OUT_ELEMENT);
+    build_output_values(b, OUT_SEGMENT);
+    build_iterate(b);
+    build_assume(b);
+    build_strategy(b);
+}
+
+static void check_limits(struct builder *b)
+{
+    int arguments = b->ninputs + b->noutputs + b->nparams + b->nsizes, fields = 0;
+    if (arguments > PROBLEM_ARGS_MAX)
+        diag_error(b->d, D_LIMIT, ynode_get(b->root, "inputs")->at,
+                   "inputs, outputs, params and dimensions are %d; at most %d are possible", arguments,
+                   PROBLEM_ARGS_MAX);
+    for (int i = 0; i < b->nreductions; i++)
+        fields += b->reduction[i].op ? b->reduction[i].op->nfields : 0;
+    if (fields > STATE_FIELDS_MAX)
+        diag_error(b->d, D_LIMIT, b->reduction[0].at, "the states have %d fields together; at most %d are possible",
+                   fields, STATE_FIELDS_MAX);
+}
+
+static void publish(struct builder *b)
+{
+    struct problem *p = b->p;
+    p->nsizes = b->nsizes;
+    p->size = b->size;
+    p->ninputs = b->ninputs;
+    p->input = b->input;
+    p->nparams = b->nparams;
+    p->param = b->param;
+    p->nlets = b->lets.nlets;
+    p->let = b->lets.let;
+    p->nreductions = b->nreductions;
+    p->reduction = b->reduction;
+    p->noutputs = b->noutputs;
+    p->output = b->output;
+    if (p->kind == KIND_STENCIL)
+        build_reads(b);
+}
+
+static const struct problem *build(struct builder *b, const char *default_name)
+{
+    static const char *const kinds[] = { "reduce", "scan", "stencil" };
+    int errors = b->d->errors;
+    struct problem *p = b->p;
+    p->offsets = p->flags = p->steps_param = -1;
+    p->steps = 1;
+    const struct ynode *kind_node = top(b, "kind");
+    int kind = kind_node ? enumerated(b, kind_node, kinds, 3, -1) : -1;
+    schema_check(b->d, ST_TOP, b->root, kind < 0 ? K_ALL : 1u << kind);
+    p->kind = kind < 0 ? KIND_REDUCE : (enum problem_kind)kind;
+    p->at = kind_node ? kind_node->at : b->root->at;
+    build_header(b, default_name);
+    build_inputs(b);
+    if (kind >= 0)
+        build_parts(b);
+    if (ynode_get(b->root, "inputs"))
+        check_limits(b);
+    if (b->d->errors > errors)
+        return NULL;
+    publish(b);
+    return p;
+}
+
+const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
+                                    const char *default_name)
+{
+    int errors = s->diags.errors;
+    diags_source(&s->diags, file, text, length);
+    const struct ynode *root = yaml_parse(&s->diags, text, length);
+    if (!root || root->kind != Y_MAPPING) /* reported */
+        return NULL;
+    struct builder *b = arena_new(&s->arena, struct builder, 1);
+    b->s = s;
+    b->a = &s->arena;
+    b->d = &s->diags;
+    b->root = root;
+    b->p = arena_new(&s->arena, struct problem, 1);
+    b->p->strategy_at = span_none();
+    const struct problem *p = build(b, default_name);
+    return s->diags.errors > errors ? NULL : p;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problem.h - what is to be computed: validated, typed, without names or defaults left to fill; immutable.
+ *
+ * Made by problem_build() from the YAML tree; lower/ plans it, ref/ evaluates it, laws/ tests its operators.
+ * Everything lives in the session's arena.
+ */
+#ifndef PTXGEN_PROBLEM_H
+#define PTXGEN_PROBLEM_H
+
+#include "program/program.h"
+#include "base/session.h"
+#include "frontend/expr/expr.h"
+
+/* Limits.  STATE_FIELDS_MAX: of one state, and of the states of all reductions together; also of one structure in
+ * memory. PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of
+ * their own. PROBLEM_NAME_MAX: characters of a spec's name, which those of its kernels begin with. */
+enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3, PROBLEM_ARGS_MAX = 40, LETS_MAX = 256, PROBLEM_NAME_MAX = 64 };
+/* A let of literals has a value of each type that it is used at. */
+enum { LET_VALUES_MAX = LETS_MAX * TY_COUNT };
+
+enum problem_kind { KIND_REDUCE, KIND_SCAN, KIND_STENCIL };
+enum determinism { DET_ANY, DET_RUN, DET_DEVICE };
+
+/* A dimension name (its number is the size number of the program) with what `assume` says about it. */
+struct dimension {
+    const char *name;
+    int64_t min, max;    /* inclusive; 0 and INT64_MAX by default */
+    int64_t multiple_of; /* 1 by default */
+    struct span at;
+};
+
+/* One axis of the iteration space. */
+struct axis {
+    struct prog_dim extent;
+    bool reduced; /* in `over` (reduce) or scanned (scan) */
+};
+
+enum boundary_mode { BOUND_CLAMP, BOUND_WRAP, BOUND_REFLECT, BOUND_MIRROR, BOUND_CONSTANT, BOUND_INTERIOR };
+struct boundary {
+    enum boundary_mode mode;
+    union value constant[STATE_FIELDS_MAX]; /* BOUND_CONSTANT, per field of the input */
+};
+
+enum input_role { ROLE_ELEMENT, ROLE_OFFSETS, ROLE_FLAGS, ROLE_GATHER };
+struct input {
+    struct prog_array array;
+    enum input_role role;
+    int axis[PROG_RANK_MAX];                 /* axis of the space that each dimension follows; -1 for other roles */
+    struct boundary boundary[PROG_RANK_MAX]; /* per dimension of the input */
+    bool neighbours;                         /* read at a nonzero offset somewhere */
+    struct span at;
+};
+
+/* A let uses only lets of lower numbers. */
+struct let {
+    const char *name;
+    const struct expr *value;
+};
+
+/* An operator: how two states become one.  Built-in operators are rows of operators.def in this same form. */
+struct op {
+    const char *name; /* built-in name, or "user" */
+    int nfields;
+    const char *field_name[STATE_FIELDS_MAX]; /* "" for a scalar state */
+    enum ty field[STATE_FIELDS_MAX];
+    const struct expr *identity[STATE_FIELDS_MAX]; /* of params and sizes; all NULL: identity-free */
+    const struct expr *pad[STATE_FIELDS_MAX]; /* neutral for padding inside kernels (built-in rows only), else NULL:
+                                                 min, max use NaN */
+    int nlets;
+    const struct let *let;
+    const struct expr *combine[STATE_FIELDS_MAX]; /* of EX_LEFT, EX_RIGHT, EX_OP_LET, params, sizes, invariant inputs */
+    bool commutative;
+    bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
+    bool builtin;
+};
+
+/* One named reduction or scan. */
+struct reduction {
+    const char *name; /* "r" / "s" when the spec has a single one */
+    const struct op *op;
+    const struct expr *map[STATE_FIELDS_MAX];  /* what an element contributes, in the state's types */
+    const struct expr *init[STATE_FIELDS_MAX]; /* all NULL: none */
+    struct span at;
+};
+
+enum output_role {
+    OUT_ELEMENT, /* every dimension of the space: written per element, in the same pass */
+    OUT_SEGMENT, /* kept dimensions only: written once per segment (reduce), or the total (scan) */
+};
+struct output {
+    struct prog_array array;
+    enum output_role role;
+    int axis[PROG_RANK_MAX]; /* axis of the space that each dimension follows; -1: segment number of irregular segments
+                              */
+    const struct expr *value[STATE_FIELDS_MAX]; /* per field */
+    struct span at;
+};
+
+/* A value that is read around a point: an input at certain offsets, or what a gather reads. */
+enum { USES_MAX = 1 << 20 };
+struct read {
+    const struct expr *e; /* EX_INPUT or EX_GATHER */
+    int uses;             /* how often the outputs and maps would have it with lets written out; at most USES_MAX */
+};
+
+struct feedback {
+    int input, output;
+};
+
+struct tunable {
+    const char *name;
+    const char *value;
+    struct span at;
+};
+
+struct problem {
+    enum problem_kind kind;
+    struct span at; /* of the value of `kind` */
+    const char *name, *doc;
+    int nsizes;
+    const struct dimension *size;
+    int rank; /* of the iteration space; row-major order */
+    struct axis space[SPACE_MAX];
+    int ninputs, noutputs, nparams, nlets, nreductions;
+    const struct input *input;
+    const struct output *output;
+    const struct prog_param *param;
+    const struct let *let;
+    const struct reduction *reduction; /* or scans */
+    int nreads;                        /* stencil: all that the outputs per element and the maps read, each once */
+    const struct read *read;
+    /* irregular segments: input number, or -1 */
+    int offsets, flags;
+    /* scan */
+    bool exclusive, reverse;
+    /* stencil */
+    bool iterated;
+    int64_t steps;   /* constant steps, or */
+    int steps_param; /* >= 0: the param that gives them */
+    int nfeedback;
+    const struct feedback *feedback;
+    bool dynamic; /* has a gather */
+    enum determinism determinism;
+    /* pinned lowering: NULL when chosen */
+    const char *strategy;
+    int ntunables;
+    const struct tunable *tunable;
+    struct span strategy_at;
+};
+
+/* From YAML text.  NULL when there were errors (all are in s->diags).  default_name: stem of the file name. */
+const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
+                                    const char *default_name);
+
+/* f on the expression, everything below it, and what lets of the problem in it stand for, each let once. */
+void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),
+                  void *user);
+
+/* Canonical text of a problem, `--emit=problem`: complete, stable, independent of layout, comments and key order. */
+void problem_print(const struct problem *p, struct str *out);
+
+/* The JSON Schema of the language, from the same rows that the checker uses. */
+void problem_schema(struct str *out);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kb_target.h - what differs between targets: the only place where an intrinsic, inline assembly or an sm_ number
+ * may appear is behind this table (targets/nvptx.c, targets/host.c).
+ *
+ * Hooks are semantic, not instruction-shaped, so that the host can deliver late and out of order.  kb.c has done
+ * uniformity checks, counted ordering points and split wide values before a hook is called.  Addresses are final
+ * (`at` points to the element).
+ */
+#ifndef PTXGEN_KB_TARGET_H
+#define PTXGEN_KB_TARGET_H
+
+#include "kb.h"
+
+enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_CLUSTER_SIZE, KB_SREG_COUNT };
+/* Numbers of kb_target.math beside those of functions.def. */
+enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
+enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT };
+
+/* One memory access of an LLVM type (scalar or vector). */
+struct kb_access {
+    LLVMValueRef at; /* pointer, in the target's form */
+    LLVMTypeRef type;
+    int bytes, align;
+    enum kb_space space;
+    enum kb_order order;
+    enum kb_scope_of scope;
+    unsigned flags; /* KB_INVARIANT, KB_STREAM */
+    const char *name;
+};
+
+/* Where a copy goes and comes from. */
+struct kb_copy {
+    LLVMValueRef to, from;
+    const char *to_name, *from_name;
+};
+
+struct kb_target {
+    const char *name;
+    /* A kernel begins (after its function exists, builder in the entry block): calling convention, attributes. */
+    void (*kernel)(kb *k, int threads, int cluster, int min_blocks);
+    /* Static shared memory of the block: pointer in the space KB_SHARED.  offset: place in the kernel's arena of shared
+     * bytes. `pool` is called once at the end of the kernel with the total so that a backing object can be made; see
+     * kb.c. */
+    LLVMValueRef (*shared_base)(kb *k);
+    void (*shared_done)(kb *k, int bytes);
+    LLVMValueRef (*sreg)(kb *k, enum kb_sreg which);                                       /* i32 */
+    LLVMValueRef (*shfl)(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg, int width); /* i32 */
+    LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                     /* i1 -> i1, ballot i32 */
+    LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);          /* i32; NULL: none */
+    /* The four bytes of an i32, and another i32, added up; NULL: no instruction for it. */
+    LLVMValueRef (*sum_bytes)(kb *k, LLVMValueRef word, bool is_signed, LLVMValueRef plus);
+    void (*barrier)(kb *k);
+    void (*team_barrier)(kb *k, int id, int threads);
+    void (*warp_sync)(kb *k);
+    void (*fence)(kb *k, enum kb_order o, enum kb_scope_of s);
+    LLVMValueRef (*load)(kb *k, const struct kb_access *a);
+    void (*store)(kb *k, const struct kb_access *a, LLVMValueRef x);
+    LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed,
+                        bool is_float);
+    LLVMValueRef (*cas)(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
+    void (*backoff)(kb *k, int nanoseconds);
+    LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,
+                         LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
+    /* minimumNumber and maximumNumber of IEEE 754-2019; NULL: no instruction for f16, bf16. */
+    LLVMValueRef (*extreme)(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b);
+    /* x * y + z in f16 or bf16, rounded once; NULL, or a NULL result: no instruction for it. */
+    LLVMValueRef (*narrow_fma)(kb *k, enum ty ty, LLVMValueRef *args);
+    void (*trap)(kb *k, LLVMValueRef cond_ok, const char *message);
+    LLVMValueRef (*cluster_map)(kb *k, LLVMValueRef shared, LLVMValueRef rank);
+    void (*cluster_arrive)(kb *k);
+    void (*cluster_wait)(kb *k);
+    void (*dependency_wait)(kb *k);
+    void (*dependency_launch)(kb *k);
+    void (*prefetch)(kb *k, LLVMValueRef from, int64_t bytes, const char *name);
+    /* Asynchronous copies.  Pointers as everywhere; counts, parities and bytes are i32; names for reports. */
+    void (*mbar_init)(kb *k, LLVMValueRef bar, int arrivals, const char *name);
+    void (*mbar_ready)(kb *k);
+    void (*mbar_arrive)(kb *k, LLVMValueRef bar, LLVMValueRef bytes /* to expect; NULL: none */, const char *name);
+    void (*mbar_wait)(kb *k, LLVMValueRef bar, LLVMValueRef parity, const char *name);
+    void (*bulk_load)(kb *k, const struct kb_copy *c, LLVMValueRef bytes, LLVMValueRef bar);
+    void (*bulk_store)(kb *k, const struct kb_copy *c, LLVMValueRef bytes);
+    void (*bulk_commit)(kb *k);
+    void (*bulk_wait)(kb *k, int pending, bool read);
+    void (*proxy_fence)(kb *k);
+    void (*copy)(kb *k, const struct kb_copy *c, int bytes);
+    void (*copy_commit)(kb *k);
+    void (*copy_wait)(kb *k, int pending);
+};
+extern const struct kb_target kb_target_nvptx, kb_target_host;
+
+/* What kb.c shares with the target files and nobody else. */
+LLVMContextRef kb_context(kb *k);
+LLVMModuleRef kb_module(kb *k);
+LLVMBuilderRef kb_builder(kb *k);
+LLVMValueRef kb_function(kb *k);
+LLVMTypeRef kb_llvm_ty(kb *k, enum ty ty);
+/* Call a declared function or intrinsic by name (declared on first use); convergent: barriers, shuffles, inline
+ * assembly like them. */
+LLVMValueRef kb_call(kb *k, const char *name, LLVMTypeRef ret, int n, LLVMValueRef *args, bool convergent);
+/* Zeroed memory until the kernel ends; NULL is a misuse that has been noted. */
+void *kb_scratch(kb *k, size_t bytes);
+void kb_misuse(kb *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

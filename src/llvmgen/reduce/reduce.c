@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - whole-array reductions: one block, one cluster, or a grid whose last block finishes.
+ *
+ *     total of the block (tiles or windows, then block tree)
+ *     block      thread 0 writes the results
+ *     cluster    each block writes its total into a slot of block 0's shared memory; block 0 reduces the slots
+ *     grid       each block writes its total to memory and draws a ticket; who draws the last one reduces the partials
+ *     atomic     each block adds its total to accumulators and draws a ticket; who draws the last one takes theirs
+ *     kernels    each block writes its total to memory; a second kernel of one block reduces the partials
+ *
+ * In the last three the blocks of a cluster may do as the third line says first: then "each block" is the first block
+ * of each cluster, and the others end once it has their totals.
+ *
+ * The ticket counter wraps to zero by itself (atomic increment modulo the grid), so no launch has to clear it.
+ * Ordering: a block's partial is released before its ticket, and acquired after the last ticket; the ticket itself is
+ * relaxed.
+ */
+#include "llvmgen/shared/gen.h"
+
+kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
+{
+    struct filled f;
+    kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    if (state_commutative(g->p)) {
+        const kb_tup x = tiles_reduce(g, block, blocks, &f);
+        return threads_combine(g, x, f, park);
+    }
+    const kb_tup x = windows_reduce(g, block, blocks, &f);
+    return warps_combine(g, x, f, park);
+}
+
+static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
+
+void emit_reduce_block(struct gen *g)
+{
+    kb *k = g->k;
+    gen_wait_for_predecessor(g);
+    const kb_tup total = block_total(g, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1));
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        state_finish(g, total, empty(g));
+    }
+}
+
+/* Every block's total meets in the first block's shared memory, where behind this its threads find them.  The whole
+ * cluster arrives, and no block ends before all totals are there. */
+static kb_arr cluster_park(struct gen *g, kb_tup total, kb_val rank)
+{
+    kb *k = g->k;
+    const kb_arr slots = state_shared(g, KB_WARP, "block_totals");
+    kb_cluster_wait(k); /* every block of the cluster has started, so its shared memory is there */
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        for (int f = 0; f < g->nfields; f++)
+            kb_store(k, kb_cluster_map(k, slots.e[f], kb_imm(k, TY_I32, 0)), rank, total.e[f]);
+    }
+    kb_cluster_arrive(k);
+    kb_cluster_wait(k); /* all totals have been written */
+    return slots;
+}
+
+/* What the filled ones of a cluster's blocks have parked, in lane 0.  One warp of the first block arrives. */
+static kb_tup cluster_total(struct gen *g, kb_arr slots, struct filled blocks)
+{
+    kb *k = g->k;
+    const int cluster = gen_tunable(g, TN_CLUSTER);
+    LET(lane, kb_lane(k));
+    kb_tvar x = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "slot");
+    kb_if(k, kb_lt(k, lane, blocks.all ? kb_imm(k, TY_I32, cluster) : blocks.count)) {
+        kb_set(k, x, kb_load(k, slots, lane));
+    }
+    return warp_reduce(g, kb_get(k, x), cluster, blocks);
+}
+
+void emit_reduce_cluster(struct gen *g)
+{
+    kb *k = g->k;
+    const int cluster = gen_tunable(g, TN_CLUSTER);
+    kb_cluster_arrive(k); /* waited for in cluster_park() */
+    gen_wait_for_predecessor(g);
+    LET(rank, kb_cluster_rank(k));
+    const kb_tup total = block_total(g, rank, kb_imm(k, TY_I32, cluster));
+    kb_section(k, "cluster");
+    const kb_arr slots = cluster_park(g, total, rank);
+    kb_if(k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_warp(k), 0))) {
+        const struct filled blocks =
+            g->padded ? filled_all() : filled_first(tiles_filled_blocks(g, kb_imm(k, TY_I32, cluster)));
+        const kb_tup all = cluster_total(g, slots, blocks);
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            state_finish(g, all, empty(g));
+        }
+    }
+}
+
+/* ---- what the grid combines -------------------------------------------------------------------------------------- */
+
+/* A block, or the first block of a cluster, which has the total of the cluster. */
+struct part {
+    kb_tup total;         /* in thread 0 */
+    kb_val number, parts; /* i32: of this one, and how many there are */
+    kb_val blocks;        /* of the grid, i32 */
+};
+
+static int blocks_per_part(const struct gen *g)
+{
+    const int cluster = gen_tunable(g, TN_CLUSTER);
+    return cluster > 1 ? cluster : 1;
+}
+
+static kb_val parts_of(struct gen *g, kb_val blocks)
+{
+    const int each = blocks_per_part(g);
+    return each == 1 ? blocks : kb_div(g->k, blocks, each);
+}
+
+/* How many parts, counted from the first, hold something. */
+static kb_val parts_filled(struct gen *g, kb_val blocks)
+{
+    const int each = blocks_per_part(g);
+    if (g->padded || !state_commutative(g->p))
+        return parts_of(g, blocks);
+    return parts_of(g, kb_add(g->k, tiles_filled_blocks(g, blocks), each - 1));
+}
+
+/* The total of the cluster in thread 0 of its first block, all of which arrives. */
+static kb_tup join_cluster(struct gen *g, kb_arr slots, kb_tup total, struct part at)
+{
+    kb *k = g->k;
+    kb_tvar joined = kb_var_new(k, total, "joined");
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
+        struct filled filled = filled_all();
+        if (!g->padded) {
+            const kb_val before = kb_mul(k, at.number, blocks_per_part(g));
+            filled = filled_first(kb_min(k, kb_sub(k, tiles_filled_blocks(g, at.blocks), before), blocks_per_part(g)));
+        }
+        kb_set(k, joined, cluster_total(g, slots, filled));
+    }
+    return kb_get(k, joined);
+}
+
+/* Totals of all blocks, of clusters where there are any, and then `combine` for each part: the whole block arrives. */
+static void combine_parts(struct gen *g, kb_val block, kb_val blocks, void (*combine)(struct gen *g, struct part mine))
+{
+    kb *k = g->k;
+    const kb_tup total = block_total(g, block, blocks);
+    struct part mine = { .total = total, .number = parts_of(g, block), .parts = parts_of(g, blocks), .blocks = blocks };
+    if (blocks_per_part(g) == 1) {
+        combine(g, mine);
+        return;
+    }
+    kb_section(k, "cluster");
+    LET(rank, kb_cluster_rank(k));
+    const kb_arr slots = cluster_park(g, total, rank);
+    kb_if(k, kb_eq(k, rank, 0)) {
+        mine.total = join_cluster(g, slots, total, mine);
+        combine(g, mine);
+    }
+}
+
+/* Before anything else of a kernel with combine_parts(). */
+static void begin_parts(struct gen *g)
+{
+    if (blocks_per_part(g) > 1)
+        kb_cluster_arrive(g->k); /* waited for in cluster_park() */
+    gen_wait_for_predecessor(g);
+}
+
+kb_val draw_last(struct gen *g, kb_val group, kb_val blocks)
+{
+    kb *k = g->k;
+    const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
+    const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
+        LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
+        const enum kb_rmw draw = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
+        LET(ticket, kb_atomic(k, draw, counter, group, draw == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* whoever drew the last ticket sees all partials */
+        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, ticket, last), TY_U32));
+    }
+    kb_barrier(k);
+    /* One word read by all threads behind a barrier. */
+    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+}
+
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
+{
+    kb *k = g->k;
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, gen_partials(g), block, total);
+    }
+    return draw_last(g, kb_imm(k, TY_I32, 0), blocks);
+}
+
+/* Every thread takes consecutive ones. */
+kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled)
+{
+    kb *k = g->k;
+    const int threads = kb_threads(k);
+    const kb_arr partial = gen_partials(g);
+    LET(each, kb_div(k, kb_add(k, filled, threads - 1), threads));
+    LET(from, kb_mul(k, kb_tid(k), each));
+    LET(to, kb_min(k, kb_add(k, from, each), filled));
+    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
+    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
+    kb_for(k, b, from, to, 1) {
+        state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
+    }
+    LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
+    const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
+    return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
+}
+
+/* The order is in block_total() and in that of the partials. */
+void emit_reduce_ordered(struct gen *g) { emit_reduce_last_block(g); }
+
+/* Every part adds its total to the accumulators; the last one takes what they have. */
+static void combine_atomically(struct gen *g, struct part mine)
+{
+    kb *k = g->k;
+    const kb_ptr words = gen_buffer(g, "accumulator", TY_U64);
+    kb_section(k, "finish");
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        accumulate_atomic(g, words, mine.total);
+    }
+    kb_if(k, draw_last(g, kb_imm(k, TY_I32, 0), mine.parts)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            state_finish(g, take_accumulated(g, words), empty(g));
+        }
+    }
+}
+
+void emit_reduce_atomic(struct gen *g)
+{
+    begin_parts(g);
+    LET(blocks, kb_blocks(g->k));
+    combine_parts(g, kb_block(g->k), blocks, combine_atomically);
+}
+
+static void leave_partial(struct gen *g, struct part mine)
+{
+    kb *k = g->k;
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, gen_partials(g), mine.number, mine.total);
+    }
+}
+
+/* The first kernel leaves the total of every part; the second, of one block, reduces them. */
+void emit_reduce_two_kernel(struct gen *g)
+{
+    kb *k = g->k;
+    if (g->kernel == &g->c->code.kernel[0]) {
+        begin_parts(g);
+        LET(blocks, gen_value(g, "blocks"));
+        combine_parts(g, kb_block(k), blocks, leave_partial);
+        return;
+    }
+    gen_wait_for_predecessor(g);
+    LET(blocks, gen_value(g, "blocks"));
+    const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), parts_filled(g, blocks));
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        state_finish(g, all, empty(g));
+    }
+}
+
+static void combine_in_last(struct gen *g, struct part mine)
+{
+    kb *k = g->k;
+    kb_section(k, "finish");
+    kb_if(k, kb_eq(k, mine.parts, 1)) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            state_finish(g, mine.total, empty(g));
+        }
+    }
+    kb_else
+    {
+        kb_if(k, is_last_block(g, mine.total, mine.number, mine.parts)) {
+            const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), parts_filled(g, mine.blocks));
+            kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+                state_finish(g, all, empty(g));
+            }
+        }
+    }
+}
+
+void emit_reduce_last_block(struct gen *g)
+{
+    begin_parts(g);
+    LET(block, kb_block(g->k));
+    LET(blocks, kb_blocks(g->k));
+    combine_parts(g, block, blocks, combine_in_last);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lines.c - see lines.h.
+ *
+ * Loads take whole vectors: the first and the last one of a tile may hold positions of its neighbours, which nothing
+ * uses, and lanes behind the last vector read it again.  So no lane branches, and all loads of a tile are in flight
+ * together.  Only where the arrays end in the middle of a vector, that warp reads one element at a time.  Stores are
+ * exact: a vector that is partly outside is written element by element.
+ *
+ * Where rows begin follows by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): a lane knows
+ * the distance from its vector to the next beginning, from line to line it shrinks by the length of a line, modulo the
+ * length of a row.
+ */
+#include "lines.h"
+
+#include <string.h>
+
+static int line_size(const struct lines *l) { return KB_WARP * l->v; }
+
+/* Place of value i = line * v + position in the vector. */
+static kb_val place(const struct lines *l, int i)
+{
+    return kb_add(l->g->k, l->own, i / l->v * line_size(l) + i % l->v);
+}
+
+static kb_val inside(const struct lines *l, int i)
+{
+    kb *k = l->g->k;
+    const kb_val p = place(l, i);
+    return kb_and(k, kb_ge(k, p, l->from), kb_lt(k, p, l->to));
+}
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+/* Quotient of 0 <= x and the length of a row; exact while x * length < 2^32. */
+static kb_val row_of(struct lines *l, kb_val x)
+{
+    kb *k = l->g->k;
+    const kb_val wide = kb_mul(k, kb_cast(k, x, TY_U64), l->rows->reciprocal);
+    return kb_cast(k, kb_shr(k, wide, 32), TY_I32);
+}
+
+/* Of the row that the place is in: its distance from the row that begins at `origin`, in rows; the one before is -1. */
+static kb_val row_at(struct lines *l, kb_val at)
+{
+    kb *k = l->g->k;
+    const kb_val distance = kb_sub(k, at, l->rows->origin);
+    return kb_select(k, kb_lt(k, distance, 0), kb_imm(k, TY_I32, -1), row_of(l, kb_max(k, distance, 0)));
+}
+
+static int scanned_axes(const struct problem *p)
+{
+    int n = 0;
+    for (int d = 0; d < p->rank; d++)
+        n += p->space[d].reduced;
+    return n;
+}
+
+/* Indices that follow without division: of the segment, or of a matrix. */
+static void set_indices(struct lines *l, struct point *pt, kb_val at)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const int rank = g->p->rank;
+    if (scanned_axes(g->p) != 1 || g->p->offsets >= 0)
+        return;
+    kb_val position = kb_add(k, l->base, kb_cast(k, at, TY_I64));
+    if (l->rows) {
+        if (rank != 2)
+            return;
+        const kb_val row = row_at(l, at), distance = kb_sub(k, at, l->rows->origin);
+        const kb_val begun = kb_add(k, l->rows->before, kb_cast(k, at, TY_I64));
+        kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
+        position = kb_cast(k, kb_sub(k, distance, kb_mul(k, row, l->rows->length)), TY_I64);
+        position = kb_select(k, kb_lt(k, row, 0), begun, position);
+        if (g->p->reverse)
+            number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
+        pt->index[0] = number;
+    } else {
+        memcpy(pt->index, l->segment->here.index, sizeof pt->index);
+    }
+    pt->index[rank - 1] = g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(g, "length"), 1), position) : position;
+}
+
+static void line_point(struct lines *l, struct point *pt, int i)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const struct scan_segment *s = l->segment;
+    if (g->p->reverse) {
+        const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
+        point_init(pt, g, kb_sub(k, last, l->base), kb_neg(k, l->at[i]), 0);
+    } else {
+        point_init(pt, g, kb_add(k, s->first, l->base), l->at[i], 0);
+    }
+    set_indices(l, pt, l->at[i]);
+    pt->direct = &l->direct[i];
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position)
+{
+    kb *k = g->k;
+    const kb_val element =
+        g->p->reverse ? kb_sub(k, position, kb_add(k, s->first, s->length)) : kb_add(k, s->first, position);
+    return kb_and(k, element, v - 1);
+}
+
+/* In the order of memory from the order of positions, and back. */
+static void turn(const struct lines *l, kb_val *x)
+{
+    for (int i = 0; l->g->p->reverse && i < l->v / 2; i++) {
+        const kb_val t = x[i];
+        x[i] = x[l->v - 1 - i];
+        x[l->v - 1 - i] = t;
+    }
+}
+
+/* Number of the first element in memory of the vector at a place: base and offset. */
+static kb_val vector_base(struct lines *l)
+{
+    kb *k = l->g->k;
+    const struct scan_segment *s = l->segment;
+    if (!l->g->p->reverse)
+        return kb_add(k, s->first, l->base);
+    return kb_sub(k, kb_sub(k, kb_add(k, s->first, s->length), l->v), l->base);
+}
+
+static kb_val vector_offset(struct lines *l, kb_val at) { return l->g->p->reverse ? kb_neg(l->g->k, at) : at; }
+
+/* Place of the last vector that has a position inside. */
+static kb_val last_vector(struct lines *l)
+{
+    kb *k = l->g->k;
+    return kb_and(k, kb_sub(k, l->to, 1), -l->v);
+}
+
+/* Do all vectors of the tile lie within the arrays? */
+static kb_val whole_vectors(struct lines *l)
+{
+    kb *k = l->g->k;
+    LET(low, vector_base(l));
+    LET(span, kb_cast(k, last_vector(l), TY_I64));
+    const kb_val count = kb_sub(k, gen_value(l->g, "count"), l->v);
+    if (l->g->p->reverse)
+        return kb_and(k, kb_ge(k, kb_sub(k, low, span), 0), kb_le(k, low, count));
+    return kb_and(k, kb_ge(k, low, 0), kb_le(k, kb_add(k, low, span), count));
+}
+
+static int direct_fields(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    return n;
+}
+
+static void load_vectors(struct lines *l)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    LET(last, last_vector(l));
+    for (int i = 0; i < l->n * l->v; i += l->v) {
+        const kb_val at = kb_min(k, place(l, i), last);
+        direct_load(g, vector_base(l), vector_offset(l, at), 0, l->v, g->c->aligned, &l->direct[i]);
+        for (int j = 0; g->p->reverse && j < l->v / 2; j++) {
+            const struct direct t = l->direct[i + j];
+            l->direct[i + j] = l->direct[i + l->v - 1 - j];
+            l->direct[i + l->v - 1 - j] = t;
+        }
+    }
+}
+
+static void load_elements(struct lines *l)
+{
+    for (int i = 0; i < l->n * l->v; i++) {
+        struct point pt;
+        line_point(l, &pt, i);
+        direct_load(l->g, pt.base, pt.offset, pt.plus, 1, false, &l->direct[i]);
+    }
+}
+
+static void places(struct lines *l)
+{
+    kb *k = l->g->k;
+    for (int i = 0; i < l->n * l->v; i++)
+        l->at[i] = kb_max(k, kb_min(k, place(l, i), kb_sub(k, l->to, 1)), l->from);
+}
+
+static void keep(struct lines *l, struct lines_ahead *a)
+{
+    kb *k = l->g->k;
+    const int fields = direct_fields(l->g->p);
+    for (int i = 0; i < l->n * l->v; i++)
+        for (int f = 0; f < fields; f++)
+            if (a->declared)
+                kb_set(k, a->value[i][f], l->direct[i].v[f]);
+            else
+                a->value[i][f] = kb_var_new(k, l->direct[i].v[f], "element");
+    a->declared = true;
+}
+
+void lines_fetch(struct lines *l, struct lines_ahead *a)
+{
+    kb *k = l->g->k;
+    places(l);
+    kb_if(k, whole_vectors(l)) {
+        load_vectors(l);
+        keep(l, a);
+    }
+    kb_else
+    {
+        load_elements(l);
+        keep(l, a);
+    }
+}
+
+void lines_take(struct lines *l, struct lines_ahead *a)
+{
+    const int fields = direct_fields(l->g->p);
+    places(l);
+    for (int i = 0; i < l->n * l->v; i++)
+        for (int f = 0; f < fields; f++)
+            l->direct[i].v[f] = kb_get(l->g->k, a->value[i][f]);
+}
+
+/* ---- where segments begin ---------------------------------------------------------------------------------------- */
+
+/* A tile of one segment: at its first place, if at all. */
+static void single_head(struct lines *l)
+{
+    kb *k = l->g->k;
+    for (int i = 0; i < l->n * l->v; i++) {
+        l->head[i] = l->tail[i] = kb_imm(k, TY_BOOL, 0);
+        if (i < l->v)
+            l->head[i] = kb_and(k, l->fresh, kb_eq(k, place(l, i), l->from));
+    }
+}
+
+/* Beginnings in the vector of line u, the first one at distance `next`, and the ends before them. */
+static void vector_heads(struct lines *l, int u, kb_val next)
+{
+    kb *k = l->g->k;
+    for (int j = 0; j <= l->v; j++) {
+        const kb_val begins = kb_eq(k, next, j);
+        if (j < l->v)
+            l->head[u * l->v + j] = begins;
+        if (j > 0)
+            l->tail[u * l->v + j - 1] = begins;
+        next = kb_select(k, begins, kb_add(k, next, l->rows->length), next);
+    }
+}
+
+/* Heads of all lines; first[u]: distance from the lane's vector in line u to the next one. */
+static void row_heads(struct lines *l, kb_val *first)
+{
+    kb *k = l->g->k;
+    const kb_val length = l->rows->length, size = kb_imm(k, TY_I32, line_size(l));
+    LET(beyond, kb_sub(k, l->own, l->rows->origin));
+    LET(before, kb_lt(k, beyond, 0)); /* the first row begins within the vector */
+    const kb_val distance = kb_select(k, before, kb_neg(k, beyond), beyond);
+    LET(rest, kb_sub(k, distance, kb_mul(k, row_of(l, distance), length)));
+    const kb_val wait = kb_select(k, kb_eq(k, rest, 0), rest, kb_sub(k, length, rest));
+    LET(step, kb_sub(k, size, kb_mul(k, row_of(l, size), length)));
+    kb_val next = kb_select(k, before, rest, wait);
+    first[0] = kb_select(k, before, distance, wait);
+    for (int u = 0; u < l->n; u++) {
+        if (u > 0) {
+            const kb_val less = kb_sub(k, next, step);
+            first[u] = next = kb_select(k, kb_lt(k, less, 0), kb_add(k, less, length), less);
+        }
+        vector_heads(l, u, first[u]);
+    }
+}
+
+/* By the map of the tile's places. */
+static void marked_heads(struct lines *l)
+{
+    kb *k = l->g->k;
+    const int v = l->v;
+    for (int i = 0; i < l->n * v; i++) {
+        const kb_val p = place(l, i / v * v);
+        l->head[i] = block_marked(l->g, *l->marks, p, i % v, v);
+        l->tail[i] = kb_imm(k, TY_BOOL, 0);
+    }
+}
+
+/* ---- scanning ---------------------------------------------------------------------------------------------------- */
+
+struct run lines_total(struct lines *l)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const bool cuts = l->rows || l->marks;
+    kb_val first[SCAN_HELD_MAX];
+    if (l->rows)
+        row_heads(l, first);
+    else if (l->marks)
+        marked_heads(l);
+    else
+        single_head(l);
+    struct run total = run_none(g);
+    for (int u = 0; u < l->n; u++) {
+        struct run own = run_none(g);
+        for (int j = 0; j < l->v; j++) {
+            struct point pt;
+            const int i = u * l->v + j;
+            line_point(l, &pt, i);
+            l->x[i] = point_map(&pt);
+            if (cuts || u == 0)
+                l->x[i] = state_with_init(g, l->head[i], l->x[i]);
+            own = run_join(g, own, run_of(g, l->x[i], l->head[i]));
+            if (l->rows)
+                own.cut = kb_le(k, first[u], j);
+            else if (!l->marks)
+                own.cut = kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
+            l->upto[i] = own;
+        }
+        l->in_line[u] = warp_scan_exclusive(g, own, cuts, &l->line[u]);
+        total = run_join(g, total, l->line[u]);
+    }
+    return total;
+}
+
+void lines_scan(struct lines *l, struct run before)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    for (int u = 0; u < l->n; u++) {
+        const struct run own = run_join(g, before, l->in_line[u]);
+        for (int j = 0; j < l->v; j++) {
+            const int i = u * l->v + j;
+            const kb_tup left = j ? l->result[i - 1] : own.x;
+            l->result[i] = l->state[i] = run_join(g, own, l->upto[i]).x;
+            if (g->p->exclusive) {
+                const kb_val begins = j ? l->head[i] : kb_or(k, l->head[i], kb_not(k, own.some));
+                l->state[i] = kb_select(k, begins, state_start(g), left);
+            }
+        }
+        before = run_join(g, before, l->line[u]);
+    }
+}
+
+/* ---- storing ----------------------------------------------------------------------------------------------------- */
+
+static int alignment(const struct gen *g, int v, int stride)
+{
+    int bytes = g->c->aligned ? v * stride : stride;
+    return bytes < 16 ? bytes : 16;
+}
+
+/* One vector of a direct output. */
+static void store_vector(struct lines *l, int output, int u, kb_val *x)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const kb_ptr out = gen_output(g, output);
+    const int i = u * l->v, stride = g->p->output[output].array.stride;
+    const kb_val at = place(l, i);
+    kb_if(k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
+        kb_val in_memory[GEN_VECTOR_MAX];
+        memcpy(in_memory, x, sizeof *x * (size_t)l->v);
+        turn(l, in_memory);
+        const kb_ptr p = kb_advance(k, kb_advance(k, out, vector_base(l)), vector_offset(l, at));
+        kb_store_n(k, p, kb_imm(k, TY_I32, 0), l->v, alignment(g, l->v, stride), in_memory);
+    }
+    kb_else
+    {
+        for (int j = 0; j < l->v && l->v > 1; j++)
+            kb_if(k, inside(l, i + j)) {
+                struct point pt;
+                line_point(l, &pt, i + j);
+                kb_store(k, out, point_linear(&pt), x[j]);
+            }
+    }
+}
+
+static void store_output(struct lines *l, int output)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const bool vectors = stage_has_output(g->p, output);
+    for (int i = 0; i < l->n * l->v; i += l->v) {
+        kb_val x[GEN_VECTOR_MAX];
+        struct point pt;
+        for (int j = 0; j < l->v; j++) {
+            line_point(l, &pt, i + j);
+            pt.state = &l->state[i + j];
+            if (vectors)
+                x[j] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
+            else kb_if(k, inside(l, i + j)) {
+                point_store_element(&pt, output);
+            }
+        }
+        if (vectors)
+            store_vector(l, output, i / l->v, x);
+    }
+}
+
+void lines_store(struct lines *l)
+{
+    const struct problem *p = l->g->p;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT)
+            store_output(l, o);
+}
+
+void lines_store_totals(struct lines *l)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    for (int i = 0; i < l->n * l->v; i++)
+        kb_if(k, kb_and(k, l->tail[i], inside(l, i))) {
+            kb_val number = kb_add(k, l->rows->first, kb_cast(k, row_at(l, l->at[i]), TY_I64));
+            if (g->p->reverse)
+                number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
+            struct scan_segment s;
+            segment_open(g, &s, number);
+            segment_finish(g, &s, l->result[i], kb_imm(k, TY_BOOL, 0));
+            g->here = NULL; /* operators read nothing that differs between rows */
+        }
+}
+
+kb_tup lines_last(struct lines *l, kb_val *mine)
+{
+    kb *k = l->g->k;
+    const kb_val last = kb_sub(k, l->to, 1);
+    kb_tup x = l->result[0];
+    *mine = kb_eq(k, place(l, 0), last);
+    for (int i = 1; i < l->n * l->v; i++) {
+        const kb_val here = kb_eq(k, place(l, i), last);
+        x = kb_select(k, here, l->result[i], x);
+        *mine = kb_or(k, *mine, here);
+    }
+    return x;
+}

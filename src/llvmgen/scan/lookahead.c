@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookahead.c - scans of large arrays and of long rows by blocks that stay: a pipeline of bulk copies, and
+ * prefixes from totals alone.
+ *
+ *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
+ *     markers       where segments begin anywhere, some warps: a bitmap of where they do in the tile
+ *     upsweep       some warps: combine a tile as soon as it is there, by parts, and publish its total
+ *     look-ahead    one warp: keeps the combination of the tiles before the block's latest one, and adds what others
+ *                   have published
+ *     look-back     in its place for a few columns, some warps (columns.c)
+ *     downsweep     a team of warps: scan the tile in place, every warp its part
+ *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
+ *
+ * Against look-back there is no chain: a block never waits for another one's prefix, only for totals.  And nothing that
+ * leads to a total ever waits for another block: those who combine and those who scan are different warps, so a block
+ * whose prefix is late still publishes what others need.  Tiles of many vectors keep the memory busy with few words
+ * exchanged.
+ *
+ * Rows have tiles of their own, and what the look-ahead keeps is what comes before in the row: it begins anew with
+ * each.  A few columns are scanned side by side (columns.c): roles and barriers are the same.
+ *
+ * Note [Progress]
+ * Of all tiles that are not published, the first one's block can only be waiting for a stage, hence for the prefix of
+ * an earlier tile, whose predecessors have all been published.  Tickets are drawn by running blocks, so nothing is
+ * assumed about how many run at once.
+ *
+ * Words, tags and epochs are those of look-back (lookback.c); a block goes on drawing until the tickets are used up, so
+ * the last one is number tiles + blocks - 1 and starts the next epoch.
+ */
+#include "ahead.h"
+#include "columns.h"
+#include "ring.h"
+
+enum { TEAM = 1 /* its barrier */ };
+
+/* ---- the producer ------------------------------------------------------------------------------------------------ */
+
+/* Lane 0 draws; the word in all lanes. */
+static kb_val draw(struct gen *g)
+{
+    kb *k = g->k;
+    const kb_ptr counter = ticket_counter(g);
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        const kb_val drawn = kb_atomic(k, KB_RMW_ADD, counter, zero, kb_imm(k, TY_U64, 1));
+        const kb_val last = kb_sub(k, kb_add(k, gen_value(g, "tiles"), kb_blocks(k)), 1);
+        kb_if(k, kb_eq(k, kb_cast(k, drawn, TY_I32), last)) {
+            if (kb_point(k, "next epoch"))
+                kb_store_relaxed(k, counter, zero, kb_shl(k, kb_add(k, kb_shr(k, drawn, 32), 1), 32));
+        }
+        kb_set(k, word, drawn);
+    }
+    return kb_shfl_idx(k, kb_get(k, word), zero);
+}
+
+/* A ticket is drawn when its stage is free and not before: other blocks wait for the tiles of all tickets drawn. */
+static void produce(struct scan_ring *r)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    kb_section(k, "producer");
+    const struct scan_ring_place at = scan_ring_begin(r, 1, KB_UNI_WARP);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        kb_mbar_wait(k, r->empty, stage, kb_get(k, at.parity));
+        LET(word, draw(g));
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            kb_store(k, r->ticket, stage, word);
+        }
+        const struct scan_ring_tile t = scan_ring_tile(r, word, stage);
+        kb_if(k, t.exists) {
+            scan_ring_fill_rest(r, &t);
+        }
+        kb_mbar_arrive(k, r->numbered, stage);
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            kb_if(k, t.exists) {
+                scan_ring_fill(r, &t);
+            }
+        }
+        kb_break_if(k, kb_not(k, t.exists));
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the markers ------------------------------------------------------------------------------------------------- */
+
+/* They take tiles in turn, and all arrive for each, so that no stage is used again before all have seen its ticket. */
+static void mark(struct scan_ring *r, kb_val own)
+{
+    kb *k = r->g->k;
+    const int markers = gen_tunable(r->g, TN_MARKERS);
+    kb_section(k, "markers");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    struct scan_marker m;
+    scan_marker_new(r, &m);
+    kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
+    turn.uni = KB_UNI_WARP;
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
+        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_if(k, kb_eq(k, kb_get(k, turn), own)) {
+            scan_ring_mark(&m, &t);
+        }
+        kb_mbar_arrive(k, r->full, stage);
+        LET(next, kb_add(k, kb_get(k, turn), 1));
+        kb_set(k, turn, kb_select(k, kb_eq(k, next, markers), kb_imm(k, TY_I32, 0), next));
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the look-ahead ---------------------------------------------------------------------------------------------- */
+
+static void look_ahead(struct scan_ring *r)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    kb_section(k, "lookahead");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    const bool columns = scan_few_columns(g->p);
+    struct scan_ahead ahead;
+    struct columns_ahead side_by_side;
+    if (columns)
+        columns_ahead_new(g, &side_by_side);
+    else
+        scan_ahead_new(g, &ahead);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
+        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        if (columns) {
+            columns_prefix(&side_by_side, r, &t);
+        } else {
+            scan_ring_enter(r, &t);
+            const kb_tup prefix = scan_ahead_prefix(&ahead, t.ticket, t.index);
+            kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+                kb_store(k, r->prefix, stage, prefix);
+            }
+        }
+        kb_mbar_arrive(k, r->prefixed, stage);
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the look-back of columns ------------------------------------------------------------------------------------ */
+
+/* Warp `own` of those that look back: all look at every tile's predecessors, each at some; the first one goes on. */
+static void look_back(struct scan_ring *r, kb_val own)
+{
+    kb *k = r->g->k;
+    kb_section(k, "lookback");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        LET(parity, kb_get(k, at.parity));
+        kb_mbar_wait(k, r->numbered, stage, parity);
+        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_mbar_wait(k, r->published, stage, parity); /* earlier ones are there soon, and a prefix goes where it is */
+        columns_look(r, &t, own);
+        kb_mbar_arrive(k, r->looked, stage);
+        kb_if(k, kb_eq(k, own, 0)) {
+            kb_mbar_wait(k, r->looked, stage, parity);
+            columns_before(r, &t);
+            kb_mbar_arrive(k, r->prefixed, stage);
+        }
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the storer -------------------------------------------------------------------------------------------------- */
+
+static void store(struct scan_ring *r)
+{
+    kb *k = r->g->k;
+    kb_section(k, "storer");
+    scan_ring_bounds(r);
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
+        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_mbar_wait(k, r->scanned, stage, kb_get(k, at.parity));
+        scan_ring_drain(r, &t);
+        kb_bulk_wait(k, 0, true);
+        kb_mbar_arrive(k, r->empty, stage);
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the upsweep ------------------------------------------------------------------------------------------------- */
+
+/* Park the total of a warp's part of the tile, all lanes of one warp. */
+static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val warp)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    struct held *h = &(struct held){ .g = g };
+    scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), h);
+    held_contribute(h);
+    struct run total = held_total(h); /* the last tile's goes nowhere */
+    if (h->marked)
+        warp_scan_exclusive(g, total, true, &total);
+    else
+        total.x = warp_reduce(g, total.x, KB_WARP, filled_all());
+    scan_ring_park(r, t, warp, total);
+}
+
+static void combine(struct scan_ring *r)
+{
+    kb *k = r->g->k;
+    kb_section(k, "upsweep");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
+    LET(own, kb_sub(k, kb_warp(k), r->warps));
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        LET(parity, kb_get(k, at.parity));
+        kb_mbar_wait(k, r->numbered, stage, parity);
+        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_mbar_wait(k, r->full, stage, parity);
+        kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP)) {
+            if (scan_few_columns(r->g->p))
+                columns_combine(r, &t, warp);
+            else
+                combine_part(r, &t, warp);
+        }
+        kb_mbar_arrive(k, r->combined, stage);
+        kb_if(k, kb_eq(k, own, 0)) {
+            if (scan_few_columns(r->g->p))
+                columns_publish(r, &t, parity);
+            else
+                scan_ring_publish(r, &t, parity);
+        }
+        scan_ring_advance(r, at);
+    }
+}
+
+/* ---- the downsweep ----------------------------------------------------------------------------------------------- */
+
+static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    struct held *h = &(struct held){ .g = g };
+    struct run total;
+    scan_ring_load(r, t, kb_tid(k), h);
+    held_contribute(h);
+    const struct run in_warp = warp_scan_exclusive(g, held_total(h), h->marked, &total);
+    const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &total), in_warp);
+    kb_if(k, kb_not(k, h->full)) {
+        kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
+    }
+    kb_mbar_wait(k, r->prefixed, t->stage, parity);
+    const struct run before = { kb_gt(k, t->index, 0), kb_imm(k, TY_BOOL, 0), kb_load(k, r->prefix, t->stage) };
+    held_scan(h, before, &in_tile);
+    scan_ring_store(r, t, h);
+    kb_mbar_arrive(k, r->scanned, t->stage);
+    if (scan_has_totals(g->p))
+        kb_if(k, held_has_last(h)) {
+            segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+        }
+}
+
+static void scan(struct scan_ring *r)
+{
+    kb *k = r->g->k;
+    kb_section(k, "downsweep");
+    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_BLOCK);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        LET(parity, kb_get(k, at.parity));
+        kb_mbar_wait(k, r->numbered, stage, parity);
+        /* One word that all threads read. */
+        const kb_val word = kb_assume_uniform(kb_load(k, r->ticket, stage), KB_UNI_BLOCK);
+        struct scan_ring_tile t = scan_ring_tile(r, word, stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        kb_mbar_wait(k, r->full, stage, parity);
+        if (scan_few_columns(r->g->p))
+            columns_scan(r, &t, parity);
+        else
+            scan_tile(r, &t, parity);
+        scan_ring_advance(r, at);
+    }
+}
+
+void emit_scan_lookahead(struct gen *g)
+{
+    kb *k = g->k;
+    struct scan_ring r;
+    scan_ring_new(g, &r);
+    const int warps = r.warps, side = warps + gen_tunable(g, TN_UPSWEEP);
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        kb_barrier(k); /* the mbarriers are ready */
+        kb_team(k, warps, TEAM) { scan(&r); }
+        kb_else
+        {
+            kb_if(k, kb_lt(k, kb_warp(k), side)) {
+                combine(&r);
+            }
+            kb_if(k, kb_eq(k, kb_warp(k), side)) {
+                produce(&r);
+            }
+            kb_if(k, kb_eq(k, kb_warp(k), side + 1)) {
+                store(&r);
+            }
+            if (r.looks) {
+                kb_if(k, kb_gt(k, kb_warp(k), side + 1)) {
+                    look_back(&r, kb_sub(k, kb_warp(k), side + 2));
+                }
+            } else {
+                kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
+                    look_ahead(&r);
+                }
+            }
+            if (scan_marked(g->p))
+                kb_if(k, kb_gt(k, kb_warp(k), side + 2)) {
+                    mark(&r, kb_sub(k, kb_warp(k), side + 3));
+                }
+        }
+        g->here = NULL;
+    }
+    kb_else { tile_none(g); }
+}

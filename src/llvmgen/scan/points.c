@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* points.c - segments and positions become points: contributions are loaded, results stored.
+ *
+ * Where the scanned axes are the last ones, element = first of the segment + position (from the other end for a
+ * reversed scan). Otherwise the position is divided into indices along the scanned axes, the segment's number into
+ * those of the kept ones; a single scanned axis needs no division.
+ */
+#include "scan_gen.h"
+
+#include <string.h>
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
+{
+    kb *k = g->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0);
+    kb_val index[SPACE_MAX];
+    s->number = number;
+    s->length = gen_value(g, "length");
+    for (int d = 0; d < g->p->rank; d++)
+        index[d] = zero;
+    if (g->p->offsets >= 0) {
+        kb_val last;
+        space_offsets(g, number, &s->first, &last);
+        s->length = kb_sub(k, last, s->first);
+        index[0] = s->first;
+    } else {
+        space_split(g, number, 0, g->p->rank, false, index);
+        s->first = space_linear(g, index);
+    }
+    point_init(&s->here, g, s->first, kb_imm(k, TY_I32, 0), 0);
+    memcpy(s->here.index, index, sizeof index);
+    s->here.segment = number;
+    g->here = &s->here;
+}
+
+void segment_open_all(struct gen *g, struct scan_segment *s)
+{
+    const kb_val zero = kb_imm(g->k, TY_I64, 0);
+    if (g->p->offsets < 0) {
+        segment_open(g, s, zero);
+    } else {
+        *s = (struct scan_segment){ .number = zero, .first = zero };
+        point_init(&s->here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
+    }
+    s->length = gen_value(g, "count");
+    if (scan_keeps(g->p) || g->p->offsets >= 0)
+        g->here = NULL; /* operators read nothing that differs between segments */
+}
+
+void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty)
+{
+    const kb_tup total = kb_select(g->k, empty, state_start(g), state);
+    struct point pt = s->here;
+    pt.env.user = &pt;
+    pt.state = &total;
+    for (int o = 0; o < g->p->noutputs; o++)
+        if (g->p->output[o].role == OUT_SEGMENT)
+            point_store_segment(&pt, o);
+}
+
+/* ---- positions --------------------------------------------------------------------------------------------------- */
+
+int held_distance(const struct held *h, int i)
+{
+    return h->stretch ? i / h->stretch * KB_WARP * h->stretch + i % h->stretch : i;
+}
+
+/* One comparison with a constant per position, so that nothing but the difference stays in a register. */
+kb_val held_inside(const struct held *h, int i)
+{
+    if (h->whole)
+        return kb_imm(h->g->k, TY_BOOL, 1);
+    if (h->within) {
+        kb *k = h->g->k;
+        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), held_distance(h, i));
+        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), held_distance(h, i)));
+    }
+    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), held_distance(h, i));
+}
+
+/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
+ * the thread's first one on, so that whole tiles multiply once per thread. */
+static kb_val element_apart(const struct held *h, int i, kb_val at)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const kb_val stride = space_stride(g);
+    kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
+    kb_val steps = h->whole ? kb_imm(k, TY_I64, held_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    if (g->p->reverse) {
+        own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
+        steps = kb_neg(k, steps);
+    }
+    return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
+}
+
+void held_point(const struct held *h, struct point *pt, int i)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const kb_val own = kb_add(k, h->own, held_distance(h, i));
+    const kb_val at = h->whole ? own : kb_min(k, own, kb_sub(k, h->valid, 1));
+    const struct scan_segment *s = h->segment;
+    if (scan_trailing(g->p)) {
+        const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
+        if (g->p->reverse)
+            point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, at), 0);
+        else
+            point_init(pt, g, kb_add(k, s->first, h->base), at, 0);
+        return;
+    }
+    kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
+    if (g->p->reverse)
+        position = kb_sub(k, kb_sub(k, s->length, 1), position);
+    kb_val index[SPACE_MAX];
+    memcpy(index, s->here.index, sizeof index);
+    space_split(g, position, 0, g->p->rank, true, index);
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    if (!segments_adjacent(g->p))
+        point_init(pt, g, space_linear(g, index), zero, 0);
+    else
+        point_init(pt, g, element_apart(h, i, at), zero, 0);
+    memcpy(pt->index, index, sizeof index);
+}
+
+/* Does a flag begin a segment at the point, in the order of the scan? */
+static kb_val flagged(struct gen *g, struct point *pt)
+{
+    kb *k = g->k;
+    const kb_ptr flags = gen_input(g, g->p->flags);
+    kb_val element = point_linear(pt);
+    if (g->p->reverse) /* the mark stands on the element behind; the last element is where the scan begins anyway */
+        element = kb_min(k, kb_add(k, element, 1), kb_sub(k, gen_extent(g, &g->p->space[0].extent), 1));
+    return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+static void load_one_by_one(struct held *h)
+{
+    struct point pt;
+    for (int i = 0; i < h->n; i++) {
+        held_point(h, &pt, i);
+        direct_load(h->g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
+        if (h->g->p->flags >= 0)
+            h->head[i] = flagged(h->g, &pt);
+    }
+}
+
+static void load_whole(struct held *h)
+{
+    h->whole = true;
+    load_one_by_one(h);
+    h->whole = false;
+}
+
+static int direct_fields(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    return n;
+}
+
+/* Where the tile begins in an array of bytes. */
+static kb_ptr tile_bytes(const struct held *h, kb_ptr array)
+{
+    return kb_advance(h->g->k, array, kb_add(h->g->k, h->segment->first, h->base));
+}
+
+/* A full tile takes the fast way, the last one the other; the values meet in variables. */
+static void load_two_ways(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const int fields = direct_fields(g->p), summed = h->packed ? packed_slot(g->p) : 0;
+    kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX], word[SCAN_HELD_MAX / 4];
+    kb_if(k, h->full) {
+        if (h->staged)
+            stage_load(h);
+        else
+            load_whole(h);
+        for (int w = 0; h->packed && w < h->n / 4; w++)
+            word[w] = kb_var_new(k, packed_word(h, summed, w), "word");
+        for (int i = 0; i < h->n; i++) {
+            for (int f = 0; f < fields; f++)
+                value[i][f] = kb_var_new(k, h->direct[i].v[f], "element");
+            if (g->p->flags >= 0)
+                head[i] = kb_var_new(k, h->head[i], "head");
+        }
+    }
+    kb_else
+    {
+        load_one_by_one(h);
+        if (h->packed && g->c->aligned)
+            packed_load_part(h, tile_bytes(h, gen_input(g, scan_summed_bytes(g->p))));
+        for (int w = 0; h->packed && w < h->n / 4; w++)
+            kb_set(k, word[w], g->c->aligned ? h->word[w] : packed_word(h, summed, w));
+        for (int i = 0; i < h->n; i++) {
+            for (int f = 0; f < fields; f++)
+                kb_set(k, value[i][f], h->direct[i].v[f]);
+            if (g->p->flags >= 0)
+                kb_set(k, head[i], h->head[i]);
+        }
+    }
+    for (int i = 0; i < h->n; i++) {
+        for (int f = 0; f < fields; f++)
+            h->direct[i].v[f] = kb_get(k, value[i][f]);
+        if (g->p->flags >= 0)
+            h->head[i] = kb_get(k, head[i]);
+    }
+    for (int w = 0; h->packed && w < h->n / 4; w++)
+        h->word[w] = kb_get(k, word[w]);
+}
+
+/* Rows begin at `next` and every `period` after it. */
+static void row_heads(struct held *h)
+{
+    kb *k = h->g->k;
+    kb_val next = h->next;
+    for (int i = 0; i <= h->n; i++) {
+        const kb_val begins = kb_eq(k, next, i);
+        if (i < h->n)
+            h->head[i] = begins;
+        if (i > 0)
+            h->tail[i - 1] = begins;
+        next = kb_select(k, begins, kb_add(k, next, h->period), next);
+    }
+}
+
+void held_load(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    for (int i = 0; i < h->n && !h->marked; i++)
+        h->head[i] = kb_imm(k, TY_BOOL, 0);
+    if (h->staged || h->apart)
+        load_two_ways(h);
+    else
+        load_one_by_one(h);
+    if (h->rows)
+        row_heads(h);
+    held_contribute(h);
+}
+
+void held_contribute(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const bool heads = h->rows || h->marked || g->p->flags >= 0;
+    if (h->packed) {
+        packed_contribute(h);
+        return;
+    }
+    for (int i = 0; i < h->n; i++) {
+        struct point pt;
+        held_point(h, &pt, i);
+        pt.direct = &h->direct[i];
+        if (i == 0 && g->p->flags >= 0)
+            h->head[i] = kb_or(k, h->head[i], h->fresh);
+        h->x[i] = point_map(&pt);
+        if (i == 0 || heads)
+            h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->fresh) : h->head[i], h->x[i]);
+    }
+}
+
+/* ---- scanning and storing ---------------------------------------------------------------------------------------- */
+
+static struct run stretch_total(struct held *h, int first, int n)
+{
+    if (h->packed)
+        return packed_total(h, first, n);
+    struct run r = run_of(h->g, h->x[first], h->head[first]);
+    for (int i = first + 1; i < first + n; i++)
+        r = run_join(h->g, r, run_of(h->g, h->x[i], h->head[i]));
+    return r;
+}
+
+struct run held_total(struct held *h) { return stretch_total(h, 0, h->n); }
+
+void held_arrange(struct held *h)
+{
+    kb *k = h->g->k;
+    h->own = kb_mul(k, kb_tid(k), h->n);
+    if (!gen_tunable(h->g, TN_STRIPED))
+        return;
+    h->stretch = gen_tunable(h->g, TN_VECTOR);
+    h->own = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * h->n), kb_mul(k, kb_lane(k), h->stretch));
+}
+
+/* Of a warp with striped positions, the same in all lanes. */
+static struct run warp_total(struct held *h, struct run *in_warp)
+{
+    struct run before = run_none(h->g);
+    for (int s = 0; s < h->n / h->stretch; s++) {
+        struct run total;
+        in_warp[s] = run_join(h->g, before,
+                              warp_scan_exclusive(h->g, stretch_total(h, s * h->stretch, h->stretch), false, &total));
+        before = run_join(h->g, before, total);
+    }
+    return before;
+}
+
+void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total)
+{
+    struct gen *g = h->g;
+    if (!h->stretch) {
+        in_tile[0] = block_scan(g, held_total(h), park, total);
+        return;
+    }
+    const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), park, total);
+    for (int s = 0; s < h->n / h->stretch; s++)
+        in_tile[s] = run_join(g, before_warp, in_tile[s]);
+}
+
+void held_scan(struct held *h, struct run outside, const struct run *inside)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    struct run before = outside;
+    for (int i = 0; i < h->n; i++) {
+        if (inside && (i == 0 || (h->stretch && i % h->stretch == 0)))
+            before = run_join(g, outside, inside[h->stretch ? i / h->stretch : 0]);
+        if (h->packed) {
+            const int n = h->stretch ? h->stretch : h->n;
+            if (i % n == 0)
+                packed_scan(h, i, n, before);
+            continue;
+        }
+        const struct run upto = run_join(g, before, run_of(g, h->x[i], h->head[i]));
+        h->upto[i] = h->state[i] = upto.x;
+        if (g->p->exclusive) {
+            const kb_val begins = kb_or(k, h->head[i], kb_not(k, before.some));
+            h->state[i] = kb_select(k, begins, state_start(g), before.x);
+        }
+        before = upto;
+    }
+}
+
+void held_values(struct held *h, int output, kb_val *x)
+{
+    struct point pt;
+    for (int i = 0; i < h->n; i++) {
+        held_point(h, &pt, i);
+        pt.direct = &h->direct[i];
+        pt.state = &h->state[i];
+        x[i] = emit_expr(h->g->k, &pt.env, h->g->p->output[output].value[0]);
+    }
+}
+
+static void store_words(struct held *h, int output)
+{
+    kb_if(h->g->k, h->full) {
+        stage_store(h, output, NULL);
+    }
+    kb_else { packed_store_part(h, tile_bytes(h, gen_output(h->g, output))); }
+}
+
+static void store_direct(struct held *h, int output)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    kb_val x[SCAN_HELD_MAX];
+    struct point pt;
+    if (held_stores_words(h, output)) {
+        store_words(h, output);
+        return;
+    }
+    held_values(h, output, x);
+    kb_if(k, h->full) {
+        stage_store(h, output, x);
+    }
+    kb_else
+    {
+        for (int i = 0; i < h->n; i++)
+            kb_if(k, held_inside(h, i)) {
+                held_point(h, &pt, i);
+                kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
+            }
+    }
+}
+
+static void store_positions(struct held *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    for (int o = 0; o < g->p->noutputs; o++) {
+        if (g->p->output[o].role != OUT_ELEMENT)
+            continue;
+        if (h->staged && stage_has_output(g->p, o)) {
+            store_direct(h, o);
+            continue;
+        }
+        for (int i = 0; i < h->n; i++)
+            kb_if(k, held_inside(h, i)) {
+                struct point pt;
+                held_point(h, &pt, i);
+                pt.direct = &h->direct[i];
+                pt.state = &h->state[i];
+                point_store_element(&pt, o);
+            }
+    }
+}
+
+void held_store(struct held *h)
+{
+    kb *k = h->g->k;
+    if (!h->apart) {
+        store_positions(h);
+        return;
+    }
+    kb_if(k, h->full) {
+        h->whole = true;
+        store_positions(h);
+        h->whole = false;
+    }
+    kb_else { store_positions(h); }
+}
+
+kb_tup held_last(const struct held *h)
+{
+    kb *k = h->g->k;
+    kb_tup x = h->upto[0];
+    for (int i = 1; i < h->n; i++)
+        x = kb_select(k, held_inside(h, i), h->upto[i], x);
+    return x;
+}
+
+kb_val held_has_last(const struct held *h)
+{
+    kb *k = h->g->k;
+    const kb_val left = kb_sub(k, h->segment->length, h->base);
+    if (!h->stretch) {
+        const kb_val beyond = kb_sub(k, left, kb_cast(k, h->own, TY_I64));
+        return kb_and(k, kb_gt(k, beyond, 0), kb_le(k, beyond, h->n));
+    }
+    const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
+    kb_val found = kb_imm(k, TY_BOOL, 0);
+    for (int i = 0; i < h->n; i += h->stretch) {
+        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), held_distance(h, i));
+        found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));
+    }
+    return kb_and(k, found, kb_eq(k, left, kb_cast(k, h->valid, TY_I64)));
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.c - see ring.h.
+ *
+ *     empty -> (producer: ticket) numbered -> (copies) full -> (upsweep) combined -> (downsweep) scanned
+ *           -> (storer: copies back) empty
+ *     numbered -> (look-ahead) prefixed -> (downsweep)
+ *
+ * A stage holds a tile of every array that is copied, an output in the place of an input of the same width where there
+ * is one: a thread reads its positions of all inputs before it writes.  Threads hold consecutive positions, an odd
+ * number of vectors each, so that accesses to the plain layout that bulk copies leave are free of bank conflicts.
+ *
+ * A reversed scan takes its tiles from the end of memory; inside a stage elements stand in the order of memory.
+ */
+#include "ring.h"
+
+#include <string.h>
+
+enum { UNIT = 16 /* bytes of which bulk copies are made */ };
+
+void scan_ring_new(struct gen *g, struct scan_ring *r)
+{
+    kb *k = g->k;
+    const int warps = gen_tunable(g, TN_THREADS) / KB_WARP;
+    *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES), .warps = warps };
+    r->looks = gen_tunable(g, TN_LOOKS);
+    r->tile = gen_tunable(g, TN_THREADS) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    scan_layout(g->p, r->tile, &r->layout);
+    r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
+    r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
+    const int states =
+        scan_few_columns(g->p) ? scan_columns_most(r->looks, gen_tunable(g, TN_VECTOR)) : 1; /* where others have one */
+    r->prefix = state_shared(g, r->stages * states, "prefixes");
+    r->parked = park_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
+    if (scan_marked(g->p))
+        r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
+    if (r->looks) {
+        r->total = state_shared(g, r->stages * states, "totals");
+        r->seen = state_shared(g, r->stages * r->looks * KB_WARP, "seen_totals");
+        r->ends = kb_shared_v(k, TY_U32, r->stages * r->looks, "seen_prefixes");
+    }
+    r->empty = kb_mbarriers(k, r->stages, "empty");
+    r->numbered = kb_mbarriers(k, r->stages, "numbered");
+    r->full = kb_mbarriers(k, r->stages, "full");
+    r->combined = kb_mbarriers(k, r->stages, "combined");
+    r->prefixed = kb_mbarriers(k, r->stages, "prefixed");
+    r->scanned = kb_mbarriers(k, r->stages, "scanned");
+    if (r->looks) {
+        r->published = kb_mbarriers(k, r->stages, "published");
+        r->looked = kb_mbarriers(k, r->stages, "looked");
+    }
+    const struct {
+        kb_ptr bars;
+        int arrivals;
+    } all[] = { { r->empty, 1 },
+                { r->numbered, 1 },
+                { r->full, 1 + gen_tunable(g, TN_MARKERS) },
+                { r->combined, gen_tunable(g, TN_UPSWEEP) },
+                { r->prefixed, 1 },
+                { r->scanned, r->looks ? warps : warps + 1 },
+                { r->published, 1 },
+                { r->looked, r->looks } };
+    const size_t bars = sizeof all / sizeof *all - (r->looks ? 0 : 2);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        for (size_t b = 0; b < bars; b++)
+            for (int s = 0; s < r->stages; s++)
+                kb_mbar_init(k, all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
+        kb_mbar_ready(k);
+    }
+    segment_open_all(g, &r->all);
+}
+
+struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni)
+{
+    kb *k = r->g->k;
+    struct scan_ring_place at = { kb_var_new(k, kb_imm(k, TY_I32, 0), "stage"),
+                                  kb_var_new(k, kb_imm(k, TY_I32, parity), "parity") };
+    at.stage.uni = at.parity.uni = uni;
+    return at;
+}
+
+void scan_ring_advance(const struct scan_ring *r, struct scan_ring_place at)
+{
+    kb *k = r->g->k;
+    LET(next, kb_add(k, kb_get(k, at.stage), 1));
+    LET(around, kb_eq(k, next, r->stages));
+    kb_set(k, at.parity, kb_xor(k, kb_get(k, at.parity), kb_cast(k, around, TY_I32)));
+    kb_set(k, at.stage, kb_select(k, around, kb_imm(k, TY_I32, 0), next));
+}
+
+/* Segments have tiles of their own, one segment's after another's. */
+static void open_segment(const struct scan_ring *r, struct scan_ring_tile *t)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    t->segment = r->all;
+    t->index = t->ticket.tile;
+    if (!scan_own_tiles(g->p))
+        return;
+    const kb_val each = gen_value(g, "per_segment");
+    LET(number, kb_div(k, kb_cast(k, t->ticket.tile, TY_U32), kb_cast(k, each, TY_U32))); /* once per tile */
+    segment_open(g, &t->segment, kb_cast(k, number, TY_I64));
+    g->here = NULL;
+    t->index = kb_name(kb_sub(k, t->ticket.tile, kb_mul(k, kb_cast(k, number, TY_I32), each)), "index");
+}
+
+struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage)
+{
+    kb *k = r->g->k;
+    struct scan_ring_tile t = { .stage = stage };
+    t.ticket.tile = kb_name(kb_cast(k, word, TY_I32), "tile");
+    t.ticket.epoch = kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch");
+    t.exists = kb_lt(k, t.ticket.tile, gen_value(r->g, "tiles"));
+    open_segment(r, &t);
+    t.base = kb_mul(k, kb_cast(k, t.index, TY_I64), r->tile);
+    const kb_val left = kb_sub(k, t.segment.length, t.base);
+    t.valid = kb_cast(k, kb_min(k, left, r->tile), TY_I32);
+    t.start = r->g->p->reverse ? kb_sub(k, left, kb_cast(k, t.valid, TY_I64)) : t.base;
+    t.start = kb_add(k, t.segment.first, t.start);
+    t.data = kb_advance(k, r->data, kb_mul(k, stage, r->layout.bytes));
+    return t;
+}
+
+void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t)
+{
+    if (scan_own_tiles(r->g->p))
+        r->g->here = &t->segment.here;
+}
+
+static kb_ptr typed(kb_ptr p, enum ty type)
+{
+    p.ty = type;
+    return p;
+}
+
+/* An array's part of a tile, in the stage and in memory, and how many elements of it bulk copies can take. */
+struct part {
+    kb_ptr stage, memory;
+    kb_val bulk; /* i32 */
+    int stride;
+};
+
+static struct part part_of(const struct scan_ring *r, const struct scan_ring_tile *t, const struct prog_array *a,
+                           kb_ptr memory, int offset)
+{
+    kb *k = r->g->k;
+    const enum ty type = a->field[0].type;
+    const int unit = UNIT / a->stride;
+    return (struct part){ typed(kb_advance(k, t->data, kb_imm(k, TY_I32, offset)), type),
+                          kb_advance(k, memory, t->start), kb_and(k, t->valid, -unit), a->stride };
+}
+
+/* The inputs' or the outputs' parts; how many. */
+static int input_parts(const struct scan_ring *r, const struct scan_ring_tile *t, struct part *part)
+{
+    int n = 0;
+    for (int i = 0; i < r->g->p->ninputs; i++)
+        if (r->layout.input[i] >= 0)
+            part[n++] = part_of(r, t, &r->g->p->input[i].array, gen_input(r->g, i), r->layout.input[i]);
+    return n;
+}
+
+static int output_parts(const struct scan_ring *r, const struct scan_ring_tile *t, struct part *part)
+{
+    int n = 0;
+    for (int o = 0; o < r->g->p->noutputs; o++)
+        if (r->layout.output[o] >= 0)
+            part[n++] = part_of(r, t, &r->g->p->output[o].array, gen_output(r->g, o), r->layout.output[o]);
+    return n;
+}
+
+/* All lanes: elements [begin, end) one by one. */
+static void copy_rest(const struct scan_ring *r, kb_ptr to, kb_ptr from, kb_val begin, kb_val end)
+{
+    kb *k = r->g->k;
+    kb_for(k, i, kb_add(k, begin, kb_lane(k)), end, KB_WARP) {
+        kb_store(k, to, i, kb_load(k, from, i));
+    }
+}
+
+void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    struct part part[PROBLEM_ARGS_MAX];
+    const int n = input_parts(r, t, part);
+    for (int i = 0; i < n; i++)
+        copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* behind the last whole unit */
+}
+
+void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    kb *k = r->g->k;
+    struct part part[PROBLEM_ARGS_MAX];
+    kb_val bytes = kb_imm(k, TY_I32, 0);
+    const int n = input_parts(r, t, part);
+    for (int i = 0; i < n; i++)
+        bytes = kb_add(k, bytes, kb_mul(k, part[i].bulk, part[i].stride));
+    kb_mbar_expect(k, r->full, t->stage, bytes);
+    for (int i = 0; i < n; i++)
+        kb_if(k, kb_gt(k, part[i].bulk, 0)) {
+            kb_bulk_load(k, part[i].stage, part[i].memory, kb_mul(k, part[i].bulk, part[i].stride), r->full, t->stage);
+        }
+}
+
+void scan_ring_bounds(struct scan_ring *r)
+{
+    kb *k = r->g->k;
+    if (r->g->p->offsets < 0)
+        return;
+    r->begin = segment_offset(r->g, kb_imm(k, TY_I64, 0));
+    r->end = segment_offset(r->g, gen_value(r->g, "segments"));
+}
+
+/* A tile of which some elements may lie outside of all segments: those inside, whole units of them as bulk copies. */
+static void drain_inside(const struct scan_ring *r, const struct scan_ring_tile *t, const struct part *part, int n)
+{
+    kb *k = r->g->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0), all = kb_cast(k, t->valid, TY_I64);
+    LET(from, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->begin, t->start), all), zero), TY_I32));
+    LET(to, kb_max(k, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->end, t->start), all), zero), TY_I32), from));
+    for (int i = 0; i < n; i++) {
+        const int unit = UNIT / part[i].stride;
+        LET(first, kb_min(k, kb_and(k, kb_add(k, from, unit - 1), -unit), to));
+        LET(last, kb_max(k, kb_and(k, to, -unit), first));
+        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), i), kb_gt(k, last, first))) {
+            kb_bulk_store(k, kb_advance(k, part[i].memory, first), kb_advance(k, part[i].stage, first),
+                          kb_mul(k, kb_sub(k, last, first), part[i].stride));
+            kb_bulk_commit(k);
+        }
+        copy_rest(r, part[i].memory, part[i].stage, from, first);
+        copy_rest(r, part[i].memory, part[i].stage, last, to);
+    }
+}
+
+void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    kb *k = r->g->k;
+    struct part part[PROBLEM_ARGS_MAX];
+    if (r->g->p->offsets >= 0) {
+        drain_inside(r, t, part, output_parts(r, t, part));
+        return;
+    }
+    const int n = output_parts(r, t, part);
+    for (int i = 0; i < n; i++)
+        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), i), kb_gt(k, part[i].bulk, 0))) {
+            kb_bulk_store(k, part[i].memory, part[i].stage, kb_mul(k, part[i].bulk, part[i].stride));
+            kb_bulk_commit(k);
+        }
+    for (int i = 0; i < n; i++)
+        copy_rest(r, part[i].memory, part[i].stage, part[i].bulk, t->valid);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total)
+{
+    kb *k = r->g->k;
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        park_store(r->g, &r->parked, kb_add(k, kb_mul(k, t->stage, r->warps), warp), total);
+    }
+}
+
+struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total)
+{
+    kb *k = r->g->k;
+    kb_mbar_wait(k, r->combined, t->stage, parity);
+    return parked_before(r->g, &r->parked, kb_mul(k, t->stage, r->warps), r->warps, total);
+}
+
+void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity)
+{
+    kb *k = r->g->k;
+    struct run total;
+    scan_ring_parts(r, t, parity, &total);
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total);
+    }
+    kb_mbar_arrive(k, r->scanned, t->stage);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+/* Where the thread's positions of a full tile lie in the stage. */
+static kb_val first_place(const struct scan_ring *r, const struct held *h)
+{
+    return r->g->p->reverse ? kb_sub(r->g->k, kb_imm(r->g->k, TY_I32, r->tile - h->n), h->own) : h->own;
+}
+
+/* Where position i lies in the stage of any tile; positions outside stand for the last one. */
+static kb_val place(const struct held *h, int i)
+{
+    kb *k = h->g->k;
+    const kb_val last = kb_sub(k, h->valid, 1), at = kb_min(k, kb_add(k, h->own, i), last);
+    return h->g->p->reverse ? kb_sub(k, last, at) : at;
+}
+
+/* In the order of memory from the order of positions, and back. */
+static void turn(const struct held *h, kb_val *x)
+{
+    for (int i = 0; h->g->p->reverse && i < h->n / 2; i++) {
+        const kb_val t = x[i];
+        x[i] = x[h->n - 1 - i];
+        x[h->n - 1 - i] = t;
+    }
+}
+
+/* Widest access that keeps to a thread's own elements. */
+static int alignment(const struct held *h, int stride)
+{
+    int bytes = UNIT;
+    while (h->n * stride % bytes)
+        bytes /= 2;
+    return bytes;
+}
+
+static void load_full(struct scan_ring *r, struct held *h, kb_ptr from, kb_val *x)
+{
+    kb_load_n(r->g->k, from, first_place(r, h), h->n, alignment(h, ty_bytes(from.ty)), x);
+    turn(h, x);
+}
+
+static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slot)
+{
+    kb *k = r->g->k;
+    kb_val x[SCAN_HELD_MAX];
+    kb_var var[SCAN_HELD_MAX];
+    kb_if(k, h->full) {
+        load_full(r, h, from, x);
+        for (int i = 0; i < h->n; i++)
+            var[i] = kb_var_new(k, x[i], "element");
+    }
+    kb_else
+    {
+        for (int i = 0; i < h->n; i++)
+            kb_set(k, var[i], kb_load(k, from, place(h, i)));
+    }
+    for (int i = 0; i < h->n; i++)
+        h->direct[i].v[slot] = kb_get(k, var[i]);
+}
+
+static void load_words(struct held *h, kb_ptr from)
+{
+    kb *k = h->g->k;
+    kb_val x[SCAN_HELD_MAX / 4];
+    kb_var word[SCAN_HELD_MAX / 4];
+    kb_if(k, h->full) {
+        kb_load_n(k, typed(from, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), x);
+        for (int w = 0; w < h->n / 4; w++)
+            word[w] = kb_var_new(k, x[w], "word");
+    }
+    kb_else
+    {
+        packed_load_part(h, from);
+        for (int w = 0; w < h->n / 4; w++)
+            kb_set(k, word[w], h->word[w]);
+    }
+    for (int w = 0; w < h->n / 4; w++)
+        h->word[w] = kb_get(k, word[w]);
+}
+
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    scan_ring_enter(r, t);
+    h->segment = &t->segment;
+    h->n = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    h->base = t->base;
+    h->own = kb_mul(k, thread, h->n);
+    h->valid = t->valid;
+    h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
+    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
+    h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
+    for (int i = 0; i < h->n; i++)
+        h->head[i] = kb_imm(k, TY_BOOL, 0);
+    h->marked = scan_marked(g->p);
+    if (h->marked)
+        held_take_marks(h, scan_ring_marks(r, t));
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        if (r->layout.input[i] < 0)
+            continue;
+        const enum ty type = g->p->input[i].array.field[0].type;
+        const kb_ptr from = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.input[i])), type);
+        if (h->packed && i == scan_summed_bytes(g->p))
+            load_words(h, from);
+        else
+            load_input(r, h, from, slot);
+        slot++;
+    }
+}
+
+static void store_words(struct held *h, kb_ptr to)
+{
+    kb *k = h->g->k;
+    kb_if(k, h->full) {
+        kb_store_n(k, typed(to, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), h->state_word);
+    }
+    kb_else { packed_store_part(h, to); }
+}
+
+static void store_output(const struct scan_ring *r, struct held *h, int output, kb_ptr to)
+{
+    kb *k = r->g->k;
+    kb_val x[SCAN_HELD_MAX];
+    held_values(h, output, x);
+    kb_if(k, h->full) {
+        turn(h, x);
+        kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
+        turn(h, x);
+    }
+    kb_else
+    {
+        for (int i = 0; i < h->n; i++)
+            kb_if(k, held_inside(h, i)) {
+                kb_store(k, to, place(h, i), x[i]);
+            }
+    }
+}
+
+void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    for (int o = 0; o < g->p->noutputs; o++) {
+        if (r->layout.output[o] < 0)
+            continue;
+        const enum ty type = g->p->output[o].array.field[0].type;
+        const kb_ptr to = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.output[o])), type);
+        if (held_stores_words(h, o))
+            store_words(h, to);
+        else
+            store_output(r, h, o, to);
+    }
+    kb_proxy_fence(k);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.h - tiles of a scan on their way through shared memory: bulk copies in, in place, bulk copies out. */
+#ifndef PTXGEN_SCAN_RING_H
+#define PTXGEN_SCAN_RING_H
+
+#include "llvmgen/shared/lookback.h"
+#include "tile.h"
+
+struct scan_ring {
+    struct gen *g;
+    struct scan_layout layout; /* of a stage */
+    int stages, tile;          /* tile: elements */
+    int warps;                 /* of the downsweep; a part of the tile for each */
+    struct park parked;        /* per stage and warp: the total of its part */
+    kb_ptr marks;              /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
+    kb_ptr data;
+    kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
+    kb_arr prefix; /* per stage */
+    /* mbarriers per stage, one arrival each but for `combined` and `scanned` */
+    kb_ptr empty;    /* nobody uses the stage any more */
+    kb_ptr numbered; /* its ticket is there */
+    kb_ptr full;     /* its tile is there, and its bitmap */
+    kb_ptr combined; /* the total of every warp's part of it is there */
+    kb_ptr prefixed; /* the prefix of its tile is there */
+    kb_ptr scanned;  /* every warp of the downsweep has written its results, and who publishes has read the parts */
+    /* columns by look-back */
+    int looks;               /* warps that look back; 0: one looks ahead */
+    kb_ptr published;        /* the totals of the stage's tile are in `total`, and published */
+    kb_ptr looked;           /* each of them has looked, and what it saw is in `seen` and `ends` */
+    kb_arr total;            /* per stage and column */
+    kb_arr seen;             /* per stage, warp and lane */
+    kb_ptr ends;             /* u32 per stage and warp, a bit per lane: what it has seen ends with a prefix */
+    struct scan_segment all; /* of a whole array */
+    kb_val begin, end;       /* i64, between offsets: the elements that are written */
+};
+/* Shared memory and mbarriers; one thread initialises them, and a barrier must follow.  All threads. */
+void scan_ring_new(struct gen *g, struct scan_ring *r);
+
+/* Where a warp or team (`uni`) is in its way around the ring; `parity` is that of the phase to wait for. */
+struct scan_ring_place {
+    kb_var stage, parity;
+};
+struct scan_ring_place scan_ring_begin(const struct scan_ring *r, int parity, kb_uni uni);
+void scan_ring_advance(const struct scan_ring *r, struct scan_ring_place at);
+
+struct scan_ring_tile {
+    struct ticket ticket;
+    kb_val exists; /* bool: the ticket is not one too many */
+    kb_val stage;
+    struct scan_segment segment; /* that it is part of */
+    kb_val index;                /* i32: of the tile in its segment */
+    kb_val base;                 /* i64: its first position in the segment */
+    kb_val valid;                /* i32: its positions */
+    kb_val start;                /* i64: its first element in the order of memory */
+    kb_ptr data;                 /* u8 */
+};
+struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage);
+/* Operators read what belongs to the tile's segment, as long as *t lives. */
+void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
+
+/* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
+void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* Where segments begin anywhere, all lanes of a warp: fill its bitmap, which no other warp writes; who arrives at
+ * `full` says so. */
+struct scan_marker {
+    const struct scan_ring *r;
+    kb_var first,
+        least;      /* i64: the warp's latest tile begins with element `least`, and its offsets with number `first` */
+    kb_var density; /* f32: offsets per element from the one before to that one, by which the next is expected */
+};
+void scan_marker_new(const struct scan_ring *r, struct scan_marker *m);
+void scan_ring_mark(struct scan_marker *m, const struct scan_ring_tile *t);
+/* The bitmap of the tile. */
+kb_ptr scan_ring_marks(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* One lane: announce the tile to `full` and start the copies of its inputs. */
+void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads
+ * that wrote them have called scan_ring_store and met. */
+void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* Before the first of them: what lies outside of all segments is not copied. */
+void scan_ring_bounds(struct scan_ring *r);
+
+/* The total of a warp's part of the tile, which lane 0 has. */
+void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
+/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are parked.  All lanes.
+ */
+struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);
+/* One warp, which then has nothing to do with the stage any more: publish the tile's total. */
+void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
+
+/* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h);
+/* Write the outputs of h into the stage, for scan_ring_drain. */
+void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_gen.h - what emitters of scans share: positions, runs of elements, and how runs are joined.
+ *
+ * A *segment* is a sequence of elements that is scanned on its own; *positions* count its elements in the order of the
+ * scan.  A *run* is the combination of consecutive positions.  Runs may span segments: then `cut` says that a segment
+ * begins within the run, x is what comes after the last such beginning, and nothing from before the run goes into it.
+ *
+ * Positions behind the end of a segment stand for its last one again, so that loads stay inside and operators see
+ * nothing but what elements contribute; no result of theirs is used.
+ */
+#ifndef PTXGEN_SCAN_GEN_H
+#define PTXGEN_SCAN_GEN_H
+
+#include "llvmgen/shared/gen.h"
+#include "lower/scan/scan.h"
+
+enum { SCAN_HELD_MAX = 128 };
+
+/* ---- runs (runs.c) ----------------------------------------------------------------------------------------------- */
+
+struct run {
+    kb_val some; /* bool: holds an element */
+    kb_val cut;  /* bool: a segment begins in it */
+    kb_tup x;
+};
+struct run run_none(struct gen *g);
+struct run run_of(struct gen *g, kb_tup x, kb_val cut); /* of at least one element */
+struct run run_join(struct gen *g, struct run left, struct run right);
+
+/* A run in variables, for loops and branches. */
+struct run_var {
+    kb_var some, cut;
+    kb_tvar x;
+};
+struct run_var run_var_new(struct gen *g, struct run r);
+struct run run_get(struct gen *g, struct run_var v);
+void run_set(struct gen *g, struct run_var v, struct run r);
+
+/* ---- the elements that a thread holds (points.c) ----------------------------------------------------------------- */
+
+/* The segment that is being scanned. */
+struct scan_segment {
+    kb_val number;     /* i64 */
+    kb_val first;      /* i64: number of its first element in memory order, where segments are runs of elements */
+    kb_val length;     /* i64 */
+    struct point here; /* its first element in memory order: for what does not vary within it */
+};
+/* `number` is less than the number of segments.  Sets g->here, so operators read what belongs to this segment. */
+void segment_open(struct gen *g, struct scan_segment *s, kb_val number);
+/* All positions of all segments, as one sequence; offsets are not read. */
+void segment_open_all(struct gen *g, struct scan_segment *s);
+/* Write the totals of the segment; `state` is the combination of its elements, valid unless `empty`. */
+void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty);
+
+/* n positions of a thread: consecutive ones from base + own on, or striped, so that every vector of the thread is a
+ * stretch by itself and a warp's vectors lie side by side.  The caller sets the fields up to `rows`. */
+struct held {
+    struct gen *g;
+    struct scan_segment *segment;
+    int n;
+    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0
+                  */
+    kb_val base; /* i64 position where the tile begins */
+    kb_val own;  /* i32, relative to base */
+    kb_val valid; /* i32: positions from base on that are inside, at least 1 */
+    kb_val fresh; /* bool: base + own is where the scan begins */
+    bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
+                     striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
+    bool apart;   /* else: full tiles are loaded and stored by code of their own, without clamps */
+    kb_ptr stage;
+    bool stage_used; /* since the last block barrier */
+    bool rows;       /* segments of equal length follow one another within the tile: */
+    kb_val next;     /* i32, relative to base + own: where the next one begins, at least 0 … */
+    kb_val period;   /* i32: … and the distance between beginnings, at most the tile and one more */
+
+    bool marked;     /* heads are set before contributions are made … */
+    bool within;     /* … and [from, to) are the places, relative to base, that are written */
+    kb_val from, to; /* i32 */
+
+    /* Bytes are summed, four positions to a word, in the place of x, upto and state. */
+    bool packed;
+    kb_val word[SCAN_HELD_MAX / 4], state_word[SCAN_HELD_MAX / 4]; /* u32 */
+
+    kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
+    bool whole;  /* while the code for full tiles is emitted */
+    struct direct direct[SCAN_HELD_MAX];
+    kb_val head[SCAN_HELD_MAX];  /* bool: a segment begins here by flags or rows */
+    kb_val tail[SCAN_HELD_MAX];  /* bool, with rows: a segment ends here */
+    kb_tup x[SCAN_HELD_MAX];     /* contributions, `init` included where a segment begins */
+    kb_tup upto[SCAN_HELD_MAX];  /* by held_scan: everything in the segment up to and including the position */
+    kb_tup state[SCAN_HELD_MAX]; /* by held_scan: what outputs call the state, which may exclude the position */
+};
+/* Load what the positions contribute. */
+void held_load(struct held *h);
+/* The second half of it: from direct inputs and heads to contributions. */
+void held_contribute(struct held *h);
+/* Of a block's tile, set `own` and `stretch`. */
+void held_arrange(struct held *h);
+/* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the
+ * tile's total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
+struct park;
+void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total);
+/* The combination of consecutive positions. */
+struct run held_total(struct held *h);
+/* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */
+void held_scan(struct held *h, struct run outside, const struct run *inside);
+/* Write the results of the positions that are inside. */
+void held_store(struct held *h);
+/* The values of a scalar output at the positions. */
+void held_values(struct held *h, int output, kb_val *x);
+/* Are they the words of h->state_word? */
+bool held_stores_words(const struct held *h, int output);
+/* Distance of position i from own. */
+int held_distance(const struct held *h, int i);
+/* Is position i inside the segment? */
+kb_val held_inside(const struct held *h, int i);
+/* The point at position i, or at the last one inside. */
+void held_point(const struct held *h, struct point *pt, int i);
+/* The state at the last position inside, for the thread that holds it. */
+kb_tup held_last(const struct held *h);
+/* Does the thread hold the last position of the segment? */
+kb_val held_has_last(const struct held *h);
+
+/* ---- places where segments begin (marks.c) ----------------------------------------------------------------------- */
+
+/* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
+void held_take_marks(struct held *h, kb_ptr map);
+
+/* ---- the same by a whole block (block_marks.c) --------------------------------------------------------------------
+ */
+
+/* Where segments between offsets begin in the block's only tile.  One after the other, by the whole block, without a
+ * barrier but those of the last two: */
+enum { BLOCK_MARKS_AT_ONCE = 9 };
+struct block_marks {
+    struct gen *g;
+    int tile;
+    kb_ptr map;                            /* block_marked() reads it */
+    kb_val from, to;                       /* i64: the elements between the first and the last offset */
+    kb_val least, offsets, expected, size; /* i64: what lies in the tile is at least `least`; of a batch */
+    kb_val place, probe;                   /* i64 of the lane: see warp_around() */
+    kb_var begin, first, last;             /* i64, the same in all threads: of the batch */
+    kb_var at[BLOCK_MARKS_AT_ONCE];        /* the thread's of the batch */
+};
+/* An empty map, and what to expect of the tile that begins at position `base` (i64); reads no memory. */
+void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base);
+/* Offsets where they are expected set out. */
+void block_marks_fetch(struct block_marks *m);
+/* The map is complete for all threads; place `first` (i32) is marked too, where `fresh` (bool). */
+void block_marks_finish(struct block_marks *m, kb_val first, kb_val fresh);
+/* Does a segment begin at the place, plus i?  bool; place is a multiple of v, a power of two, and i less than that. */
+kb_val block_marked(struct gen *g, kb_ptr map, kb_val place, int i, int v);
+
+/* ---- bytes, four to a word (packed.c) ---------------------------------------------------------------------------- */
+
+/* Would n positions of which `stretch` at a time are consecutive be held as words?  Segments begin nowhere within. */
+bool packed_fits(const struct problem *p, int n, int stretch);
+/* The place of the summed input among the direct ones. */
+int packed_slot(const struct problem *p);
+/* Word w of the bytes that are number `slot` of the direct inputs; behind a load of whole words it is such a one. */
+kb_val packed_word(const struct held *h, int slot, int w);
+/* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing.
+ */
+void packed_load_part(struct held *h, kb_ptr from);
+/* The bytes of h->state_word that are inside; `to` as above. */
+void packed_store_part(struct held *h, kb_ptr to);
+/* From h->word to what the positions contribute: `init` where the scan begins. */
+void packed_contribute(struct held *h);
+/* The combination of n positions from number `first` on. */
+struct run packed_total(struct held *h, int first, int n);
+/* Scan n positions from number `first` on, which come behind `before`: h->state_word, and h->state where those are not
+ * stored. */
+void packed_scan(struct held *h, int first, int n, struct run before);
+
+/* ---- the transpose (stage.c) ------------------------------------------------------------------------------------- */
+
+/* Inputs and outputs that go through it: direct arrays of scalars. */
+bool stage_has_input(const struct problem *p, int input);
+bool stage_has_output(const struct problem *p, int output);
+/* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
+kb_ptr stage_new(struct gen *g, int n);
+/* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
+void stage_load(struct held *h);
+/* Store the n values of a full tile, or, with held_stores_words(), its words. */
+void stage_store(struct held *h, int output, const kb_val *x);
+
+/* ---- collectives (runs.c) ---------------------------------------------------------------------------------------- */
+
+/* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run
+ * of at least one element.  `park`: runs in shared memory, one per warp.  The whole block arrives; park may be used
+ * again behind a barrier. */
+struct park {
+    kb_arr x;
+    kb_ptr cut;
+    bool cuts;
+};
+struct park park_new(struct gen *g, int count, bool cuts, const char *name);
+void park_store(struct gen *g, const struct park *p, kb_val i, struct run r);
+struct run park_load(struct gen *g, const struct park *p, kb_val i);
+struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total);
+/* The same from what each warp has, the same in all its lanes: what comes before the warp. */
+struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total);
+/* Its second half: what comes before the warp by the totals of `warps` warps, parked from place `first` on. */
+struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total);
+/* Inclusive over the lanes of a warp; all arrive. */
+struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
+/* What one lane has, for all of them, which all hold a run. */
+struct run run_from_lane(struct gen *g, struct run r, kb_val lane, bool cuts);
+/* What comes before the lane in the warp, and the warp's total, the same in all lanes; all arrive. */
+struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.c - full tiles between memory and threads: vectors of consecutive lanes on one side, consecutive positions
+ * of a lane on the other.
+ *
+ *     window of a warp   32 x n positions;  vector j of lane l is at place (32 j + l) x vector
+ *     transpose          shared memory, private to the warp: written one way, read the other, so that no block barrier
+ * is needed
+ *
+ * Like the warp-transpose loads of CUB, but with vectors on both sides: 16 bytes per access, and free of bank conflicts
+ * when a lane holds an odd number of them.  All arrays are loaded before the first one passes through the buffer, which
+ * they share in turn.
+ *
+ * A reversed scan counts positions from the end of memory, so its vectors are taken in the opposite order.
+ */
+#include "scan_gen.h"
+
+#include <string.h>
+
+static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name; }
+
+bool stage_has_input(const struct problem *p, int input)
+{
+    return access_input_direct(p, input) && scalar(&p->input[input].array);
+}
+
+bool stage_has_output(const struct problem *p, int output)
+{
+    return access_output_direct(p, output) && access_output_whole(p, output) && scalar(&p->output[output].array);
+}
+
+static bool has_structures(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && !stage_has_input(p, i))
+            return true;
+    return false;
+}
+
+/* Bytes of the widest element that passes through; flags take one. */
+static int widest(const struct problem *p)
+{
+    int bytes = p->flags >= 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (stage_has_input(p, i) && p->input[i].array.stride > bytes)
+            bytes = p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (stage_has_output(p, o) && p->output[o].array.stride > bytes)
+            bytes = p->output[o].array.stride;
+    return bytes;
+}
+
+kb_ptr stage_new(struct gen *g, int n)
+{
+    kb *k = g->k;
+    const int window = KB_WARP * n * widest(g->p);
+    const kb_ptr all = kb_shared_v(k, TY_U8, kb_threads(k) / KB_WARP * window, "stage");
+    return kb_advance(k, all, kb_mul(k, kb_warp(k), window));
+}
+
+/* The vector on the threads' side: as wide as divides what a lane holds. */
+static int shared_vector(int n, int bytes)
+{
+    int v = 16 / bytes;
+    while (n % v)
+        v /= 2;
+    return v;
+}
+
+static kb_ptr typed(kb_ptr stage, enum ty type)
+{
+    stage.ty = type;
+    return stage;
+}
+
+/* What memory's side wrote to the window becomes the lane's n consecutive values. */
+static void get_blocked(const struct held *h, enum ty type, kb_val *x)
+{
+    kb *k = h->g->k;
+    const int v = shared_vector(h->n, ty_bytes(type));
+    const kb_val own = kb_mul(k, kb_lane(k), h->n);
+    for (int i = 0; i < h->n; i += v)
+        kb_load_n(k, typed(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+}
+
+static void put_blocked(const struct held *h, enum ty type, const kb_val *x)
+{
+    kb *k = h->g->k;
+    const int v = shared_vector(h->n, ty_bytes(type));
+    const kb_val own = kb_mul(k, kb_lane(k), h->n);
+    for (int i = 0; i < h->n; i += v)
+        kb_store_n(k, typed(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+}
+
+/* Place of vector j of the lane in the window. */
+static kb_val striped(const struct held *h, int vector, int j)
+{
+    kb *k = h->g->k;
+    return kb_add(k, kb_mul(k, kb_lane(k), vector), j * KB_WARP * vector);
+}
+
+/* Where the window's vector j lies in an array. */
+static kb_ptr vector_address(const struct held *h, kb_ptr p, int vector, int j)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const struct scan_segment *s = h->segment;
+    const kb_val lane = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * h->n), kb_mul(k, kb_lane(k), vector));
+    const int64_t plus = (int64_t)j * KB_WARP * vector;
+    if (!g->p->reverse) {
+        p = kb_advance(k, p, kb_add(k, s->first, h->base));
+        return kb_advance(k, kb_advance(k, p, lane), kb_imm(k, TY_I64, plus));
+    }
+    const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), vector);
+    p = kb_advance(k, p, kb_sub(k, last, h->base));
+    return kb_advance(k, kb_advance(k, p, kb_neg(k, lane)), kb_imm(k, TY_I64, -plus));
+}
+
+/* In the order of memory from the order of positions, and back. */
+static void turn(const struct held *h, int vector, kb_val *x)
+{
+    for (int i = 0; h->g->p->reverse && i < vector / 2; i++) {
+        const kb_val t = x[i];
+        x[i] = x[vector - 1 - i];
+        x[vector - 1 - i] = t;
+    }
+}
+
+static int memory_alignment(const struct gen *g, int vector, int stride)
+{
+    return g->c->aligned ? vector * stride : stride;
+}
+
+static void load_striped(const struct held *h, int input, kb_val *x)
+{
+    struct gen *g = h->g;
+    const int vector = gen_tunable(g, TN_VECTOR), stride = g->p->input[input].array.stride;
+    for (int j = 0; j < h->n / vector; j++) {
+        const kb_ptr at = vector_address(h, gen_input(g, input), vector, j);
+        kb_load_n(g->k, at, kb_imm(g->k, TY_I32, 0), vector, memory_alignment(g, vector, stride), &x[j * vector]);
+        turn(h, vector, &x[j * vector]);
+    }
+}
+
+/* Flags stand on the element itself, or, reversed, on the one behind it. */
+static void load_flags(const struct held *h, kb_val *x)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const kb_ptr flags = gen_input(g, g->p->flags);
+    const kb_val window = kb_mul(k, kb_warp(k), KB_WARP * h->n);
+    for (int j = 0; j < h->n; j++) {
+        const kb_val position = kb_add(k, h->base, kb_cast(k, kb_add(k, window, striped(h, 1, j)), TY_I64));
+        kb_val element = position;
+        if (g->p->reverse) {
+            const kb_val last = kb_sub(k, h->segment->length, 1);
+            element = kb_min(k, kb_sub(k, h->segment->length, position), last);
+        }
+        x[j] = kb_cast(k, kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0)), TY_U8);
+    }
+}
+
+/* The window may be written: every lane has read what was in it. */
+static void claim(struct held *h)
+{
+    if (h->stage_used)
+        kb_warp_sync(h->g->k);
+    h->stage_used = true;
+}
+
+/* Vectors in memory are what the lane holds. */
+static bool same_arrangement(const struct held *h, int vector) { return h->stretch == vector || vector == h->n; }
+
+/* From vectors of the window to the lane's own values. */
+static void transpose_in(struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
+{
+    kb *k = h->g->k;
+    if (same_arrangement(h, vector)) {
+        memcpy(own, x, sizeof *x * (size_t)h->n);
+        return;
+    }
+    claim(h);
+    for (int j = 0; j < h->n / vector; j++)
+        kb_store_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
+    kb_warp_sync(k); /* the window is complete */
+    get_blocked(h, type, own);
+}
+
+void stage_load(struct held *h)
+{
+    struct gen *g = h->g;
+    const struct problem *p = g->p;
+    const int vector = gen_tunable(g, TN_VECTOR);
+    kb_val x[PROBLEM_ARGS_MAX][SCAN_HELD_MAX], own[SCAN_HELD_MAX], flag[SCAN_HELD_MAX];
+    struct point pt;
+    int slot = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (stage_has_input(p, i))
+            load_striped(h, i, x[slot++]);
+    if (p->flags >= 0)
+        load_flags(h, flag);
+    for (int i = 0; i < h->n && has_structures(p);
+         i++) { /* they come to their lane directly; scalars are overwritten below */
+        held_point(h, &pt, i);
+        direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
+    }
+    for (int i = 0, from = 0, to = 0; i < p->ninputs; i++) {
+        if (stage_has_input(p, i)) {
+            transpose_in(h, p->input[i].array.field[0].type, vector, x[from++], own);
+            for (int e = 0; e < h->n; e++)
+                h->direct[e].v[to] = own[e];
+        }
+        to += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    }
+    if (p->flags >= 0) {
+        transpose_in(h, TY_U8, 1, flag, own);
+        for (int e = 0; e < h->n; e++)
+            h->head[e] = kb_ne(g->k, own[e], 0);
+    }
+}
+
+void stage_store(struct held *h, int output, const kb_val *x)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->output[output].array;
+    const enum ty type = a->field[0].type;
+    const int vector = gen_tunable(g, TN_VECTOR);
+    const bool same = same_arrangement(h, vector);
+    if (!same) {
+        claim(h);
+        put_blocked(h, type, x);
+        kb_warp_sync(k); /* the window is complete */
+    }
+    for (int j = 0; j < h->n / vector; j++) {
+        kb_val v[GEN_VECTOR_MAX];
+        const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
+        if (held_stores_words(h, output)) {
+            kb_store_n(k, typed(at, TY_U32), kb_imm(k, TY_I32, 0), vector / 4, vector, &h->state_word[j * vector / 4]);
+            continue;
+        }
+        if (same)
+            memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
+        else
+            kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
+        turn(h, vector, v);
+        kb_store_n(k, at, kb_imm(k, TY_I32, 0), vector, memory_alignment(g, vector, a->stride), v);
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* three_pass.c - scans by three kernels: totals of the tiles, their scan by one block, and the tiles again.
+ *
+ * Reads every element twice, but waits for nobody, and its combination tree is a function of the size and the tunables:
+ * what `determinism` asks for.  Tiles, cuts and transposes are those of the single-pass scans.
+ */
+#include "tile.h"
+
+static struct park partials(const struct gen *g)
+{
+    struct park p = { .x = gen_partials(g), .cuts = tile_cuts(g) };
+    if (p.cuts)
+        p.cut = gen_buffer(g, "cuts", TY_U32);
+    return p;
+}
+
+static void totals(struct gen *g)
+{
+    kb *k = g->k;
+    struct tile t;
+    tile_load(g, &t, kb_block(k));
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const struct park p = partials(g);
+        park_store(g, &p, t.number, t.total);
+    }
+}
+
+/* One block turns the totals into what comes before each tile; places behind the last tile repeat it. */
+static void prefixes(struct gen *g)
+{
+    kb *k = g->k;
+    const struct park tiles = partials(g), park = park_new(g, KB_WARP, tile_cuts(g), "warp_totals");
+    struct run_var carry = run_var_new(g, run_none(g));
+    const kb_val count = gen_value(g, "tiles");
+    kb_for(k, from, kb_imm(k, TY_I32, 0), count, kb_threads(k)) {
+        LET(tile, kb_add(k, from, kb_tid(k)));
+        kb_barrier(k); /* every warp has read the parked totals of the round before */
+        const struct run own = park_load(g, &tiles, kb_min(k, tile, kb_sub(k, count, 1)));
+        struct run total;
+        const struct run in_round = block_scan(g, own, &park, &total);
+        const struct run before = run_get(g, carry);
+        if (kb_threads(k) == KB_WARP)
+            kb_warp_sync(k); /* else block_scan has met a barrier: what repeats the last tile has been read */
+        kb_if(k, kb_lt(k, tile, count)) {
+            park_store(g, &tiles, tile, run_join(g, before, in_round));
+        }
+        run_set(g, carry, run_join(g, before, total));
+    }
+}
+
+static void apply(struct gen *g)
+{
+    kb *k = g->k;
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        struct tile t;
+        tile_load(g, &t, kb_block(k));
+        const kb_tup prefix = kb_load(k, gen_partials(g), t.number);
+        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), prefix });
+    }
+    kb_else { tile_none(g); }
+}
+
+void emit_scan_three_pass(struct gen *g)
+{
+    static void (*const pass[])(struct gen * g) = { totals, prefixes, apply };
+    scan_wait_for_predecessor(g);
+    pass[g->kernel - g->c->code.kernel](g);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.c - see tile.h.
+ *
+ * Segments of equal length lie one behind the other, and tiles take no notice of where they begin: within a tile a
+ * beginning is a cut, found by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): one 64-bit
+ * remainder per tile, one 32-bit remainder per thread, additions per element.  Flags cut in the same way.
+ */
+#include "tile.h"
+
+void scan_wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
+int tile_size(const struct gen *g) { return kb_threads(g->k) * per_thread(g); }
+
+static bool rows(const struct gen *g) { return scan_keeps(g->p); }
+
+bool tile_cuts(const struct gen *g) { return rows(g) || g->p->flags >= 0; }
+
+/* Where segments begin within the tile, as seen by a thread; true when one begins with the tile. */
+static kb_val find_rows(struct gen *g, struct held *h, int tile)
+{
+    kb *k = g->k;
+    h->rows = true;
+    LET(length, gen_value(g, "length"));
+    LET(into, kb_rem(k, h->base, length));
+    LET(starts, kb_eq(k, into, 0));
+    LET(rest, kb_select(k, starts, into, kb_sub(k, length, into)));
+    LET(boundary, kb_cast(k, kb_min(k, rest, tile + 1), TY_I32)); /* tile: right behind it; more: not here */
+    h->period = kb_name(kb_cast(k, kb_min(k, length, tile + 1), TY_I32), "period");
+    LET(beyond, kb_sub(k, h->own, boundary));
+    LET(phase, kb_rem(k, kb_max(k, beyond, 0), h->period));
+    LET(wait, kb_select(k, kb_eq(k, phase, 0), phase, kb_sub(k, h->period, phase)));
+    h->next = kb_select(k, kb_lt(k, beyond, 0), kb_neg(k, beyond), wait);
+    return starts;
+}
+
+/* The totals of the segments that end within the tile. */
+static void store_totals(struct gen *g, struct held *h)
+{
+    kb *k = g->k;
+    if (!h->rows) {
+        kb_if(k, held_has_last(h)) {
+            segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+        }
+        return;
+    }
+    for (int i = 0; i < h->n; i++)
+        kb_if(k, kb_and(k, h->tail[i], held_inside(h, i))) {
+            struct point pt;
+            held_point(h, &pt, i);
+            pt.state = &h->upto[i];
+            for (int o = 0; o < g->p->noutputs; o++)
+                if (g->p->output[o].role == OUT_SEGMENT)
+                    point_store_segment(&pt, o);
+        }
+}
+
+/* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
+typedef void mark_fn(struct gen *g, struct held *h);
+
+/* Tile `index` of t->segment; `equal`: rows begin within tiles. */
+static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark)
+{
+    kb *k = g->k;
+    struct held *h = &t->held;
+    const int tile = tile_size(g);
+    *h = (struct held){ .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
+    t->number = number;
+    t->index = index;
+    t->park = park_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
+    if (h->staged && !gen_tunable(g, TN_STRIPED))
+        h->stage = stage_new(g, h->n);
+    h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
+    held_arrange(h);
+    h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
+    h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
+    h->full = kb_eq(k, h->valid, tile);
+    h->fresh = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
+    t->alone = kb_eq(k, index, 0);
+    if (equal)
+        t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
+    h->marked = h->within = mark != NULL;
+    if (mark)
+        mark(g, h);
+    kb_section(k, "load");
+    held_load(h);
+    kb_section(k, "upsweep");
+    held_block_total(h, &t->park, t->in_tile, &t->total);
+}
+
+void tile_load(struct gen *g, struct tile *t, kb_val number)
+{
+    segment_open_all(g, &t->segment);
+    load(g, t, number, number, rows(g), NULL);
+}
+
+void tile_load_own(struct gen *g, struct tile *t, kb_val number)
+{
+    kb *k = g->k;
+    if (!rows(g)) {
+        tile_load(g, t, number);
+        return;
+    }
+    const kb_val each = gen_value(g, "per_segment");
+    LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
+    segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
+    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL);
+}
+
+void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mark)
+{
+    segment_open_all(g, &t->segment);
+    load(g, t, number, number, false, mark);
+}
+
+void tile_finish(struct gen *g, struct tile *t, struct run before)
+{
+    kb *k = g->k;
+    struct held *h = &t->held;
+    kb_section(k, "downsweep");
+    h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
+    held_scan(h, before, t->in_tile);
+    held_store(h);
+    if (scan_has_totals(g->p))
+        store_totals(g, h);
+}
+
+struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
+{
+    kb *k = g->k;
+    const kb_arr slot = state_shared(g, 1, "tile_prefix");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if(k, mine) {
+        kb_store(k, slot, zero, prefix);
+    }
+    kb_barrier(k);
+    t->held.stage_used = false;
+    return (struct run){ kb_not(k, t->alone), kb_imm(k, TY_BOOL, 0), kb_load(k, slot, zero) };
+}
+
+struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
+{
+    kb *k = g->k;
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "tile_prefix");
+    kb_if(k, kb_eq(k, kb_warp(k), 0)) {
+        kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
+    }
+    return tile_share(g, t, kb_eq(k, kb_tid(k), 0), kb_get(k, prefix));
+}
+
+void tile_none(struct gen *g)
+{
+    kb *k = g->k;
+    if (!scan_has_totals(g->p))
+        return;
+    const int threads = kb_threads(k);
+    LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
+    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+        struct scan_segment s;
+        segment_open(g, &s, number);
+        segment_finish(g, &s, state_zero(g), kb_imm(k, TY_BOOL, 1));
+    }
+    g->here = NULL;
+}
+
+void tile_in_turn(struct gen *g, void (*load)(struct gen *g, struct tile *t, kb_val number))
+{
+    kb *k = g->k;
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        struct tile t;
+        const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
+        load(g, &t, ticket.tile);
+        tile_finish(g, &t, tile_prefix(g, &t, ticket));
+    }
+    kb_else { tile_none(g); }
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* column.c - reductions along a dimension that is not the last: neighbouring threads take neighbouring
+ * columns.
+ *
+ * The space is a box [outer][place][column] (segments.h).  A block is `rows` row groups of threads; a thread takes
+ * `vector` columns side by side, each a segment of its own, and the places of its row group:
+ *
+ *     commutative   every rows-th place of the block's part
+ *     ordered       consecutive ones
+ *
+ *     for place in mine:   load `items` vectors, combine each column's
+ *     row groups of a warp meet by shuffles, those of the block in shared memory, one thread per column combining them
+ * in order parts:   blocks write partials; who draws the columns' last ticket combines them in the same way
+ */
+#include "seg_gen.h"
+
+enum { PARTS_AT_ONCE = 4 };
+
+struct columns {
+    struct gen *g;
+    int rows, across; /* row groups, and threads of each */
+    int items, vector;
+    bool ordered;
+    kb_val row, x;       /* i32: of this thread */
+    kb_val lo, hi, step; /* i64: its places are lo, lo + step, … below hi */
+    kb_val exists;       /* bool: it has columns */
+    struct seg seg[GEN_VECTOR_MAX];
+    struct partial acc[GEN_VECTOR_MAX];
+};
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+static void load_place(struct columns *c, kb_val place, struct direct *d)
+{
+    struct point pt;
+    seg_point(c->g, &pt, &c->seg[0], place, kb_imm(c->g->k, TY_I32, 0), 0);
+    direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, c->g->c->aligned, d);
+}
+
+static void take_place(struct columns *c, kb_val place, const struct direct *d)
+{
+    struct point pt[GEN_VECTOR_MAX];
+    for (int j = 0; j < c->vector; j++) {
+        seg_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
+        pt[j].direct = &d[j];
+    }
+    points_store(pt, c->vector, c->g->c->aligned);
+    for (int j = 0; j < c->vector; j++) {
+        seg_enter(c->g, &c->seg[j]);
+        partial_take(c->g, &c->acc[j], point_map(&pt[j]));
+    }
+}
+
+/* `items` places from the first on; those behind the end are the last one again, and do not count. */
+static void take_round(struct columns *c, kb_val first)
+{
+    kb *k = c->g->k;
+    kb_val place[SEG_HELD_MAX];
+    struct direct d[SEG_HELD_MAX];
+    for (int u = 0; u < c->items; u++) {
+        place[u] = kb_add(k, first, kb_mul(k, c->step, u));
+        load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), &d[u * c->vector]);
+    }
+    kb_if(k, kb_lt(k, place[c->items - 1], c->hi)) {
+        for (int u = 0; u < c->items; u++)
+            take_place(c, place[u], &d[u * c->vector]);
+    }
+    kb_else
+    {
+        for (int u = 0; u < c->items; u++) {
+            kb_if(k, kb_lt(k, place[u], c->hi)) {
+                take_place(c, place[u], &d[u * c->vector]);
+            }
+        }
+    }
+}
+
+/* ---- row groups -------------------------------------------------------------------------------------------------- */
+
+/* Row groups that share a warp: `across` lanes each. Their total is in the first one. */
+static void warp_rows(struct gen *g, struct partial *acc, int across)
+{
+    kb *k = g->k;
+    for (int d = across; d < KB_WARP; d *= 2) {
+        const kb_tup other = kb_shfl_down(k, kb_get(k, acc->x), d);
+        const kb_val has = kb_shfl_down(k, kb_cast(k, kb_get(k, acc->have), TY_U32), d);
+        const kb_val inside = kb_lt(k, kb_add(k, kb_lane(k), d), KB_WARP);
+        partial_join(g, acc, other, kb_and(k, inside, kb_ne(k, has, 0)));
+    }
+}
+
+/* Totals of `n` columns per thread of a row group, in thread t < across * n for column t, all groups having been
+ * combined in order.  The columns of a thread belong to seg[0 … n).  The whole block arrives. */
+static struct partial block_rows(struct gen *g, struct partial *acc, struct seg *seg, int n, int across,
+                                 struct seg *mine)
+{
+    kb *k = g->k;
+    const int threads = kb_threads(k);
+    const int per_warp = across < KB_WARP ? KB_WARP / across : 1, groups = threads / across / per_warp;
+    struct partial total = partial_new(g, "column");
+    const kb_arr park = state_shared(g, groups * across * n, "rows");
+    const kb_ptr park_has = kb_shared_v(k, TY_U32, groups * across * n, "rows_have");
+    LET(group, kb_div(k, kb_tid(k), across * per_warp));
+    LET(x, kb_and(k, kb_tid(k), across - 1));
+    for (int j = 0; j < n; j++) {
+        seg_enter(g, &seg[j]);
+        warp_rows(g, &acc[j], across);
+    }
+    kb_if(k, kb_eq(k, kb_and(k, kb_div(k, kb_tid(k), across), per_warp - 1), 0)) {
+        LET(slot, kb_mul(k, kb_add(k, kb_mul(k, group, across), x), n));
+        for (int j = 0; j < n; j++) {
+            kb_store(k, park, kb_add(k, slot, j), kb_get(k, acc[j].x));
+            kb_store(k, park_has, kb_add(k, slot, j), kb_cast(k, kb_get(k, acc[j].have), TY_U32));
+        }
+    }
+    kb_barrier(k);
+    seg_enter(g, mine);
+    kb_if(k, kb_lt(k, kb_tid(k), across * n)) {
+        for (int i = 0; i < groups; i++) {
+            const kb_val slot = kb_add(k, kb_tid(k), i * across * n);
+            partial_join(g, &total, kb_load(k, park, slot), kb_ne(k, kb_load(k, park_has, slot), 0));
+        }
+    }
+    return total;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* The segment of column j of vector q; vectors are numbered through the whole space. */
+static void open_column(struct gen *g, struct seg *seg, kb_val q, kb_val j)
+{
+    kb *k = g->k;
+    const kb_val per_outer = gen_value(g, "vectors_across");
+    const kb_val outer = kb_div(k, q, per_outer);
+    const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
+    seg_open_column(g, seg, outer, kb_add(k, kb_mul(k, vector, gen_tunable(g, TN_VECTOR)), kb_cast(k, j, TY_I64)));
+}
+
+/* The places of this thread in the part [from, to): all row groups have the same number, but for the last ones. */
+static void my_places(struct columns *c, kb_val from, kb_val to)
+{
+    kb *k = c->g->k;
+    const kb_val row = kb_cast(k, c->row, TY_I64);
+    if (!c->ordered) {
+        c->lo = kb_add(k, from, row);
+        c->hi = to;
+        c->step = kb_imm(k, TY_I64, c->rows);
+        return;
+    }
+    LET(each, kb_div(k, kb_add(k, kb_sub(k, to, from), c->rows - 1), c->rows));
+    c->lo = kb_min(k, kb_add(k, from, kb_mul(k, each, row)), to);
+    c->hi = kb_min(k, kb_add(k, c->lo, each), to);
+    c->step = kb_imm(k, TY_I64, 1);
+}
+
+static void columns_init(struct columns *c, struct gen *g)
+{
+    kb *k = g->k;
+    *c = (struct columns){ .g = g,
+                           .rows = gen_tunable(g, TN_ROWS),
+                           .items = gen_tunable(g, TN_ITEMS),
+                           .vector = gen_tunable(g, TN_VECTOR),
+                           .ordered = !state_commutative(g->p) };
+    c->across = kb_threads(k) / c->rows;
+    c->row = kb_div(k, kb_tid(k), c->across);
+    c->x = kb_and(k, kb_tid(k), c->across - 1);
+}
+
+/* Combine the places [from, to) of the columns of vector q0 + x. */
+static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    LET(vectors, gen_value(g, "vectors"));
+    LET(q, kb_add(k, q0, kb_cast(k, c->x, TY_I64)));
+    c->exists = kb_lt(k, q, vectors);
+    for (int j = 0; j < c->vector; j++) {
+        open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
+        seg_enter(g, &c->seg[j]);
+        c->acc[j] = partial_new(g, "acc");
+    }
+    my_places(c, from, kb_select(k, c->exists, to, from));
+    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
+        take_round(c, first);
+    }
+}
+
+/* The partials base + i * width of the parts that are this thread's, several of them in flight. */
+static struct partial join_partials(struct columns *all, kb_val base, int width)
+{
+    struct gen *g = all->g;
+    kb *k = g->k;
+    const kb_arr partial = gen_partials(g);
+    struct partial acc = partial_new(g, "parts");
+    kb_for(k, i, all->lo, all->hi, PARTS_AT_ONCE) {
+        kb_tup x[PARTS_AT_ONCE];
+        for (int u = 0; u < PARTS_AT_ONCE; u++) {
+            const kb_val there = kb_min(k, kb_add(k, i, u), kb_sub(k, all->hi, 1));
+            x[u] = kb_load(k, partial, kb_add(k, base, kb_mul(k, there, width)));
+        }
+        for (int u = 0; u < PARTS_AT_ONCE; u++) {
+            kb_if(k, kb_lt(k, kb_add(k, i, u), all->hi)) {
+                partial_take(g, &acc, x[u]);
+            }
+        }
+    }
+    return acc;
+}
+
+/* Who draws the last ticket of the columns combines the partials of all parts. */
+static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts,
+                          struct seg *mine, kb_val has_column)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const int width = c->across * c->vector;
+    const kb_arr partial = gen_partials(g);
+    const kb_val base = kb_mul(k, kb_mul(k, kb_cast(k, group, TY_I64), kb_cast(k, parts, TY_I64)), width);
+    kb_if(k, kb_lt(k, kb_tid(k), width)) {
+        const kb_val slot = kb_add(k, kb_mul(k, part, width), kb_tid(k));
+        kb_store(k, partial, kb_add(k, base, kb_cast(k, slot, TY_I64)), kb_get(k, total->x));
+    }
+    kb_barrier(k); /* the first thread's ticket covers what all threads have written */
+    kb_if(k, draw_last(g, group, parts)) {
+        struct columns all = { .g = g, .rows = kb_threads(k) / width, .ordered = true };
+        all.row = kb_div(k, kb_tid(k), width);
+        my_places(&all, kb_imm(k, TY_I64, 0), kb_cast(k, parts, TY_I64));
+        seg_enter(g, mine);
+        LET(x, kb_cast(k, kb_and(k, kb_tid(k), width - 1), TY_I64));
+        struct partial acc = join_partials(&all, kb_add(k, base, x), width);
+        struct partial sum = block_rows(g, &acc, mine, 1, width, mine);
+        kb_if(k, has_column) {
+            seg_finish(g, mine, kb_get(k, sum.x));
+        }
+    }
+}
+
+/* A block per group of neighbouring columns, a thread for all places of its columns. */
+static void whole_columns(struct columns *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    LET(q0, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), c->across));
+    columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, "length"));
+    kb_if(k, c->exists) {
+        for (int j = 0; j < c->vector; j++)
+            seg_finish(g, &c->seg[j], kb_get(k, c->acc[j].x));
+    }
+}
+
+static void split_columns(struct columns *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const int width = c->across * c->vector;
+    LET(parts, gen_value(g, "parts"));
+    LET(group, kb_div(k, kb_block(k), parts));
+    LET(part, kb_sub(k, kb_block(k), kb_mul(k, group, parts)));
+    LET(q0, kb_mul(k, kb_cast(k, group, TY_I64), c->across));
+    LET(length, gen_value(g, "length"));
+    LET(from, kb_min(k, kb_mul(k, kb_cast(k, part, TY_I64), gen_value(g, "chunk")), length));
+    columns_reduce(c, q0, from, kb_min(k, kb_add(k, from, gen_value(g, "chunk")), length));
+    struct seg mine; /* the column that this thread finishes */
+    LET(own, kb_div(k, kb_and(k, kb_tid(k), width - 1), c->vector));
+    LET(q, kb_add(k, q0, kb_cast(k, own, TY_I64)));
+    LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, "vectors"))));
+    open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, "vectors"), 1)), kb_and(k, kb_tid(k), c->vector - 1));
+    struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
+    kb_if(k, kb_eq(k, parts, 1)) {
+        kb_if(k, has_column) {
+            seg_finish(g, &mine, kb_get(k, total.x));
+        }
+    }
+    kb_else { combine_parts(c, &total, group, part, parts, &mine, has_column); }
+}
+
+void emit_segreduce_column(struct gen *g)
+{
+    struct columns *c = &(struct columns){ 0 };
+    gen_wait_for_predecessor(g);
+    columns_init(c, g);
+    if (c->rows == 1)
+        whole_columns(c);
+    else
+        split_columns(c);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offsets_block.c - segments between offsets that are long on the average: one launch, hardly a search.
+ *
+ * The array is cut into tiles.  A segment is *whole* where it ends in the tile that it begins in or in the next one, as
+ * all do that are no longer than a tile: a block of its own takes it, or a warp.  Others are left to further blocks,
+ * which look after a tile each, several in turn, and find the segment that the tile's first element lies in:
+ *
+ *     segment that begins in tile t and is not whole:   its parts are of tiles t + 1, t + 2, … up to its last one,
+ *     part of tile t + 1:                               from the segment's first element to the end of the tile
+ *     part of a later tile:                             what of the segment lies in the tile
+ *
+ * So a tile has one part at most, and its number is the slot of the part's total.  The block that finishes the last
+ * part combines them in order.  Parts are counted in slot t + 1, by a word that begins with the number of the launch,
+ * so that nothing has to be cleared, and nothing that an earlier launch has left behind matters, whatever its offsets
+ * were.
+ *
+ * Who finds a part either takes it at once, or (`queue` 1) appends it to a list, from which blocks take one
+ * after the other when it is complete: those that look, and those that have the last segments.
+ * See Note [Nobody has to wait].
+ *
+ * With a warp per segment (`lanes` 32) a block has as many segments as warps.  Where one of them is too long for a
+ * warp, the block as a whole takes them all, one after the other.
+ */
+#include "seg_gen.h"
+
+enum {
+    WARP_ROUNDS = 8, /* of loads: what a segment that a warp takes has at most */
+    COUNT_BITS = 20, /* of blocks and of parts; the word's others hold all launches that there will ever be */
+    TILE_BITS = 20   /* of a listed part; its others hold the segment */
+};
+
+static const struct launches launches = { "launch", COUNT_BITS };
+
+struct cut {
+    struct gen *g;
+    kb_val tile;     /* i64: elements */
+    kb_val tiles;    /* i32: how many there are */
+    kb_val watching; /* i32: blocks that look after tiles, the first ones of the grid */
+    kb_val helping;  /* i32: the last ones, which take parts from the queue when their segments are done */
+    kb_val segments; /* i64 */
+    kb_arr park;     /* totals of warps */
+    kb_ptr found;    /* i64 per warp: the segment of the tile that it looked at, or -1 */
+};
+
+static kb_val tile_of(struct cut *c, kb_val element)
+{
+    return kb_cast(c->g->k, kb_div(c->g->k, element, c->tile), TY_I32);
+}
+
+static kb_val tile_begin(struct cut *c, kb_val tile)
+{
+    return kb_mul(c->g->k, kb_cast(c->g->k, tile, TY_I64), c->tile);
+}
+
+/* The last tile of what ends in front of the element, which is not its first. */
+static kb_val last_tile(struct cut *c, kb_val end) { return tile_of(c, kb_sub(c->g->k, end, 1)); }
+
+/* ---- parts of segments that are not whole ------------------------------------------------------------------------ */
+
+/* Thread 0 has written a part's total: in all threads, has this block finished the last one of `parts`? */
+static kb_val is_last_part(struct cut *c, kb_val drawn, kb_val slot, kb_val parts)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_ptr count = gen_buffer(g, "count", TY_U64), flag = kb_shared_v(k, TY_U32, 1, "is_last");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const kb_val tag = kb_shl(k, kb_add(k, launch_number(g, &launches, drawn), 1), COUNT_BITS);
+        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the count */
+        if (kb_point(k, "count of this launch"))  /* the first part of it raises the word to zero parts */
+            kb_atomic(k, KB_RMW_MAX, count, slot, tag);
+        LET(before, kb_atomic(k, KB_RMW_ADD, count, slot, kb_imm(k, TY_U64, 1)));
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* who has finished the last part sees all totals */
+        const kb_val last = kb_add(k, tag, kb_cast(k, kb_sub(k, parts, 1), TY_U64));
+        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, before, last), TY_U32));
+    }
+    kb_barrier(k);
+    /* One word read by all threads behind a barrier. */
+    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+}
+
+/* The part of segment `number` in tile `tile`, both the same for the block; it arrives as a whole.  Behind a barrier in
+ * here nobody reads the totals of warps any more. */
+static void take_part(struct cut *c, kb_val drawn, kb_val number, kb_val tile)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    struct seg seg;
+    seg_open(g, &seg, number);
+    /* From offsets that all threads read. */
+    LET(slot, kb_assume_uniform(kb_add(k, tile_of(c, seg.first), 1), KB_UNI_BLOCK));
+    LET(parts, kb_assume_uniform(kb_sub(k, kb_add(k, last_tile(c, seg.last), 1), slot), KB_UNI_BLOCK));
+    LET(first, kb_select(k, kb_eq(k, tile, slot), seg.first, tile_begin(c, tile)));
+    LET(last, kb_min(k, seg.last, tile_begin(c, kb_add(k, tile, 1))));
+    const kb_tup total = block_stretch(g, &seg, first, last, c->park);
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_store(k, gen_partials(g), tile, total);
+    }
+    kb_if(k, is_last_part(c, drawn, slot, parts)) {
+        const kb_tup all = reduce_partials(g, slot, parts);
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, all);
+        }
+    }
+}
+
+/* ---- which segment a tile belongs to ----------------------------------------------------------------------------- */
+
+static kb_val begins_before(struct gen *g, const void *element, kb_val i)
+{
+    return kb_le(g->k, segment_offset(g, i), *(const kb_val *)element);
+}
+
+/* The number of offsets at `element` or in front of it, by the whole warp.  The search begins where it would end if all
+ * segments had the same size, in tile `tile`. */
+static kb_val offsets_before(struct cut *c, kb_val tile, kb_val element)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0);
+    LET(offsets, kb_add(k, c->segments, 1));
+    LET(even, kb_shr(k, kb_mul(k, kb_cast(k, tile, TY_I64), gen_value(g, "pace")), SEGMENTS_PACE_BITS));
+    LET(near, kb_max(k, kb_min(k, kb_sub(k, even, KB_WARP / 2), kb_sub(k, offsets, KB_WARP)), 0));
+    kb_var place = kb_var_new(k, warp_search(g, near, offsets, kb_imm(k, TY_I64, 1), begins_before, &element), "place");
+    LET(first, kb_assume_uniform(kb_get(k, place), KB_UNI_WARP)); /* as a search's result is */
+    kb_if(k, kb_and(k, kb_eq(k, first, near), kb_gt(k, near, 0))) {
+        kb_set(k, place, warp_search(g, zero, near, warp_evenly(g, near), begins_before, &element));
+    }
+    return kb_assume_uniform(kb_get(k, place), KB_UNI_WARP);
+}
+
+/* The segment that has a part in the tile, or -1; by the whole warp. */
+static kb_val tile_segment(struct cut *c, kb_val tile)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    kb_var number = kb_var_new(k, kb_imm(k, TY_I64, -1), "number");
+    kb_if(k, kb_lt(k, tile, c->tiles)) {
+        LET(behind, offsets_before(c, tile, tile_begin(c, tile)));
+        kb_if(k, kb_and(k, kb_gt(k, behind, 0), kb_le(k, behind, c->segments))) {
+            LET(there, kb_sub(k, behind, 1));
+            LET(begin, tile_of(c, segment_offset(g, there)));
+            const kb_val cut = kb_gt(k, segment_offset(g, behind), tile_begin(c, kb_add(k, begin, 2)));
+            kb_if(k, kb_and(k, kb_lt(k, begin, tile), cut)) {
+                kb_set(k, number, there);
+            }
+        }
+    }
+    return kb_get(k, number);
+}
+
+/* Every warp looks for the segment of a tile of its own; bit i: warp i has found one.  The whole block arrives. */
+static kb_val look(struct cut *c, kb_val tile)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const kb_val number = tile_segment(c, kb_add(k, tile, kb_mul(k, c->watching, kb_warp(k))));
+    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_store(k, c->found, kb_warp(k), number);
+    }
+    kb_barrier(k); /* all warps have looked */
+    const kb_val there = kb_load(k, c->found, kb_min(k, kb_lane(k), warps - 1));
+    return kb_ballot(k, kb_and(k, kb_lt(k, kb_lane(k), warps), kb_ge(k, there, 0)));
+}
+
+/* Tiles 1, 2, … of the array go round the watching blocks; in tile 0 no segment goes on that began before. */
+#define FOR_TILES(c, tile)                                                                                             \
+    kb_for((c)->g->k, tile, kb_add((c)->g->k, kb_block((c)->g->k), 1), (c)->tiles,                                     \
+           kb_mul((c)->g->k, (c)->watching, kb_threads((c)->g->k) / KB_WARP))
+
+static void watch(struct cut *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_var drawn = launch_draw(g, &launches);
+    FOR_TILES(c, tile)
+    {
+        kb_var left = kb_var_new(k, look(c, tile), "left");
+        kb_loop(k) {
+            LET(now, kb_assume_uniform(kb_get(k, left), KB_UNI_BLOCK)); /* from words that all threads read */
+            kb_break_if(k, kb_eq(k, now, 0));
+            LET(warp, kb_cast(k, kb_ctz(k, now), TY_I32));
+            LET(number, kb_assume_uniform(kb_load(k, c->found, warp), KB_UNI_BLOCK)); /* such a word */
+            take_part(c, kb_get(k, drawn), number, kb_add(k, tile, kb_mul(k, c->watching, warp)));
+            kb_set(k, left, kb_and(k, now, kb_sub(k, now, 1)));
+        }
+        kb_barrier(k); /* all threads have read what was found */
+    }
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        launch_next(g, &launches, kb_get(k, drawn), c->watching);
+    }
+}
+
+/* ---- whole segments --------------------------------------------------------------------------------------------- */
+
+/* Is each of the block's segments, from `first` on, short enough for a warp?  Every warp looks at all of them. */
+static kb_val all_short(struct cut *c, kb_val first)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const int64_t rounds = (int64_t)WARP_ROUNDS * KB_WARP * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    const kb_val most = kb_min(k, c->tile, rounds); /* what is longer than a tile may not be whole */
+    LET(one, kb_add(k, first, kb_cast(k, kb_min(k, kb_lane(k), warps - 1), TY_I64)));
+    LET(there, kb_min(k, one, kb_sub(k, c->segments, 1)));
+    const kb_val length = kb_sub(k, segment_offset(g, kb_add(k, there, 1)), segment_offset(g, there));
+    /* All warps look at the same offsets. */
+    return kb_assume_uniform(kb_not(k, kb_any(k, kb_gt(k, length, most))), KB_UNI_BLOCK);
+}
+
+static void take_short(struct cut *c, kb_val number)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const struct team team = { KB_WARP, kb_lane(k) };
+    kb_if(k, kb_lt(k, number, c->segments)) {
+        struct seg seg;
+        seg_open(g, &seg, number);
+        seg_enter(g, &seg);
+        /* Offsets that the whole warp reads. */
+        struct stretch all = { .seg = &seg,
+                               .first = kb_assume_uniform(seg.first, KB_UNI_WARP),
+                               .last = kb_assume_uniform(seg.last, KB_UNI_WARP),
+                               .total = partial_new(g, "total") };
+        stretches_reduce(g, &team, 1, &all, kb_sub(k, all.last, all.first));
+        const kb_tup total = team_total(g, &team, &all);
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            seg_finish(g, &seg, total);
+        }
+    }
+}
+
+/* Segment `number`, if it is whole, by the block; it arrives as a whole. */
+static void take_whole(struct cut *c, kb_val number)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    struct seg seg;
+    seg_open(g, &seg, number);
+    kb_var whole = kb_var_new(k, kb_imm(k, TY_BOOL, 1), "whole");
+    kb_if(k, kb_gt(k, kb_sub(k, seg.last, seg.first), c->tile)) {
+        kb_set(k, whole, kb_le(k, kb_sub(k, last_tile(c, seg.last), tile_of(c, seg.first)), 1));
+    }
+    /* From offsets that all threads read. */
+    kb_if(k, kb_assume_uniform(kb_get(k, whole), KB_UNI_BLOCK)) {
+        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, c->park);
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, total);
+        }
+    }
+}
+
+/* As many segments as the block has warps. */
+static void take_several(struct cut *c, kb_val block)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    LET(first, kb_mul(k, block, warps));
+    kb_if(k, all_short(c, first)) {
+        take_short(c, kb_add(k, first, kb_cast(k, kb_warp(k), TY_I64)));
+    }
+    kb_else
+    {
+        kb_for(k, number, first, kb_min(k, kb_add(k, first, warps), c->segments), 1) {
+            take_whole(c, number);
+            kb_barrier(k); /* the first warp has read the totals of this segment */
+        }
+    }
+}
+
+/* ---- a queue of parts -------------------------------------------------------------------------------------------- */
+
+/* Note [Nobody has to wait]
+ *
+ * Parts are taken once all watching blocks have looked, for only then their number is known.  A block that comes before
+ * that waits, but no longer than POLLS times, and leaves: it may run while a watching block has not begun, and blocks
+ * are promised no order.  The watching block that is the last to have looked knows that the list is complete and takes
+ * parts until none is left.  So no part is forgotten, whoever else helps.
+ *
+ * The words are cleared by the launch before, which uses others: see queue_words(). */
+enum queue_word {
+    LISTED, /* parts, below, and watching blocks that have looked, above */
+    TAKEN,  /* parts */
+    QUEUE_WORDS = SEGMENTS_QUEUE_WORDS
+};
+enum { LOOKED_BIT = 32, POLLS = 200, POLL_NANOSECONDS = 50 };
+
+/* Thread 0: where the words of this launch begin, or those of the next one. */
+static kb_val queue_words(struct cut *c, kb_val drawn, int ahead)
+{
+    kb *k = c->g->k;
+    const kb_val odd = kb_and(k, kb_add(k, launch_number(c->g, &launches, drawn), ahead), 1);
+    return kb_mul(k, kb_cast(k, odd, TY_I32), QUEUE_WORDS);
+}
+
+/* What was found goes to the list, by the first warp: bit i of `found` stands for tile `tile` + i * watching. */
+static void list_parts(struct cut *c, kb_val drawn, kb_val tile, kb_val found)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    kb_if(k, kb_and(k, kb_eq(k, kb_warp(k), 0), kb_ne(k, found, 0))) {
+        kb_var place = kb_var_new(k, kb_imm(k, TY_U32, 0), "place");
+        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            const kb_val at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+            const kb_val several = kb_cast(k, kb_popcount(k, found), TY_U64);
+            kb_set(k, place, kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, several), TY_U32));
+        }
+        LET(first, kb_shfl_idx(k, kb_get(k, place), kb_imm(k, TY_I32, 0)));
+        const kb_val bit = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
+        const kb_val before = kb_popcount(k, kb_and(k, found, kb_sub(k, bit, 1)));
+        kb_if(k, kb_ne(k, kb_and(k, found, bit), 0)) {
+            const kb_val number = kb_cast(k, kb_load(k, c->found, kb_lane(k)), TY_U64);
+            const kb_val there = kb_add(k, tile, kb_mul(k, c->watching, kb_lane(k)));
+            kb_store(k, gen_buffer(g, "parts", TY_U64), kb_add(k, first, before),
+                     kb_or(k, kb_shl(k, number, TILE_BITS), kb_cast(k, there, TY_U64)));
+        }
+    }
+}
+
+/* Thread 0: the number of parts once the list is complete, or 0.  `watches`: this block has looked at its tiles. */
+static kb_val parts_listed(struct cut *c, kb_val drawn, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_ptr queue = gen_buffer(g, "queue", TY_U64);
+    const kb_val all = kb_cast(k, c->watching, TY_U64), at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+    kb_var seen = kb_var_new(k, kb_imm(k, TY_U64, 0), "seen"), polls = kb_var_new(k, kb_imm(k, TY_I32, 0), "polls");
+    kb_if(k, watches) {
+        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the count */
+        const kb_val one = kb_imm(k, TY_U64, (int64_t)1 << LOOKED_BIT);
+        kb_set(k, seen, kb_add(k, kb_atomic(k, KB_RMW_ADD, queue, at, one), one));
+    }
+    kb_loop(k) {
+        const kb_val complete = kb_eq(k, kb_shr(k, kb_get(k, seen), LOOKED_BIT), all);
+        kb_break_if(k, kb_or(k, complete, kb_eq(k, kb_get(k, polls), POLLS)));
+        kb_set(k, seen, kb_load_relaxed(k, queue, at));
+        kb_backoff(k, POLL_NANOSECONDS);
+        kb_set(k, polls, kb_add(k, kb_get(k, polls), 1));
+    }
+    const kb_val complete = kb_eq(k, kb_shr(k, kb_get(k, seen), LOOKED_BIT), all);
+    LET(listed, kb_select(k, complete, kb_cast(k, kb_get(k, seen), TY_U32), kb_imm(k, TY_U32, 0)));
+    kb_if(k, kb_ne(k, listed, 0)) {
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* who has seen that all have looked sees the list */
+    }
+    return listed;
+}
+
+/* Thread 0: a part of the list that nobody has taken, or -1. */
+static kb_val next_part(struct cut *c, kb_val drawn, kb_val listed)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    kb_var part = kb_var_new(k, kb_imm(k, TY_I64, -1), "part");
+    kb_if(k, kb_ne(k, listed, 0)) {
+        const kb_val at = kb_add(k, queue_words(c, drawn, 0), TAKEN);
+        LET(place, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, kb_imm(k, TY_U64, 1)));
+        kb_if(k, kb_lt(k, place, kb_cast(k, listed, TY_U64))) {
+            kb_set(k, part, kb_load(k, gen_buffer(g, "parts", TY_I64), place));
+        }
+    }
+    return kb_get(k, part);
+}
+
+/* Parts of the list until all are taken, by a block that has nothing else to do; it arrives as a whole. */
+static void take_listed(struct cut *c, kb_val drawn, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_ptr next = kb_shared_v(k, TY_I64, 1, "next");
+    const kb_val zero = kb_imm(k, TY_I32, 0);
+    kb_var listed = kb_var_new(k, kb_imm(k, TY_U32, 0), "listed");
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_eq(k, launch_ticket(g, &launches, drawn), 0)) {
+            for (int w = 0; w < QUEUE_WORDS; w++)
+                if (kb_point(k, "next queue"))
+                    kb_store(k, gen_buffer(g, "queue", TY_U64), kb_add(k, queue_words(c, drawn, 1), w),
+                             kb_imm(k, TY_U64, 0));
+        }
+        kb_set(k, listed, parts_listed(c, drawn, watches));
+    }
+    kb_loop(k) {
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            kb_store(k, next, zero, next_part(c, drawn, kb_get(k, listed)));
+        }
+        kb_barrier(k);
+        /* One word read by all threads behind a barrier. */
+        LET(part, kb_assume_uniform(kb_load(k, next, zero), KB_UNI_BLOCK));
+        kb_break_if(k, kb_lt(k, part, 0));
+        const kb_val tile = kb_cast(k, kb_and(k, part, ((int64_t)1 << TILE_BITS) - 1), TY_I32);
+        take_part(c, drawn, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
+    }
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        launch_next(g, &launches, drawn, kb_add(k, c->watching, c->helping));
+    }
+}
+
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+
+static void take_segments(struct cut *c)
+{
+    kb *k = c->g->k;
+    LET(block, kb_cast(k, kb_sub(k, kb_block(k), c->watching), TY_I64));
+    if (gen_tunable(c->g, TN_LANES) > 0)
+        take_several(c, block);
+    else
+        take_whole(c, block);
+}
+
+/* Long segments' parts are listed, and taken by the blocks that looked and by the last `helping` of the others. */
+static void watch_and_queue(struct cut *c, kb_val watches)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    LET(helps, kb_or(k, watches, kb_ge(k, kb_block(k), kb_sub(k, kb_blocks(k), c->helping))));
+    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn_here");
+    kb_if(k, helps) {
+        kb_set(k, drawn, kb_get(k, launch_draw(g, &launches)));
+    }
+    kb_if(k, watches) {
+        FOR_TILES(c, tile)
+        {
+            list_parts(c, kb_get(k, drawn), tile, look(c, tile));
+            kb_barrier(k); /* all threads have read what was found */
+        }
+    }
+    kb_else { take_segments(c); }
+    kb_if(k, helps) {
+        take_listed(c, kb_get(k, drawn), watches);
+    }
+}
+
+void emit_segreduce_offsets_block(struct gen *g)
+{
+    kb *k = g->k;
+    struct cut *c = &(struct cut){ .g = g,
+                                   .tile = gen_value(g, "tile"),
+                                   .tiles = gen_value(g, "tiles"),
+                                   .watching = gen_value(g, "watching"),
+                                   .helping = gen_value(g, "helping"),
+                                   .segments = gen_value(g, "segments"),
+                                   .park = state_shared(g, KB_WARP, "warp_totals"),
+                                   .found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found") };
+    gen_wait_for_predecessor(g);
+    LET(watches, kb_lt(k, kb_block(k), c->watching));
+    if (gen_tunable(g, TN_QUEUE)) {
+        watch_and_queue(c, watches);
+        return;
+    }
+    kb_if(k, watches) {
+        watch(c);
+    }
+    kb_else { take_segments(c); }
+}

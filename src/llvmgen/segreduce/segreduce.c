@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segreduce.c - reductions of segments by teams: a few lanes, a warp, a block, or several blocks per segment.
+ *
+ *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
+ *     block             a block per segment, segments round-robin over the grid
+ *     multi_block       `parts` blocks per segment draw tickets and publish totals that carry their own validity; who
+ *                       drew the segment's last ticket gathers them (as reduce.gather does)
+ *
+ * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
+ * No thread divides by the size of a segment: teams know their segment, and blocks their part.
+ */
+#include "seg_gen.h"
+
+/* ---- teams of lanes ---------------------------------------------------------------------------------------------- */
+
+/* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
+static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
+{
+    kb *k = g->k;
+    const int teams = KB_WARP / team->lanes;
+    const kb_val segments = gen_value(g, "segments");
+    struct seg seg[SEG_AT_ONCE_MAX];
+    struct stretch stretch[SEG_AT_ONCE_MAX];
+    kb_val exists[SEG_AT_ONCE_MAX];
+    for (int u = 0; u < n; u++) {
+        const kb_val number =
+            kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
+        exists[u] = kb_lt(k, number, segments);
+        seg_open(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
+        seg_enter(g, &seg[u]);
+        stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
+        stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
+    }
+    stretches_reduce(g, team, n, stretch, gen_value(g, "length"));
+    for (int u = 0; u < n; u++) {
+        const kb_tup total = team_total(g, team, &stretch[u]);
+        kb_if(k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
+            seg_finish(g, &seg[u], total);
+        }
+    }
+}
+
+static void emit_teams(struct gen *g, int lanes)
+{
+    kb *k = g->k;
+    const int n = gen_tunable(g, TN_SEGMENTS), warps = kb_threads(k) / KB_WARP;
+    const int64_t each = (int64_t)n * (KB_WARP / lanes);
+    gen_wait_for_predecessor(g);
+    const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
+    LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
+    kb_for(k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
+        warp_segments(g, &team, n, first);
+    }
+}
+
+void emit_segreduce_thread(struct gen *g) { emit_teams(g, 1); }
+
+void emit_segreduce_subwarp(struct gen *g)
+{
+    const int lanes = gen_tunable(g, TN_LANES);
+    if (lanes == 0)
+        emit_packed(g);
+    else
+        emit_teams(g, lanes);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr park)
+{
+    kb *k = g->k;
+    const struct team team = { kb_threads(k), kb_tid(k) };
+    stretches_reduce(g, &team, 1, s, kb_sub(k, s->last, s->first));
+    const struct filled f = g->padded ? filled_all() : filled_first(stretch_filled(g, &team, s));
+    return block_reduce(g, kb_get(k, s->total.x), f, park);
+}
+
+/* Every warp takes a range of whole rounds, the same for all but the last ones. */
+static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr park)
+{
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    const int64_t round = (int64_t)KB_WARP * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    const struct team team = { KB_WARP, kb_lane(k) };
+    LET(length, kb_sub(k, s->last, s->first));
+    LET(range, kb_mul(k, kb_div(k, kb_add(k, length, round * warps - 1), round * warps), round));
+    struct stretch own = *s;
+    own.first = kb_min(k, kb_add(k, s->first, kb_mul(k, range, kb_cast(k, kb_warp(k), TY_I64))), s->last);
+    own.last = kb_min(k, kb_add(k, own.first, range), s->last);
+    stretches_reduce(g, &team, 1, &own, kb_sub(k, own.last, own.first));
+    const kb_val some = kb_lt(k, kb_mul(k, range, kb_cast(k, kb_lane(k), TY_I64)), length);
+    const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, some)), TY_I32);
+    return warps_combine(g, kb_get(k, own.total.x), filled_first(kb_max(k, kb_min(k, filled, warps), 1)), park);
+}
+
+kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park)
+{
+    seg_enter(g, seg);
+    /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
+    struct stretch s = { .seg = seg,
+                         .first = kb_assume_uniform(first, KB_UNI_BLOCK),
+                         .last = kb_assume_uniform(last, KB_UNI_BLOCK),
+                         .total = partial_new(g, "total") };
+    return state_commutative(g->p) ? block_commutative(g, &s, park) : block_ordered(g, &s, park);
+}
+
+void emit_segreduce_block(struct gen *g)
+{
+    kb *k = g->k;
+    gen_wait_for_predecessor(g);
+    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+        struct seg seg;
+        kb_barrier(k); /* the first warp has read the totals of the segment before */
+        seg_open(g, &seg, number);
+        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, park);
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, total);
+        }
+    }
+}
+
+/* ---- several blocks per segment ---------------------------------------------------------------------------------- */
+
+static const struct launches launches = { "words", 32 /* for any grid */ };
+
+/* What thread 0 has drawn: a ticket of the segment, and one of the launch. */
+struct draw {
+    kb_var ticket, launch; /* u32, u64 */
+};
+
+static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
+{
+    kb *k = g->k;
+    struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g, &launches) };
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
+        const kb_val last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
+        kb_ptr tickets = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
+        tickets.ty = TY_U32;
+        kb_set(k, d.ticket,
+               kb_atomic(k, op, tickets, kb_imm(k, TY_I32, 0), op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+    }
+    return d;
+}
+
+/* Publish the part's total; *tag is the launch's.  In all threads: has this block drawn the segment's last ticket? */
+static kb_val publish(struct gen *g, const struct draw *d, kb_tup total, kb_val parts, kb_val *tag)
+{
+    kb *k = g->k;
+    const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        const kb_val drawn = kb_get(k, d->launch);
+        LET(own, launch_tag(g, &launches, drawn));
+        words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
+        launch_next(g, &launches, drawn, kb_blocks(k));
+        kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
+        kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
+    }
+    kb_barrier(k);
+    /* Words that all threads read behind a barrier. */
+    *tag = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
+    const kb_val ticket = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
+    return kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, parts, 1));
+}
+
+void emit_segreduce_multi_block(struct gen *g)
+{
+    kb *k = g->k;
+    gen_wait_for_predecessor(g);
+    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    LET(parts, gen_value(g, "parts"));
+    LET(segment, kb_div(k, kb_block(k), parts));
+    LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
+    const struct draw drawn = draw(g, segment, parts);
+    struct seg seg;
+    seg_open(g, &seg, kb_cast(k, segment, TY_I64));
+    LET(chunk, gen_value(g, "chunk"));
+    LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
+    const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
+    kb_val tag;
+    kb_if(k, publish(g, &drawn, total, parts, &tag)) {
+        const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            seg_finish(g, &seg, all);
+        }
+    }
+}

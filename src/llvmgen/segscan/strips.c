@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strips.c - scans down few long columns in one pass: strips of neighbouring columns, whose tiles pass
+ * their totals on by look-back.
+ *
+ *     until no ticket is left:
+ *         fetch       the next tile's loads set out: thread (row group, column) takes some consecutive rows
+ *         look-back   of the tile before it: row group i looks at the tile i + 1 before, all columns side by side
+ *         downsweep   of that tile
+ *         upsweep     of the next one: groups meet in shared memory, the last one publishes the totals of all columns
+ *
+ * Ticket q is tile q / strips of strip q % strips.  Words and epochs are those of lookback.c, tickets of blocks that
+ * stay as in lookback.c; the states of a tile's columns lie side by side.
+ *
+ * Note [Barriers of a round]
+ * Behind the barrier of the look-back lies what the groups have seen, behind that of the upsweep what they have
+ * combined, and the next ticket.  A place is written again only behind the other barrier, which all have met who had
+ * read it; rounds of look-back that follow one another have one more in between.
+ */
+#include "llvmgen/shared/lookback.h"
+#include "llvmgen/scan/tile.h"
+
+enum { LOOKS = 4 /* tiles that a group looks at at once, but for the first time */ };
+
+/* What all threads of the block share. */
+struct shared {
+    int width, groups; /* columns of a strip, row groups */
+    kb_ptr ticket;     /* u64: the next one */
+    kb_arr park;       /* per group and column: what the group has combined */
+    kb_arr seen;       /* per group and column: what the group has seen in an earlier tile, … */
+    kb_ptr prefix;     /* … u32: a prefix */
+};
+
+struct strip_tile {
+    struct scan_segment segment; /* the thread's column; the last one stands for those that do not exist */
+    kb_val exists;               /* bool: the column */
+    kb_val strip, index;         /* u32: of the strip, and of the tile in it */
+    struct held h;
+};
+
+/* What stays of a tile between its two passes. */
+struct kept {
+    kb_var value[SCAN_HELD_MAX][64]; /* direct inputs of the thread's positions */
+    struct run_var before;           /* what comes before the thread in the tile */
+    kb_tvar total;                   /* in the last group: of the column in the tile */
+};
+
+static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
+
+static kb_val column_of(struct gen *g, const struct shared *m, kb_val strip, kb_val column)
+{
+    kb *k = g->k;
+    return kb_add(k, kb_mul(k, kb_cast(k, strip, TY_I64), m->width), kb_cast(k, column, TY_I64));
+}
+
+/* The state of the thread's column in a tile of its strip. */
+static struct ticket state_of(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val index,
+                              kb_val epoch)
+{
+    kb *k = g->k;
+    const kb_val per_segment = kb_cast(k, gen_value(g, "per_segment"), TY_U32);
+    const kb_val tile = kb_add(k, kb_mul(k, t->strip, per_segment), index);
+    const kb_val at = kb_add(k, kb_cast(k, kb_mul(k, tile, m->width), TY_I32), kb_rem(k, kb_tid(k), m->width));
+    return (struct ticket){ at, epoch };
+}
+
+static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *t, kb_val ticket)
+{
+    kb *k = g->k;
+    const int n = per_thread(g), rows = m->groups * n;
+    const kb_val strips = kb_cast(k, gen_value(g, "strips"), TY_U32), segments = gen_value(g, "segments");
+    t->index = kb_name(kb_div(k, ticket, strips), "index"); /* once per tile */
+    t->strip = kb_name(kb_sub(k, ticket, kb_mul(k, t->index, strips)), "strip");
+    const kb_val number = column_of(g, m, t->strip, kb_rem(k, kb_tid(k), m->width));
+    t->exists = kb_lt(k, number, segments);
+    segment_open(g, &t->segment, kb_min(k, number, kb_sub(k, segments, 1)));
+    t->h = (struct held){ .g = g, .segment = &t->segment, .n = n, .apart = true };
+    struct held *h = &t->h;
+    h->base = kb_mul(k, kb_cast(k, t->index, TY_I64), rows);
+    h->own = kb_mul(k, kb_div(k, kb_tid(k), m->width), n);
+    h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), rows), TY_I32);
+    h->full = kb_assume_uniform(kb_eq(k, h->valid, rows), KB_UNI_BLOCK); /* as the ticket is */
+    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_lt(k, kb_tid(k), m->width));
+    for (int i = 0; i < n; i++)
+        h->head[i] = kb_imm(k, TY_BOOL, 0);
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+static int direct_types(const struct problem *p, enum ty *type)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
+            type[n++] = p->input[i].array.field[f].type;
+    return n;
+}
+
+static void kept_new(struct gen *g, struct kept *c)
+{
+    enum ty type[64];
+    const int fields = direct_types(g->p, type);
+    for (int i = 0; i < per_thread(g); i++)
+        for (int f = 0; f < fields; f++)
+            c->value[i][f] = kb_var_new(g->k, kb_imm(g->k, type[f], 0), "element");
+    c->before = run_var_new(g, run_none(g));
+    c->total = kb_var_new(g->k, state_zero(g), "total");
+}
+
+static void keep(struct gen *g, struct kept *c, const struct direct *direct)
+{
+    enum ty type[64];
+    const int fields = direct_types(g->p, type);
+    for (int i = 0; i < per_thread(g); i++)
+        for (int f = 0; f < fields; f++)
+            kb_set(g->k, c->value[i][f], direct[i].v[f]);
+}
+
+static void take_kept(struct gen *g, const struct kept *c, struct direct *direct)
+{
+    enum ty type[64];
+    const int fields = direct_types(g->p, type);
+    for (int i = 0; i < per_thread(g); i++)
+        for (int f = 0; f < fields; f++)
+            direct[i].v[f] = kb_get(g->k, c->value[i][f]);
+}
+
+/* ---- the passes -------------------------------------------------------------------------------------------------- */
+
+/* What the thread combines of the tile that has been fetched, parked. */
+static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c)
+{
+    struct held *h = &t->h;
+    g->here = &t->segment.here;
+    take_kept(g, c, h->direct);
+    held_contribute(h);
+    kb_tup x = h->x[0];
+    for (int i = 1; i < h->n; i++)
+        x = state_combine(g, x, h->x[i]);
+    kb_store(g->k, m->park, kb_tid(g->k), x);
+    return x;
+}
+
+static kb_val last_group(struct gen *g, const struct shared *m)
+{
+    return kb_ge(g->k, kb_tid(g->k), (m->groups - 1) * m->width);
+}
+
+/* What comes before the thread in its column of the tile; the last group publishes the column's total. */
+static void meet(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_tup own, kb_val epoch,
+                 struct kept *c)
+{
+    kb *k = g->k;
+    const kb_val never = kb_imm(k, TY_BOOL, 0);
+    run_set(g, c->before, run_none(g));
+    kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_tid(k), m->width) {
+        run_set(g, c->before, run_join(g, run_get(g, c->before), run_of(g, kb_load(k, m->park, at), never)));
+    }
+    kb_if(k, last_group(g, m)) {
+        const struct run total = run_join(g, run_get(g, c->before), run_of(g, own, never));
+        kb_set(k, c->total, total.x);
+        tile_publish_either(g, state_of(g, m, t, t->index, epoch), total.x, kb_eq(k, t->index, 0));
+    }
+}
+
+/* What the group sees in `looks` tiles, the nearest one `back` before this one, up to the first prefix, once they are
+ * there.  The first tile has a prefix, so that none before it is asked for. */
+static void glance(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val back, int looks,
+                   kb_val epoch)
+{
+    kb *k = g->k;
+    kb_tvar x = kb_var_new(k, state_zero(g), "seen");
+    kb_var ends = kb_var_new(k, kb_imm(k, TY_BOOL, 1), "ends");
+    kb_if(k, kb_ge(k, t->index, back)) {
+        kb_loop(k) {
+            kb_val all = kb_imm(k, TY_BOOL, 1), prefix[LOOKS];
+            kb_tup there[LOOKS];
+            for (int i = 0; i < looks; i++) { /* all of them in flight; the first tile stands for those before it */
+                const kb_val from = kb_sub(k, t->index, kb_min(k, kb_add(k, back, i), t->index));
+                const struct ticket at = state_of(g, m, t, from, epoch);
+                all = kb_and(k, all, tile_look_either(g, at, at.tile, &there[i], &prefix[i]));
+            }
+            kb_set(k, x, there[0]);
+            kb_set(k, ends, prefix[0]);
+            for (int i = 1; i < looks; i++)
+                kb_if(k, kb_not(k, kb_get(k, ends))) {
+                    kb_set(k, x, state_combine(g, there[i], kb_get(k, x)));
+                    kb_set(k, ends, prefix[i]);
+                }
+            kb_break_if(k, all);
+            kb_backoff(k, 20);
+        }
+    }
+    kb_store(k, m->seen, kb_tid(k), kb_get(k, x));
+    kb_store(k, m->prefix, kb_tid(k), kb_cast(k, kb_get(k, ends), TY_U32));
+}
+
+/* A round of look-back: what the groups see in `looks` tiles each, from `back` on, goes before *prefix in the thread's
+ * column, up to the first prefix.  Are all columns of the strip done?  The whole block arrives. */
+static kb_val look_round(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val back, int looks,
+                         kb_val epoch, struct run_var prefix, kb_var done)
+{
+    kb *k = g->k;
+    const kb_val group = kb_cast(k, kb_div(k, kb_tid(k), m->width), TY_U32);
+    glance(g, m, t, kb_add(k, back, kb_mul(k, group, looks)), looks, epoch);
+    kb_barrier(k); /* see Note [Barriers of a round] */
+    kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_imm(k, TY_I32, m->groups * m->width), m->width) {
+        kb_break_if(k, kb_get(k, done));
+        const struct run seen = run_of(g, kb_load(k, m->seen, at), kb_imm(k, TY_BOOL, 0));
+        run_set(g, prefix, run_join(g, seen, run_get(g, prefix)));
+        kb_set(k, done, kb_ne(k, kb_load(k, m->prefix, at), 0));
+    }
+    /* A warp has all columns of the strip, and all warps have read the same. */
+    const kb_val open = kb_ballot(k, kb_not(k, kb_get(k, done)));
+    return kb_assume_uniform(kb_eq(k, open, 0), KB_UNI_BLOCK);
+}
+
+/* What comes before the tile in the thread's column; not for the first one.  The last group publishes the prefix of
+ * what follows.  One tile per group first, which is enough where strips are many; then several.  The whole block
+ * arrives. */
+static kb_tup look_back(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val epoch, kb_tup total)
+{
+    kb *k = g->k;
+    kb_var back = kb_var_new(k, kb_imm(k, TY_U32, 1), "back"), done = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "done");
+    kb_var all = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "all");
+    back.uni = all.uni = KB_UNI_BLOCK;
+    struct run_var prefix = run_var_new(g, run_none(g));
+    kb_set(k, all, look_round(g, m, t, kb_get(k, back), 1, epoch, prefix, done));
+    kb_set(k, back, kb_add(k, kb_get(k, back), m->groups));
+    kb_loop(k) {
+        kb_break_if(k, kb_get(k, all));
+        kb_barrier(k); /* all have read what the groups have seen */
+        kb_set(k, all, look_round(g, m, t, kb_get(k, back), LOOKS, epoch, prefix, done));
+        kb_set(k, back, kb_add(k, kb_get(k, back), LOOKS * m->groups));
+    }
+    const kb_tup found = run_get(g, prefix).x;
+    kb_if(k, last_group(g, m)) {
+        tile_publish_either(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total),
+                            kb_imm(k, TY_BOOL, 1));
+    }
+    return found;
+}
+
+static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c, kb_val epoch)
+{
+    kb *k = g->k;
+    struct held *h = &t->h;
+    g->here = &t->segment.here;
+    LET(begun, kb_assume_uniform(kb_gt(k, t->index, 0), KB_UNI_BLOCK)); /* as the ticket is */
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    kb_if(k, begun) {
+        kb_set(k, prefix, look_back(g, m, t, epoch, kb_get(k, c->total)));
+    }
+    kb_else { kb_barrier(k); } /* as in look_back */
+    take_kept(g, c, h->direct);
+    held_contribute(h);
+    const struct run outside = { begun, kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    held_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
+    kb_if(k, t->exists) {
+        held_store(h);
+        if (scan_has_totals(g->p))
+            kb_if(k, held_has_last(h)) {
+                segment_finish(g, &t->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+            }
+    }
+}
+
+/* ---- the block --------------------------------------------------------------------------------------------------- */
+
+static kb_val draw(struct gen *g)
+{
+    kb *k = g->k;
+    return kb_atomic(k, KB_RMW_ADD, ticket_counter(g), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
+}
+
+/* The word that all threads read. */
+static kb_val shared_ticket(struct gen *g, const struct shared *m)
+{
+    return kb_assume_uniform(kb_load(g->k, m->ticket, kb_imm(g->k, TY_I32, 0)), KB_UNI_BLOCK);
+}
+
+/* Where the block is: the tile to load, and the one that has been loaded. */
+struct way {
+    kb_var next, last;    /* u32: tickets */
+    kb_var there;         /* bool: there is a last one */
+    struct kept cur, new; /* of the last tile, and of the next one */
+};
+
+/* Fetch tile `next` if it exists, finish the last one, and publish the totals of the next one. */
+static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_val exists, kb_val epoch)
+{
+    kb *k = g->k;
+    struct strip_tile next, last;
+    LET(leader, kb_eq(k, kb_tid(k), 0));
+    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
+    kb_var following = kb_var_new(k, kb_get(k, w->next), "following");
+    open_tile(g, m, &next, kb_get(k, w->next));
+    kb_if(k, exists) {
+        kb_if(k, leader) { /* its answer is not waited for before the upsweep */
+            kb_set(k, drawn, draw(g));
+        }
+        held_load(&next.h);
+        keep(g, &w->new, next.h.direct);
+    }
+    open_tile(g, m, &last, kb_get(k, w->last));
+    kb_if(k, kb_get(k, w->there)) {
+        downsweep(g, m, &last, &w->cur, epoch);
+    }
+    kb_if(k, exists) {
+        const kb_tup own = upsweep(g, m, &next, &w->new);
+        kb_if(k, leader) {
+            kb_store(k, m->ticket, kb_imm(k, TY_I32, 0), kb_get(k, drawn));
+        }
+        kb_barrier(k);
+        kb_set(k, following, kb_cast(k, shared_ticket(g, m), TY_U32));
+        meet(g, m, &next, own, epoch, &w->new);
+    }
+    kb_set(k, w->last, kb_get(k, w->next));
+    kb_set(k, w->next, kb_assume_uniform(kb_get(k, following), KB_UNI_BLOCK));
+}
+
+static void rounds(struct gen *g, const struct shared *m, kb_val word)
+{
+    kb *k = g->k;
+    const kb_val tiles = kb_cast(k, gen_value(g, "tickets"), TY_U32);
+    LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
+    struct way w = { .next = kb_var_new(k, kb_cast(k, word, TY_U32), "next"),
+                     .last = kb_var_new(k, kb_imm(k, TY_U32, 0), "last"),
+                     .there = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "there") };
+    w.next.uni = w.last.uni = w.there.uni = KB_UNI_BLOCK;
+    kept_new(g, &w.cur);
+    kept_new(g, &w.new);
+    kb_loop(k) {
+        LET(exists, kb_lt(k, kb_get(k, w.next), tiles));
+        round_of(g, m, &w, exists, epoch);
+        kb_break_if(k, kb_not(k, exists));
+        struct direct d[SCAN_HELD_MAX];
+        take_kept(g, &w.new, d);
+        keep(g, &w.cur, d);
+        run_set(g, w.cur.before, run_get(g, w.new.before));
+        kb_set(k, w.cur.total, kb_get(k, w.new.total));
+        kb_set(k, w.there, kb_imm(k, TY_BOOL, 1));
+    }
+    /* The last one to draw knows that all have drawn. */
+    const kb_val draws = kb_add(k, tiles, kb_cast(k, kb_blocks(k), TY_U32));
+    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, kb_get(k, w.last), kb_sub(k, draws, 1)))) {
+        ticket_next_epoch(g, (struct ticket){ .epoch = epoch });
+    }
+}
+
+void emit_segscan_strips(struct gen *g)
+{
+    kb *k = g->k;
+    scan_wait_for_predecessor(g);
+    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
+        struct shared m = { .groups = gen_tunable(g, TN_ROWS) };
+        m.width = kb_threads(k) / m.groups;
+        m.ticket = kb_shared_v(k, TY_U64, 1, "ticket_slot");
+        m.park = state_shared(g, kb_threads(k), "group_totals");
+        m.seen = state_shared(g, kb_threads(k), "seen_totals");
+        m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            kb_store(k, m.ticket, kb_imm(k, TY_I32, 0), draw(g));
+        }
+        kb_barrier(k);
+        const kb_val word = shared_ticket(g, &m);
+        kb_barrier(k); /* all have read the ticket */
+        rounds(g, &m, word);
+        g->here = NULL;
+    }
+    kb_else { tile_none(g); }
+}

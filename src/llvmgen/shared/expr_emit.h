@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expr_emit.h - typed expressions become kb_vals.
+ *
+ * The meaning is that of docs/spec-language.md: total, the same as the oracle's.  What an expression reads (inputs,
+ * params, indices, states, neighbours) is the caller's business: a callback.  A `let` is emitted once per environment,
+ * where it is first needed; a use in a scope that this place does not reach emits it again, so an environment may be
+ * used across scopes.
+ *
+ *     struct emit_env env;
+ *     emit_env_init(&env, my_leaf, &my_state, problem);
+ *     kb_val x = emit_expr(k, &env, reduction->map[0]);
+ *
+ * Use a new environment for every element.
+ */
+#ifndef PTXGEN_EXPR_EMIT_H
+#define PTXGEN_EXPR_EMIT_H
+
+#include "frontend/problem/problem.h"
+#include "llvmgen/builder/kb.h"
+
+/* The value of a let and where it was emitted. */
+struct emit_cached {
+    kb_val value; /* ir NULL: not yet */
+    unsigned place;
+};
+
+struct emit_env;
+/* The value of a leaf: EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_LEFT, EX_RIGHT, EX_STATE, EX_TOTAL, EX_OUTPUT,
+ * EX_NEIGHBOUR, EX_GATHER.  Its type must be e->type. */
+typedef kb_val (*emit_leaf)(kb *k, struct emit_env *env, const struct expr *e);
+
+struct emit_env {
+    emit_leaf leaf;
+    void *user;            /* the callback's */
+    const struct let *let; /* what EX_LET refers to */
+    int nlets;
+    struct emit_cached *cache; /* of each let, the operator's own or the problem's; NULL before the first is used */
+    const struct op *op;       /* what EX_OP_LET refers to; set by emit_combine() */
+    const kb_tup *left, *right;
+    struct emit_env *outer; /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
+};
+
+/* p may be NULL when no expression refers to a let of the problem. */
+void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struct problem *p);
+
+kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
+/* n expressions as the fields of a tuple. */
+kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);
+
+/* a op b, a the earlier operand.  `outer` supplies params, sizes and invariant inputs; NULL for an operator without
+ * them. */
+kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b);
+/* The identity; a misuse for an operator that has none. */
+kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer);
+/* The padding element (built-in operators: NaN for min and max), else the identity. */
+kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer);
+
+/* a op b of one type with the language's meaning, and the functions of functions.def. */
+kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b);
+kb_val emit_unary(kb *k, enum unary op, kb_val a);
+kb_val emit_function(kb *k, enum fn f, int n, const kb_val *arg);
+
+#endif

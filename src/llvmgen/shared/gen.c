@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by kind and number. */
+#include "gen.h"
+
+#include "llvmgen/builder/kb_target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Arrays of structures are addressed by bytes. */
+static enum ty element_type(const struct prog_array *a)
+{
+    return a->nfields == 1 && !*a->field[0].name ? a->field[0].type : TY_U8;
+}
+
+/* The widest power of two that divides the size of an element, at most 8: what C aligns it to, at least. */
+static int natural_alignment(const struct prog_array *a)
+{
+    int align = 1;
+    for (int f = 0; f < a->nfields; f++)
+        align = ty_bytes(a->field[f].type) > align ? ty_bytes(a->field[f].type) : align;
+    return align;
+}
+
+static enum ty buffer_type(const struct gen *g, const char *name)
+{
+    if (!strncmp(name, "partial", 7)) {
+        int f = 0;
+        for (const char *c = name + 7; *c; c++)
+            f = 10 * f + (*c - '0');
+        return g->field[f];
+    }
+    return TY_U32;
+}
+
+static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_STREAM] ? KB_STREAM : 0; }
+
+/* Without element outputs nothing that a kernel reads is written while it runs; behind a dependency wait the
+ * loads must not be hoisted, so they stay ordinary there. */
+static unsigned input_flags(const struct gen *g)
+{
+    return stream_flag(g) | (access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
+}
+
+static void declare(struct gen *g, int i)
+{
+    const struct prog_arg *a = &g->kernel->arg[i];
+    const struct problem *p = g->p;
+    const struct prog_array *array = NULL;
+    switch (a->kind) {
+    case ARG_FED:
+    case ARG_INPUT:
+        array = &p->input[a->index].array;
+        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), input_flags(g), a->name);
+        break;
+    case ARG_NEXT:
+    case ARG_OUTPUT:
+        array = &p->output[a->index].array;
+        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), stream_flag(g), a->name);
+        break;
+    case ARG_BUFFER: g->pointer[i] = kb_param_ptr(g->k, buffer_type(g, a->name), 16, 0, a->name); break;
+    case ARG_PARAM:
+    case ARG_VALUE: g->value[i] = kb_param(g->k, a->type, a->name); break;
+    }
+}
+
+void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c,
+               const struct prog_kernel *kernel)
+{
+    *g = (struct gen){ .k = k, .c = c, .p = plan->problem, .kernel = kernel };
+    g->nfields = state_fields(g->p, g->field);
+    g->padded = state_pad(g->p);
+    kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster, c->tunable[TN_MIN_BLOCKS], kernel->nargs);
+    for (int i = 0; i < kernel->nargs; i++)
+        declare(g, i);
+}
+
+void gen_wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+bool gen_end(struct gen *g) { return kb_kernel_end(g->k); }
+
+static int find(const struct gen *g, enum prog_arg_kind kind, int index, const char *name)
+{
+    int nth = 0;
+    for (int i = 0; i < g->kernel->nargs; i++) {
+        const struct prog_arg *a = &g->kernel->arg[i];
+        if (a->kind != kind && !(kind == ARG_INPUT && a->kind == ARG_FED) &&
+            !(kind == ARG_OUTPUT && a->kind == ARG_NEXT))
+            continue;
+        if (name ? !strcmp(a->name, name) && nth >= index : kind == ARG_VALUE ? nth == index : a->index == index)
+            return i;
+        nth++;
+    }
+    kb_misuse(g->k, "kernel has no argument '%s' (%d)", name ? name : "?", index);
+    return 0;
+}
+
+kb_ptr gen_input(const struct gen *g, int i) { return g->pointer[find(g, ARG_INPUT, i, NULL)]; }
+kb_ptr gen_output(const struct gen *g, int i) { return g->pointer[find(g, ARG_OUTPUT, i, NULL)]; }
+kb_val gen_param(const struct gen *g, int i) { return g->value[find(g, ARG_PARAM, i, NULL)]; }
+/* The sizes are the first values of every kernel. */
+kb_val gen_size(const struct gen *g, int i) { return g->value[find(g, ARG_VALUE, i, NULL)]; }
+kb_val gen_value(const struct gen *g, const char *name) { return g->value[find(g, ARG_VALUE, g->p->nsizes, name)]; }
+
+kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type)
+{
+    kb_ptr b = g->pointer[find(g, ARG_BUFFER, 0, name)];
+    b.ty = type;
+    return b;
+}
+
+kb_arr gen_partials(const struct gen *g)
+{
+    kb_arr a = { .n = g->nfields };
+    for (int f = 0; f < g->nfields; f++) {
+        char name[sizeof "partial" + 10];
+        snprintf(name, sizeof name, "partial%d", f);
+        a.e[f] = gen_buffer(g, name, g->field[f]);
+    }
+    return a;
+}
+
+int gen_tunable(const struct gen *g, enum tunable_id t) { return g->c->tunable[t]; }

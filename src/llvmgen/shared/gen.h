@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen.h - what emitters share: the kernel's arguments, points and their values, and the state of all reductions.
+ *
+ * A *point* is one element of the iteration space.  The state is the product of the states of all reductions of the
+ * problem, flattened into one tuple, so that strategies see one operator whatever the spec says.
+ */
+#ifndef PTXGEN_GEN_H
+#define PTXGEN_GEN_H
+
+#include "expr_emit.h"
+#include "llvmgen/builder/kb.h"
+#include "lower/access.h"
+
+enum { GEN_VECTOR_MAX = 16 };
+
+/* The kernel that is being emitted. */
+struct gen {
+    kb *k;
+    const struct plan_case *c;
+    const struct problem *p;
+    const struct prog_kernel *kernel;
+    kb_ptr pointer[PROG_ARG_MAX]; /* per argument, where it is a pointer */
+    kb_val value[PROG_ARG_MAX];   /* per argument, where it is a scalar */
+    int nfields;                  /* of the state */
+    enum ty field[KB_TUP_MAX];
+    const struct point *here; /* the segment that operators run in; NULL: there is a single one */
+    bool padded;              /* the state has a padding element, so partly filled tiles need no branches */
+};
+
+/* Begin and end a kernel of the case: declares its parameters. */
+void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c,
+               const struct prog_kernel *kernel);
+bool gen_end(struct gen *g);
+/* In a kernel that is launched dependently: before the first access to memory. */
+void gen_wait_for_predecessor(struct gen *g);
+kb_ptr gen_input(const struct gen *g, int i);
+kb_ptr gen_output(const struct gen *g, int i);
+kb_val gen_param(const struct gen *g, int i);
+kb_val gen_size(const struct gen *g, int i);
+kb_val gen_value(const struct gen *g, const char *name); /* ARG_VALUE by name, not a size */
+kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type);
+kb_arr gen_partials(const struct gen *g); /* buffers partial0 …, one per field of the state */
+int gen_tunable(const struct gen *g, enum tunable_id t);
+kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */
+/* A field (0 for scalars) of an element, i64, of an array that lies at p. */
+kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field);
+void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
+
+/* ---- numbers and indices (space.c) ------------------------------------------------------------------------------- */
+/* A number becomes indices along those axes of [from, to) that are reduced (scanned), or kept; row-major. */
+void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
+/* The linear number, i64, of the point with these indices along all axes. */
+kb_val space_linear(struct gen *g, const kb_val *index);
+/* Elements, i64, from one place of a segment to the next one, where the reduced (scanned) axes are neighbours. */
+kb_val space_stride(struct gen *g);
+/* The elements [*first, *last) of segment `number` between offsets, kept inside the array whatever they say. */
+void space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last);
+
+/* Where index i of a dimension of n >= 1 elements is read (boundary.c); *inside becomes false where the mode is
+ * constant and i lies outside. */
+kb_val boundary_index(kb *k, enum boundary_mode mode, kb_val i, kb_val n, kb_val *inside);
+
+/* ---- points (gen_point.c) ---------------------------------------------------------------------------------------- */
+/* The fields of all direct inputs at one point, side by side; see direct_slot(). */
+struct direct {
+    kb_val v[DIRECT_FIELDS_MAX];
+};
+
+struct point {
+    struct emit_env env; /* leaves are resolved here */
+    struct gen *g;
+    kb_val base;                 /* i64 number of a point, … */
+    kb_val offset;               /* … and the i32 distance of this one, so that addresses fold */
+    int64_t plus;                /* … and a distance known when generating */
+    kb_val index[SPACE_MAX];     /* along each axis; made when asked for */
+    const struct direct *direct; /* preloaded values, or NULL: load where used */
+    const kb_tup *state;         /* r, s or total in values of outputs, or NULL */
+    kb_val segment;              /* i64 number, for outputs per irregular segment */
+};
+void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
+kb_val point_linear(struct point *pt);                                /* i64 */
+kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e); /* of the environment of a point */
+/* Element number of the point in an output per element, and whether an output with a shorter dimension has it. */
+kb_val point_output_element(struct point *pt, const struct output *o);
+kb_val point_in_output(struct point *pt, const struct output *o);
+/* What the point contributes to every reduction. */
+kb_tup point_map(struct point *pt);
+/* Write the values of the per-element outputs of `n` consecutive points; vectors when `aligned`. */
+void points_store(struct point *pt, int n, bool aligned);
+
+/* The same for one point and one output, which need not be direct. */
+void point_store_element(struct point *pt, int output);
+/* Write once-per-segment output `output` from the values of the environment; its element follows from the indices along
+ * the kept axes and from `segment`. */
+void point_store_segment(struct point *pt, int output);
+
+/* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
+void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);
+/* The same for n scalars of one direct input as 32-bit words, aligned; they fill whole words. */
+void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word);
+/* Values of points without elements: init, identity, epilogue. */
+void env_init(struct point *pt, struct gen *g, const kb_tup *state);
+
+/* ---- the state (gen_state.c) ------------------------------------------------------------------------------------- */
+kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
+kb_tup state_pad_value(struct gen *g); /* only when g->padded */
+kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
+/* acc := have ? acc * x : x, and have := true; block-divergent. */
+void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x);
+/* `init` combined on the left of x where `begins`, for the reductions that have one. */
+kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x);
+/* What comes before the first element: init, else the identity, else (never seen) zero. */
+kb_tup state_start(struct gen *g);
+/* The state in shared memory, `count` of them. */
+kb_arr state_shared(struct gen *g, int count, const char *name);
+/* One thread: apply init, treat the empty case, evaluate and write the once-per-segment outputs. empty: bool, no
+ * element. */
+void state_finish(struct gen *g, kb_tup total, kb_val empty);
+
+/* ---- collectives (collectives.c) --------------------------------------------------------------------------------- */
+/* How many of the leading lanes, threads or warps hold a state; with padding all do. */
+struct filled {
+    bool all;
+    kb_val count; /* i32, when not all */
+};
+static inline struct filled filled_all(void) { return (struct filled){ .all = true }; }
+static inline struct filled filled_first(kb_val count) { return (struct filled){ .count = count }; }
+/* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  The whole warp arrives. */
+kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
+/* The total of the warps, in thread 0; x is each warp's total in its lane 0. `park`: state_shared of 32.  The whole
+ * block arrives. */
+kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park);
+/* The total of the filled threads, in thread 0, in order of the threads. The whole block arrives. */
+kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+
+/* The total of those threads that have something, in order, in thread 0, and whether there is any. The whole block
+ * arrives. */
+kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
+
+/* The same as `combine` says: shuffles, a tree in shared memory, atomic operations there, redux.sync
+ * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads filled. The whole block arrives. */
+kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+
+/* ---- irregular segments (offsets.c) ------------------------------------------------------------------------------ */
+/* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
+kb_val segment_offset(struct gen *g, kb_val i);
+/* The first place in [first, end) for which `before` does not hold, or `end`, i64; it holds up to that place and not
+ * behind.  32 places are looked at in a round, `apart` from one another in the first: warp_evenly over all of them, or
+ * 1 where the answer is expected near `first`.  All arguments are the same in all lanes; the whole warp arrives. */
+typedef kb_val is_before(struct gen *g, const void *what, kb_val place);
+kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what);
+/* The same until at most `enough` places are left: the first of them. */
+kb_val warp_narrow(struct gen *g, kb_val first, kb_val end, kb_val apart, int enough, is_before *before,
+                   const void *what);
+/* A round of places around the one that is expected, closer the nearer to it: the lane's, i64, which may lie outside of
+ * [0, end); and what it says: the answer lies in [*lo, *hi] when `before` holds at the lane's place, or would if that
+ * were inside. */
+kb_val warp_around(struct gen *g, kb_val expected);
+void warp_enclose(struct gen *g, kb_val place, kb_val end, kb_val before, kb_val *lo, kb_val *hi);
+/* The distance at which 32 places cover `count` of them; at least 1. */
+kb_val warp_evenly(struct gen *g, kb_val count);
+
+/* ---- states in words, updated atomically (atomic_state.c) -------------------------------------------------------- */
+/* A field's bits as an unsigned integer of 32 bits (narrower ones too) or 64, and back. */
+kb_val field_bits(kb *k, kb_val x);
+kb_val field_from_bits(kb *k, kb_val bits, enum ty ty);
+/* One u64 per reduction, all zero before the first update; any threads. */
+void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x);
+/* The total; one thread, ordered behind all updates.  take: and zero in its place. */
+kb_tup read_accumulated(struct gen *g, kb_ptr words);
+kb_tup take_accumulated(struct gen *g, kb_ptr words);
+
+/* ---- the last block to finish (reduce/reduce.c) ------------------------------------------------------------------ */
+/* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
+kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
+/* Partials number first, first + 1, … in order, `filled` of them, in thread 0.  The whole block arrives. */
+kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled);
+/* The ticket alone, of `blocks` in a group with a counter of its own: what thread 0 has written, or seen written behind
+ * a barrier, is there for the block that draws the last one. */
+kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
+
+/* ---- totals in words that carry their own validity (reduce/gather.c) ------------------------- */
+/* Buffer "words", control: behind a line of the launches' own, slots of 8 bytes for each 32-bit word of the state
+ * behind `spare` words of the caller's own, which are where a slot begins. */
+kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
+/* One thread: a total beside the launch's tag, u32, which no word bore before. */
+void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
+/* The totals of slots first, first + 1, … in order, of `filled` of them, which running blocks publish or have
+ * published; in thread 0.  The whole block arrives. */
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag);
+
+/* ---- the number of a launch (launches.c) ------------------------------------------------------ */
+/* Where the word is (at the beginning of the buffer), and its bits, at most 32, that count blocks. */
+struct launches {
+    const char *buffer;
+    int bits;
+};
+/* Thread 0 draws, behind gen_wait_for_predecessor(): what it has drawn, u64, … */
+kb_var launch_draw(struct gen *g, const struct launches *l);
+/* … is a ticket, u32, that no other block has, the launch's number, u64, which no other launch has before it outgrows
+ * the word, and its tag, u32, that none of the 2^32 - 1 before it bore and that is not zero in the first 2^32 - 1.  One
+ * thread, later: begin the next launch, if all `blocks` that draw have drawn. */
+kb_val launch_ticket(struct gen *g, const struct launches *l, kb_val drawn);
+kb_val launch_number(struct gen *g, const struct launches *l, kb_val drawn);
+kb_val launch_tag(struct gen *g, const struct launches *l, kb_val drawn);
+void launch_next(struct gen *g, const struct launches *l, kb_val drawn, kb_val blocks);
+
+/* ---- one thread's or warp's share (reduce/tiles.c, reduce/windows.c) --------------------------------------------- */
+/* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
+kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
+/* Where bulk copies exist: have the beginning of the block's first tile brought to the second-level cache.  It reads
+ * nothing, so it may come before gen_wait_for_predecessor(). */
+void tiles_prefetch(struct gen *g, kb_val block);
+/* How many blocks, counted from the first, hold something then; for states without padding. */
+kb_val tiles_filled_blocks(struct gen *g, kb_val blocks);
+/* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */
+kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps);
+/* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */
+kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
+
+#define STRATEGY(id, kind, name, reference, tunables) void emit_##id(struct gen *g);
+#include "lower/strategies.def"
+#undef STRATEGY
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen_point.c - the values at a point: inputs (preloaded, or loaded through computed addresses), indices, maps, and
+ * the outputs that are written per element.
+ *
+ * An index along an axis is made from the linear number by division when an expression or a general array asks for
+ * it; a problem of rank one never divides.  Neighbours outside the array follow the boundary mode (boundary_index()).
+ */
+#include "gen.h"
+#include "llvmgen/builder/kb_target.h"
+
+#include <string.h>
+
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
+
+kb_val gen_extent(struct gen *g, const struct prog_dim *d)
+{
+    return d->size < 0 ? kb_imm(g->k, TY_I64, d->add) : kb_add(g->k, gen_size(g, d->size), d->add);
+}
+
+kb_val point_linear(struct point *pt)
+{
+    kb *k = pt->g->k;
+    const kb_val at = kb_no_wrap(kb_add(k, pt->base, kb_cast(k, pt->offset, TY_I64)));
+    return kb_no_wrap(kb_add(k, at, pt->plus)); /* so that comparing indices of neighbours folds */
+}
+
+static kb_val point_index(struct point *pt, int axis)
+{
+    struct gen *g = pt->g;
+    if (pt->index[axis].ir)
+        return pt->index[axis];
+    kb_val rest = point_linear(pt);
+    for (int d = g->p->rank - 1; d > 0; d--) {
+        const kb_val extent = gen_extent(g, &g->p->space[d].extent);
+        pt->index[d] = kb_rem(g->k, rest, extent);
+        rest = kb_div(g->k, rest, extent);
+    }
+    pt->index[0] = rest;
+    return pt->index[axis];
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
+
+static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
+
+kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field)
+{
+    if (!structure(a))
+        return kb_load(g->k, p, element);
+    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
+    q.ty = a->field[field].type;
+    return kb_load(g->k, q, kb_imm(g->k, TY_I32, 0));
+}
+
+/* Any input at the point plus constant offsets. */
+static kb_val load_general(struct point *pt, const struct expr *e)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    const struct input *in = &g->p->input[e->which];
+    kb_val element = kb_imm(k, TY_I64, 0), inside = kb_imm(k, TY_BOOL, 1);
+    const union value *outside = NULL;
+    for (int d = 0; d < in->array.rank; d++) {
+        const kb_val extent = gen_extent(g, &in->array.dim[d]);
+        kb_val i = point_index(pt, in->axis[d]);
+        if (e->noffsets && e->offset[d]) {
+            i = kb_add(k, i, e->offset[d]);
+            i = boundary_index(k, in->boundary[d].mode, i, extent, &inside);
+            if (in->boundary[d].mode == BOUND_CONSTANT)
+                outside = &in->boundary[d].constant[e->field];
+        }
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, extent), i);
+    }
+    const kb_val x = gen_load_field(g, &in->array, gen_input(g, e->which), element, e->field);
+    return outside ? kb_select(k, inside, x, kb_const(k, x.ty, *outside)) : x;
+}
+
+/* Place of a direct input's field in struct direct; -1: not direct. */
+static int direct_slot(const struct problem *p, int input, int field)
+{
+    int slot = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        if (!access_input_direct(p, i))
+            continue;
+        if (i == input)
+            return slot + field;
+        slot += p->input[i].array.nfields;
+    }
+    return -1;
+}
+
+static bool at_the_point(const struct expr *e)
+{
+    for (int d = 0; d < e->noffsets; d++)
+        if (e->offset[d])
+            return false;
+    return true;
+}
+
+kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
+{
+    struct point *pt = env->user;
+    struct gen *g = pt->g;
+    switch (e->kind) {
+    case EX_INPUT: {
+        const int slot = direct_slot(g->p, e->which, e->field);
+        if (slot >= 0 && pt->direct && at_the_point(e))
+            return pt->direct->v[slot];
+        return load_general(pt, e);
+    }
+    case EX_PARAM: return gen_param(g, e->which);
+    case EX_SIZE: return gen_size(g, e->which);
+    case EX_INDEX: return point_index(pt, e->which);
+    case EX_STATE:
+    case EX_TOTAL: {
+        int first = 0;
+        for (int r = 0; r < e->which; r++)
+            first += g->p->reduction[r].op->nfields;
+        return pt->state->e[first + e->field];
+    }
+    default: break;
+    }
+    kb_misuse(k, "expression kind %d has no value in a reduction", (int)e->kind);
+    return kb_imm(k, e->type, 0);
+}
+
+void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus)
+{
+    memset(pt->index, 0, sizeof pt->index);
+    pt->segment = (kb_val){ .ir = NULL };
+    pt->direct = NULL;
+    pt->state = NULL;
+    pt->g = g;
+    emit_env_init(&pt->env, point_leaf, pt, g->p);
+    pt->base = base;
+    pt->offset = offset;
+    pt->plus = plus;
+}
+
+void env_init(struct point *pt, struct gen *g, const kb_tup *state)
+{
+    point_init(pt, g, kb_imm(g->k, TY_I64, 0), kb_imm(g->k, TY_I32, 0), 0);
+    pt->state = state;
+}
+
+kb_tup point_map(struct point *pt)
+{
+    const struct problem *p = pt->g->p;
+    kb_tup x = { .n = 0 };
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            x.e[x.n++] = emit_expr(pt->g->k, &pt->env, p->reduction[r].map[f]);
+    return x;
+}
+
+/* ---- direct inputs ----------------------------------------------------------------------------------------------- */
+
+static int vector_alignment(int bytes)
+{
+    int align = 1;
+    while (align < 16 && bytes % (2 * align) == 0)
+        align *= 2;
+    return align;
+}
+
+/* n structures as 32-bit words, taken apart. */
+static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at, int n, bool aligned,
+                            struct direct *out, int slot)
+{
+    enum { WORDS_MAX = 64 };
+    kb_val word[WORDS_MAX];
+    const int bytes = n * a->stride;
+    for (int j = 0; j < n; j++)
+        for (int f = 0; f < a->nfields; f++) {
+            if (!aligned || bytes > 4 * WORDS_MAX) {
+                out[j].v[slot + f] = gen_load_field(g, a, at, kb_imm(g->k, TY_I64, j), f);
+                continue;
+            }
+            if (j == 0 && f == 0)
+                kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
+            out[j].v[slot + f] = kb_extract(g->k, word, j * a->stride + a->field[f].offset, a->field[f].type);
+        }
+}
+
+static kb_ptr address(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val base, kb_val offset, int64_t plus)
+{
+    const int scale = structure(a) ? a->stride : 1;
+    p = kb_advance(g->k, p, kb_mul(g->k, base, scale));
+    p = kb_advance(g->k, p, kb_mul(g->k, offset, scale));
+    return plus ? kb_advance(g->k, p, kb_imm(g->k, TY_I64, plus * scale)) : p;
+}
+
+void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out)
+{
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        const struct prog_array *a = &g->p->input[i].array;
+        if (!access_input_direct(g->p, i))
+            continue;
+        const kb_ptr at = address(g, a, gen_input(g, i), base, offset, plus);
+        if (structure(a)) {
+            load_structures(g, a, at, n, aligned, out, slot);
+        } else {
+            kb_val x[GEN_VECTOR_MAX];
+            kb_load_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? vector_alignment(n * a->stride) : a->stride, x);
+            for (int j = 0; j < n; j++)
+                out[j].v[slot] = x[j];
+        }
+        slot += a->nfields;
+    }
+}
+
+void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word)
+{
+    const struct prog_array *a = &g->p->input[input].array;
+    const int bytes = n * a->stride;
+    const kb_ptr at = address(g, a, gen_input(g, input), base, offset, plus);
+    kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
+}
+
+/* ---- outputs per element ----------------------------------------------------------------------------------------- */
+
+void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
+{
+    if (!structure(a)) {
+        kb_store(g->k, p, element, x);
+        return;
+    }
+    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
+    q.ty = a->field[field].type;
+    kb_store(g->k, q, kb_imm(g->k, TY_I32, 0), x);
+}
+
+/* Element number in an output whose dimensions may be in any order. */
+kb_val point_output_element(struct point *pt, const struct output *o)
+{
+    kb *k = pt->g->k;
+    kb_val element = kb_imm(k, TY_I64, 0);
+    for (int d = 0; d < o->array.rank; d++) {
+        const kb_val i = point_index(pt, o->axis[d]);
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(pt->g, &o->array.dim[d])), i);
+    }
+    return element;
+}
+
+/* Is the point inside an output with a shorter dimension? */
+kb_val point_in_output(struct point *pt, const struct output *o)
+{
+    kb *k = pt->g->k;
+    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    for (int d = 0; d < o->array.rank; d++)
+        inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), gen_extent(pt->g, &o->array.dim[d])));
+    return inside;
+}
+
+void point_store_element(struct point *pt, int output)
+{
+    struct gen *g = pt->g;
+    const struct output *o = &g->p->output[output];
+    const kb_val inside = access_output_whole(g->p, output) ? kb_imm(g->k, TY_BOOL, 1) : point_in_output(pt, o);
+    const kb_val element = point_output_element(pt, o);
+    kb_val x[STATE_FIELDS_MAX];
+    for (int f = 0; f < o->array.nfields; f++)
+        x[f] = emit_expr(g->k, &pt->env, o->value[f]);
+    kb_if(g->k, inside) {
+        for (int f = 0; f < o->array.nfields; f++)
+            gen_store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
+    }
+}
+
+/* Element number in an output with kept dimensions, or one per irregular segment. */
+static kb_val segment_element(struct point *pt, const struct output *o)
+{
+    if (pt->g->p->kind == KIND_REDUCE && pt->segment.ir && access_output_in_segments(pt->g->p, o))
+        return pt->segment;
+    for (int d = 0; d < o->array.rank; d++)
+        if (o->axis[d] < 0)
+            return pt->segment;
+    return point_output_element(pt, o);
+}
+
+void point_store_segment(struct point *pt, int output)
+{
+    struct gen *g = pt->g;
+    const struct output *o = &g->p->output[output];
+    const kb_val element = segment_element(pt, o);
+    for (int f = 0; f < o->array.nfields; f++)
+        gen_store_field(g, &o->array, gen_output(g, output), element, f, emit_expr(g->k, &pt->env, o->value[f]));
+}
+
+void points_store(struct point *pt, int n, bool aligned)
+{
+    struct gen *g = pt[0].g;
+    for (int i = 0; i < g->p->noutputs; i++) {
+        const struct output *o = &g->p->output[i];
+        const struct prog_array *a = &o->array;
+        if (o->role != OUT_ELEMENT)
+            continue;
+        if (access_output_direct(g->p, i) && !structure(a)) {
+            kb_val x[GEN_VECTOR_MAX];
+            for (int j = 0; j < n; j++)
+                x[j] = emit_expr(g->k, &pt[j].env, o->value[0]);
+            const kb_ptr at = address(g, a, gen_output(g, i), pt[0].base, pt[0].offset, pt[0].plus);
+            kb_store_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? vector_alignment(n * a->stride) : a->stride, x);
+            continue;
+        }
+        for (int j = 0; j < n; j++)
+            point_store_element(&pt[j], i);
+    }
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather.c - neighbours whose offsets are an input: a fold over its rows. */
+#include "stencil_gen.h"
+
+/* Offset of row `row` along dimension d, i64. */
+static kb_val row_offset(struct gen *g, const struct expr *e, kb_val row, int d)
+{
+    kb *k = g->k;
+    const struct prog_array *off = &g->p->input[e->which2].array;
+    const int rank = g->p->input[e->which].array.rank;
+    const kb_val x = gen_load_field(g, off, gen_input(g, e->which2), kb_add(k, kb_mul(k, row, rank), d), 0);
+    return kb_cast(k, x, TY_I64);
+}
+
+/* All fields of the neighbour that a row leads to. */
+static void neighbour(struct stencil_point *sp, const struct expr *e, kb_val row, kb_val *field)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct input *in = &g->p->input[e->which];
+    kb_val element = kb_imm(k, TY_I64, 0), inside[PROG_RANK_MAX];
+    for (int d = 0; d < in->array.rank; d++) {
+        const kb_val extent = gen_extent(g, &in->array.dim[d]);
+        const kb_val at = kb_add(k, sp->pt.index[in->axis[d]], row_offset(g, e, row, d));
+        inside[d] = kb_imm(k, TY_BOOL, 1);
+        const kb_val i = boundary_index(k, in->boundary[d].mode, at, extent, &inside[d]);
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, extent), i);
+    }
+    for (int f = 0; f < in->array.nfields; f++) {
+        field[f] = gen_load_field(g, &in->array, gen_input(g, e->which), element, f);
+        for (int d = 0; d < in->array.rank; d++)
+            if (in->boundary[d].mode == BOUND_CONSTANT)
+                field[f] = kb_select(k, inside[d], field[f], kb_const(k, field[f].ty, in->boundary[d].constant[f]));
+    }
+}
+
+/* A fold over no rows. */
+static kb_val fold_identity(kb *k, enum fold op, enum ty t)
+{
+    switch (op) {
+    case FOLD_MIN: return kb_cast(k, kb_immf(k, TY_F64, __builtin_inf()), t);
+    case FOLD_MAX: return kb_cast(k, kb_immf(k, TY_F64, -__builtin_inf()), t);
+    case FOLD_MUL: return kb_cast(k, kb_imm(k, TY_I32, 1), t);
+    case FOLD_AND: return kb_not(k, kb_imm(k, t, 0));
+    default: return kb_cast(k, kb_imm(k, TY_I32, 0), t);
+    }
+}
+
+static kb_val fold_combine(kb *k, enum fold op, kb_val a, kb_val b)
+{
+    static const enum binary binary[] = {
+        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
+    };
+    const kb_val both[] = { a, b };
+    if (op == FOLD_MIN || op == FOLD_MAX)
+        return emit_function(k, op == FOLD_MIN ? FN_MIN : FN_MAX, 2, both);
+    return emit_binary(k, binary[op], a, b);
+}
+
+kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const kb_val *outer = sp->neighbour;
+    kb_var sum = kb_var_new(k, fold_identity(k, (enum fold)e->op, e->type), "gathered");
+    kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(g, &g->p->input[e->which2].array.dim[0]), 1) {
+        kb_val field[STATE_FIELDS_MAX];
+        neighbour(sp, e, row, field);
+        sp->neighbour = field;
+        const kb_val term = emit_expr(k, &sp->pt.env, e->arg[0]);
+        const kb_val next = fold_combine(k, (enum fold)e->op, kb_get(k, sum), term);
+        kb_set(k, sum, kb_select(k, kb_eq(k, row, 0), term, next));
+    }
+    sp->neighbour = outer;
+    return kb_get(k, sum);
+}
+
+/* ---- how far gathers reach --------------------------------------------------------------------------------------- */
+
+struct collect {
+    struct gen *g;
+    kb_var lo[SPACE_MAX], hi[SPACE_MAX];
+    bool any, emit;
+};
+
+static void extend(const struct expr *e, void *user)
+{
+    struct collect *c = user;
+    kb *k = c->g->k;
+    const struct input *in = &c->g->p->input[e->which];
+    for (int d = 0; e->kind == EX_GATHER && d < in->array.rank; d++) {
+        if (in->boundary[d].mode != BOUND_INTERIOR)
+            continue;
+        c->any = true;
+        if (!c->emit)
+            continue;
+        kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(c->g, &c->g->p->input[e->which2].array.dim[0]), 1) {
+            const kb_val offset = row_offset(c->g, e, row, d);
+            const kb_var lo = c->lo[in->axis[d]], hi = c->hi[in->axis[d]];
+            kb_set(k, lo, kb_min(k, kb_get(k, lo), offset));
+            kb_set(k, hi, kb_max(k, kb_get(k, hi), offset));
+        }
+    }
+}
+
+struct gather_reach gather_reach(struct gen *g)
+{
+    struct collect c = { .g = g };
+    struct gather_reach r = { .any = false };
+    stencil_each_read(g->p, extend, &c);
+    if (!c.any)
+        return r;
+    c.emit = true;
+    for (int d = 0; d < g->p->rank; d++) {
+        c.lo[d] = kb_var_new(g->k, kb_imm(g->k, TY_I64, 0), "gather_lo");
+        c.hi[d] = kb_var_new(g->k, kb_imm(g->k, TY_I64, 0), "gather_hi");
+    }
+    stencil_each_read(g->p, extend, &c);
+    r.any = true;
+    for (int d = 0; d < g->p->rank; d++) {
+        r.lo[d] = kb_get(g->k, c.lo[d]);
+        r.hi[d] = kb_get(g->k, c.hi[d]);
+    }
+    return r;
+}

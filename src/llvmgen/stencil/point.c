@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* point.c - what a stencil reads and gives at one point.
+ *
+ * Direct inputs come from the window.  Inputs with fewer or permuted dimensions, and neighbours whose offsets are known
+ * at launch only, are loaded where they are used.
+ */
+#include "stencil_gen.h"
+
+#include <string.h>
+
+#include "llvmgen/builder/kb_impl.h"
+
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
+
+/* An input that is not direct. */
+static kb_val read_general(struct stencil_point *sp, const struct expr *e)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    struct input in = g->p->input[e->which];
+    const struct reach r = stencil_input_reach(g->p, e->which);
+    kb_val element = kb_imm(k, TY_I64, 0), beyond[PROG_RANK_MAX];
+    for (int d = 0; d < in.array.rank; d++) {
+        in.axis[d] = in.axis[d] < 0 ? d : in.axis[d];
+        const int at = sp->at[in.axis[d]] + (e->noffsets ? e->offset[d] : 0);
+        const kb_val i = window_index(sp->w, &in, &r, d, at, &beyond[d]);
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(g, &in.array.dim[d])), i);
+    }
+    kb_val x = gen_load_field(g, &in.array, gen_input(g, e->which), element, e->field);
+    for (int d = 0; d < in.array.rank; d++)
+        if (beyond[d].ir)
+            x = kb_select(k, beyond[d], kb_const(k, x.ty, in.boundary[d].constant[e->field]), x);
+    return x;
+}
+
+static kb_val read_input(struct stencil_point *sp, const struct expr *e)
+{
+    int at[SPACE_MAX] = { 0 };
+    if (!access_input_direct(sp->w->g->p, e->which))
+        return read_general(sp, e);
+    for (int d = 0; d < sp->w->rank; d++)
+        at[d] = sp->at[d] + (e->noffsets ? e->offset[d] : 0);
+    return window_read(sp->w, e->which, e->field, at);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static int fed_input(const struct problem *p, int output)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].output == output)
+            return p->feedback[i].input;
+    return -1;
+}
+
+/* What the memory of an output keeps at a skipped point; 0 at others. */
+static kb_val kept(struct stencil_point *sp, int o, int f)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct output *out = &g->p->output[o];
+    kb_var x = kb_var_new(k, kb_imm(k, out->array.field[f].type, 0), "kept");
+    kb_if(k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
+        kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), point_output_element(&sp->pt, out), f));
+    }
+    return kb_get(k, x);
+}
+
+/* Number of the field among those of all outputs. */
+static int value_slot(const struct problem *p, int o, int f)
+{
+    for (int i = 0; i < o; i++)
+        f += p->output[i].array.nfields;
+    return f;
+}
+
+kb_val stencil_value(struct stencil_point *sp, int o, int f)
+{
+    kb *k = sp->w->g->k;
+    const int slot = value_slot(sp->w->g->p, o, f);
+    struct emit_cached *c = slot < 64 ? &sp->value[slot] : NULL;
+    if (c && c->value.ir && kb_reaches(k, c->place))
+        return c->value;
+    kb_val v = emit_expr(k, &sp->pt.env, sp->w->g->p->output[o].value[f]);
+    const int input = fed_input(sp->w->g->p, o);
+    if (sp->skip.ir && input >= 0) {
+        const struct expr e = { .kind = EX_INPUT, .type = v.ty, .which = input, .field = f };
+        v = kb_select(k, sp->skip, read_input(sp, &e), v);
+    }
+    if (c)
+        *c = (struct emit_cached){ v, kb_place(k) };
+    return v;
+}
+
+/* What maps see of an output. */
+static kb_val seen_value(struct stencil_point *sp, int o, int f)
+{
+    const kb_val v = stencil_value(sp, o, f);
+    if (!sp->skip.ir || fed_input(sp->w->g->p, o) >= 0)
+        return v;
+    return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
+}
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
+{
+    struct stencil_point *sp = env->user;
+    switch (e->kind) {
+    case EX_INPUT: return read_input(sp, e);
+    case EX_OUTPUT: return seen_value(sp, e->which, e->field);
+    case EX_GATHER: return stencil_gather(sp, e);
+    case EX_NEIGHBOUR: return sp->neighbour[e->field];
+    default: return point_leaf(k, env, e);
+    }
+}
+
+/* Dimension d of an input leaves the array from this point. */
+static kb_val leaves(struct stencil_point *sp, int input, int d, const struct gather_reach *gr)
+{
+    kb *k = sp->w->g->k;
+    const int axis = sp->w->g->p->input[input].axis[d];
+    const struct reach r = stencil_input_reach(sp->w->g->p, input);
+    kb_val lo = kb_imm(k, TY_I64, r.lo[d]), hi = kb_imm(k, TY_I64, r.hi[d]);
+    if (gr->any) {
+        lo = kb_min(k, lo, gr->lo[axis]);
+        hi = kb_max(k, hi, gr->hi[axis]);
+    }
+    const kb_val before = kb_lt(k, kb_add(k, sp->pt.index[axis], lo), 0);
+    return kb_or(k, before, kb_ge(k, kb_add(k, sp->pt.index[axis], hi), sp->w->extent[axis]));
+}
+
+static kb_val skipped(struct stencil_point *sp, const struct gather_reach *gr)
+{
+    const struct problem *p = sp->w->g->p;
+    kb_val skip = kb_imm(sp->w->g->k, TY_BOOL, 0);
+    for (int i = 0; i < p->ninputs; i++)
+        for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
+            if (p->input[i].boundary[d].mode == BOUND_INTERIOR)
+                skip = kb_or(sp->w->g->k, skip, leaves(sp, i, d, gr));
+    return skip;
+}
+
+void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr)
+{
+    struct gen *g = w->g;
+    kb *k = g->k;
+    memset(sp, 0, sizeof *sp);
+    env_init(&sp->pt, g, NULL);
+    sp->pt.env.leaf = leaf;
+    sp->pt.env.user = sp;
+    sp->w = w;
+    sp->exists = kb_imm(k, TY_BOOL, 1);
+    for (int d = 0; d < w->rank; d++) {
+        sp->at[d] = at[d];
+        sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);
+        if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && d < w->rank - 1) || (w->ring && d == 0) || w->whole)
+            continue;
+        sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
+        if (w->slanted && d == w->rank - 1)
+            sp->exists = kb_and(k, sp->exists, kb_ge(k, sp->pt.index[d], 0));
+    }
+    if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
+        sp->skip = skipped(sp, gr);
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
+
+/* The fields of an element together, where structures are aligned to themselves. */
+static bool store_whole(struct stencil_point *sp, int o, kb_val element, const kb_val *x)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->output[o].array;
+    if (!g->c->aligned || !access_output_direct(g->p, o) || !stencil_structure_bytes(a))
+        return false;
+    kb_ptr to = kb_advance(k, gen_output(g, o), kb_mul(k, element, a->stride));
+    to.ty = a->field[0].type;
+    kb_store_n(k, to, kb_imm(k, TY_I32, 0), a->nfields, a->stride, x);
+    return true;
+}
+
+static void store_output(struct stencil_point *sp, int o)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    const struct output *out = &g->p->output[o];
+    kb_val x[STATE_FIELDS_MAX], written = sp->exists;
+    for (int f = 0; f < out->array.nfields; f++)
+        x[f] = stencil_value(sp, o, f);
+    if (!access_output_whole(g->p, o))
+        written = kb_and(k, written, point_in_output(&sp->pt, out));
+    if (sp->skip.ir && fed_input(g->p, o) < 0)
+        written = kb_and(k, written, kb_not(k, sp->skip));
+    kb_if(k, written) {
+        const kb_val element = point_output_element(&sp->pt, out);
+        const bool whole = store_whole(sp, o, element, x);
+        for (int f = 0; f < out->array.nfields && !whole; f++)
+            gen_store_field(g, &out->array, gen_output(g, o), element, f, x[f]);
+    }
+}
+
+void stencil_store(struct stencil_point *sp)
+{
+    for (int o = 0; o < sp->w->g->p->noutputs; o++)
+        if (sp->w->g->p->output[o].role == OUT_ELEMENT)
+            store_output(sp, o);
+}
+
+void stencil_store_row(struct stencil_point *sp, int n)
+{
+    struct gen *g = sp->w->g;
+    kb *k = g->k;
+    for (int o = 0; o < g->p->noutputs; o++) {
+        const struct prog_array *a = &g->p->output[o].array;
+        if (g->p->output[o].role != OUT_ELEMENT)
+            continue;
+        if (!access_output_direct(g->p, o) || *a->field[0].name) {
+            for (int i = 0; i < n; i++)
+                store_output(&sp[i], o);
+            continue;
+        }
+        kb_val x[GEN_VECTOR_MAX];
+        for (int i = 0; i < n; i++)
+            x[i] = stencil_value(&sp[i], o, 0);
+        const int bytes = n * a->stride;
+        const bool power = (bytes & (bytes - 1)) == 0;
+        const kb_ptr to = window_row(sp->w, a, gen_output(g, o), sp->at);
+        kb_store_n(k, to, kb_imm(k, TY_I64, sp->at[sp->w->rank - 1]), n,
+                   sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
+    }
+}

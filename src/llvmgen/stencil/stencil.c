@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil.c - stencils by windows: every thread computes a box of neighbouring points out of registers.
+ *
+ *     origin of the thread's window, from the block's box and the thread's place in it
+ *     if the windows of the whole warp and all they read lie inside:
+ *         load every value once, compute row by row, store
+ *     else, if only columns may leave the arrays:
+ *         the same, but what is read sideways goes through the boundary mode; store the points that exist
+ *     else:
+ *         everything through the boundary modes
+ *     last step: contributions of the points -> block -> the last block to finish combines the partials
+ *
+ * Inside, no instruction is spent on boundaries.  The decision is a warp's, so the two sides never share a warp.
+ */
+#include <stdlib.h>
+
+#include "llvmgen/builder/kb_target.h"
+#include "stencil_gen.h"
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+static kb_val u32(kb *k, kb_val x) { return kb_cast(k, x, TY_U32); }
+
+/* Points in row-major order over the threads of the grid. */
+static void linear_origin(struct sweep *s)
+{
+    kb *k = s->g->k;
+    LET(block, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), kb_threads(k)));
+    kb_val rest = kb_add(k, block, kb_cast(k, kb_tid(k), TY_I64));
+    for (int d = s->g->p->rank - 1; d > 0; d--) {
+        const kb_val extent = kb_max(k, gen_extent(s->g, &s->g->p->space[d].extent), 1);
+        s->origin[d] = kb_rem(k, rest, extent);
+        rest = kb_div(k, rest, extent);
+    }
+    s->origin[0] = rest;
+}
+
+/* To the boundary before, in the window's first row. */
+static void slant_origin(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1, vector = stencil_points(g->c, g->p->rank, last);
+    if (!stencil_slanted(g->c))
+        return;
+    kb_val phase = kb_imm(k, TY_I32, 0);
+    for (int d = 0; d < last; d++)
+        phase = kb_add(k, phase, kb_mul(k, kb_cast(k, s->origin[d], TY_I32), g->c->shift[d]));
+    phase = kb_add(k, kb_and(k, phase, vector - 1), stencil_lead(g->c, g->p->rank));
+    s->origin[last] = kb_sub(k, s->origin[last], kb_cast(k, phase, TY_I64));
+}
+
+/* Boxes in row-major order over the blocks, windows in row-major order over the threads of a block. */
+static void box_origin(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int rank = g->p->rank;
+    kb_val box = u32(k, kb_block(k)), thread = kb_tid(k);
+    for (int d = rank - 1; d >= 0; d--) {
+        const int threads = stencil_threads(g->c, rank, d), points = stencil_points(g->c, rank, d);
+        kb_val b = box, t = thread;
+        if (d > 0) {
+            const kb_val boxes = u32(k, kb_max(k, gen_value(g, d == 1 ? "boxes1" : "boxes2"), 1));
+            b = kb_rem(k, box, boxes);
+            box = kb_div(k, box, boxes);
+            t = kb_and(k, thread, threads - 1);
+            if (threads & (threads - 1))
+                t = kb_rem(k, thread, threads);
+            thread = kb_div(k, thread, threads);
+        }
+        const kb_val first = kb_mul(k, kb_cast(k, b, TY_I64), threads * points);
+        s->box[d] = first;
+        s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
+    }
+    slant_origin(s);
+}
+
+kb_val sweep_inside(struct sweep *s, int from, int to)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1;
+    const struct slants slants = stencil_slanted(g->c) ? stencil_slants(g->c, g->p->rank) : (struct slants){ 0, 0 };
+    const struct reach r = stencil_space_reach(g->p);
+    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    for (int d = from; d < to; d++) {
+        const int points = stencil_points(g->c, g->p->rank, d);
+        int64_t beyond = points + r.hi[d], before = -r.lo[d];
+        if (d == last && stencil_slanted(g->c)) { /* with the vectors that the outermost columns lie in */
+            beyond += slants.hi + points - 1;
+            before += points - 1 - slants.lo;
+        }
+        const kb_val extent = gen_extent(g, &g->p->space[d].extent);
+        inside = kb_and(k, inside, kb_le(k, kb_add(k, s->origin[d], beyond), extent));
+        if (before > 0)
+            inside = kb_and(k, inside, kb_ge(k, s->origin[d], before));
+    }
+    return inside;
+}
+
+kb_val sweep_exists(struct sweep *s, int from, int to)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1, points = stencil_points(g->c, g->p->rank, last);
+    kb_val exists = kb_imm(k, TY_BOOL, 1);
+    for (int d = from; d < to; d++) {
+        kb_val first = s->origin[d];
+        if (d == last && stencil_slanted(g->c)) {
+            const struct slants slants = stencil_slants(g->c, g->p->rank);
+            exists = kb_and(k, exists, kb_gt(k, kb_add(k, first, points + slants.hi), 0));
+            first = kb_add(k, first, slants.lo);
+        }
+        exists = kb_and(k, exists, kb_lt(k, first, gen_extent(g, &g->p->space[d].extent)));
+    }
+    return exists;
+}
+
+/* ---- one window -------------------------------------------------------------------------------------------------- */
+
+static void contribute(struct sweep *s, struct stencil_point *sp)
+{
+    kb *k = s->g->k;
+    if (s->role != STENCIL_LAST || s->g->nfields == 0)
+        return;
+    const kb_tup x = point_map(&sp->pt);
+    kb_if(k, sp->exists) {
+        state_accumulate(s->g, s->acc, s->have, x);
+    }
+}
+
+void sweep_row(struct sweep *s, struct window *w, const int *first)
+{
+    const int n = w->points[w->rank - 1];
+    struct stencil_point *sp = calloc((size_t)n, sizeof *sp);
+    if (!sp) {
+        kb_misuse(s->g->k, "out of memory");
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        int at[SPACE_MAX] = { first[0], first[1], first[2] };
+        at[w->rank - 1] = i + (w->slanted ? stencil_slant(s->g->c, w->rank, first) : 0);
+        stencil_point_init(&sp[i], w, at, &s->gather);
+    }
+    const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
+    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && stencil_packs(s->g->p)) {
+        packed_row(sp, n);
+        free(sp);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        for (int o = 0; o < s->g->p->noutputs; o++) /* before any store of the row */
+            for (int f = 0; s->g->p->output[o].role == OUT_ELEMENT && f < s->g->p->output[o].array.nfields; f++)
+                stencil_value(&sp[i], o, f);
+        contribute(s, &sp[i]);
+    }
+    const bool row = w->vectors || (w->ring && n == 1);
+    const bool together = (w->place == PLACE_INSIDE || row) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
+    if (together && w->place == PLACE_INSIDE) {
+        stencil_store_row(sp, n);
+    } else if (together) {
+        kb_if(s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
+            stencil_store_row(sp, n);
+        }
+        kb_else
+        {
+            for (int i = 0; i < n && n > 1 && !(w->ring && w->vectors); i++) /* else all of a row or nothing exists */
+                stencil_store(&sp[i]);
+        }
+    } else {
+        for (int i = 0; i < n; i++)
+            stencil_store(&sp[i]);
+    }
+    free(sp);
+}
+
+void sweep_rows(struct sweep *s, struct window *w)
+{
+    const int last = w->rank - 1;
+    const int rows = last > 0 ? w->points[last - 1] : 1, planes = last > 1 ? w->points[0] : 1;
+    for (int z = 0; z < planes; z++)
+        for (int y = 0; y < rows; y++) {
+            int first[SPACE_MAX] = { 0 };
+            if (last > 1)
+                first[0] = z;
+            if (last > 0)
+                first[last - 1] = y;
+            sweep_row(s, w, first);
+        }
+}
+
+kb_val sweep_rows_inside(struct sweep *s)
+{
+    enum { WIDE = 64 };
+    struct gen *g = s->g;
+    kb *k = g->k;
+    const int rank = g->p->rank;
+    const struct reach r = stencil_space_reach(g->p);
+    const kb_val before = kb_ge(k, s->origin[0], 1 - r.lo[0]),
+                 wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
+    const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]),
+                               gen_extent(g, &g->p->space[0].extent));
+    return kb_and(k, kb_and(k, sweep_inside(s, 0, rank - 1), wide), kb_and(k, before, after));
+}
+
+static void window(struct sweep *s, const int *points, enum placement place)
+{
+    struct window w;
+    window_init(&w, s->g, s->origin, points, place);
+    w.tile = s->tile;
+    w.box = s->box;
+    window_load(&w);
+    sweep_rows(s, &w);
+    window_free(&w);
+}
+
+/* The row `row` places on along `axis`, i64. */
+static struct sweep moved(struct sweep *s, int axis, kb_val row)
+{
+    kb *k = s->g->k;
+    const int last = s->g->p->rank - 1;
+    struct sweep at = *s;
+    int along[SPACE_MAX] = { 0 };
+    along[axis] = 1;
+    at.origin[axis] = kb_add(k, s->origin[axis], row);
+    if (stencil_slanted(s->g->c))
+        at.origin[last] = kb_add(k, at.origin[last], kb_mul(k, row, stencil_slant(s->g->c, last + 1, along)));
+    return at;
+}
+
+static kb_val exists(struct sweep *s, int axis)
+{
+    return kb_lt(s->g->k, s->origin[axis], gen_extent(s->g, &s->g->p->space[axis].extent));
+}
+
+/* Row by row. */
+static void by_rows(struct sweep *s, int count, enum placement place)
+{
+    kb *k = s->g->k;
+    const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1),
+              lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
+    const int row[SPACE_MAX] = { rank > 1 ? 1 : points, rank > 2 ? 1 : points, points };
+    kb_for(k, i, kb_imm(k, TY_I64, 0), count, 1) {
+        struct sweep there = rank > 1 ? moved(s, 0, i) : *s;
+        kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {
+            struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
+            kb_if(k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
+                window(&at, row, place);
+            }
+        }
+    }
+}
+
+/* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row
+ * by row.  But in three dimensions many warps end a row. */
+static void edge(struct sweep *s, const int *points, enum placement place)
+{
+    if (place == PLACE_ROWS && s->g->p->rank > 2)
+        window(s, points, place);
+    else
+        by_rows(s, s->g->p->rank > 1 ? points[0] : 1, place);
+}
+
+static void windows(struct sweep *s)
+{
+    kb *k = s->g->k;
+    const int rank = s->g->p->rank;
+    int points[SPACE_MAX] = { 1, 1, 1 };
+    for (int d = 0; d < rank; d++)
+        points[d] = stencil_points(s->g->c, rank, d);
+    LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_imm(k, TY_BOOL, 0));
+    kb_section(k, "inside");
+    kb_if(k, kb_all(k, sweep_inside(s, 0, rank))) {
+        window(s, points, PLACE_INSIDE);
+    }
+    kb_else
+    {
+        kb_if(k, sweep_exists(s, 0, rank)) {
+            kb_section(k, "columns");
+            kb_if(k, rows) {
+                edge(s, points, PLACE_ROWS);
+            }
+            kb_else
+            {
+                kb_section(k, "edge");
+                edge(s, points, PLACE_EDGE);
+            }
+        }
+    }
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+static kb_tup block_sum(struct sweep *s)
+{
+    struct gen *g = s->g;
+    if (g->padded)
+        return block_reduce(g, kb_get(g->k, s->acc), filled_all(), state_shared(g, KB_WARP, "warp_totals"));
+    kb_val have = kb_get(g->k, s->have);
+    return block_reduce_some(g, kb_get(g->k, s->acc), &have);
+}
+
+static kb_val no_points(struct gen *g)
+{
+    kb *k = g->k;
+    kb_val none = kb_imm(k, TY_BOOL, 0);
+    for (int d = 0; d < g->p->rank; d++)
+        none = kb_or(k, none, kb_le(k, gen_extent(g, &g->p->space[d].extent), 0));
+    return none;
+}
+
+static void finish(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    LET(block, kb_block(k));
+    LET(blocks, kb_blocks(k));
+    kb_section(k, "finish");
+    if (g->nfields == 0) {
+        kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_eq(k, kb_tid(k), 0))) {
+            state_finish(g, (kb_tup){ .n = 0 }, no_points(g));
+        }
+        return;
+    }
+    const kb_tup total = block_sum(s);
+    kb_if(k, is_last_block(g, total, block, blocks)) {
+        /* The first window of every block has a point, or there are none at all. */
+        const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), blocks);
+        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            state_finish(g, all, no_points(g));
+        }
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Element i of every fed-back input to its output. */
+static void copy(struct gen *g)
+{
+    kb *k = g->k;
+    LET(block, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), kb_threads(k)));
+    LET(i, kb_add(k, block, kb_cast(k, kb_tid(k), TY_I64)));
+    for (int b = 0; b < g->p->nfeedback; b++) {
+        const struct prog_array *a = &g->p->input[g->p->feedback[b].input].array;
+        kb_val count = kb_imm(k, TY_I64, 1);
+        for (int d = 0; d < a->rank; d++)
+            count = kb_mul(k, count, gen_extent(g, &a->dim[d]));
+        kb_if(k, kb_lt(k, i, count)) {
+            for (int f = 0; f < a->nfields; f++) {
+                const kb_val x = gen_load_field(g, a, gen_input(g, g->p->feedback[b].input), i, f);
+                gen_store_field(g, a, gen_output(g, g->p->feedback[b].output), i, f, x);
+            }
+        }
+    }
+}
+
+static void wait_for_predecessor(struct gen *g)
+{
+    if (!gen_tunable(g, TN_PDL))
+        return;
+    kb_dependency_wait(g->k);
+    kb_dependency_launch(g->k);
+}
+
+void emit_windows(struct gen *g, enum stencil_role role, bool staged)
+{
+    kb *k = g->k;
+    struct sweep s = { .g = g, .role = role };
+    struct tile tile[PROBLEM_ARGS_MAX];
+    wait_for_predecessor(g);
+    if (s.role == STENCIL_COPY) {
+        copy(g);
+        return;
+    }
+    (stencil_linear(g->p) ? linear_origin : box_origin)(&s);
+    s.gather = gather_reach(g);
+    if (s.role == STENCIL_LAST) {
+        s.acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
+        s.have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
+    }
+    if (staged) {
+        tiles_load(g, s.box, tile);
+        s.tile = tile;
+    }
+    (stencil_streams(g->c) ? sweep_stream : windows)(&s);
+    if (s.role == STENCIL_LAST)
+        finish(&s);
+}
+
+static void emit_roles(struct gen *g, bool staged)
+{
+    enum stencil_role role[STENCIL_ROLES];
+    stencil_roles(g->p, role);
+    emit_windows(g, role[g->kernel - g->c->code.kernel], staged);
+}
+
+void emit_stencil_global(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_multi_write(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_stream(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_dynamic(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_big_tile(struct gen *g) { emit_roles(g, true); }

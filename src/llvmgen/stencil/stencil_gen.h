@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_gen.h - what the files of the stencil emitters share: windows of points and the values around them. */
+#ifndef PTXGEN_STENCIL_GEN_H
+#define PTXGEN_STENCIL_GEN_H
+
+#include "llvmgen/shared/gen.h"
+#include "lower/stencil/stencil.h"
+
+/* A value that points of the window read: a field of a direct input at a distance from the window's first point. */
+struct cell {
+    int input, field;
+    int at[SPACE_MAX];
+    bool sideways; /* some point reads it in another column than its own */
+    kb_val v;      /* ir NULL: not loaded yet */
+    kb_val word;   /* bytes: the word that it was loaded in, u32, and its place in it; ir NULL: loaded alone */
+    int byte;
+};
+
+/* How much of a window, with all that its points read at known offsets, lies inside the arrays. */
+enum placement {
+    PLACE_INSIDE, /* all */
+    PLACE_ROWS,   /* all but columns, along the last axis; and there are rows before and after those that are read */
+    PLACE_EDGE,   /* nothing is known but that a point exists */
+};
+
+/* A block's box of an input with everything around it that its points read, in shared memory. */
+struct tile {
+    bool staged;
+    int extent[SPACE_MAX];
+    kb_ptr field[STATE_FIELDS_MAX];
+};
+
+/* The planes of an input, with everything around the block's tile that its points read, one after another in a ring in
+ * shared memory. */
+struct ring {
+    bool staged;
+    struct ring_shape is;
+    bool copies; /* an element is one asynchronous copy */
+    int vector;  /* elements of one; 1 unless rows begin at vector boundaries */
+    kb_ptr field[STATE_FIELDS_MAX];
+    kb_val at; /* i32: the thread's first row and column in a plane of the ring, but for what lies before the tile */
+};
+
+/* The points of one thread, side by side from `origin` on. */
+struct window {
+    struct gen *g;
+    int rank, points[SPACE_MAX];
+    kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
+    enum placement place;
+    bool vectors;            /* rows of the window begin at vector boundaries */
+    bool slanted;            /* each row begins at a column of its own; see stencil_slant() */
+    const struct tile *tile; /* per input, or NULL */
+    const kb_val *box;       /* with tiles: the first point of the block */
+    const struct ring *ring; /* per input, or NULL */
+    int turn;                /* with rings: where the lowest plane that is read lies */
+    kb_val first;            /* i64: number of the element at the origin, where it is known already; else ir NULL */
+    bool whole;              /* all points exist, whatever the placement says */
+    int ncells, capacity;
+    struct cell *cell;
+    int nspots;
+    struct spot *spot; /* coordinates that have gone through their boundary */
+};
+
+/* Where a coordinate `at` from the first point along an axis is read. */
+struct spot {
+    int axis, at, mode;
+    kb_val index, beyond; /* index: i32 in windows in vectors, else i64; beyond.ir NULL: never outside */
+};
+
+/* A window without cells; the cells of all that its points read; their values, of those that have none yet;
+ * window_free() when it has been emitted.  window_load() does the middle ones. */
+void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place);
+void window_collect(struct window *w);
+void window_fill(struct window *w);
+void window_load(struct window *w);
+/* From here on addresses begin at what is computed now. */
+void window_know_first(struct window *w);
+/* NULL: no point of the window reads there. */
+struct cell *window_cell(struct window *w, int input, int field, const int *at);
+void window_free(struct window *w);
+/* The row of `at` at the column of the first point, in an array that lies at p and has all axes; `at` lies inside but
+ * for its column. */
+kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at);
+/* A field of a direct input, `at` from the first point; loads it if it is no cell. */
+kb_val window_read(struct window *w, int input, int field, const int *at);
+/* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir
+ * NULL: never. */
+kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
+
+/* One point of a window. */
+struct stencil_point {
+    struct point pt; /* its environment's leaves are those of stencils */
+    struct window *w;
+    int at[SPACE_MAX];
+    kb_val exists;           /* bool */
+    kb_val skip;             /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
+    const kb_val *neighbour; /* fields, inside a gather */
+    struct emit_cached value[64];
+};
+
+/* The reach of gathers into arrays whose boundary is `interior`, which is known at launch only. */
+struct gather_reach {
+    bool any;
+    kb_val lo[SPACE_MAX], hi[SPACE_MAX]; /* per axis, i64 */
+};
+struct gather_reach gather_reach(struct gen *g);
+
+void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
+/* Field f of output o; where the point is skipped, the value that is fed back. */
+kb_val stencil_value(struct stencil_point *sp, int o, int f);
+void stencil_store(struct stencil_point *sp);
+/* Outputs of a row of n points that all exist, none skipped. */
+void stencil_store_row(struct stencil_point *sp, int n);
+/* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
+/* What a thread does in a kernel of windows. */
+struct sweep {
+    struct gen *g;
+    enum stencil_role role;
+    kb_val origin[SPACE_MAX]; /* first point of its window, i64 */
+    struct gather_reach gather;
+    const struct tile *tile; /* per input, or NULL */
+    kb_val box[SPACE_MAX];   /* first point of the block */
+    kb_tvar acc;             /* what this thread's points contribute */
+    kb_var have;
+};
+/* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
+kb_val sweep_inside(struct sweep *s, int from, int to);
+/* Is all inside along the axes but the last, for PLACE_ROWS? */
+kb_val sweep_rows_inside(struct sweep *s);
+/* May a point of the window exist along these axes?  Along axes other than the last: its first. */
+kb_val sweep_exists(struct sweep *s, int from, int to);
+/* Compute and store points `first` … of the last axis, a row of a window that has been loaded; and all of its rows. */
+void sweep_row(struct sweep *s, struct window *w, const int *first);
+void sweep_rows(struct sweep *s, struct window *w);
+/* The block streams along axis 0 instead (stencil_stream.c); s->box[0] is the number of its chunk of places. */
+void sweep_stream(struct sweep *s);
+/* A kernel of windows in its role; staged: inputs with neighbours go through shared memory. */
+void emit_windows(struct gen *g, enum stencil_role role, bool staged);
+/* Load the tiles of a block whose box begins at `box`, one per input. The whole block arrives. */
+void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
+/* The row of `at` in its ring, at the column of the first point. */
+kb_ptr ring_row(struct window *w, int input, int field, const int *at);
+/* A field `at` from the first point of a window, from its tile. */
+kb_val tile_read(struct window *w, int input, int field, const int *at);
+/* Where stencil_packs(): compute and store n points, a multiple of 4, of a row that lies inside but for its ends and
+ * begins at a vector boundary (packed.c). */
+void packed_row(struct stencil_point *sp, int n);
+kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvptx_exact.c - after the passes: what LLVM's code generation or ptxas would compute wrongly gets another form.
+ *
+ *     abs(x) of an integer          ptxas takes the result of abs for not negative and drops what depends on its sign;
+ *                                   the least number's is negative (seen: rem after abs.s32, shr after abs.s16)
+ *     -x of an i32 under min, max   ptxas folds two minima and a negation into VIMNMX3, and its negated operand is
+ *                                   2^31 - 1 where x is the least number (seen on sm_90)
+ *     x < 0 ? x : 0 of floats       LLVM makes min of it where one side is no NaN, and min takes -0 before +0
+ *                                   (SelectionDAGBuilder::visitSelect, seen in LLVM 22)
+ *
+ * The passes make these forms from others (abs from a select, say), so they are found here and not where an expression
+ * is emitted. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "llvmgen/ptx.h"
+
+enum { MAX_ASM = 160 };
+
+static bool is_call_of(LLVMValueRef v, const char *intrinsic)
+{
+    if (!LLVMIsACallInst(v))
+        return false;
+    const unsigned id = LLVMGetIntrinsicID(LLVMGetCalledValue(v));
+    return id != 0 && id == LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
+}
+
+/* `text` computes $0 from $1, both of type ty in a register of the constraint's class. */
+static LLVMValueRef build_asm(LLVMBuilderRef b, LLVMTypeRef ty, const char *text, int bits, LLVMValueRef x)
+{
+    char constraints[8];
+    const char class = bits == 64 ? 'l' : bits == 32 ? 'r' : 'h';
+    snprintf(constraints, sizeof constraints, "=%c,%c", class, class);
+    LLVMTypeRef type = LLVMFunctionType(ty, &ty, 1, false);
+    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), false, false,
+                                         LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(b, type, code, &x, 1, "");
+}
+
+/* -x as ~(x - 1), which nothing takes for a negation. */
+#define NEGATE "{ .reg .b%d n; add.s%d n, $1, -1; not.b%d n, n; "
+
+static LLVMValueRef exact_abs(LLVMBuilderRef b, LLVMValueRef i)
+{
+    LLVMTypeRef ty = LLVMTypeOf(i);
+    const int bits = LLVMGetTypeKind(ty) == LLVMIntegerTypeKind ? (int)LLVMGetIntTypeWidth(ty) : 0;
+    char text[MAX_ASM];
+    if (!is_call_of(i, "llvm.abs") || (bits != 16 && bits != 32 && bits != 64))
+        return NULL; /* narrower ones are computed in 16 bits, where their least number is not the least */
+    snprintf(text, sizeof text, NEGATE "max.s%d $0, n, $1; }", bits, bits, bits, bits);
+    return build_asm(b, ty, text, bits, LLVMGetOperand(i, 0));
+}
+
+static bool reaches_extreme(LLVMValueRef v)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef u = LLVMGetUser(use);
+        if (is_call_of(u, "llvm.smin") || is_call_of(u, "llvm.smax") || is_call_of(u, "llvm.umin") ||
+            is_call_of(u, "llvm.umax") || LLVMIsAPHINode(u) || LLVMIsASelectInst(u))
+            return true;
+    }
+    return false;
+}
+
+static LLVMValueRef exact_negation(LLVMBuilderRef b, LLVMValueRef i)
+{
+    LLVMTypeRef ty = LLVMTypeOf(i);
+    char text[MAX_ASM];
+    if (LLVMGetInstructionOpcode(i) != LLVMSub || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(ty) != 32 || !LLVMIsNull(LLVMGetOperand(i, 0)) || LLVMGetNSW(i) || !reaches_extreme(i))
+        return NULL;
+    snprintf(text, sizeof text, NEGATE "mov.b32 $0, n; }", 32, 32, 32);
+    return build_asm(b, ty, text, 32, LLVMGetOperand(i, 1));
+}
+
+static bool is_constant_but_zero(LLVMValueRef v)
+{
+    LLVMBool inexact;
+    return LLVMIsAConstantFP(v) && LLVMConstRealGetDouble(v, &inexact) != 0;
+}
+
+static LLVMTypeRef integer_like(LLVMTypeRef ty)
+{
+    LLVMContextRef cx = LLVMGetTypeContext(ty);
+    switch (LLVMGetTypeKind(ty)) {
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind: return LLVMInt16TypeInContext(cx);
+    case LLVMFloatTypeKind: return LLVMInt32TypeInContext(cx);
+    case LLVMDoubleTypeKind: return LLVMInt64TypeInContext(cx);
+    case LLVMVectorTypeKind: {
+        LLVMTypeRef element = integer_like(LLVMGetElementType(ty));
+        return element ? LLVMVectorType(element, LLVMGetVectorSize(ty)) : NULL;
+    }
+    default: return NULL;
+    }
+}
+
+/* A selection between the two sides of its own comparison, one of which may be a zero: made on their bits. */
+static LLVMValueRef exact_select(LLVMBuilderRef b, LLVMValueRef i)
+{
+    if (!LLVMIsASelectInst(i))
+        return NULL;
+    LLVMValueRef c = LLVMGetOperand(i, 0), x = LLVMGetOperand(i, 1), y = LLVMGetOperand(i, 2);
+    LLVMTypeRef ty = LLVMTypeOf(i), bits = integer_like(ty);
+    if (!bits || !LLVMIsAFCmpInst(c) || is_constant_but_zero(x) || is_constant_but_zero(y))
+        return NULL;
+    LLVMValueRef left = LLVMGetOperand(c, 0), right = LLVMGetOperand(c, 1);
+    if ((left != x || right != y) && (left != y || right != x))
+        return NULL;
+    LLVMValueRef r = LLVMBuildSelect(b, c, LLVMBuildBitCast(b, x, bits, ""), LLVMBuildBitCast(b, y, bits, ""), "");
+    return LLVMBuildBitCast(b, r, ty, "");
+}
+
+static void keep_exact(LLVMBuilderRef b, LLVMValueRef i)
+{
+    LLVMPositionBuilderBefore(b, i);
+    LLVMValueRef r = exact_abs(b, i);
+    if (!r)
+        r = exact_negation(b, i);
+    if (!r)
+        r = exact_select(b, i);
+    if (r) {
+        LLVMReplaceAllUsesWith(i, r);
+        LLVMInstructionEraseFromParent(i);
+    }
+}
+
+void nvptx_keep_exact(LLVMModuleRef module)
+{
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                keep_exact(b, i);
+            }
+    LLVMDisposeBuilder(b);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - planning of whole-array reductions.
+ *
+ * The strategies share one shape.  The points are numbered linearly; all direct arrays are read (and written) in
+ * vectors of `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both
+ * ends, fewer than 2 * vector elements, is taken by the first block.
+ *
+ *   reduce.block       one block, for small arrays; with more threads where there is more than a little
+ *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.gather      a grid; the block that starts last gathers partials in words that tell of which launch they are
+ *   reduce.ordered     a grid, for operators that do not commute; inputs may come through rings of bulk copies (sm_90)
+ *   reduce.last_block  a grid; the last block to finish combines the partials (Futhark's SegRed)
+ *
+ * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp
+ * takes one consecutive range of windows of 32 x items vectors, and partials are combined in order.
+ *
+ * Determinism: the combination tree is a function of n, the tunables and the grid.  For `run` and `device` the tree
+ * must not depend on addresses: only head 0 is taken by the vector case, and a scalar case with the same tree takes the
+ * rest; for `device` the grid does not depend on the device either.
+ */
+#include "reduce.h"
+#include "lower/tuned.h"
+
+#include <string.h>
+
+enum { SHORT_LIMIT = 1 << 12, CLUSTER_LIMIT = 1 << 17, STAGING_MAX = 40 * 1024 };
+
+bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (!p->space[d].reduced) {
+            *why = "it reduces whole arrays; this problem keeps a dimension";
+            return false;
+        }
+    if (p->offsets >= 0 || p->flags >= 0) {
+        *why = "it reduces whole arrays; this problem has segments";
+        return false;
+    }
+    const int fields = state_fields(p, NULL);
+    if (fields > 32) {
+        *why = arena_printf(a, "the states of all reductions have %d fields; the limit is 32", fields);
+        return false;
+    }
+    return true;
+}
+
+bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return reduce_whole_array(p, a, why);
+}
+
+bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return reduce_whole_array(p, a, why);
+}
+
+bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!reduce_whole_array(p, a, why))
+        return false;
+    if (state_commutative(p)) {
+        *why = "the operator commutes, so that its elements need no order";
+        return false;
+    }
+    return true;
+}
+
+bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!reduce_whole_array(p, a, why))
+        return false;
+    if (d->sm < 90) {
+        *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
+        return false;
+    }
+    if (!state_commutative(p)) {
+        *why = "the operator is not commutative; reduce.ordered keeps the order";
+        return false;
+    }
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "determinism: device forbids a combination tree that only some devices can build";
+        return false;
+    }
+    return true;
+}
+
+/* Dependent launch pays where launches follow one another and the kernel is short. */
+static void choose_pdl(struct planner *pl, struct plan_case *c)
+{
+    if (!c->overridden[TN_PDL])
+        c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
+    c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
+}
+
+/* Every element is read once: it need not stay in the caches. */
+static void choose_stream(const struct problem *p, struct plan_case *c)
+{
+    if (c->overridden[TN_STREAM])
+        return;
+    c->tunable[TN_STREAM] = !access_writes_elements(p);
+    c->tunable_from[TN_STREAM] = "every element is read once, and few are written";
+}
+
+/* What a stage of a warp's ring holds: a window of every direct input. */
+static int window_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return reduce_tile_bytes(p, c) / (c->tunable[TN_THREADS] / 32);
+}
+
+static int ring_bytes(const struct problem *p, const struct plan_case *c)
+{
+    const int bulk = c->tunable[TN_BULK];
+    return bulk * (reduce_tile_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) + reduce_totals_bytes(p, c);
+}
+
+static bool has_structures(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && *p->input[i].array.field[0].name)
+            return true;
+    return false;
+}
+
+/* Bulk copies move 16 bytes and multiples, so every window of every direct input begins at such a boundary. */
+static bool bulk_aligned(const struct problem *p, const struct plan_case *c)
+{
+    bool any = false, ok = c->aligned && !has_structures(p);
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i)) {
+            ok &= c->tunable[TN_VECTOR] * p->input[i].array.stride % 16 == 0;
+            any = true;
+        }
+    return any && ok;
+}
+
+/* Rings of bulk copies where the architecture has them and a block's fit. */
+static void choose_bulk(struct planner *pl, struct plan_case *c)
+{
+    enum { STAGES = 2 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || state_commutative(p) ||
+        !bulk_aligned(p, c))
+        return;
+    c->tunable[TN_BULK] = STAGES;
+    c->tunable_from[TN_BULK] = "where the architecture has bulk copies";
+    while (c->tunable[TN_BULK] && ring_bytes(p, c) > d->shared_per_block)
+        c->tunable[TN_BULK]--;
+}
+
+/* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit:
+ * an odd number, which keeps the transpose free of bank conflicts. */
+static void choose_staged(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    if (state_commutative(p))
+        return;
+    if (!c->overridden[TN_STAGED])
+        c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_BULK];
+    while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           reduce_tile_bytes(p, c) > STAGING_MAX)
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
+}
+
+/* A thread holds a tile's elements in registers. */
+static void choose_items(struct plan_case *c)
+{
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        c->tunable[TN_ITEMS]--;
+}
+
+static struct formula all_of(const struct formula *a, const struct formula *b)
+{
+    return a->n ? b->n ? f_bin(FO_AND, a, b) : *a : *b;
+}
+
+/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it; so
+ * too where another case, with another tree, would take what this one leaves.  The former. */
+static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
+                                   const char *name, struct formula guard, bool fallback)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool fixed_tree = state_determinism(p) != DET_ANY;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    plan_case_variant(pl, c, variant);
+    c->aligned = c->tunable[TN_VECTOR] > 1;
+    choose_pdl(pl, c);
+    choose_stream(p, c);
+    choose_items(c);
+    choose_bulk(pl, c);
+    choose_staged(pl, c);
+    struct formula aligned = { 0 };
+    const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
+    if (!guarded)
+        return c;
+    c->code.guard = all_of(&guard, &aligned);
+    if (!fallback && !fixed_tree)
+        return c;
+    struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    plan_case_variant(pl, u, variant);
+    u->aligned = false;
+    u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
+    choose_pdl(pl, u);
+    choose_stream(p, u);
+    if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
+        u->tunable[TN_ITEMS] =
+            c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
+        u->tunable[TN_VECTOR] = 1;
+        u->tunable_from[TN_VECTOR] = "elements one by one";
+    }
+    u->tunable[TN_BULK] = 0;
+    if (!state_commutative(p))
+        u->tunable[TN_STAGED] = 0;
+    return c;
+}
+
+/* A pinned strategy alone must take every launch; otherwise reduce.last_block takes what the others leave. */
+static bool pinned(struct planner *pl, const struct strategy *row, const char *name)
+{
+    struct span at;
+    if (!plan_pinned_name(pl, &at))
+        return false;
+    add_cases(pl, row, "", name, (struct formula){ 0 }, true);
+    return true;
+}
+
+void reduce_block_plan(struct planner *pl, const struct strategy *row)
+{
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (pinned(pl, row, "block") || lo > REDUCE_BLOCK_LIMIT)
+        return;
+    const struct formula n = access_count(pl->plan->problem), always = { 0 };
+    const bool two = state_commutative(pl->plan->problem) && hi > SHORT_LIMIT; /* with more threads above that */
+    const int first = two ? SHORT_LIMIT : REDUCE_BLOCK_LIMIT;
+    if (lo <= first)
+        add_cases(pl, row, "", "small", hi <= first ? always : f_le(n, f_const(first)), false);
+    if (two)
+        add_cases(pl, row, "long", "small_wide",
+                  hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, f_const(REDUCE_BLOCK_LIMIT)), false);
+}
+
+void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
+{
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (pinned(pl, row, "cluster") || hi <= REDUCE_BLOCK_LIMIT || lo > CLUSTER_LIMIT)
+        return;
+    const struct formula n = access_count(pl->plan->problem);
+    const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
+    add_cases(pl, row, "", "medium", f_and(above, below), false);
+}
+
+/* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket
+ * takes than the shorter end gives back, and have reduce.ordered. */
+void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen)
+{
+    if (pinned(pl, row, "grid") || !chosen)
+        return;
+    add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
+}
+
+/* Between these numbers of elements a block has a tile or two, and all of the device shall have some: other tiles, for
+ * vectors of so many elements (0: of any number).  min_blocks lets ptxas keep all loads of a tile in flight; beyond,
+ * where the next launch needs room beside this one, more registers cost more than they give. */
+static const struct middle {
+    const char *variant, *name;
+    int64_t from, limit;
+    int min_blocks, vector;
+} middles[] = {
+    { " middle", "middle", 0, 1 << 18, 2, 4 },     { " upper", "upper", (1 << 19) + 1, 1 << 22, 2, 2 },
+    { "wide middle", "middle", 0, 1 << 21, 2, 0 }, { "wide upper", "upper", 0, 1 << 22, 0, 0 },
+    { "pair middle", "middle", 0, 1 << 22, 0, 0 },
+};
+
+static void plan_middle(struct planner *pl, const struct strategy *row, const struct middle *m)
+{
+    enum { FEW_FIELDS = 4 /* beside a tile, in registers of two blocks */ };
+    const struct problem *p = pl->plan->problem;
+    const char *variant = tuning_variant(p);
+    const size_t length = strlen(variant);
+    const struct formula n = access_count(p);
+    struct formula guard = { 0 };
+    struct span at;
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (plan_pinned_name(pl, &at) || hi <= REDUCE_BLOCK_LIMIT || hi < m->from || lo > m->limit ||
+        strncmp(m->variant, variant, length) || m->variant[length] != ' ' ||
+        (m->vector && access_vector_width(p) != m->vector))
+        return;
+    if (lo < m->from)
+        guard = f_le(f_const(m->from), n);
+    if (hi > m->limit)
+        guard = guard.n ? f_and(guard, f_le(n, f_const(m->limit))) : f_le(n, f_const(m->limit));
+    struct plan_case *c = add_cases(pl, row, m->variant, m->name, guard, false);
+    if (m->min_blocks && state_fields(p, NULL) <= FEW_FIELDS && !c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = m->min_blocks;
+        c->tunable_from[TN_MIN_BLOCKS] = "so that all loads of a tile are in flight";
+    }
+}
+
+void reduce_gather_plan(struct planner *pl, const struct strategy *row)
+{
+    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++)
+        plan_middle(pl, row, &middles[i]);
+    reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
+}
+
+void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
+{
+    plan_clash(pl, tunables);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+static bool check_bulk(struct planner *pl, const struct plan_case *c)
+{
+    enum { BARRIERS = 128 };
+    const unsigned ring = 1u << TN_BULK | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR | 1u << TN_COMBINE;
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    if (d->sm < 90)
+        return reduce_contradiction(pl, c, 1u << TN_BULK, "bulk copies need sm_90");
+    if (c->tunable[TN_STAGED])
+        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_STAGED,
+                                    "inputs come through bulk copies or through the transpose, not both");
+    if (!bulk_aligned(p, c))
+        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_VECTOR,
+                                    "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
+    if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
+        return reduce_contradiction(pl, c, ring, "a block has at most 128 stages");
+    if (ring_bytes(p, c) > d->shared_per_block)
+        return reduce_contradiction(
+            pl, c, ring,
+            arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
+                         ring_bytes(p, c), d->arch, d->shared_per_block));
+    return true;
+}
+
+/* Tunables that go together: whole warps, a tile that fits registers, a transpose that fits static shared memory. */
+bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    if (c->tunable[TN_THREADS] % 32)
+        return reduce_contradiction(pl, c, 1u << TN_THREADS, "threads must be a multiple of 32");
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+        return reduce_contradiction(pl, c, 1u << TN_ITEMS | 1u << TN_VECTOR, "a thread holds at most 64 elements");
+    if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
+        return reduce_contradiction(pl, c, 1u << TN_VECTOR,
+                                    "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (!reduce_check_space(pl, c))
+        return false;
+    if (c->tunable[TN_BULK])
+        return check_bulk(pl, c);
+    if (!c->tunable[TN_STAGED])
+        return true;
+    const unsigned staged = 1u << TN_STAGED | 1u << TN_BULK, tile = 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
+    if (state_commutative(p) || has_structures(p))
+        return reduce_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
+    return reduce_tile_bytes(p, c) <= STAGING_MAX ||
+           reduce_contradiction(pl, c, staged | tile, "the transpose takes more than 40960 bytes");
+}
+
+/* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */
+struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = c->tunable[TN_VECTOR];
+    struct prog_kernel *k = plan_kernel(pl, c, suffix);
+    plan_problem_args(pl, k);
+    const struct formula count = access_count(p);
+    const bool shifted = c->aligned && state_determinism(p) == DET_ANY;
+    const struct formula head = shifted ? access_head(p, vector) : f_const(0);
+    plan_value_arg(k, "count", TY_I64, count);
+    if (!state_commutative(p)) {
+        /* Windows begin at a boundary, `lead` places before the first element. */
+        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? head : f_mod(f_sub(f_const(vector), head), f_const(vector)));
+        return k;
+    }
+    const struct formula body = head.n == 1 ? count : f_sub(count, head);
+    plan_value_arg(k, "head", TY_I32, head);
+    plan_value_arg(k, "vectors", TY_I64, vector == 1 ? body : f_div(body, f_const(vector)));
+    return k;
+}
+
+bool reduce_block_build(struct planner *pl, struct plan_case *c)
+{
+    reduce_kernel(pl, c, "");
+    plan_launch(pl, c, 0, f_const(1));
+    return reduce_check_tunables(pl, c);
+}
+
+bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
+    k->cluster = c->tunable[TN_CLUSTER];
+    struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
+    step->nonportable_cluster = k->cluster > 8;
+    return reduce_check_tunables(pl, c);
+}
+
+void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
+                       enum prog_region region, struct formula bytes)
+{
+    plan_arg(k,
+             (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
+}
+
+bool reduce_gather_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = reduce_kernel(pl, c, "");
+    const struct formula blocks = reduce_grid(pl, c);
+    plan_words_arg(pl, c, k, blocks, 0);
+    plan_launch(pl, c, 0, blocks);
+    return reduce_check_tunables(pl, c);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookahead.c - planning of scan.lookahead: blocks that stay, a ring of tiles in shared memory.
+ *
+ * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
+ * left to look-back.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
+ * there the length counts as well.
+ */
+#include "lower/lower_impl.h"
+#include "scan.h"
+
+enum {
+    UNIT = 16,
+    SIDE_WARPS = 2, /* producer, storer */
+    LOOKS = 4,      /* warps that look back */
+    UPSWEEP = 4,    /* warps that combine */
+    MARKERS = 4,    /* warps that mark where segments begin */
+    THREADS_MAX = 1024
+};
+
+void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
+{
+    bool taken[PROBLEM_ARGS_MAX] = { false };
+    l->bytes = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        l->input[i] = access_input_direct(p, i) ? l->bytes : -1;
+        l->bytes += access_input_direct(p, i) ? tile * p->input[i].array.stride : 0;
+    }
+    for (int o = 0; o < p->noutputs; o++) {
+        l->output[o] = -1;
+        if (p->output[o].role != OUT_ELEMENT)
+            continue;
+        const int stride = p->output[o].array.stride;
+        for (int i = 0; i < p->ninputs && l->output[o] < 0; i++)
+            if (l->input[i] >= 0 && !taken[i] && p->input[i].array.stride == stride) {
+                l->output[o] = l->input[i];
+                taken[i] = true;
+            }
+        if (l->output[o] < 0) {
+            l->output[o] = l->bytes;
+            l->bytes += tile * stride;
+        }
+    }
+}
+
+/* One where states are large: a lane reads all words of its tiles at once. */
+int scan_ahead_each(const struct problem *p) { return scan_state_words(p, NULL) <= 8 ? 2 : 1; }
+
+static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name && a->stride <= UNIT; }
+
+static bool plain_arrays(const struct problem *p)
+{
+    int inputs = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        if (p->input[i].role != ROLE_ELEMENT)
+            continue;
+        if (p->input[i].neighbours || (access_input_direct(p, i) && !scalar(&p->input[i].array)))
+            return false;
+        inputs += access_input_direct(p, i);
+    }
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT && (!access_output_direct(p, o) || !scalar(&p->output[o].array)))
+            return false;
+    return inputs > 0;
+}
+
+/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and cuts, prefixes,
+ * alignment. */
+static int reserved(const struct problem *p, int threads, int stages, int vector, int looks)
+{
+    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9, OF_MARKS = 2, LOOK_BARRIERS = 2 };
+    const int fields = state_fields(p, NULL), warps = threads / 32;
+    const int states = scan_few_columns(p) ? scan_columns_most(looks, vector) : 1;
+    const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
+    const int words = scan_state_words(p, NULL);
+    const int of_looks = stages * (8 * LOOK_BARRIERS + (looks * 32 + states) * 4 * words + looks * 4);
+    return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
+           ALIGNMENT * (ARRAYS + 2 * fields) + (looks ? of_looks + ALIGNMENT * (LOOK_BARRIERS + 1 + 2 * fields) : 0);
+}
+
+bool scan_marked(const struct problem *p)
+{
+    const bool plain = !scan_has_totals(p) && !scan_operator_reads(p) && scan_summed_bytes(p) < 0;
+    const bool rows = scan_keeps(p) && scan_trailing(p) && plain;
+    return p->offsets >= 0 || p->flags >= 0 || rows;
+}
+
+bool scan_few_columns(const struct problem *p)
+{
+    const bool columns = scan_keeps(p) && segments_adjacent(p) && p->space[0].reduced;
+    return columns && !scan_has_totals(p) && !scan_operator_reads(p);
+}
+
+/* Bytes of a stage. */
+static int stage_bytes(const struct problem *p, int tile)
+{
+    struct scan_layout l;
+    scan_layout(p, tile, &l);
+    return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
+}
+
+/* Halves are taken out of their registers while they are combined: a register each. */
+static int bytes_held(int stride) { return stride == 2 ? 4 : stride; }
+
+/* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
+ * the other, but for a part of them where the last one is written too. */
+static int bytes_per_position(const struct problem *p)
+{
+    int in = 0, out = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        in += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
+    for (int o = 0; o < p->noutputs; o++)
+        out += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
+    return (in > out ? in : out) + (scan_has_totals(p) ? scan_state_words(p, NULL) : 0);
+}
+
+/* Rows that begin at equal distances take one remainder per tile. */
+static int markers(const struct problem *p) { return !scan_marked(p) ? 0 : scan_keeps(p) ? 1 : MARKERS; }
+
+static int all_threads(int threads, int upsweep, int markers, int looks)
+{
+    return threads + 32 * (upsweep + SIDE_WARPS + (looks ? looks : 1) + markers);
+}
+
+/* Bytes are summed by words where nothing but their sum is asked for (scan_held_most()). */
+static int held_most(const struct problem *p, int vector)
+{
+    return scan_marked(p) || scan_few_columns(p) ? HELD_MAX : scan_held_most(p, vector);
+}
+
+/* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
+static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages,
+                      int looks)
+{
+    enum { REGISTERS_MAX = 128, OVERHEAD = 36, OF_MARKER = 80, OF_LOOK = 96 };
+    const int room =
+        (d->shared_per_block - reserved(p, threads, stages, vector, looks)) / stages / stage_bytes(p, threads * vector);
+    const int all =
+        d->registers_per_sm / ((all_threads(threads, upsweep, markers(p), looks) + 127) / 128 * 128) / 8 * 8;
+    /* Less than what a warp that marks takes, or one that looks back. */
+    if ((scan_marked(p) && all < OF_MARKER) || (looks && all < OF_LOOK))
+        return 0;
+    const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
+    const int registers =
+        (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * scan_state_words(p, NULL);
+    /* A part for what is on its way; marks are two registers that every position asks. */
+    const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
+    const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
+    const int most = held_most(p, vector), positions = fit < most ? fit : most;
+    const int items = room < positions / vector ? room : positions / vector;
+    return items % 2 ? items : items > 0 ? items - 1 : 0;
+}
+
+/* The largest tile, where the tuned one does not fit: by more threads with fewer vectors or the other way round. */
+static void largest_tile(const struct problem *p, const struct device *d, struct plan_case *c)
+{
+    enum { FROM = 256 };
+    int best = 0;
+    for (int threads = FROM;
+         all_threads(threads, c->tunable[TN_UPSWEEP], markers(p), c->tunable[TN_LOOKS]) <= THREADS_MAX; threads += 32) {
+        const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR],
+                                     c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
+        if (threads * items <= best)
+            continue;
+        best = threads * items;
+        c->tunable[TN_THREADS] = threads;
+        c->tunable[TN_ITEMS] = items;
+    }
+    c->tunable_from[TN_THREADS] = c->tunable_from[TN_ITEMS] =
+        "the largest tile that registers and shared memory have room for";
+}
+
+enum {
+    STAGES = 4,
+    LONG_ROW = 1 << 16,
+    CUT_ROW = 40000,
+    ROWS_FROM = 1 << 23,
+    CUT_ROWS_FROM = 1 << 21,
+    MARKED_FROM = 1 << 19,
+    LONG_COLUMN = 1 << 19,
+    LOOKED_COLUMN = 1 << 17,
+    LOOKED_FROM = 1 << 22,
+    WORDS_ACROSS = 16, /* of a row's states */
+    WORDS_AHEAD = 4,   /* the same where look-back might do */
+    WORDS_LOOKED = 2   /* of a state */
+};
+
+/* Columns of a thread are side by side as states too. */
+static int widest_vector(const struct problem *p)
+{
+    const int vector = access_vector_width(p);
+    return scan_few_columns(p) && vector > SCAN_COLUMNS_VECTOR ? SCAN_COLUMNS_VECTOR : vector;
+}
+
+bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (d->sm < 90) {
+        *why = "bulk copies begin with sm_90";
+        return false;
+    }
+    if (!scan_trailing(p) && !scan_few_columns(p)) {
+        *why = "it scans runs of elements, and a few columns; here elements lie apart in another way";
+        return false;
+    }
+    if (scan_few_columns(p) && widest_vector(p) * scan_state_words(p, NULL) > WORDS_ACROSS) {
+        *why = "states of several columns are side by side in a thread, and these are too large";
+        return false;
+    }
+    if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p))) {
+        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
+        return false;
+    }
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "its tiles depend on the device's shared memory; determinism: device forbids that";
+        return false;
+    }
+    if (!plain_arrays(p)) {
+        *why = "bulk copies move arrays of scalars whose elements are used where they stand";
+        return false;
+    }
+    if (!scan_few_fields(p, a, why))
+        return false;
+    *why = "the ring has no room for a vector per thread";
+    return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
+}
+
+static bool units(const struct problem *p, struct formula *guard)
+{
+    int unit = 1;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
+            unit = UNIT / p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_ELEMENT && UNIT / p->output[o].array.stride > unit)
+            unit = UNIT / p->output[o].array.stride;
+    if (!access_aligned_guard(p, unit, true, guard))
+        return false;
+    const struct formula length = scan_own_tiles(p) ? scan_length(p) : access_count(p);
+    if (p->reverse || scan_own_tiles(p))
+        *guard = f_and(f_eq(f_mod(length, f_const(unit)), f_const(0)), *guard);
+    return true;
+}
+
+/* Rows that are long; with tiles of their own, and fewer than multiprocessors. */
+static struct formula long_rows(const struct problem *p)
+{
+    const struct formula large = f_ge(access_count(p), f_const(scan_own_tiles(p) ? ROWS_FROM : CUT_ROWS_FROM));
+    const struct formula rows = f_and(f_ge(scan_length(p), f_const(scan_own_tiles(p) ? LONG_ROW : CUT_ROW)), large);
+    return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
+}
+
+/* Columns are published one by one: the more there are, the more words are read per tile, and strips that each wait for
+ * their own are ahead. */
+static struct formula few_long_columns(const struct problem *p)
+{
+    const struct formula few = f_le(segments_inner(p), f_const(WORDS_ACROSS / scan_state_words(p, NULL)));
+    return f_and(few, f_ge(scan_length(p), f_const(LONG_COLUMN)));
+}
+
+/* Look-back takes as many columns as lanes; of very few the look-ahead reads the totals faster. */
+static struct formula looked_columns(const struct problem *p)
+{
+    const struct formula several = f_ge(segments_inner(p), f_const(WORDS_AHEAD / scan_state_words(p, NULL) + 1));
+    const struct formula large = f_ge(access_count(p), f_const(LOOKED_FROM));
+    return f_and(f_and(several, f_ge(scan_length(p), f_const(LOOKED_COLUMN))), large);
+}
+
+/* As many columns as a power of two of threads have, no more than a warp; of look-back, as its lanes. */
+static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula columns = segments_inner(p), vector = f_const(c->tunable[TN_VECTOR]);
+    const int most = scan_columns_most(c->tunable[TN_LOOKS], c->tunable[TN_VECTOR]);
+    const struct formula parts = f_eq(f_mod(f_const(most), f_max(columns, f_const(1))), f_const(0));
+    return f_and(f_and(f_ge(columns, f_const(1)), f_eq(f_mod(columns, vector), f_const(0))), parts);
+}
+
+/* Tiles of marked segments: smaller ones are dealt out to all multiprocessors where there are fewer elements. */
+static const struct size {
+    const char *variant, *name;
+    int log; /* of the most elements; 0: any number */
+    int stages, looks;
+} sizes[] = {
+    { "short", "short_pipeline", 21, 6, 0 },
+    { "medium", "medium_pipeline", 23, STAGES, 0 },
+    { "", "pipeline", 0, STAGES, 0 },
+}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS };
+
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const struct size *size,
+                                  struct formula guard)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, size->name, guard);
+    plan_case_variant(pl, c, size->variant);
+    if (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > widest_vector(p))
+        c->tunable[TN_VECTOR] = widest_vector(p);
+    if (!c->overridden[TN_STAGES])
+        c->tunable[TN_STAGES] = size->stages;
+    if (!c->overridden[TN_UPSWEEP])
+        c->tunable[TN_UPSWEEP] = UPSWEEP;
+    if (!c->overridden[TN_MARKERS]) {
+        c->tunable[TN_MARKERS] = markers(p);
+        c->tunable_from[TN_MARKERS] = "for segments that begin anywhere";
+    }
+    if (!c->overridden[TN_LOOKS])
+        c->tunable[TN_LOOKS] = size->looks;
+    if (!c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = 1;
+        c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
+    }
+    if (!c->overridden[TN_PDL])
+        c->tunable[TN_PDL] = 1;
+    const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
+    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP],
+                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
+    if (c->tunable[TN_ITEMS] > most && free_shape)
+        largest_tile(p, &pl->plan->device, c);
+    else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
+        c->tunable[TN_ITEMS] = most;
+    c->aligned = true;
+    if (scan_few_columns(p))
+        c->code.guard = c->code.guard.n ? f_and(c->code.guard, whole_warps(p, c)) : whole_warps(p, c);
+    return c;
+}
+
+/* A case for columns by look-back, if they may be scanned so.  True when their number of warps was asked for, which the
+ * other case would have as well. */
+static bool add_looked(struct planner *pl, const struct strategy *row, bool pinned, struct formula guard)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = widest_vector(p);
+    if (!scan_few_columns(p) || state_determinism(p) != DET_ANY || scan_state_words(p, NULL) > WORDS_LOOKED ||
+        most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
+        return false;
+    if (!pinned)
+        guard = guard.n ? f_and(looked_columns(p), guard) : looked_columns(p);
+    return add_case(pl, row, &looked, guard)->overridden[TN_LOOKS];
+}
+
+void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool pinned = plan_pinned_name(pl, &(struct span){ 0 }) != NULL;
+    const int last = sizeof sizes / sizeof *sizes - 1;
+    const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.allpre takes small rows */
+    const int first = pinned || !scan_marked(p) ? last : marked;
+    struct formula guard = { 0 };
+    units(p, &guard);
+    if (add_looked(pl, row, pinned, guard))
+        return;
+    if (!pinned && (scan_keeps(p) || scan_marked(p))) {
+        const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
+        const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
+        guard = guard.n ? f_and(worth, guard) : worth;
+    }
+    for (int i = first; i <= last; i++) {
+        const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
+        add_case(pl, row, &sizes[i], i == last ? guard : f_and(few, guard));
+    }
+}
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d stages of %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_STAGES],
+               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
+    const int all = all_threads(threads, c->tunable[TN_UPSWEEP], c->tunable[TN_MARKERS], c->tunable[TN_LOOKS]);
+    if (scan_marked(p) != (c->tunable[TN_MARKERS] > 0))
+        return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
+    if (threads % 32 || all > THREADS_MAX)
+        return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
+    if (held > held_most(p, c->tunable[TN_VECTOR]))
+        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
+    if (c->tunable[TN_VECTOR] > widest_vector(p))
+        return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");
+    const int looks = c->tunable[TN_LOOKS], vector = c->tunable[TN_VECTOR], stages = c->tunable[TN_STAGES];
+    if (looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY))
+        return contradiction(pl, c, "look-back is for columns, whose prefixes it combines as timing has it");
+    if (threads * held % UNIT || stages * stage_bytes(p, threads * held) + reserved(p, threads, stages, vector, looks) >
+                                     pl->plan->device.shared_per_block)
+        return contradiction(pl, c, "the ring does not fit shared memory");
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    k->threads = all;
+    if (p->flags >= 0)
+        plan_value_arg(k, "flags_aligned", TY_I32,
+                       f_eq(f_mod(f_misalign(f_pointer(p->flags)), f_const(UNIT)), f_const(0)));
+    const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
+    const struct formula window = f_const(32 * scan_ahead_each(p));
+    if (scan_few_columns(p)) {
+        plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), f_const(c->tunable[TN_VECTOR])));
+        scan_control_args(pl, c, k, f_mul(tiles, segments_inner(p)));
+    } else {
+        scan_control_args(pl, c, k, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
+    }
+    plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
+    return true;
+}

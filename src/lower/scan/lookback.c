@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookback.c - planning of single-pass scans.
+ *
+ *   scan.allpre        whole arrays and rows of medium size: every block reads the totals of all tiles before its own
+ *   scan.lookback      whole arrays, decoupled look-back
+ *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
+ *   segscan.flags      segments that begin at flags
+ *   segscan.offsets    segments between offsets, without totals
+ *
+ * One launch, every element read and written once.  Control memory holds the counter of tickets and, per tile, 8
+ * bytes for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a
+ * prefix is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.allpre
+ * combines in a fixed order.
+ *
+ * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
+ * and no more than SCAN_RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a
+ * grid that has to share the device goes on as long as blocks start in order.
+ */
+#include "lower/lower_impl.h"
+#include "scan.h"
+
+enum { FEW_SEGMENTS = 8 };
+
+static bool fits_tiles(const struct problem *p, struct arena *a, const char **why)
+{
+    if (state_determinism(p) != DET_ANY) {
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+static bool fits(const struct problem *p, struct arena *a, const char **why)
+{
+    if (p->offsets >= 0) {
+        *why = "its segments are given by flags or equal lengths; these are given by offsets";
+        return false;
+    }
+    return fits_tiles(p, a, why);
+}
+
+bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (p->offsets >= 0) {
+        *why = "it scans whole arrays and rows; here segments begin anywhere";
+        return false;
+    }
+    return scan_resident_fits(p, d, a, why);
+}
+
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_trailing(p) || p->flags >= 0) {
+        *why = "it scans runs of elements; here segments begin at flags, or lie apart";
+        return false;
+    }
+    if (state_determinism(p) == DET_DEVICE) {
+        *why = "up to which size it is taken depends on the device; determinism: device forbids that";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (scan_keeps(p) || p->flags >= 0) {
+        *why = "it scans whole arrays; this problem has many segments";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+bool segscan_flags_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->flags < 0) {
+        *why = "its segments begin at flags; this problem has none";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+bool segscan_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->offsets < 0) {
+        *why = "its segments lie between offsets; this problem has none";
+        return false;
+    }
+    if (scan_has_totals(p) || scan_operator_reads(p)) {
+        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
+        return false;
+    }
+    return fits_tiles(p, a, why);
+}
+
+bool segscan_flat_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_keeps(p) || !scan_trailing(p)) {
+        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        return false;
+    }
+    if (scan_operator_reads(p)) {
+        *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
+        return false;
+    }
+    return fits(p, a, why);
+}
+
+static void plan(struct planner *pl, const struct strategy *row, const char *name)
+{
+    if (!scan_pinned(pl, row, name, true))
+        scan_add_cases(pl, row, "", name, (struct formula){ 0 }, true);
+}
+
+void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
+/* Fewer segments than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take
+ * turns are fewer. */
+void segscan_flat_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula large = f_ge(access_count(p), f_const(1 << 24));
+    const struct formula few = f_and(f_le(scan_segments(p), f_const(FEW_SEGMENTS)), large);
+    if (!scan_pinned(pl, row, "flat", true))
+        scan_add_cases(pl, row, "", "flat", few, true);
+}
+
+void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
+void segscan_offsets_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "offsets"); }
+
+/* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
+static const struct {
+    const char *variant, *name;
+    int quarters;
+    bool unaligned; /* takes pointers off the vectors' alignment too */
+} sizes[] = {
+    { "short", "short", 1, false },
+    { "medium", "medium", 4, false },
+    { "upper", "upper", 4 * SCAN_RESIDENT, true },
+    { "", "long", 4 * SCAN_RESIDENT, false },
+};
+
+struct formula scan_few_rows(const struct problem *p)
+{
+    enum { FROM = 1 << 13, SLOPE = 3 << 12 };
+    const struct formula beyond = f_sub(scan_length(p), f_const(FROM));
+    return f_lt(f_mul(scan_segments(p), f_const(SLOPE)), f_mul(f_sms(), beyond));
+}
+
+/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
+ */
+static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                          int quarters)
+{
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        const struct formula tiles = scan_row_tiles(pl->plan->problem, c);
+        const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
+        const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
+        const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
+        c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
+        if (scan_keeps(pl->plan->problem) && !plan_pinned_name(pl, &(struct span){ 0 }))
+            c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
+    }
+}
+
+/* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
+void scan_allpre_plan(struct planner *pl, const struct strategy *row)
+{
+    struct span at;
+    if (plan_pinned_name(pl, &at)) {
+        plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int from = pl->plan->ncases;
+        plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
+        /* Rows that begin anywhere are left to tiles across them. */
+        if ((!sizes[i].unaligned || scan_keeps(pl->plan->problem)) && pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1;
+    }
+}
+
+/* Fields in order, each at a multiple of its size, at most of 4 bytes. */
+int scan_state_words(const struct problem *p, int *offset)
+{
+    enum ty type[32];
+    int bytes = 0;
+    const int n = state_fields(p, type);
+    for (int f = 0; f < n; f++) {
+        const int unit = ty_bytes(type[f]) < 4 ? ty_bytes(type[f]) : 4;
+        bytes = (bytes + unit - 1) / unit * unit;
+        if (offset)
+            offset[f] = bytes;
+        bytes += ty_bytes(type[f]);
+    }
+    return (bytes + 3) / 4;
+}
+
+static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
+                        struct formula bytes)
+{
+    const int buffer = plan_buffer(pl, c, name, REGION_CONTROL, bytes);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+}
+
+void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles)
+{
+    const struct formula words = f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL)));
+    control_arg(pl, c, k, "states", f_add(words, f_const(SCAN_COUNTER_BYTES)));
+}
+
+static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
+{
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    const struct formula tiles = own_tiles ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
+    scan_control_args(pl, c, k, tiles);
+    plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
+    return scan_check_tunables(pl, c);
+}
+
+bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
+bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
+bool segscan_offsets_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan.c - facts about scans, and planning of the strategies without communication between blocks.
+ *
+ *   scan.block      one block takes the whole array tile by tile, the carry in registers (also with flags)
+ *
+ * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
+ * elements, and a thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so
+ * results are the same on every run and device.
+ *
+ * Cases of all strategies come in pairs: with vectors where the pointers (and lengths, where segments or reversal make
+ * them matter) are multiples of a vector, and with single elements, in the same arrangement and so with the same
+ * results.
+ */
+#include "lower/lower_impl.h"
+#include "scan.h"
+
+#include <string.h>
+
+enum { STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+bool scan_has_totals(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_SEGMENT)
+            return true;
+    return false;
+}
+
+struct search {
+    const struct problem *p;
+    bool found;
+};
+
+static void find_input(const struct expr *e, void *user)
+{
+    struct search *s = user;
+    if (e->kind == EX_INPUT && s->p->input[e->which].array.rank > 0)
+        s->found = true;
+}
+
+bool scan_operator_reads(const struct problem *p)
+{
+    struct search s = { .p = p };
+    for (int r = 0; r < p->nreductions; r++) {
+        const struct op *op = p->reduction[r].op;
+        for (int f = 0; f < op->nfields; f++)
+            expr_walk(op->combine[f], find_input, &s);
+        for (int l = 0; l < op->nlets; l++)
+            expr_walk(op->let[l].value, find_input, &s);
+    }
+    return s.found;
+}
+
+bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
+{
+    const int fields = state_fields(p, NULL);
+    if (fields > 32)
+        *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
+    return fields <= 32;
+}
+
+bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (scan_keeps(p) || p->offsets >= 0) {
+        *why = "it scans whole arrays; this problem has many segments";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+/* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as
+ * registers go: (registers - 1 - sum t') / (2 sum t' + 3). */
+int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c)
+{
+    enum ty type[32];
+    const int fields = state_fields(p, type), blocks = c->tunable[TN_MIN_BLOCKS] > 0 ? c->tunable[TN_MIN_BLOCKS] : 1;
+    const int resident = c->tunable[TN_THREADS] * blocks;
+    int sum = 0, largest = 1, words = 0;
+    for (int f = 0; f < fields; f++) {
+        sum += ty_bytes(type[f]);
+        words += (ty_bytes(type[f]) + 3) / 4;
+        largest = ty_bytes(type[f]) > largest ? ty_bytes(type[f]) : largest;
+    }
+    const int shared = d->shared_per_sm / resident, registers = d->registers_per_sm / resident;
+    const int by_memory = (shared > sum ? shared : sum) / largest,
+              by_registers = (registers - 1 - words) / (2 * words + 3);
+    const int m = by_memory < by_registers ? by_memory : by_registers;
+    return m > 1 ? m : 1;
+}
+
+int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+/* Bytes per position of what passes through the transpose; 0: nothing does. */
+static int widest(const struct problem *p)
+{
+    int bytes = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && !*p->input[i].array.field[0].name && p->input[i].array.stride > bytes)
+            bytes = p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (access_output_direct(p, o) && !*p->output[o].array.field[0].name && p->output[o].array.stride > bytes)
+            bytes = p->output[o].array.stride;
+    return bytes;
+}
+
+int scan_held_words(const struct problem *p)
+{
+    enum ty type[32];
+    int words = 0;
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++)
+        words += (ty_bytes(type[f]) + 3) / 4;
+    for (int i = 0; i < p->ninputs; i++)
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
+    return words;
+}
+
+bool scan_stores_byte(const struct problem *p, int output)
+{
+    const struct expr *e = p->output[output].value[0];
+    if (e->kind == EX_CAST)
+        e = e->arg[0];
+    const enum ty type = p->output[output].array.field[0].type;
+    return p->output[output].array.nfields == 1 && e->kind == EX_STATE && ty_is_int(type) && ty_bytes(type) == 1;
+}
+
+int scan_summed_bytes(const struct problem *p)
+{
+    const struct reduction *r = &p->reduction[0];
+    if (p->nreductions != 1 || p->reverse || p->flags >= 0 || p->offsets >= 0 || !reduction_sums_bytes(p, r))
+        return -1;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role != OUT_ELEMENT || !scan_stores_byte(p, o))
+            return -1;
+    const struct expr *e = r->map[0];
+    return e->kind == EX_CAST ? e->arg[0]->which : e->which;
+}
+
+int scan_held_most(const struct problem *p, int vector)
+{
+    enum { POSITIONS = 64, BYTES = 128 };
+    return vector % 4 == 0 && scan_summed_bytes(p) >= 0 ? BYTES : POSITIONS;
+}
+
+static int held_most(const struct problem *p, const struct plan_case *c)
+{
+    return scan_held_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
+}
+
+/* Registers that hold a thread's positions. */
+static int registers_held(const struct problem *p, const struct plan_case *c)
+{
+    const int words = scan_degree(c) * scan_held_words(p);
+    return held_most(p, c) > held_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
+}
+
+/* Their addresses take registers. */
+static bool reads_neighbours(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours;
+    return any;
+}
+
+/* Shared memory of the transpose: striped vectors need none. */
+static int transpose_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * widest(p);
+}
+
+/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
+static bool own_tiles(const struct plan_case *c) { return strcmp(c->code.strategy, "scan.allpre") == 0; }
+
+/* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
+static bool may_stripe(const struct problem *p, const struct plan_case *c)
+{
+    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && (!scan_keeps(p) || own_tiles(c)) &&
+           p->flags < 0 && p->offsets < 0;
+}
+
+/* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
+ * memory.  Striped ones take more registers before sm_90. */
+static void choose_items(const struct problem *p, struct plan_case *c, int sm)
+{
+    const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
+                      (c->tunable[TN_STRIPED] && (scan_held_words(p) > 2 || sm < 90));
+    const int beside =
+        c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
+    const int registers = reads_neighbours(p) ? beside : more ? 48 : 64;
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           (scan_degree(c) > held_most(p, c) || registers_held(p, c) > registers || transpose_bytes(p, c) > STAGE_MAX))
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
+}
+
+/* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them
+ * with twice as many where states are large (sooner before sm_90), neighbours are read, or small elements
+ * are taken apart in reverse. */
+static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
+{
+    if (scan_held_words(p) >= VAST)
+        return 1;
+    const bool heavy =
+        scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+    const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
+    return blocks > 0 ? blocks : 1;
+}
+
+/* The same arrangement of positions, single elements in memory. */
+static void one_by_one(struct plan_case *c)
+{
+    c->tunable[TN_ITEMS] = scan_degree(c);
+    c->tunable[TN_VECTOR] = 1;
+    c->tunable_from[TN_VECTOR] = "elements one by one";
+}
+
+static void choose(struct planner *pl, struct plan_case *c, bool staged)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!c->overridden[TN_PDL]) {
+        c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
+        c->tunable_from[TN_PDL] = "on where the architecture has it";
+    }
+    if (staged && !c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = choose_blocks(p, c, pl->plan->device.sm);
+        c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
+    }
+    if (!c->overridden[TN_STAGED]) {
+        c->tunable[TN_STAGED] = staged && widest(p) > 0;
+        c->tunable_from[TN_STAGED] = "for arrays of scalars along the last dimensions";
+    }
+    if (!c->overridden[TN_STRIPED]) {
+        c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
+        c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
+    }
+    choose_items(p, c, pl->plan->device.sm);
+}
+
+/* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
+ * matters. */
+static bool vector_guard(const struct problem *p, int vector, struct formula *guard)
+{
+    if (!access_aligned_guard(p, vector, true, guard))
+        return false;
+    if (scan_keeps(p) || p->reverse)
+        *guard = f_and(f_eq(f_mod(scan_length(p), f_const(vector)), f_const(0)), *guard);
+    return true;
+}
+
+/* States that want most registers of small blocks. */
+static bool vast(const struct problem *p) { return scan_held_words(p) >= VAST; }
+
+struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
+                                   const char *name, struct formula guard)
+{
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    plan_case_variant(pl, c, variant);
+    if (vast(pl->plan->problem) && !c->overridden[TN_THREADS] && c->tunable[TN_THREADS] > 128)
+        c->tunable[TN_THREADS] = 128;
+    if (vast(pl->plan->problem) && !c->overridden[TN_MIN_BLOCKS])
+        c->tunable[TN_MIN_BLOCKS] = 1;
+    return c;
+}
+
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                    struct formula guard, bool staged)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
+    if (!staged && !c->overridden[TN_VECTOR])
+        c->tunable[TN_VECTOR] = 1;
+    choose(pl, c, staged);
+    struct formula aligned;
+    if (p->offsets >= 0 && !staged && !c->overridden[TN_VECTOR])
+        one_by_one(c);
+    if (c->tunable[TN_VECTOR] == 1 || !vector_guard(p, c->tunable[TN_VECTOR], &aligned))
+        return;
+    c->aligned = true;
+    c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
+    struct plan_case *u = scan_add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    choose(pl, u, staged);
+    if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
+        one_by_one(u);
+    enum { BYTES_AT_ONCE = 16 }; /* they are loaded one by one */
+    while (held_most(p, u) > held_most(p, &(struct plan_case){ 0 }) && !u->overridden[TN_ITEMS] &&
+           scan_degree(u) > BYTES_AT_ONCE && u->tunable[TN_ITEMS] > 1)
+        u->tunable[TN_ITEMS] /= 2;
+    const int words = scan_held_words(p);
+    const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
+    if (u->tunable[TN_STRIPED] && heavy && !u->overridden[TN_MIN_BLOCKS])
+        u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
+}
+
+bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged)
+{
+    struct span at;
+    if (!plan_pinned_name(pl, &at))
+        return false;
+    scan_add_cases(pl, row, "", name, (struct formula){ 0 }, staged);
+    return true;
+}
+
+bool scan_spreads(struct planner *pl)
+{
+    const char *why;
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    struct arena *a = &pl->s->arena;
+    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) ||
+           segscan_flags_fits(p, d, a, &why) || scan_three_pass_fits(p, d, a, &why);
+}
+
+void scan_block_plan(struct planner *pl, const struct strategy *row)
+{
+    if (scan_pinned(pl, row, "block", true))
+        return;
+    struct formula small = { 0 };
+    if (scan_spreads(pl))
+        small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, "", "small", small, true);
+    for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
+        struct plan_case *c = &pl->plan->kase[i];
+        if (!c->overridden[TN_MIN_BLOCKS])
+            c->tunable[TN_MIN_BLOCKS] = 1;
+        while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+               c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
+            c->tunable[TN_ITEMS] /= 2;
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = c->tunable[TN_VECTOR];
+    if (c->tunable[TN_THREADS] % 32)
+        return contradiction(pl, c, "threads must be a multiple of 32");
+    if (scan_degree(c) > held_most(p, c))
+        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
+    if (vector > access_vector_width(p) || (vector & (vector - 1)))
+        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))
+        return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
+    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_STAGED] || !may_stripe(p, c)))
+        return contradiction(pl, c, "striped vectors are for staged tiles of whole arrays without neighbours");
+    if (c->tunable[TN_STAGED] && transpose_bytes(p, c) > STAGE_MAX)
+        return contradiction(pl, c, "the transpose takes more than 40960 bytes");
+    return true;
+}
+
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = plan_kernel(pl, c, suffix);
+    plan_problem_args(pl, k);
+    plan_value_arg(k, "length", TY_I64, scan_length(p));
+    plan_value_arg(k, "segments", TY_I64, scan_segments(p));
+    return k;
+}
+
+struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct formula count = segments_elements(pl->plan->problem);
+    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+    plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    return tiles;
+}
+
+static struct formula tiles_of_row(const struct problem *p, const struct plan_case *c)
+{
+    return f_cdiv(scan_length(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+}
+
+struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula each = tiles_of_row(p, c);
+    return scan_keeps(p) ? f_mul(scan_segments(p), each) : each;
+}
+
+struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!scan_keeps(p))
+        return scan_tile_args(pl, c, k);
+    const struct formula tiles = scan_row_tiles(p, c);
+    plan_value_arg(k, "count", TY_I64, access_count(p));
+    plan_value_arg(k, "per_segment", TY_I32, tiles_of_row(p, c));
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    return tiles;
+}
+
+static bool build(struct planner *pl, struct plan_case *c, struct formula blocks)
+{
+    scan_kernel(pl, c, "");
+    plan_launch(pl, c, 0, blocks);
+    return scan_check_tunables(pl, c);
+}
+
+bool scan_block_build(struct planner *pl, struct plan_case *c) { return build(pl, c, f_const(1)); }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan.h - what planning and emission of scans share: how the scanned elements lie in memory.
+ *
+ * A scan has *segments*: one per combination of the kept axes, or one per pair of offsets, or a single one.  The
+ * elements of a segment have *positions* 0, 1, … in the order of the scan, which for `direction: reverse` is against
+ * the order of memory.
+ */
+#ifndef PTXGEN_SCAN_H
+#define PTXGEN_SCAN_H
+
+#include "lower/segments.h"
+
+/* What segments.h says of reduced axes holds for scanned ones. */
+static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
+/* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
+static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
+/* scan.lookahead: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
+ * where nothing else depends on the row. */
+bool scan_marked(const struct problem *p);
+/* The same: columns are scanned side by side, at most 32 threads with so many each. */
+enum { SCAN_COLUMNS_VECTOR = 4 };
+bool scan_few_columns(const struct problem *p);
+/* Columns that there is room for, of threads with `vector` each: where warps look back, one per lane. */
+static inline int scan_columns_most(int looks, int vector) { return looks ? 32 : 32 * vector; }
+/* Else: rows begin with tiles of their own. */
+static inline bool scan_own_tiles(const struct problem *p)
+{
+    return scan_keeps(p) && !scan_marked(p) && !scan_few_columns(p);
+}
+/* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
+static inline int scan_mark_words(int tile) { return tile / 32 + 1; }
+bool scan_has_totals(const struct problem *p);
+/* An operator reads inputs (that do not vary within a segment). */
+bool scan_operator_reads(const struct problem *p);
+bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
+/* Is an output the state at its element, or the lowest byte of it, as a byte? */
+bool scan_stores_byte(const struct problem *p, int output);
+/* The direct input whose bytes are summed, where every output is the lowest byte of the sums and segments are stretches
+ * in the order of memory; -1: none.  Four positions are then scanned at a time, where threads hold whole
+ * words. */
+int scan_summed_bytes(const struct problem *p);
+/* The most positions that a thread holds, whose vectors or pieces of consecutive positions have `vector` elements. */
+int scan_held_most(const struct problem *p, int vector);
+/* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
+int scan_state_words(const struct problem *p, int *offset);
+/* Words of 4 bytes that a thread holds per position: inputs and states. */
+int scan_held_words(const struct problem *p);
+/* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
+ * that the case keeps resident; and those that the case has. */
+int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
+int scan_degree(const struct plan_case *c);
+/* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes
+ * the place of an input of its width where it can.  bytes: of the stage. */
+struct scan_layout {
+    int input[PROBLEM_ARGS_MAX], output[PROBLEM_ARGS_MAX];
+    int bytes;
+};
+void scan_layout(const struct problem *p, int tile, struct scan_layout *l);
+/* Consecutive tiles whose totals a lane of its look-ahead reads: 32 times as many are a window. */
+int scan_ahead_each(const struct problem *p);
+/* Products of the extents of the scanned and of the kept axes. */
+static inline struct formula scan_length(const struct problem *p) { return segments_length(p); }
+static inline struct formula scan_segments(const struct problem *p) { return segments_count(p); }
+
+/* ---- planning ---------------------------------------------------------------------------------------------------- */
+
+struct planner;
+struct strategy;
+struct plan_case;
+/* Words of 4 bytes that a thread holds per position: inputs and states. */
+int scan_held_words(const struct problem *p);
+/* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
+enum { SCAN_RESIDENT = 2 };
+/* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than
+ * tiles that wait for one another.  The tiles of both strategies fit a device only where rows are no more than
+ * multiprocessors. */
+struct formula scan_few_rows(const struct problem *p);
+/* Runs of elements, whose tiles a grid that waits for itself may take. */
+struct device;
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);
+/* Does a strategy that spreads long scans over the device take what is left? */
+bool scan_spreads(struct planner *pl);
+/* A case with the tunables of a variant. */
+struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
+                                   const char *name, struct formula guard);
+/* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
+void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                    struct formula guard, bool staged);
+/* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */
+bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged);
+bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
+/* A kernel with the arguments that all scans have: those of the problem, length, segments. */
+struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
+/* Its further arguments where tiles cut across segments: count, tiles. The number of tiles. */
+struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
+/* The same where every row has tiles of its own: count, per_segment, tiles. */
+struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
+struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c); /* of whole arrays too */
+/* Buffer "states": the counter of tickets, a line of its own, and the states of tiles that depend on one another. */
+enum { SCAN_COUNTER_BYTES = 128 };
+void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* three_pass.c - planning of scan.three_pass: totals of tiles, their scan by one block, the tiles again.
+ *
+ * Chosen where the bits must not depend on timing; it reads every element twice.  Tiles have a size
+ * that does not depend on the device, so the result does not either.
+ */
+#include "lower/lower_impl.h"
+#include "scan.h"
+
+bool scan_three_pass_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (p->offsets >= 0) {
+        *why = "its segments are given by flags or equal lengths; these are given by offsets";
+        return false;
+    }
+    if (scan_keeps(p) && (!scan_trailing(p) || scan_operator_reads(p))) {
+        *why = "tiles cut across segments, which must be rows, and the operator must not read inputs that differ "
+               "between them";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+void scan_three_pass_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!scan_pinned(pl, row, "passes", true))
+        scan_add_cases(pl, row, "", "passes", (struct formula){ 0 }, true);
+}
+
+static void scratch_arg(struct planner *pl, struct plan_case *c, const char *name, struct formula bytes)
+{
+    const int buffer = plan_buffer(pl, c, name, REGION_SCRATCH, bytes);
+    for (int i = 0; i < c->code.nkernels; i++)
+        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+}
+
+bool scan_three_pass_build(struct planner *pl, struct plan_case *c)
+{
+    static const char *const suffix[] = { "totals", "prefixes", "apply" };
+    const struct problem *p = pl->plan->problem;
+    struct formula tiles = { 0 };
+    for (int i = 0; i < 3; i++)
+        tiles = scan_tile_args(pl, c, scan_kernel(pl, c, suffix[i]));
+    enum ty type[32];
+    const int fields = state_fields(p, type);
+    for (int f = 0; f < fields; f++)
+        scratch_arg(pl, c, arena_printf(&pl->s->arena, "partial%d", f), f_mul(tiles, f_const(ty_bytes(type[f]))));
+    if (scan_keeps(p) || p->flags >= 0)
+        scratch_arg(pl, c, "cuts", f_mul(tiles, f_const(4)));
+    plan_launch(pl, c, 0, tiles);
+    plan_launch(pl, c, 1, f_min(tiles, f_const(1)));
+    plan_launch(pl, c, 2, f_max(tiles, f_const(1)));
+    return scan_check_tunables(pl, c);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* column.c - planning of scans over dimensions that are not the last.
+ *
+ * Where there are segments for all threads of the device, a thread takes one; else a block takes 32 neighbouring ones,
+ * its warps sharing their length.  The latter for whatever number of segments, as long as neighbours are neighbours in
+ * memory.
+ */
+#include "segscan.h"
+
+bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segscan_has_segments(p, a, why);
+}
+
+static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                     struct formula guard)
+{
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, variant, name, guard, false);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        if (!c->overridden[TN_ROWS])
+            c->tunable[TN_ROWS] = *variant ? c->tunable[TN_THREADS] / 32 : 1;
+    }
+}
+
+/* Segments that keep every multiprocessor's threads busy one by one. */
+static struct formula many(const struct problem *p)
+{
+    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+    return f_le(f_mul(sms, f_const(1024)), scan_segments(p));
+}
+
+void segscan_column_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
+    if (segscan_pinned(pl)) {
+        add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
+        return;
+    }
+    if (scan_trailing(p))
+        return;
+    add_case(pl, row, "", "column", many(p));
+    if (neighbours)
+        add_case(pl, row, "strips", "strips", (struct formula){ 0 });
+}
+
+bool segscan_column_build(struct planner *pl, struct plan_case *c)
+{
+    const bool strips = c->tunable[TN_ROWS] > 1;
+    const int each = strips ? 32 : c->tunable[TN_THREADS];
+    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(each));
+    scan_kernel(pl, c, "");
+    plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, f_const(1 << 20)), f_const(1)));
+    if (strips && pl->plan->problem->offsets >= 0) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "%s: %d rows: segments between offsets have lengths of their own, and a thread each (rows: 1)",
+                   c->code.strategy, c->tunable[TN_ROWS]);
+        return false;
+    }
+    if (strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+                   "%s: %d rows: one per warp, or a single one", c->code.strategy, c->tunable[TN_ROWS]);
+        return false;
+    }
+    return scan_check_tunables(pl, c);
+}

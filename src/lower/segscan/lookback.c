@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookback.c - planning of scans of few long segments.
+ *
+ *   segscan.lookback    tiles of all segments take turns, and tiles of a segment pass their totals on
+ *   segscan.allpre      tiles cut across rows, and across segments between offsets; every block reads the totals of the
+ * tiles since its first one began
+ *
+ * Control memory holds the ticket and the tile states, as in scan/lookback.c.  With look-back, every segment has as
+ * many tiles as one that begins in the middle of a vector needs; its last tile may be empty.
+ */
+#include "segscan.h"
+
+bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_keeps(p) || !scan_trailing(p)) {
+        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        return false;
+    }
+    if (state_determinism(p) != DET_ANY) {
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+        return false;
+    }
+    return segscan_has_segments(p, a, why);
+}
+
+void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
+{
+    segscan_add_cases(pl, row, "", "long_rows", (struct formula){ 0 }, false, true);
+}
+
+bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    const int vector = c->tunable[TN_VECTOR];
+    const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * vector;
+    const struct formula lost = f_mul(f_ne(f_mod(scan_length(p), f_const(vector)), f_const(0)), f_const(vector - 1));
+    const struct formula per_segment = f_cdiv(f_add(scan_length(p), lost), f_const(tile));
+    const struct formula tiles = f_mul(scan_segments(p), per_segment);
+    plan_value_arg(k, "per_segment", TY_I32, per_segment);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    scan_control_args(pl, c, k, tiles);
+    const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
+    plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
+    return segscan_check(pl, c);
+}
+
+bool segscan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!scan_keeps(p) && p->offsets < 0) {
+        *why = "it scans rows and segments between offsets; this problem has a single one";
+        return false;
+    }
+    if (scan_operator_reads(p)) {
+        *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
+        return false;
+    }
+    if (p->offsets >= 0 && scan_has_totals(p)) {
+        *why = "tiles cut across segments between offsets, so there are no totals";
+        return false;
+    }
+    return scan_resident_fits(p, d, a, why);
+}
+
+static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
+{
+    return f_cdiv(segments_elements(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+}
+
+enum { WORDS_OF_TWO = 2 };
+
+/* At most so many tiles per multiprocessor. */
+static void add_across(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int tiles)
+{
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false, true);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        if (!c->overridden[TN_MIN_BLOCKS]) { /* wider states want all registers */
+            c->tunable[TN_MIN_BLOCKS] = scan_held_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT;
+            c->tunable_from[TN_MIN_BLOCKS] = "blocks that wait for one another are resident at once";
+        }
+        const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
+        const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
+        c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
+        if (!segscan_pinned(pl) && p->offsets < 0)
+            c->code.guard = f_and(scan_few_rows(p), c->code.guard);
+    }
+}
+
+/* Rows that scan.allpre would take, of any length. */
+void segscan_allpre_plan(struct planner *pl, const struct strategy *row)
+{
+    const int from = pl->plan->ncases;
+    if (!segscan_pinned(pl)) {
+        add_across(pl, row, "short", "short_across", 1);
+        if (pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1;
+    }
+    add_across(pl, row, "", "across", SCAN_RESIDENT);
+}
+
+bool segscan_allpre_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    const struct formula tiles = tiles_across(p, c);
+    const int64_t more = (int64_t)c->tunable[TN_THREADS] * scan_degree(c) + 1; /* than a tile */
+    const struct formula period = f_min(scan_length(p), f_const(more));
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    if (p->offsets < 0)
+        plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), period), f_const(1)));
+    scan_control_args(pl, c, k, tiles);
+    plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
+    return segscan_check(pl, c);
+}

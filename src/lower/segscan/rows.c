@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - planning of scans of segments by teams that wait for nobody.
+ *
+ *   segscan.subwarp   a warp takes as many whole rows as fit its tile
+ *   segscan.staged    a block does
+ *   segscan.stream    a block takes several whole rows, tile by tile
+ *   segscan.warp      a warp takes a segment of any length, tile by tile
+ *   segscan.cluster   a cluster of blocks does
+ *   segscan.block     a block does; segments that are no runs of elements too, one element at a time
+ *
+ * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector
+ * does; so a tile loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks
+ * how rows are aligned, only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by
+ * element, and results are the same.
+ */
+#include "segscan.h"
+
+/* A row of several in a tile is found by a reciprocal of 32 bits. */
+enum {
+    HELD_WORDS = 64,
+    VAST = 28, /* words of which more than one position would spill */
+    TILE_MAX = 1 << 14,
+    STREAM_ROW = 1 << 12,
+    NARROW_ROW = 1 << 12,
+    SHORT_ROW = 10 << 10,
+    LONG_ROW = 1 << 14,
+    STREAM = 1 << 15,
+    WAVES = 8,
+    CLUSTER_ROW = 1 << 10,
+    SHORT_SEGMENT = 1 << 9,
+    FILLED = 77 /* percent of a tile */
+};
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why)
+{
+    if (!scan_keeps(p) && p->offsets < 0) {
+        *why = "it scans segments; this problem has a single one";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+static bool has_rows(const struct problem *p, struct arena *a, const char **why)
+{
+    if (!scan_keeps(p) || !scan_trailing(p)) {
+        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        return false;
+    }
+    if (scan_operator_reads(p)) {
+        *why = "the operator reads inputs that differ between segments, and tiles hold several of them";
+        return false;
+    }
+    return scan_few_fields(p, a, why);
+}
+
+bool segscan_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_warp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!scan_trailing(p)) {
+        *why = "it scans runs of elements; here they lie apart";
+        return false;
+    }
+    return segscan_has_segments(p, a, why);
+}
+
+bool segscan_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return has_rows(p, a, why);
+}
+
+bool segscan_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (d->sm < 90) {
+        *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
+        return false;
+    }
+    if (state_determinism(p) != DET_ANY) {
+        *why = "arrays that begin anywhere take another strategy; the problem asks for determinism";
+        return false;
+    }
+    return segscan_warp_fits(p, d, a, why);
+}
+
+bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segscan_has_segments(p, a, why);
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+bool segscan_pinned(const struct planner *pl)
+{
+    struct span at;
+    return plan_pinned_name(pl, &at) != NULL;
+}
+
+static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
+
+/* Elements of a tile of a block, or of one of its warps. */
+static int64_t tile(const struct plan_case *c, bool block)
+{
+    return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32);
+}
+
+static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t])
+        return;
+    c->tunable[t] = value;
+    c->tunable_from[t] = from;
+}
+
+/* A case whose threads hold what fits their registers. */
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                                  struct formula guard)
+{
+    const int words = scan_held_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
+    struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
+    set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > HELD_MAX || held(c) * words > most))
+        c->tunable[TN_ITEMS] /= 2;
+    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
+        c->tunable[TN_VECTOR] /= 2;
+    return c;
+}
+
+static struct formula both(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
+
+/* Elements of a row, and those that its tile may lose because the row begins within a vector. */
+static struct formula row_room(const struct problem *p, int vector)
+{
+    const struct formula length = scan_length(p);
+    if (vector == 1)
+        return length;
+    return f_add(length, f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1)));
+}
+
+/* Rows that fit the tiles of the case. */
+static struct formula fitting(const struct problem *p, const struct plan_case *c, bool block)
+{
+    return f_and(f_ge(scan_length(p), f_const(1)), f_le(row_room(p, c->tunable[TN_VECTOR]), f_const(tile(c, block))));
+}
+
+void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                       struct formula guard, bool whole, bool block)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula aligned = { 0 };
+    struct plan_case *c = add_case(pl, row, variant, name, guard);
+    if (whole)
+        guard = both(fitting(p, c, block), guard);
+    c->code.guard = guard;
+    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+        return;
+    c->aligned = true;
+    c->code.guard = both(guard, aligned);
+    add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+}
+
+/* Only when asked for: segscan.staged is as fast on the same rows. */
+void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!segscan_pinned(pl))
+        return;
+    segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
+}
+
+/* Multiprocessors, in conditions that results depend on. */
+static struct formula sms_of(const struct problem *p)
+{
+    return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
+}
+
+/* But for rows that leave much of the tile empty. */
+void segscan_staged_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula length = scan_length(p);
+    const int from = pl->plan->ncases;
+    segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
+    for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        const int64_t size = tile(c, true);
+        const struct formula filled = f_mul(f_div(f_const(size), length), length);
+        c->code.guard = both(f_le(f_const(size * FILLED / 100), filled), c->code.guard);
+    }
+}
+
+/* Segments between offsets that are short on average; rows when asked for. */
+void segscan_warp_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula guard = { 0 };
+    if (!segscan_pinned(pl) && p->offsets < 0)
+        return;
+    if (!segscan_pinned(pl))
+        guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
+    segscan_add_cases(pl, row, "", "warps", guard, false, false);
+}
+
+/* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
+static struct formula enough(const struct problem *p, int blocks)
+{
+    return f_le(f_mul(sms_of(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
+}
+
+/* Only when asked for: a block per row is as fast, or faster. */
+void segscan_stream_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct formula length = scan_length(pl->plan->problem);
+    if (!segscan_pinned(pl))
+        return;
+    const struct formula guard = f_and(f_ge(length, f_const(1)), f_le(length, f_const(STREAM_ROW)));
+    segscan_add_cases(pl, row, "", "stream", guard, false, true);
+}
+
+/* Shapes for rows of some lengths: few threads that all have something, more of them for longer ones. */
+static const struct {
+    const char *variant, *name;
+    int above, upto;
+    bool few;       /* for no more rows than multiprocessors */
+    bool unaligned; /* takes pointers off the vectors' alignment too */
+} shapes[] = {
+    { "tight", "tight_rows", 0, NARROW_ROW, false, false },
+    { "narrow", "narrow_rows", 0, NARROW_ROW, false, true },
+    { "few", "few_rows", SHORT_ROW, LONG_ROW, true, false },
+    { "short", "short_rows", 0, LONG_ROW - 1, false, true },
+};
+
+/* Elements of the tiles that a row takes. */
+static struct formula tiled(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula size = f_const(tile(c, true));
+    return f_mul(f_cdiv(f_add(scan_length(p), f_const(c->tunable[TN_VECTOR] - 1)), size), size);
+}
+
+/* Of two shapes that differ in nothing else, the first one takes rows that leave less of its tiles empty. */
+static void prefer_fuller(const struct problem *p, struct plan_case *c, const struct plan_case *other)
+{
+    c->code.guard = f_and(f_lt(tiled(p, c), tiled(p, other)), c->code.guard);
+}
+
+static void add_shapes(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int tight = pl->plan->ncases;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int from = pl->plan->ncases;
+        struct formula guard = f_le(scan_length(p), f_const(shapes[i].upto));
+        if (shapes[i].above)
+            guard = f_and(f_lt(f_const(shapes[i].above), scan_length(p)), guard);
+        if (shapes[i].few)
+            guard = f_and(f_le(scan_segments(p), sms_of(p)), guard);
+        segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false, true);
+        if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
+            pl->plan->ncases = from + 1;
+    }
+    prefer_fuller(p, &pl->plan->kase[tight], &pl->plan->kase[tight + 1]);
+}
+
+/* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
+ * cannot do.  Small tiles fit most lengths well; long segments are worth larger ones. */
+void segscan_block_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!scan_trailing(p)) {
+        if (!scan_pinned(pl, row, "segments", false))
+            scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
+        return;
+    }
+    if (!segscan_pinned(pl) && p->offsets < 0)
+        add_shapes(pl, row);
+    const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
+    segscan_add_cases(pl, row, "", "rows", full, false, true);
+}
+
+/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads
+ * without work. Arrays that begin anywhere are left to look-back. */
+void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    struct formula guard = f_ge(scan_length(p), f_const(CLUSTER_ROW));
+    if (segscan_pinned(pl)) {
+        segscan_add_cases(pl, row, "", "cluster", guard, false, true);
+        return;
+    }
+    segscan_add_cases(pl, row, "", "cluster", both(guard, enough(p, 2)), false, true);
+    if (pl->plan->ncases > from + 1)
+        pl->plan->ncases = from + 1;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+{
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+    return false;
+}
+
+bool segscan_check(struct planner *pl, const struct plan_case *c)
+{
+    const int vector = c->tunable[TN_VECTOR];
+    if (c->tunable[TN_THREADS] % 32)
+        return contradiction(pl, c, "threads must be a multiple of 32");
+    if (held(c) > HELD_MAX)
+        return contradiction(pl, c, "a thread holds at most 64 elements");
+    if (vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)))
+        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
+    return true;
+}
+
+struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    plan_value_arg(k, "count", TY_I64, segments_elements(pl->plan->problem));
+    return k;
+}
+
+/* Rows per tile: where there are many of them, a multiple of a vector, so that tiles begin with one, or backwards all
+ * at the same distance from one. */
+static struct formula rows_per_tile(const struct problem *p, int64_t size, int vector)
+{
+    const struct formula length = scan_length(p), tile = f_const(size);
+    if (vector == 1)
+        return f_div(tile, length);
+    const struct formula lost = f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1));
+    const struct formula rows = f_div(f_sub(tile, lost), length);
+    return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
+}
+
+/* A kernel whose teams take so many rows each. */
+static struct formula build_rows(struct planner *pl, struct plan_case *c, struct formula rows)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    plan_value_arg(k, "rows", TY_I64, rows);
+    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
+    return f_cdiv(scan_segments(p), rows);
+}
+
+static bool build_whole(struct planner *pl, struct plan_case *c, bool block)
+{
+    const int64_t size = tile(c, block);
+    const struct formula rows = rows_per_tile(pl->plan->problem, size, c->tunable[TN_VECTOR]);
+    const struct formula teams = build_rows(pl, c, f_max(rows, f_const(1)));
+    plan_launch(pl, c, 0, f_max(f_cdiv(teams, f_const(block ? 1 : c->tunable[TN_THREADS] / 32)), f_const(1)));
+    if (size > TILE_MAX)
+        return contradiction(pl, c, "a tile has at most 16384 elements");
+    return segscan_check(pl, c);
+}
+
+bool segscan_subwarp_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, false); }
+bool segscan_staged_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, true); }
+
+/* Rows per block: some tiles, but no fewer blocks than some for every multiprocessor. */
+bool segscan_stream_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula share = f_div(scan_segments(p), f_mul(sms_of(p), f_const(WAVES)));
+    const struct formula rows = f_min(f_div(f_const(STREAM), scan_length(p)), share);
+    plan_launch(pl, c, 0, f_max(build_rows(pl, c, f_max(rows, f_const(1))), f_const(1)));
+    return segscan_check(pl, c);
+}
+
+/* Teams take segments in turns once there are more than blocks to start at once. */
+static bool build_long(struct planner *pl, struct plan_case *c, bool block)
+{
+    const struct problem *p = pl->plan->problem;
+    segscan_kernel(pl, c);
+    const struct formula blocks = f_cdiv(scan_segments(p), f_const(block ? 1 : c->tunable[TN_THREADS] / 32));
+    plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
+    return scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c);
+}
+
+bool segscan_warp_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, false); }
+bool segscan_block_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, true); }
+
+bool segscan_cluster_build(struct planner *pl, struct plan_case *c)
+{
+    const int cluster = c->tunable[TN_CLUSTER];
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    k->cluster = cluster;
+    struct prog_step *step = plan_launch(
+        pl, c, 0,
+        f_mul(f_max(f_min(scan_segments(pl->plan->problem), f_const(1 << 16)), f_const(1)), f_const(cluster)));
+    step->nonportable_cluster = cluster > 8;
+    if (cluster & (cluster - 1))
+        return contradiction(pl, c, "the cluster must be a power of two");
+    return segscan_check(pl, c);
+}

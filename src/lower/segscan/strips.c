@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strips.c - planning of scans down few long columns: strips of neighbouring columns, tiles that pass their
+ * totals on.
+ *
+ * A strip has threads / rows columns, 32 of them or the power of two that holds the last dimension: narrow ones keep
+ * all lanes busy, and their look-back takes fewer columns.  Control memory is as for segscan.lookback.
+ */
+#include "segscan.h"
+
+enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28 };
+
+bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (scan_trailing(p) || p->space[p->rank - 1].reduced) {
+        *why = "it scans columns: the last dimension must be kept, and some other one scanned";
+        return false;
+    }
+    if (state_determinism(p) != DET_ANY) {
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+        return false;
+    }
+    return segscan_has_segments(p, a, why);
+}
+
+static struct formula rows_of(const struct plan_case *c)
+{
+    return f_const((int64_t)c->tunable[TN_ROWS] * scan_degree(c));
+}
+
+static struct formula strips(const struct problem *p, const struct plan_case *c)
+{
+    return f_cdiv(scan_segments(p), f_const(c->tunable[TN_THREADS] / c->tunable[TN_ROWS]));
+}
+
+/* Strips that are too few for the device one by one, and that have enough tiles to share. */
+static struct formula few(const struct problem *p, const struct plan_case *c)
+{
+    const struct formula share = f_le(strips(p, c), f_mul(f_sms(), f_const(2)));
+    return f_and(share, f_le(f_mul(rows_of(c), f_const(TILES)), scan_length(p)));
+}
+
+/* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768; addresses take more registers before
+ * sm_90. */
+static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
+{
+    const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
+    const int words = (threads > 768 ? WORDS : WORDS_OF_FEW) - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * scan_held_words(p) > words)
+        c->tunable[TN_ITEMS]--;
+}
+
+static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int width)
+{
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->kase[i];
+        if (!c->overridden[TN_ROWS])
+            c->tunable[TN_ROWS] = c->tunable[TN_THREADS] / width;
+        if (!c->overridden[TN_MIN_BLOCKS])
+            c->tunable[TN_MIN_BLOCKS] = c->tunable[TN_BLOCKS_PER_SM];
+        fit_registers(p, c, pl->plan->device.sm);
+        if (segscan_pinned(pl))
+            continue;
+        c->code.guard = few(p, c);
+        if (width < 32)
+            c->code.guard = f_and(f_le(segments_inner(p), f_const(2 * width)), c->code.guard);
+    }
+}
+
+void segscan_strips_plan(struct planner *pl, const struct strategy *row)
+{
+    if (!segscan_pinned(pl))
+        add_case(pl, row, "narrow", "narrow_strips", NARROW);
+    add_case(pl, row, "", "shared_strips", 32);
+}
+
+bool segscan_strips_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    const int rows = c->tunable[TN_ROWS], threads = c->tunable[TN_THREADS];
+    const struct formula each = f_cdiv(scan_length(p), rows_of(c)), across = strips(p, c), tiles = f_mul(across, each);
+    plan_value_arg(k, "count", TY_I64, access_count(p));
+    plan_value_arg(k, "strips", TY_I32, across);
+    plan_value_arg(k, "per_segment", TY_I32, each);
+    plan_value_arg(k, "tickets", TY_I32, tiles);
+    const struct formula states = f_mul(tiles, f_const(threads / rows));
+    plan_value_arg(k, "tiles", TY_I32, states); /* states of columns, for look-back */
+    scan_control_args(pl, c, k, states);
+    const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
+    plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
+    if (threads % 32 || threads % rows || threads / rows > 32 || (threads / rows & (threads / rows - 1))) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+                   "%s: %d rows of %d threads: a strip has 1, 2, 4 … or 32 columns", c->code.strategy, rows, threads);
+        return false;
+    }
+    return scan_check_tunables(pl, c);
+}

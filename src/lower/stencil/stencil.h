@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil.h - what planning and code generation share about stencils: what is read, how far, and which kernels a case
+ * has. */
+#ifndef PTXGEN_STENCIL_H
+#define PTXGEN_STENCIL_H
+
+#include "lower/plan.h"
+
+/* Lowest and highest offset, along the axes of the space or the dimensions of an input; lo <= 0 <= hi. */
+struct reach {
+    int64_t lo[SPACE_MAX], hi[SPACE_MAX];
+};
+
+/* f on every EX_INPUT and EX_GATHER of the outputs per element and the maps, through lets, each once. */
+void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user);
+/* How far constant offsets reach from a point, in the dimensions of `input`. */
+struct reach stencil_input_reach(const struct problem *p, int input);
+/* The same along the axes of the space, over all inputs. */
+struct reach stencil_space_reach(const struct problem *p);
+/* A dimension of an input leaves out points whose surroundings it does not hold. */
+bool stencil_skips(const struct problem *p);
+/* Has values that are written once, from the reductions. */
+bool stencil_finishes(const struct problem *p);
+
+/* What the kernels of a case do. */
+enum stencil_role {
+    STENCIL_STEP, /* one step */
+    STENCIL_LAST, /* the last step, with the reductions */
+    STENCIL_COPY, /* no steps: the fed-back inputs become their outputs */
+};
+enum { STENCIL_ROLES = 3 };
+int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]);
+
+/* Points that a thread computes, and threads of a block, along an axis of the space. */
+int stencil_points(const struct plan_case *c, int rank, int axis);
+int stencil_threads(const struct plan_case *c, int rank, int axis);
+/* Rows may begin anywhere in a vector.  Then each row of a window begins at a boundary of its own: so many columns
+ * right of the window's origin, for the row at these coordinates along the outer axes.  Rows of windows side by side
+ * still meet. */
+int stencil_slant(const struct plan_case *c, int rank, const int *at);
+bool stencil_slanted(const struct plan_case *c);
+/* The least and the most of it over the rows of a window. */
+struct slants {
+    int lo, hi;
+};
+struct slants stencil_slants(const struct plan_case *c, int rank);
+/* Columns that windows must begin before column 0, a multiple of points_x, so that every row is covered. */
+int stencil_lead(const struct plan_case *c, int rank);
+/* Do blocks stream along axis 0? */
+bool stencil_streams(const struct plan_case *c);
+/* Planes of an input in shared memory: the block's tile of one place and what its points read around it. */
+struct ring_shape {
+    struct reach reach;
+    int64_t lo, hi;  /* over all inputs: planes that a place reads */
+    int before;      /* columns before the tile's first, a multiple of points_x */
+    int rows, pitch; /* of a plane; elements of a row */
+    int depth;       /* planes in the ring */
+    int ahead;       /* of them so many are on their way when a place is computed */
+};
+struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input);
+/* Elements that a thread copies of a plane into the ring at once; `asynchronous`: the target has such copies.  How many
+ * of them are a thread's; at most STREAM_COPIES_MAX. */
+enum { STREAM_COPIES_MAX = 64 };
+int stencil_ring_vector(const struct problem *p, const struct plan_case *c, int input, bool asynchronous);
+int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int input, bool asynchronous);
+/* With tiles: does an input go through shared memory? */
+bool stencil_staged(const struct problem *p, int input);
+/* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
+ * 0. In aligned cases structures begin at multiples of it. */
+int stencil_structure_bytes(const struct prog_array *a);
+/* Are there reductions whose bits must not depend on where arrays lie?  Then cases for aligned arrays have a twin of
+ * the same shape for others. */
+bool stencil_one_tree(const struct problem *p);
+/* Are all outputs bytes of which the low eight bits are all that is needed on the way, so that rows can be computed in
+ * packed words? */
+bool stencil_packs(const struct problem *p);
+/* Lines for explain: how often what a case loads is used, and what overlaps. */
+void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out);
+/* Threads are numbered along the points in row-major order, so that their contributions are in order. */
+bool stencil_linear(const struct problem *p);
+
+#endif

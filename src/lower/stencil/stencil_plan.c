@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_plan.c - planning of stencils.
+ *
+ * All strategies here are windows: a thread computes points_x x points_y x points_z neighbouring points from values
+ * that it loads once into registers; a block is a box of such windows, and the grid a row of boxes.
+ *
+ *   stencil.dynamic      a point per thread; offsets are read at launch
+ *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with
+ * windows
+ *
+ * Windows of several points: windows.c.
+ *
+ * Time steps: the kernel runs once per step, each result feeding the next (ARG_FED, ARG_NEXT), so that the last one
+ * lands in the output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
+ */
+#include "lower/lower_impl.h"
+#include "stencil_plan.h"
+#include "strip.h"
+
+enum { SMALL = 1 << 17 };
+
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
+
+bool stencil_dynamic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    (void)a;
+    *why = "the offsets of all neighbours are known; there is no gather()";
+    return p->dynamic;
+}
+
+bool stencil_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    (void)a;
+    *why = "gather() reads neighbours whose offsets come at launch";
+    return !p->dynamic;
+}
+
+/* ---- tunables ---------------------------------------------------------------------------------------------------- */
+
+void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t])
+        return;
+    c->tunable[t] = value;
+    c->tunable_from[t] = from;
+}
+
+void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
+{
+    stencil_set(c, TN_THREADS, s.threads, from);
+    while (s.block_x > c->tunable[TN_THREADS])
+        s.block_x /= 2;
+    stencil_set(c, TN_BLOCK_X, s.block_x, from);
+    while (s.block_y > 1 && c->tunable[TN_BLOCK_X] * s.block_y > c->tunable[TN_THREADS])
+        s.block_y /= 2;
+    stencil_set(c, TN_BLOCK_Y, s.block_y, from);
+    stencil_set(c, TN_POINTS_X, s.points_x, from);
+    stencil_set(c, TN_POINTS_Y, s.points_y, from);
+    stencil_set(c, TN_POINTS_Z, s.points_z, from);
+    stencil_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
+    c->tunable[TN_VECTOR] = 0;
+}
+
+struct formula stencil_steps(const struct problem *p)
+{
+    return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param) : f_const(p->steps);
+}
+
+static int feedback_of_output(const struct problem *p, int output)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].output == output)
+            return i;
+    return -1;
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+bool stencil_pinned(struct planner *pl)
+{
+    struct span at;
+    return plan_pinned_name(pl, &at) != NULL;
+}
+
+struct formula stencil_extent(const struct problem *p, int axis)
+{
+    const struct prog_dim *e = &p->space[axis].extent;
+    return e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
+}
+
+static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
+{
+    static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 },
+                                            { 256, 32, 8, 1, 1, 1 },
+                                            { 256, 32, 4, 1, 1, 1 } };
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    stencil_set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
+}
+
+void stencil_dynamic_plan(struct planner *pl, const struct strategy *row)
+{
+    global_case(pl, row, "dynamic", (struct formula){ 0 });
+}
+
+/* A point per thread where windows would leave multiprocessors idle, and where windows do not fit. */
+void stencil_global_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (stencil_pinned(pl) || stencil_linear(p) || hi <= SMALL)
+        global_case(pl, row, "global", (struct formula){ 0 });
+    else if (lo <= SMALL)
+        global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* `tunables`: see plan_clash(); 0: that is not known. */
+static bool contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
+{
+    plan_clash(pl, tunables);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
+               "%s: %d threads, block_x %d, block_y %d: %s", c->code.strategy, c->tunable[TN_THREADS],
+               c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
+    return false;
+}
+
+bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised)
+{
+    const struct problem *p = pl->plan->problem;
+    int threads = 1, points = 1;
+    for (int d = 0; d < p->rank; d++) {
+        threads *= stencil_threads(c, p->rank, d);
+        points *= stencil_points(c, p->rank, d);
+    }
+    if (threads != c->tunable[TN_THREADS] || threads % 32)
+        return contradiction(pl, c, 1u << TN_THREADS | 1u << TN_BLOCK_X | 1u << TN_BLOCK_Y,
+                             "threads must be a multiple of 32, and of block_x times block_y");
+    if (points > 64)
+        return contradiction(pl, c, 1u << TN_POINTS_X | 1u << TN_POINTS_Y | 1u << TN_POINTS_Z,
+                             "a thread computes at most 64 points at once");
+    if (stencil_slanted(c) &&
+        (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
+        return contradiction(pl, c, 0, "rows that begin at boundaries of their own are read in vectors");
+    if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
+        return contradiction(pl, c, 0, "points_x must divide the vector that the guard promises");
+    if (points > 1 && stencil_linear(p))
+        return contradiction(pl, c, 0, "a reduction that does not commute takes a point per thread");
+    if (stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1)
+        return contradiction(pl, c, 0, "a block that streams is one place thick along the outermost dimension");
+    return true;
+}
+
+/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. Windows with slanting rows
+ * begin up to a vector before their columns. */
+static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
+{
+    struct formula columns = stencil_extent(p, axis);
+    if (axis == p->rank - 1 && stencil_slanted(c))
+        columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 -
+                                         stencil_slants(c, p->rank).lo));
+    return f_cdiv(columns, f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
+}
+
+static struct formula grid(const struct problem *p, const struct plan_case *c, enum stencil_role role)
+{
+    struct formula blocks = boxes(p, c, 0);
+    for (int d = 1; d < p->rank; d++)
+        blocks = f_mul(blocks, boxes(p, c, d));
+    if (role == STENCIL_COPY || stencil_linear(p))
+        blocks = f_cdiv(access_count(p), f_const(c->tunable[TN_THREADS]));
+    return role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+}
+
+/* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,
+ * where that leaves few multiprocessors idle, else four times as many; but chunks are not so short that their first
+ * planes count. */
+static struct formula chunks(const struct problem *p, const struct plan_case *c, struct prog_kernel *k, int kernel)
+{
+    const struct reach r = stencil_space_reach(p);
+    const struct formula resident = f_mul(f_sms(), f_resident(kernel));
+    struct formula tiles = boxes(p, c, 1);
+    for (int d = 2; d < p->rank; d++)
+        tiles = f_mul(tiles, boxes(p, c, d));
+    const struct formula busy = f_mul(tiles, f_div(resident, tiles));
+    const struct formula idle = f_lt(f_mul(f_const(8), busy), f_mul(f_const(7), resident));
+    const struct formula waves = f_add(f_const(1), f_mul(f_const(3), idle));
+    const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), f_const(1));
+    const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), f_const(8 * (r.hi[0] - r.lo[0])));
+    plan_value_arg(k, "places", TY_I64, places);
+    return f_cdiv(stencil_extent(p, 0), places);
+}
+
+static int feedback_of_input(const struct problem *p, int input)
+{
+    for (int i = 0; i < p->nfeedback; i++)
+        if (p->feedback[i].input == input)
+            return i;
+    return -1;
+}
+
+void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
+{
+    const struct problem *p = pl->plan->problem;
+    const int first = k->nargs;
+    plan_problem_args(pl, k);
+    for (int i = first; i < k->nargs; i++) {
+        struct prog_arg *a = (struct prog_arg *)&k->arg[i];
+        const int f = a->kind == ARG_INPUT    ? feedback_of_input(p, a->index)
+                      : a->kind == ARG_OUTPUT ? feedback_of_output(p, a->index)
+                                              : -1;
+        if (f < 0)
+            continue;
+        a->kind = a->kind == ARG_INPUT ? ARG_FED : ARG_NEXT;
+        a->output = p->feedback[f].output;
+        a->buffer = buffer[f];
+    }
+}
+
+void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int f = 0; f < p->nfeedback; f++) {
+        const struct prog_array *a = &p->output[p->feedback[f].output].array;
+        const struct formula several = f_le(f_const(2), stencil_steps(p));
+        const struct formula bytes = f_mul(access_count(p), f_const(a->stride));
+        buffer[f] =
+            plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
+    }
+}
+
+/* The counter and partials by which the last block to finish combines the others. */
+static void finish_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula blocks)
+{
+    enum ty type[32];
+    const int fields = state_fields(pl->plan->problem, type);
+    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
+                                   .name = "counter",
+                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
+    for (int f = 0; f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        const struct formula bytes = f_mul(blocks, f_const(ty_bytes(type[f])));
+        plan_arg(k, (struct prog_arg){
+                        .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
+    }
+}
+
+/* How often a role's kernel runs. */
+static struct formula times(const struct problem *p, enum stencil_role role)
+{
+    const struct formula one = f_const(1), s = stencil_steps(p);
+    if (role == STENCIL_LAST)
+        return f_le(one, s);
+    return stencil_finishes(p) ? f_max(f_sub(s, one), f_const(0)) : s;
+}
+
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
+                      struct formula times)
+{
+    static const char *const suffix[] = { [STENCIL_STEP] = "", [STENCIL_LAST] = "last", [STENCIL_COPY] = "copy" };
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = plan_kernel(pl, c, suffix[role]);
+    struct formula blocks = grid(p, c, role);
+    if (p->iterated && role != STENCIL_COPY)
+        stencil_step_args(pl, k, buffer);
+    else
+        plan_problem_args(pl, k);
+    for (int d = 1; d < p->rank; d++)
+        plan_value_arg(k, d == 1 ? "boxes1" : "boxes2", TY_I32, boxes(p, c, d));
+    if (role != STENCIL_COPY && stencil_streams(c)) {
+        blocks = chunks(p, c, k, c->code.nkernels - 1);
+        for (int d = 1; d < p->rank; d++)
+            blocks = f_mul(blocks, boxes(p, c, d));
+        blocks = role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+    }
+    if (role == STENCIL_LAST)
+        finish_args(pl, c, k, blocks);
+    if (role == STENCIL_COPY)
+        blocks = f_mul(f_eq(stencil_steps(p), f_const(0)), blocks);
+    struct prog_step *step = plan_launch(pl, c, c->code.nkernels - 1, blocks);
+    if (p->iterated && role != STENCIL_COPY)
+        step->repeat = times;
+}
+
+bool stencil_global_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    enum stencil_role role[STENCIL_ROLES];
+    int buffer[PROG_ARG_MAX];
+    const int n = stencil_roles(p, role);
+    if (p->iterated)
+        stencil_buffers(pl, c, buffer);
+    for (int i = 0; i < n; i++)
+        stencil_add_role(pl, c, role[i], buffer, times(p, role[i]));
+    return stencil_check_tunables(pl, c, stencil_vector(p));
+}
+
+bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
+
+/* ---- explaining -------------------------------------------------------------------------------------------------- */
+
+void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out)
+{
+    const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    struct shape s = one;
+    int *const points[] = { &s.points_x, &s.points_y, &s.points_z };
+    for (int d = 0; d < p->rank; d++)
+        *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
+    const int n = s.points_x * s.points_y * s.points_z;
+    const int64_t reads = stencil_window_cells(a, p, &one), loads = stencil_window_cells(a, p, &s);
+    str_printf(out,
+               "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
+               n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
+    if (c->tunable[TN_STEPS] > 1)
+        strip_explain(p, c, out);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stencil_plan.h - pieces that the plans of stencil strategies are made of. */
+#ifndef PTXGEN_STENCIL_PLAN_H
+#define PTXGEN_STENCIL_PLAN_H
+
+#include "lower/lower_impl.h"
+#include "stencil.h"
+
+/* A default, unless the user has set the tunable. */
+void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* The user asks for the strategy. */
+bool stencil_pinned(struct planner *pl);
+struct formula stencil_extent(const struct problem *p, int axis);
+/* Points of a row that are read or written in one vector of every array.  Structures are taken one by one, but side by
+ * side: a warp that writes whole ones fills whole sectors. */
+int stencil_vector(const struct problem *p);
+/* Every row of every direct array begins at a boundary of `points` elements. */
+struct formula stencil_rows_aligned(const struct problem *p, int points);
+struct formula stencil_steps(const struct problem *p);
+
+/* Threads of a block and points of a thread. */
+struct shape {
+    int threads, block_x, block_y;
+    int points_x, points_y, points_z;
+};
+/* Values that a window of this shape holds at once, over all inputs. */
+int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s);
+/* Defaults from a shape, made to agree with what the user has set. */
+void stencil_set_shape(struct plan_case *c, struct shape s, const char *from);
+
+/* A second array for each fed-back output, needed from two steps on; buffer: per feedback. */
+void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);
+/* What the problem has, with fed-back arrays replaced by those of the time step. */
+void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer);
+/* The kernel of windows in a role, and the step that launches it `times` times, if there are time steps. */
+void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
+                      struct formula times);
+/* Do threads and windows fit each other?  promised: elements of the boundary that rows begin at, where the case is
+ * aligned. */
+bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised);
+
+#endif

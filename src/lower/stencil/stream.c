@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.c - planning of blocks that stream along the outermost dimension.
+ *
+ * A block has a tile of rows and columns, one place thick, and walks over a chunk of places; planes come through a ring
+ * in shared memory.  Where every row begins at a vector boundary threads have vectors of a row, otherwise a column.
+ */
+#include "stencil_plan.h"
+
+enum {
+    WARP = 32,
+    STAGES_MIN = 3,
+    FAR = 30,
+    POINTS = 1 << 23,
+    PLACES = 32,
+    ROWS = 32,
+    COLUMNS = 128,
+    NEIGHBOURS = 7,
+    PLANE_BYTES = 6 << 20
+};
+
+/* Bytes of all rings. */
+static int64_t ring_bytes(const struct problem *p, const struct plan_case *c)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        if (!stencil_staged(p, i))
+            continue;
+        const struct ring_shape s = stencil_ring(p, c, i);
+        bytes += (int64_t)s.depth * s.rows * s.pitch * p->input[i].array.stride + 16 * p->input[i].array.nfields;
+    }
+    return bytes;
+}
+
+/* The most accesses of a thread per plane, over all inputs that come through rings. */
+static int most_copies(const struct planner *pl, const struct plan_case *c)
+{
+    enum { HAS_COPIES = 80 };
+    const struct problem *p = pl->plan->problem;
+    int most = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const int copies = stencil_staged(p, i) ? stencil_ring_copies(p, c, i, pl->plan->device.sm >= HAS_COPIES) : 0;
+        most = copies > most ? copies : most;
+    }
+    return most;
+}
+
+/* The smallest tile that rows of vectors are cut into. */
+static struct plan_case least_tile(const struct problem *p)
+{
+    struct plan_case c = { .aligned = true };
+    c.tunable[TN_THREADS] = c.tunable[TN_BLOCK_X] = WARP;
+    c.tunable[TN_BLOCK_Y] = c.tunable[TN_POINTS_Y] = c.tunable[TN_POINTS_Z] = 1;
+    c.tunable[TN_POINTS_X] = stencil_vector(p);
+    c.tunable[TN_STAGES] = STAGES_MIN;
+    return c;
+}
+
+bool stencil_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_multi_write_fits(p, d, a, why))
+        return false;
+    const struct reach r = stencil_space_reach(p);
+    *why = "no offset leads along the outermost dimension, or there is only one";
+    if (p->rank < 2 || (r.lo[0] == 0 && r.hi[0] == 0))
+        return false;
+    *why = arena_printf(a, "offsets along the outermost dimension span more than %d places", FAR);
+    if (r.hi[0] - r.lo[0] > FAR)
+        return false;
+    *why = "how it cuts the space depends on the device; determinism: device forbids that for the reductions";
+    if (stencil_one_tree(p) && state_determinism(p) == DET_DEVICE)
+        return false;
+    const struct plan_case least = least_tile(p);
+    *why = "the planes of so many inputs do not fit shared memory";
+    return ring_bytes(p, &least) <= d->shared_per_block;
+}
+
+/* No tile twice as wide or high as the space, as far as that is known. */
+static struct shape fit_space(const struct planner *pl, struct shape s)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->space[p->rank - 1].extent, &lo, &hi);
+    for (; s.block_x > 32 && (int64_t)s.block_x / 2 * s.points_x >= hi; s.block_x /= 2)
+        s.threads /= 2;
+    if (p->rank < 3)
+        return s;
+    plan_extent_range(pl, &p->space[1].extent, &lo, &hi);
+    for (; s.block_y > 1 && s.threads > 32 && (int64_t)s.block_y / 2 * s.points_y >= hi; s.block_y /= 2)
+        s.threads /= 2;
+    while (s.points_y > 1 && (int64_t)s.block_y * s.points_y / 2 >= hi)
+        s.points_y /= 2;
+    return s;
+}
+
+/* A tile of fewer threads, then of fewer points, then fewer planes; false: it is the smallest. */
+static bool shrink(struct plan_case *c, struct shape *s)
+{
+    if (s->threads > WARP) {
+        s->threads /= 2;
+        *(s->block_y > 1 ? &s->block_y : &s->block_x) /= 2;
+    } else if (s->points_y > 1) {
+        s->points_y /= 2;
+    } else if (c->tunable[TN_STAGES] > STAGES_MIN && !c->overridden[TN_STAGES]) {
+        c->tunable[TN_STAGES]--;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Smaller tiles where rings would not fit. */
+static void stream_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
+                        struct shape s)
+{
+    static const char from[] = "H200, 7, 13 and 19 points at 511^3, percent of a copy: 256 wide 81, 75, 78; 128 wide "
+                               "75, 69, 74; windows 71, 50, 54";
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    s = fit_space(pl, s);
+    s.threads = c->overridden[TN_THREADS] ? c->tunable[TN_THREADS] : s.threads;
+    s.block_x = c->overridden[TN_BLOCK_X] ? c->tunable[TN_BLOCK_X] : p->rank < 3 ? s.threads : s.block_x;
+    s.block_y = s.threads > s.block_x ? s.threads / s.block_x : 1;
+    c->aligned = s.points_x > 1;
+    stencil_set(c, TN_STAGES, 5, from);
+    stencil_set(c, TN_MIN_BLOCKS, 1, from);
+    do
+        stencil_set_shape(c, s, from);
+    while ((ring_bytes(p, c) > pl->plan->device.shared_per_block || most_copies(pl, c) > STREAM_COPIES_MAX) &&
+           shrink(c, &s));
+}
+
+/* ---- where it pays ----------------------------------------------------------------------------------------------- */
+
+/* One array of elements of so many bytes that is read around the point, and one that is written. */
+static bool plain(const struct problem *p, int bytes)
+{
+    int inputs = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct prog_array *a = &p->input[i].array;
+        if (p->input[i].role != ROLE_ELEMENT)
+            continue;
+        inputs++;
+        if (!stencil_staged(p, i) || a->nfields != 1 || a->stride != bytes)
+            return false;
+    }
+    return inputs == 1 && p->noutputs == 1 && p->nreductions == 0 && access_output_direct(p, 0) &&
+           p->output[0].array.stride == bytes;
+}
+
+/* Points from which on the chunks of all multiprocessors are long enough. */
+static struct formula enough(const struct problem *p)
+{
+    const struct formula rows =
+        f_and(f_le(f_const(ROWS), stencil_extent(p, 1)), f_le(f_const(COLUMNS), stencil_extent(p, 2)));
+    return f_and(f_le(f_const(POINTS), access_count(p)), f_and(f_le(f_const(PLACES), stencil_extent(p, 0)), rows));
+}
+
+/* In three dimensions windows read the L2 cache nearly three times over, and at the ends of rows element by element:
+ * where rows begin anywhere, and where a point reads more than its direct neighbours.  Tiles are as wide as loses less
+ * at the ends of rows.  H200, microseconds, in parentheses windows: 13 points at 512^3 329 (354), 19 points 324 (343),
+ * but 7 points 310 (291), and of f64 574 (573); with a second array at the point 473 (404).  Windows read
+ * planes several times, which are no longer in the L2 cache when they are large: 7 points of f64 at 512 x 768^2 1381
+ * (1294), at 512 x 1024^2 2294 (2909), at 511 x 1023^2 2407 (2983). */
+static void chosen_cases(struct planner *pl, const struct strategy *row, struct shape wide, struct shape narrow)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    int64_t points, most, columns, last;
+    const bool four = plain(p, 4);
+    if (p->rank < 3 || pl->plan->device.sm < 80 || !(four || plain(p, 8)))
+        return;
+    plan_count_range(pl, &points, &most);
+    plan_extent_range(pl, &p->space[2].extent, &columns, &last);
+    const bool light = stencil_window_cells(&pl->s->arena, p, &one) <= NEIGHBOURS, known = columns == last;
+    const int vector = stencil_vector(p);
+    if (most < POINTS || (!light && !four))
+        return;
+    struct formula guard = enough(p);
+    if (light) {
+        const struct formula aligned = stencil_rows_aligned(p, vector);
+        const struct formula large =
+            f_le(f_const(PLANE_BYTES / p->output[0].array.stride), f_mul(stencil_extent(p, 1), stencil_extent(p, 2)));
+        guard = f_and(guard, four && !(known && last % vector == 0) ? f_or(large, f_not(&aligned)) : large);
+    }
+    const struct formula over = f_mod(f_sub(stencil_extent(p, 2), f_const(1)), f_const(wide.block_x));
+    const bool fits = (last - 1) % wide.block_x >= narrow.block_x;
+    if (!known || fits)
+        stream_case(pl, row, "planes", f_and(guard, f_le(f_const(narrow.block_x), over)), wide);
+    if (!known || !fits)
+        stream_case(pl, row, "planes_narrow", guard, narrow);
+}
+
+void stencil_stream_plan(struct planner *pl, const struct strategy *row)
+{
+    static const struct shape flat = { 512, 512, 1, 1, 1, 1 }, wide = { 512, 256, 2, 1, 8, 1 },
+                              narrow = { 512, 128, 4, 1, 8, 1 };
+    const struct problem *p = pl->plan->problem;
+    if (!stencil_pinned(pl)) {
+        chosen_cases(pl, row, wide, narrow);
+        return;
+    }
+    const int vector = stencil_vector(p);
+    const struct formula guard = stencil_rows_aligned(p, vector);
+    struct shape vectors = p->rank < 3 ? flat : (struct shape){ 512, 64, 8, 1, 2, 1 };
+    vectors.points_x = vector;
+    if (guard.n > 0 && vector > 1 && !stencil_one_tree(p))
+        stream_case(pl, row, "vectors", guard, vectors);
+    stream_case(pl, row, "columns", (struct formula){ 0 }, p->rank < 3 ? flat : wide);
+}
+
+bool stencil_stream_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!stencil_global_build(pl, c))
+        return false;
+    if (most_copies(pl, c) > STREAM_COPIES_MAX) {
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+                   "%s: a thread copies %d pieces of a plane; the limit is %d", c->code.strategy, most_copies(pl, c),
+                   STREAM_COPIES_MAX);
+        return false;
+    }
+    if (ring_bytes(p, c) <= pl->plan->device.shared_per_block)
+        return true;
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+               "%s: the planes in shared memory take %lld bytes; the limit is %d", c->code.strategy,
+               (long long)ring_bytes(p, c), pl->plan->device.shared_per_block);
+    return false;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* temporal.c - planning of several time steps per launch.
+ *
+ * Strips of 32 x 4 columns belong to warps; a warp streams along the first axis and keeps the last planes of every step
+ * in registers.  In three dimensions a block's warps lie below each other.  What they compute loses its sides step by
+ * step, so strips and blocks overlap; they are shifted inward at the ends of the array, so that none leaves it unless
+ * the array wraps around.
+ *
+ * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one
+ * beside a reduction.
+ */
+#include <math.h>
+
+#include "lower/work.h"
+#include "stencil_plan.h"
+#include "strip.h"
+
+enum {
+    ENOUGH = 1 << 17,
+    ENOUGH_3D = 1 << 24,
+    ENOUGH_FAR = 1 << 21, /* two dimensions, offsets of two, and a division */
+    DEEP = 1 << 21 /* points from which on the most steps pay, half as many below */,
+    SIDE_MAX = 1 << 30
+};
+
+bool stencil_temporal_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    *why = strip_misfit(p, a);
+    return !*why;
+}
+
+/* ---- tunables ---------------------------------------------------------------------------------------------------- */
+
+static int count_reads(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->nreads; i++)
+        n += p->read[i].e->kind == EX_INPUT ? p->read[i].uses : 0;
+    return n;
+}
+
+/* Registers that a column of a plane takes, over all arrays that are fed back. */
+static int words(const struct problem *p)
+{
+    int n = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        n += p->input[p->feedback[f].input].array.stride > 4 ? 2 : 1;
+    return n;
+}
+
+/* As many steps as registers hold, 2 reach planes each. */
+static int default_steps(const struct problem *p)
+{
+    const int reads = count_reads(p);
+    if (p->rank == 3)
+        return strip_reach(p) == 1 && words(p) == 1 ? 3 : 2;
+    const int steps = 8 / (strip_reach(p) * words(p));
+    return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
+}
+
+/* Two halves of the lines that warps show each other. */
+static int64_t border_bytes(const struct problem *p, const struct strip_shape *s)
+{
+    int64_t bytes = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        if (s->height && strip_sees_lines(p, p->feedback[f].input))
+            bytes += (int64_t)2 * s->steps * 2 * s->reach * s->warps * STRIP_WIDTH *
+                     p->input[p->feedback[f].input].array.stride;
+    return bytes;
+}
+
+/* Does a point read few values, each once, so that 128 registers hold what three steps need on rows that begin
+ * anywhere?
+ */
+static bool lean(const struct problem *p)
+{
+    enum { READS = 7 };
+    return count_reads(p) <= READS;
+}
+
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name,
+                                  struct formula guard, bool aligned)
+{
+    static const char flat[] = "H200, 48 steps of five points at 8192^2, percent of a copy per step: 8 steps x 128 "
+                               "524, 4 342, 6 457, 10 427; 98 singly";
+    static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, "
+                               "2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
+    const struct problem *p = pl->plan->problem;
+    const bool deep = p->rank == 3, hopper = pl->plan->device.sm >= 90;
+    const char *const evidence = deep ? tall : flat;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    c->aligned = aligned;
+    stencil_set(c, TN_STEPS, default_steps(p), evidence);
+    stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
+    /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
+     * older architectures where it does not for sm_90); so does little shared memory */
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || (lean(p) && hopper) ? 512 : 384;
+    for (bool room = false; !room; threads /= 2) {
+        stencil_set_shape(c,
+                          (struct shape){ .threads = threads,
+                                          .block_x = 32,
+                                          .block_y = deep ? 2 : 4,
+                                          .points_x = aligned ? STRIP_COLUMNS : 1,
+                                          .points_y = deep ? 1 : 4,
+                                          .points_z = deep ? 4 : 1 },
+                          evidence);
+        const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
+        room = threads <= 128 || border_bytes(p, &s) <= pl->plan->device.shared_per_block;
+    }
+    return c;
+}
+
+/* ---- guards ------------------------------------------------------------------------------------------------------ */
+
+static struct formula extent(const struct problem *p, int axis)
+{
+    const struct prog_dim *e = &p->space[axis].extent;
+    return e->size < 0 ? f_const(e->add) : f_size(e->size);
+}
+
+/* Arrays begin at the boundary of an access. */
+static struct formula bases_aligned(const struct problem *p, struct formula guard)
+{
+    uint64_t at[ACCESS_BYTES + 1] = { 0 };
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        if ((input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs)) && !*a->field[0].name)
+            at[strip_vector(a) * a->stride] |= f_pointer(i);
+    }
+    return f_and(guard, access_begin_at(at));
+}
+
+/* Large enough for a strip and a block of warps, and for what stands for planes beyond the edge. */
+static struct formula room(const struct problem *p, const struct plan_case *c)
+{
+    const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
+    struct formula guard =
+        f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
+    if (s.height)
+        guard = f_and(guard, f_le(f_const(s.height), extent(p, 1)));
+    struct formula longest = extent(p, 0);
+    for (int d = 1; d < p->rank; d++)
+        longest = f_max(longest, extent(p, d));
+    return f_and(guard, f_le(longest, f_const(SIDE_MAX)));
+}
+
+/* Divisions by what is no power of two. */
+static void count_divisions(const struct expr *e, void *user)
+{
+    int exponent;
+    if (e->kind == EX_BINARY && e->op == BIN_DIV)
+        *(int *)user += e->arg[1]->kind != EX_CONST || frexp(fabs(e->arg[1]->imm.f), &exponent) != 0.5;
+}
+
+static void count_slow(const struct expr *e, void *user)
+{
+    int *operations = user;
+    *operations += e->kind == EX_CALL;
+    if (e->kind != EX_BINARY || (e->op != BIN_DIV && e->op != BIN_REM))
+        return;
+    int exponent;
+    const bool constant = ty_is_float(e->type) && e->arg[1]->kind == EX_CONST;
+    const double c = constant ? fabs(e->arg[1]->imm.f) : 0;
+    /* a power of two is a multiplication, and odd whole numbers divide without a branch */
+    *operations += !constant || (frexp(c, &exponent) != 0.5 && fmod(c, 2) != 1);
+}
+
+/* Memory is what waits in single steps, and temporal blocking trades it for computing the halo: with several divisions
+ * or functions per point there is nothing to gain.  H200, percent of a copy per step, in parentheses single steps:
+ * HotSpot at 8192^2 with three divisions 39 (68), the 25 points of a Gaussian 93 (88), five points f64 328 (100), bytes
+ * of the Game of Life 56 (47); seven points at 256^3 118 (72), 512^3 145 (91), 511^3 117 (82); thirteen points at 512^3
+ * 58 (73); nine points divided by 9 at 8192^2 229 (93). */
+static bool light(const struct problem *p)
+{
+    int operations = 0;
+    for (int f = 0; f < p->nfeedback; f++) {
+        const enum ty type = p->input[p->feedback[f].input].array.field[0].type;
+        if (type == TY_F16 || type == TY_BF16 || (p->rank == 3 && type != TY_F32))
+            return false;
+        problem_walk(p, p->output[p->feedback[f].output].value[0], count_slow, &operations);
+    }
+    if (work_is_heavy(p))
+        return false;
+    return p->rank == 2 ? operations <= 1 : operations == 0 && strip_reach(p) == 1 && p->ninputs == 1;
+}
+
+/* Where it pays: enough points, and more than one step.  H200, in a graph, microseconds for 48 steps, in parentheses
+ * single steps: nine points 511^2 159 (166), 1023^2 211 (230); divided by 9 197 (159), 266 (241), 2047^2 422 (446). */
+static struct formula worthwhile(const struct problem *p)
+{
+    int divisions = 0;
+    for (int f = 0; f < p->nfeedback; f++)
+        problem_walk(p, p->output[p->feedback[f].output].value[0], count_divisions, &divisions);
+    const int flat = strip_reach(p) > 1 && divisions > 0 ? ENOUGH_FAR : ENOUGH;
+    return f_and(f_le(f_const(p->rank == 3 ? ENOUGH_3D : flat), access_count(p)), f_le(f_const(2), stencil_steps(p)));
+}
+
+void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    struct span at;
+    const bool pinned = plan_pinned_name(pl, &at) != NULL;
+    if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
+        return;
+    for (int aligned = 1; aligned >= 0; aligned--) {
+        struct plan_case *c = add_case(pl, row, aligned ? "strips" : "strips_shifted", (struct formula){ 0 }, aligned);
+        struct formula guard = bases_aligned(p, room(p, c));
+        if (!pinned)
+            guard = f_and(guard, worthwhile(p));
+        if (aligned)
+            guard = f_and(guard, f_eq(f_mod(extent(p, p->rank - 1), f_const(STRIP_COLUMNS)), f_const(0)));
+        c->code.guard = guard;
+    }
+    if (pinned) /* arrays narrower than a strip: single steps */
+        add_case(pl, row, "narrow", (struct formula){ 0 }, false)->tunable[TN_STEPS] = 1;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Two dimensions: strips side by side, and how many rows a warp takes so that the device is filled once. */
+static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,
+                                 int kernel)
+{
+    const struct formula strips = f_cdiv(extent(p, 1), f_const(s->useful)), lines = extent(p, 0);
+    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), f_const(s->warps)));
+    const struct formula parts = f_max(f_div(resident, strips), f_const(1));
+    const struct formula rows = f_max(f_cdiv(lines, parts), f_const(2 * s->steps * s->reach));
+    plan_value_arg(k, "strips", TY_I32, strips);
+    plan_value_arg(k, "rows", TY_I32, rows);
+    return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), f_const(s->warps));
+}
+
+/* Three dimensions: the planes of all tiles are dealt out evenly to the blocks that the device holds. */
+static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
+{
+    const struct formula strips = f_cdiv(extent(p, 2), f_const(s->useful));
+    const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), f_const(s->useful_height)));
+    const struct formula planes = f_mul(tiles, extent(p, 0)),
+                         resident = f_max(f_mul(f_sms(), f_resident(kernel)), f_const(1));
+    const struct formula rows = f_max(f_cdiv(planes, resident), f_const(2 * s->steps * s->reach));
+    plan_value_arg(k, "strips", TY_I32, strips);
+    plan_value_arg(k, "tiles", TY_I64, tiles);
+    plan_value_arg(k, "rows", TY_I64, rows);
+    return f_cdiv(planes, rows);
+}
+
+static bool too_much(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *what = NULL;
+    if (s->useful <= 0 || (s->height && s->useful_height <= 0))
+        what = "nothing is left of a strip or block after so many steps";
+    else if (s->lines > STRIP_LINES_MAX || (s->height && s->lines <= s->reach))
+        what = "a lane holds more lines than offsets reach, and at most 8";
+    else if (border_bytes(p, s) > pl->plan->device.shared_per_block)
+        what = "the lines between warps take more shared memory than a block has";
+    if (what)
+        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: %d steps, %d threads, items %d: %s",
+                   c->code.strategy, s->steps, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], what);
+    return what != NULL;
+}
+
+static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buffer, int kernel, struct formula times)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct strip_shape s = strip_shape(c, p, strip_steps(c, kernel));
+    if (too_much(pl, c, &s))
+        return false;
+    struct prog_kernel *k = plan_kernel(pl, c, arena_printf(&pl->s->arena, "steps%d", s.steps));
+    stencil_step_args(pl, k, buffer);
+    const struct formula grid = (s.height ? tile_grid : strip_grid)(k, p, &s, kernel);
+    plan_launch(pl, c, kernel, grid)->repeat = times;
+    return true;
+}
+
+bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula one = f_const(1), all = stencil_steps(p);
+    struct formula left = stencil_finishes(p) ? f_max(f_sub(all, one), f_const(0)) : all;
+    enum stencil_role role[STENCIL_ROLES];
+    int buffer[PROG_ARG_MAX];
+    const int n = stencil_roles(p, role);
+    stencil_buffers(pl, c, buffer);
+    for (int i = 0; strip_steps(c, i); i++) {
+        const struct formula steps = f_const(strip_steps(c, i));
+        struct formula times = f_div(left, steps);
+        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS])
+            times = f_mul(f_le(f_const(DEEP), access_count(p)), times);
+        if (!strip_kernel(pl, c, buffer, i, times))
+            return false;
+        left = i == 0 ? f_sub(left, f_mul(times, steps)) : f_mod(left, steps);
+    }
+    for (int i = 0; i < n; i++)
+        stencil_add_role(pl, c, role[i], buffer, role[i] == STENCIL_LAST ? f_le(one, all) : left);
+    return stencil_check_tunables(pl, c, STRIP_COLUMNS);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* windows.c - planning of windows of several points: their shapes, what they hold, and the cases by alignment.
+ *
+ *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a
+ * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
+ * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
+ */
+#include "lower/work.h"
+#include "lower/lower_impl.h"
+#include "stencil_plan.h"
+
+enum { WINDOW_CELLS = 110 };
+
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
+
+bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    if (!stencil_global_fits(p, d, a, why))
+        return false;
+    *why = "a reduction is not commutative, so threads take points in order";
+    return !stencil_linear(p);
+}
+
+/* ---- values and registers ---------------------------------------------------------------------------------------- */
+
+/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
+struct cells {
+    const struct problem *p;
+    int input, field;
+    int points[SPACE_MAX];
+    struct reach reach;
+    bool *read;
+};
+
+static int64_t box_size(const struct cells *c)
+{
+    int64_t n = 1;
+    for (int d = 0; d < c->p->rank; d++)
+        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
+    return n;
+}
+
+static void mark(const struct expr *e, void *user)
+{
+    const struct cells *c = user;
+    const int rank = c->p->rank;
+    int points = 1;
+    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
+        return;
+    for (int d = 0; d < rank; d++)
+        points *= c->points[d];
+    for (int i = 0; i < points; i++) {
+        int64_t at = 0;
+        for (int d = 0, below = points; d < rank; d++) {
+            below /= c->points[d];
+            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
+            at = at * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + i / below % c->points[d] + offset;
+        }
+        c->read[at] = true;
+    }
+}
+
+int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s)
+{
+    enum { BOX_MAX = 1 << 14 };
+    const int points[] = { s->points_x, s->points_y, s->points_z };
+    int64_t cells = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
+            struct cells c = { .p = p, .input = i, .field = f, .reach = stencil_input_reach(p, i) };
+            for (int d = 0; d < p->rank; d++)
+                c.points[d] = points[p->rank - 1 - d];
+            const int64_t box = box_size(&c);
+            if (box > BOX_MAX)
+                return box;
+            c.read = arena_new(a, bool, box);
+            stencil_each_read(p, mark, &c);
+            for (int64_t k = 0; k < box; k++)
+                cells += c.read[k];
+        }
+    return cells;
+}
+
+/* Registers that the values of a window take, one for each up to 4 bytes. */
+static int64_t value_registers(struct planner *pl, const struct shape *s)
+{
+    const struct problem *p = pl->plan->problem;
+    return stencil_window_cells(&pl->s->arena, p, s) / (stencil_packs(p) && s->points_x % 4 == 0 ? 4 : 1);
+}
+
+/* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
+ * the assembler finds that itself. */
+static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
+{
+    enum { OTHERS = 64, MOST = 255 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    int words = 1;
+    if (p->rank < 2 || (p->rank == 2 && p->ninputs == 1))
+        return;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; f < p->input[i].array.nfields; f++)
+            words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
+    const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
+    int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
+    /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on slanted rows, 6 spill */
+    if (stencil_packs(p) && s.points_x % 4 == 0)
+        blocks = d->sm == 90 && !stencil_slanted(c) ? 6 : 4;
+    stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
+}
+
+/* Smaller windows where the values would not fit into registers, or the code of all points is large. */
+static struct shape fit_registers(struct planner *pl, struct shape s)
+{
+    enum { MOST = 2048 };
+    const int operations = work_is_heavy(pl->plan->problem) ? work_operations(pl->plan->problem) : 0;
+    while ((value_registers(pl, &s) > WINDOW_CELLS || operations * s.points_x * s.points_y * s.points_z > MOST) &&
+           s.points_z * s.points_y > 1) {
+        int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
+        *most /= 2;
+    }
+    return s;
+}
+
+/* ---- alignment --------------------------------------------------------------------------------------------------- */
+
+int stencil_vector(const struct problem *p)
+{
+    int widest = 0;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+        if (direct && a->stride > widest)
+            widest = a->stride;
+    }
+    int points = widest == 0 ? 1 : 8;
+    while (points > 1 && points * widest > 16)
+        points /= 2;
+    return points;
+}
+
+/* Every direct array begins at a boundary of `points` elements and has extents of 31 bits; and `guard`. */
+static struct formula bases_aligned(const struct problem *p, int points, struct formula guard)
+{
+    uint64_t at[ACCESS_BYTES + 1] = { 0 };
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool input = i < p->ninputs;
+        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+        const bool structure = *a->field[0].name != 0;
+        if (!direct || (structure && !stencil_structure_bytes(a)))
+            continue;
+        const int wanted = structure ? a->stride : points * a->stride;
+        at[wanted < ACCESS_BYTES ? wanted : ACCESS_BYTES] |= f_pointer(i);
+    }
+    guard = f_and(guard, access_begin_at(at));
+    for (int d = 0; d < p->rank && guard.n && p->rank > 1; d++)
+        if (p->space[d].extent.size >= 0)
+            guard = f_and(guard, f_le(stencil_extent(p, d), f_const(INT32_MAX)));
+    return guard;
+}
+
+/* Rows are whole vectors of `points` elements. */
+static struct formula rows_whole(const struct problem *p, int points)
+{
+    if (p->rank < 2 || points < 2)
+        return (struct formula){ 0 };
+    return f_eq(f_mod(stencil_extent(p, p->rank - 1), f_const(points)), f_const(0));
+}
+
+struct formula stencil_rows_aligned(const struct problem *p, int points)
+{
+    return bases_aligned(p, points, rows_whole(p, points));
+}
+
+/* Rows, and planes, begin so many elements later than the one before, modulo `points`. */
+static struct formula rows_shifted(const struct problem *p, int points, const int *shift)
+{
+    struct formula length = stencil_extent(p, p->rank - 1), guard = { 0 };
+    for (int d = p->rank - 2; d >= 0; d--) {
+        const struct formula here = f_eq(f_mod(length, f_const(points)), f_const(shift[d]));
+        guard = guard.n ? f_and(guard, here) : here;
+        length = f_mul(length, stencil_extent(p, d));
+    }
+    return bases_aligned(p, points, guard);
+}
+
+/* Can such rows be, as far as extents are known?  Even rows make even planes. */
+static bool shift_possible(const struct planner *pl, int points, const int *shift)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t length = 1;
+    if (p->rank > 2 && shift[1] % 2 == 0 && shift[0] % 2)
+        return false;
+    for (int d = p->rank - 2; d >= 0; d--) {
+        int64_t lo, hi;
+        plan_extent_range(pl, &p->space[d + 1].extent, &lo, &hi);
+        if (lo != hi)
+            return true;
+        length = length * (lo % points) % points;
+        if (length != shift[d])
+            return false;
+    }
+    return true;
+}
+
+/* Windows of a strategy, by the rank of the problem; of points in vectors, in vectors along rows that begin anywhere,
+ * and one wide. */
+struct windows {
+    const struct shape *vectors, *shifted, *columns;
+    const char *evidence;
+};
+
+static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
+                        const struct windows *w, int vector, bool aligned, const int *shift)
+{
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    struct shape s = (shift ? w->shifted : vector > 1 ? w->vectors : w->columns)[pl->plan->problem->rank - 1];
+    if (vector > 1)
+        s.points_x = vector;
+    c->aligned = aligned;
+    for (int d = 0; shift && d < SPACE_MAX - 1; d++)
+        c->shift[d] = shift[d];
+    s = fit_registers(pl, s);
+    stencil_set_shape(c, s, w->evidence);
+    set_min_blocks(pl, c, s);
+}
+
+/* May rows be multiples of four elements and none of the vector? */
+static bool longer(const struct planner *pl, int vector)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->space[p->rank - 1].extent, &lo, &hi);
+    return vector > 4 && (lo != hi || lo % vector != 0);
+}
+
+/* A case for each way in which rows can begin, but for that all begin at boundaries; that too where vectors are longer
+ * than these. */
+static void shifted_cases(struct planner *pl, const struct strategy *row, const struct windows *w, int vector,
+                          bool straight)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int i = straight ? 0 : 1; i < (p->rank > 2 ? vector * vector : vector); i++) {
+        const int y = i % vector, z = i / vector, shift[] = { p->rank > 2 ? z : y, p->rank > 2 ? y : 0 };
+        if ((y == 0 && i > 0) || !shift_possible(pl, vector, shift))
+            continue;
+        const char *name =
+            p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
+        window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, true, shift);
+    }
+}
+
+/* Does it write structures that one access takes whole? */
+static bool structures(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (access_output_direct(p, o) && stencil_structure_bytes(&p->output[o].array))
+            return true;
+    return false;
+}
+
+/* Rows that begin anywhere are told apart modulo SHIFTS elements, so that wider windows would not know where theirs do. */
+enum { SHIFTS = 4 };
+static bool divides_shifts(const struct planner *pl, int vector)
+{
+    const int shifts = vector < SHIFTS ? vector : SHIFTS;
+    return shifts % plan_setting(pl, TN_POINTS_X, shifts) == 0;
+}
+
+static void window_cases(struct planner *pl, const struct strategy *row, const struct windows *w)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = stencil_vector(p);
+    const struct formula guard = stencil_rows_aligned(p, vector);
+    if (guard.n > 0 && (vector > 1 || structures(p)))
+        window_case(pl, row, "vectors", guard, w, vector, true, NULL);
+    if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
+        window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), w, vector, false, NULL);
+    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p) && divides_shifts(pl, vector))
+        shifted_cases(pl, row, w, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
+    window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, false, NULL);
+}
+
+static void count_slow(const struct expr *e, void *user)
+{
+    *(int *)user += e->kind == EX_CALL || (e->kind == EX_BINARY && e->op == BIN_DIV);
+}
+
+/* Rows of a window in two dimensions.  Few keep more warps, which hide more than the reuse of rows saves; divisions and
+ * functions want more points at once.  H200, microseconds of 2, 3 and 4 rows at 4096^2 and 8192^2: five
+ * points 35.9, 36.2, 36.6 and 131.5, 132.4, 132.5; nine 36.8, 39.3, 37.5 and 133.4, 145.3, 133.6; a
+ * gradient 37.0, 36.8, 38.7 and 134.6, 133.1, 135.5; HotSpot 54.1, 52.0, 53.8 and 203.0, 190.5, 191.9. */
+static int flat_rows(const struct problem *p, bool near)
+{
+    int slow = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
+            expr_walk(p->output[o].value[i], count_slow, &slow);
+    for (int i = 0; i < p->nlets; i++)
+        expr_walk(p->let[i].value, count_slow, &slow);
+    if (stencil_vector(p) != 4)
+        return 4;
+    return near && slow > 0 ? 3 : 2;
+}
+
+/* Rows in vectors, with short offsets; with longer ones; of 25 points and more. */
+void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
+{
+    static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    const struct problem *p = pl->plan->problem;
+    const struct reach r = stencil_space_reach(p);
+    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1,
+               many = !near && stencil_vector(p) == 4 && stencil_window_cells(&pl->s->arena, p, &one) > 16;
+    const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 },
+                                     { 128, 32, 4, 4, many ? 6 : flat_rows(p, near), 1 },
+                                     near ? (struct shape){ 128, 32, 4, 4, 2, stencil_packs(p) ? 4 : 2 }
+                                          : (struct shape){ 128, 16, 8, 4, 1, 2 } };
+    const struct shape shifted[] = { { 0 },
+                                     { 128, 32, 4, 4, many ? 5 : 4, 1 },
+                                     { 128, 16, 8, 4, 2, stencil_packs(p) ? 4 : 2 } };
+    /* structures: H200, SRAD's coefficients at 8191^2 496 us, with 8 rows 515 */
+    const bool wide = stencil_vector(p) == 1;
+    const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
+                                     wide ? (struct shape){ 128, 32, 4, 1, 4, 1 }
+                                          : (struct shape){ 256, 32, 8, 1, 8, 1 },
+                                     { 128, 32, 4, 1, 1, 8 } };
+    const struct windows w = { vectors, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see bench/NOTES.md" };
+    window_cases(pl, row, &w);
+}
+
+bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }

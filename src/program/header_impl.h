@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* header_impl.h - what the files behind program_header() share.
+ *
+ *   header.c            the file: comments, handle, embedded PTX, load and unload, the typed functions
+ *   header_arguments.c  arguments of the typed functions
+ *   header_case.c       per case: guard, workspace, steps, as C
+ *   header_support.c    functions that all generated headers share
+ */
+#ifndef PTXGEN_HEADER_IMPL_H
+#define PTXGEN_HEADER_IMPL_H
+
+#include "program.h"
+
+/* Output of one header. Generated functions see `handle`, and the launch's sizes, params and pointers as `v`. */
+struct header {
+    const struct program *p;
+    struct str *out;
+    const char *name;     /* of the program */
+    struct str *argument; /* names of sizes, inputs, outputs, params */
+};
+
+/* A formula as a C expression of type int64_t. in_guard: kernels' occupancies are not known yet. */
+void header_formula(const struct header *h, const struct formula *f, bool in_guard);
+/* Does the formula look at pointers, or at occupancies? */
+bool header_uses(const struct formula *f, enum formula_op op);
+int header_kernel_number(const struct program *p, int c, int kernel); /* in the handle */
+int header_kernel_count(const struct program *p);
+const char *header_c_type(enum ty t);
+
+/* header_arguments.c: pointers are numbered inputs first, then outputs. */
+const struct prog_array *header_array_of(const struct program *p, int pointer);
+/* Fills `argument`: as in the spec where C and C++ allow it, each once.  False: memory is exhausted. */
+bool header_name_arguments(struct header *h);
+void header_forget_arguments(struct header *h);
+void header_structures(const struct header *h);                       /* element types of arrays of structures */
+void header_defaults(const struct header *h);                         /* of params, as macros */
+void header_parameters(const struct header *h, bool pointers);        /* sizes, arrays, params, each behind a comma */
+void header_collect_arguments(const struct header *h, bool pointers); /* the same into `values` */
+
+void header_case(const struct header *h, int c);
+void header_support(struct str *out);
+
+#endif
