@@ -4,7 +4,7 @@
  * Written out here so that ptxgen builds, and behaves the same, with and without an installed toolkit.  The driver's
  * interface is versioned by symbol name (cuMemAlloc_v2), so what a name means never changes; names, argument order
  * and numbers are those of the CUDA Driver API reference.  The types have names of their own (cu_...), so that a
- * translation unit may include <cuda.h> as well: tests/test_cuda_abi.c compares the two where the toolkit is there.
+ * translation unit may include <cuda.h> as well: tests/unit/launch/test_cuda_abi.c compares the two where the toolkit is there.
  *
  * CUDA_TABLE rows: X(name, symbol, required, parameters).  Every function returns an int, a CUresult.
  */

@@ -63,10 +63,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(text);
     return 0;
 }
-
-#ifdef PTXGEN_LIBFUZZER
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
-{
-    return fuzz_mutate(data, size, most, seed);
-}
-#endif

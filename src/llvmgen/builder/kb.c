@@ -23,10 +23,16 @@ void kb_misuse(kb *k, const char *format, ...)
     va_end(ap);
 }
 
-const char *kb_base_name(const char *path)
+/* The last folder and the file: files of one name lie in several folders. */
+const char *kb_file_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *name = path, *folder = path;
+    for (const char *c = path; *c; c++)
+        if (*c == '/') {
+            folder = name;
+            name = c + 1;
+        }
+    return folder;
 }
 
 void *kb_scratch(kb *k, size_t bytes)
@@ -270,7 +276,7 @@ bool kb_kernel_end(kb *k)
     kb_ready(k);
     if (k->depth > 0) {
         const struct kb_flow *f = &k->flow[k->depth - 1];
-        kb_misuse(k, "%s:%d: scope never closed (break, return or goto inside it?)", kb_base_name(f->file), f->line);
+        kb_misuse(k, "%s:%d: scope never closed (break, return or goto inside it?)", kb_file_name(f->file), f->line);
     } else {
         LLVMBuildRetVoid(k->b);
     }
@@ -379,7 +385,7 @@ static void record_point(kb *k, const char *what, const char *file, int line)
         kb_misuse(k, "out of memory");
         return;
     }
-    snprintf(text, size, "%s:%d: %s", kb_base_name(file), line, what);
+    snprintf(text, size, "%s:%d: %s", kb_file_name(file), line, what);
     k->point[k->npoints++] = text;
 }
 

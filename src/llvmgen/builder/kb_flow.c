@@ -43,7 +43,7 @@ static void require(kb *k, kb_uni least, const char *what, int team)
         struct kb_flow *f = &k->flow[i];
         const kb_uni need = i <= team ? kb_uni_max(least, KB_UNI_WARP) : least;
         if (f->uni > need)
-            kb_misuse(k, "%s inside the divergent scope opened at %s:%d", what, kb_base_name(f->file), f->line);
+            kb_misuse(k, "%s inside the divergent scope opened at %s:%d", what, kb_file_name(f->file), f->line);
         if (need < f->need) {
             f->need = need;
             f->need_what = what;
@@ -63,7 +63,7 @@ static struct kb_flow *push(kb *k, kb_uni uni, const char *file, int line)
 {
     kb_ready(k);
     if (k->depth == KB_FLOW_MAX) {
-        kb_misuse(k, "%s:%d: scopes nested deeper than %d", kb_base_name(file), line, KB_FLOW_MAX);
+        kb_misuse(k, "%s:%d: scopes nested deeper than %d", kb_file_name(file), line, KB_FLOW_MAX);
         k->depth--; /* reuse the innermost: the kernel is lost, but nothing is overrun */
     }
     struct kb_flow *f = &k->flow[k->depth++];
@@ -76,7 +76,7 @@ static struct kb_flow *top(kb *k, int depth)
 {
     if (k->depth != depth) {
         const struct kb_flow *f = &k->flow[k->depth > 0 ? k->depth - 1 : 0];
-        kb_misuse(k, "%s:%d: scope left open (break, return or goto inside it?)", kb_base_name(f->file), f->line);
+        kb_misuse(k, "%s:%d: scope left open (break, return or goto inside it?)", kb_file_name(f->file), f->line);
         k->depth = depth;
     }
     return &k->flow[depth - 1];
@@ -88,7 +88,7 @@ kb_scope kb_if_begin(kb *k, kb_val cond, const char *file, int line)
 {
     int64_t known;
     if (cond.ty != TY_BOOL) {
-        kb_misuse(k, "%s:%d: condition is not bool", kb_base_name(file), line);
+        kb_misuse(k, "%s:%d: condition is not bool", kb_file_name(file), line);
         cond = kb_imm(k, TY_BOOL, 1);
     }
     if (kb_is_const(cond, &known)) {
@@ -108,7 +108,7 @@ kb_scope kb_team_begin(kb *k, int warps, int id, const char *file, int line)
 {
     enum { BARRIERS = 16 };
     if (warps < 1 || warps * KB_WARP > k->threads || id < 1 || id >= BARRIERS || kb_team_of(k))
-        kb_misuse(k, "%s:%d: a team of %d warps of %d threads, barrier %d", kb_base_name(file), line, warps, k->threads,
+        kb_misuse(k, "%s:%d: a team of %d warps of %d threads, barrier %d", kb_file_name(file), line, warps, k->threads,
                   id);
     const bool all = warps * KB_WARP >= k->threads;
     kb_scope s = kb_if_begin(k, all ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, kb_warp(k), warps), file, line);
@@ -170,7 +170,7 @@ void kb_break_if(kb *k, kb_val cond)
     f->uni = kb_uni_max(f->uni, uni);
     if (f->uni > f->need)
         kb_misuse(k, "%s inside a loop that threads leave at different times, opened at %s:%d", f->need_what,
-                  kb_base_name(f->file), f->line);
+                  kb_file_name(f->file), f->line);
     LLVMBasicBlockRef stay = kb_block_after(k, "stay");
     LLVMBuildCondBr(k->b, cond.ir, f->next, stay);
     LLVMPositionBuilderAtEnd(k->b, stay);

@@ -93,7 +93,7 @@ void kb_require_team(kb *k, kb_uni need, const char *what);
 const struct kb_flow *kb_team_of(const kb *k);
 /* Numbers an ordering point; true when it is the one to leave out. */
 bool kb_omit(kb *k, const char *what, const char *file, int line);
-const char *kb_base_name(const char *path);
+const char *kb_file_name(const char *path);
 
 /* Where emission is now, and whether what was emitted at a place is still visible here. */
 unsigned kb_place(const kb *k);

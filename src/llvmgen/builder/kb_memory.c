@@ -300,7 +300,7 @@ static bool order_fits(kb *k, enum kb_order o, enum kb_order strongest, const ch
 {
     const bool fits = o == KB_RELAXED || o == strongest;
     if (!fits)
-        kb_misuse(k, "%s:%d: an access cannot have this order", kb_base_name(file), line);
+        kb_misuse(k, "%s:%d: an access cannot have this order", kb_file_name(file), line);
     return fits;
 }
 

@@ -102,7 +102,7 @@ void kb_fence_at(kb *k, enum kb_order o, enum kb_scope_of s, const char *file, i
                                         [KB_ACQ_REL] = "acquire-release fence" };
     kb_ready(k);
     if (o == KB_WEAK || o == KB_RELAXED)
-        kb_misuse(k, "%s:%d: a fence without an order", kb_base_name(file), line);
+        kb_misuse(k, "%s:%d: a fence without an order", kb_file_name(file), line);
     else if (!kb_omit(k, what[o], file, line))
         k->target->fence(k, o, s);
 }
@@ -249,7 +249,7 @@ void kb_dependency_wait_at(kb *k, const char *file, int line)
     kb_ready(k);
     k->dependent = true;
     if (!cap_has(CAP_DEPENDENT_LAUNCH, k->options.sm, k->options.ptx))
-        kb_misuse(k, "%s:%d: dependent launch needs sm_90 and PTX 7.8", kb_base_name(file), line);
+        kb_misuse(k, "%s:%d: dependent launch needs sm_90 and PTX 7.8", kb_file_name(file), line);
     else if (!kb_omit(k, "dependency wait", file, line))
         k->target->dependency_wait(k);
 }

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli_gpu.sh PTXGEN - the command line beside a GPU, on the driver that only records: devices, run, bench, native, cache.
+. "$(dirname "$0")/commands.sh"
+PTXGEN_LIBCUDA=$(dirname "$ptxgen")/tests/libfake_cuda.so
+[ -f "$PTXGEN_LIBCUDA" ] || { echo "no $PTXGEN_LIBCUDA"; exit 77; }
+PTXGEN_CACHE=$work/cache
+TMPDIR=$work/tmp
+export PTXGEN_LIBCUDA PTXGEN_CACHE TMPDIR
+mkdir "$TMPDIR"
+json() { python3 -m json.tool < out > /dev/null 2>&1 || complain 'standard output is no JSON'; }
+
+cp "$specs/dot.yaml" .
+
+# Devices.
+run devices; exits 0; out_has '^cuda:0 .*Fake GPU 0, sm_90, 132 multiprocessors, 16.0 GiB, driver for CUDA 13.0, PTX up to 9.0'
+run devices --json; exits 0; json; out_has '"ptx": 90'
+
+# The GPU's own architecture: where it is asked for, and where code runs.
+run dot.yaml --arch=native -o -; exits 0; out_has '^.target sm_90'
+run dot.yaml --arch=native --device cuda:7; exits 2
+run run dot.yaml --size n=100 --device cuda; exits 0; out_has '^dot = '
+PTXGEN_LIBCUDA=/no/such/library run dot.yaml --arch=native -o -; exits 3; err_has 'name an architecture'
+
+# Measuring: the recording driver's clock says 2.5 ms for everything.
+run bench dot.yaml --size n=1000 --no-verify; exits 0; out_has '^stream '; out_has '^graph '; out_has 'n = 1000, case'
+run bench dot.yaml --size n=1000 --json --samples 3 --no-verify; exits 0; json; out_has '"mode": "graph"'; out_has '"bytes": 8004'
+run bench dot.yaml --size n=1000 --no-verify --no-graph; exits 0; out_lacks '^graph '
+run bench dot.yaml --size n=1000; exits 4; err_has "verification failed" # this driver computes nothing
+run explain dot.yaml --size n=1000 --json; exits 0; json; out_has '"resources_from": "driver"'; out_has '"registers": 32'; out_has '"measured_stream_us": [0-9]'
+run bench dot.yaml --size n=1000 --samples 0; exits 2
+run bench dot.yaml --size n=1000 --device cpu; exits 2
+run bench dot.yaml; exits 2; err_has 'n'
+run bench; exits 2
+PTXGEN_LIBCUDA=/no/such/library run bench dot.yaml --size n=1000; exits 3; err_has 'no CUDA driver'
+
+# The cache holds what ran.
+run cache path; exits 0; out_has "^$work/cache\$"
+run cache stats; exits 0; out_has '^1 entry'
+run cache stats --json; exits 0; json; out_has '"entries": 1'
+PTXGEN_CACHE=off XDG_CACHE_HOME=$work run cache clear; exits 0; out_has 'the cache is off: nothing is cleared'
+run cache clear; exits 0; out_empty
+run cache stats; exits 0; out_has '^0 entries'
+run run dot.yaml --size n=100 --device cuda --cache=off; exits 0
+run cache stats; out_has '^0 entries'
+run run dot.yaml --size n=100 --device cuda --cache="$work/other"; exits 0
+run cache stats --cache="$work/other"; out_has '^1 entry'
+PTXGEN_CACHE=off run cache stats; exits 0; out_has '(off)'
+run cache; exits 2
+run cache empty; exits 2; err_has 'path, stats or clear'
+
+# Machine code, where there is an assembler; a clear word where there is none.
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=/nowhere run dot.yaml --emit=cubin -o dot.cubin
+exits 3; err_has 'ptxas of a CUDA toolkit'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+linker=$(dirname "$ptxgen")/tests/libfake_nvjitlink.so
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=$linker run dot.yaml --emit=cubin --arch=sm_90 -o dot.cubin; exits 0
+[ "$(cat dot.cubin)" = -arch=sm_90 ] || complain 'not what the linker made'
+rm dot.cubin
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=$linker run dot.yaml --emit=cubin --arch=sm_75 -o dot.cubin; exits 1; err_has 'no such architecture'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+cat > "$work/ptxas" <<'FAKE'
+#!/bin/sh
+case $2 in */program.ptx) ;; *) exit 9 ;; esac
+grep -q '^.target sm_75' "$2" && exit 1
+echo "$1" > "$4"
+FAKE
+chmod +x "$work/ptxas"
+PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_90 -o dot.cubin; exits 0
+[ "$(cat dot.cubin)" = -arch=sm_90 ] || complain 'not what the assembler wrote'
+mkdir split
+PATH=$work:$PATH run dot.yaml --emit=cubin,ptx --split --arch=sm_90 -o split/; exits 0
+[ "$(ls split/*.ptx | wc -l)" -gt 1 ] || complain 'no PTX per case'
+[ "$(ls split/*.ptx | wc -l)" -eq "$(ls split/*.cubin | wc -l)" ] || complain 'not a cubin per case'
+rm dot.cubin
+PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_75 -o dot.cubin; exits 1; err_has 'could not assemble'
+[ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+[ -z "$(ls "$TMPDIR")" ] || complain 'temporary files are left'
+
+echo "$((count - failures)) passed, $failures failed"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_mutants.c - every barrier, fence, warp sync and counter reset of the emitters is needed, and some mode of the
+ * host executor notices when it is missing.
+ *
+ * The builder numbers its ordering points; each is left out in turn, and the kernels run in all modes over some seeds.
+ * A mutant is caught when a run reports a finding or gives another result than the whole kernel.  The list of mutants
+ * and who caught them is printed. Exempt ones carry the reason.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "support/subject_run.h"
+
+/* Points that no mode can notice, with the reason. */
+static const struct {
+    const char *subject, *file; /* NULL: any */
+    const char *text, *reason;
+} exempt[] = {
+    { "atomic", NULL, "release fence",
+      "orders two read-modify-writes, which the executor performs one after the other" },
+    { "atomic", NULL, "acquire fence",
+      "orders two read-modify-writes, which the executor performs one after the other" },
+    { "clusters_atomic", NULL, "release fence", "as above" },
+    { "clusters_atomic", NULL, "acquire fence", "as above" },
+    { "clusters_last_block", NULL, "acquire fence",
+      "the cluster's barrier acquired just before, in the executor all that was written; `last_block` needs it" },
+    { "allpre_marks", "scan/allpre.c", "barrier",
+      "a segment begins in the places of every warp; `allpre_gaps` needs it" },
+    { "allpre_gaps", "scan/block_marks.c", "barrier", "one batch holds all offsets; `allpre_marks` needs it" },
+    { NULL, "scan/ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
+    { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
+};
+
+static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale", "seed:%d,late",
+                                     "seed:%d,weak,stale,late" };
+enum { NMODES = sizeof modes / sizeof *modes, SEEDS = 12 };
+
+/* Several launches on one control block, so that a counter that is not reset shows. False: a finding. */
+static bool run(struct subject_run *r, const struct host_code *h, const char *mode, int seed, bool *same)
+{
+    char text[64];
+    struct simt_options o;
+    struct simt_report report = { 0 };
+    snprintf(text, sizeof text, mode, seed);
+    simt_options_default(&o);
+    cr_assert_null(simt_options_parse(text, &o));
+    struct simt_control *control = simt_control_create();
+    *same = true;
+    bool ok = true;
+    for (int l = 0; ok && l < LAUNCHES; l++) {
+        ok = run_once(r, h, l, control, &o, &report) == SIMT_OK;
+        *same &= hash_outputs(r) == r->result[l];
+    }
+    simt_control_destroy(control);
+    return ok;
+}
+
+/* Which mode notices the missing point; NULL: none. */
+static const char *caught_by(struct subject_run *r, const struct host_code *h, int *seed)
+{
+    for (int m = 0; m < NMODES; m++)
+        for (*seed = 1; *seed <= SEEDS; ++*seed) {
+            bool same;
+            if (!run(r, h, modes[m], *seed, &same) || !same)
+                return modes[m];
+        }
+    return NULL;
+}
+
+static const char *exempt_reason(const char *subject, const char *text)
+{
+    for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++)
+        if ((!exempt[i].subject || !strcmp(exempt[i].subject, subject)) &&
+            (!exempt[i].file || strstr(text, exempt[i].file)) && strstr(text, exempt[i].text))
+            return exempt[i].reason;
+    return NULL;
+}
+
+static void whole_kernel_is_clean(struct subject_run *r, const struct subject *sub, const struct host_code *h)
+{
+    struct simt_options o;
+    struct simt_report report;
+    simt_options_default(&o);
+    for (int l = 0; l < LAUNCHES; l++) {
+        cr_assert_eq(run_once(r, h, l, NULL, &o, &report), SIMT_OK, "%s: %s", sub->name, report.text);
+        r->result[l] = hash_outputs(r);
+    }
+    int seed;
+    const char *mode = caught_by(r, h, &seed);
+    cr_assert_null(mode, "%s: the whole kernel fails in mode %s, seed %d", sub->name, mode, seed);
+}
+
+/* first_case: the plan's others are for arrays that are not aligned. */
+static void test_subject(const struct subject *sub, bool first_case)
+{
+    struct subject_run r;
+    open_subject(&r, sub, first_case);
+    struct host_code *whole = build(&r, 0);
+    cr_assert(whole);
+    whole_kernel_is_clean(&r, sub, whole);
+    const int points = host_points(whole);
+    cr_assert_gt(points, 0);
+    /* of the copies of an unrolled statement some never run on so few elements: one of them has to be caught */
+    const bool unrolled = !strcmp(sub->name, "stencil_temporal");
+    const char *caught = "";
+    for (int i = 1; i <= points; i++) {
+        const char *text = host_point_text(whole, i);
+        const char *reason = exempt_reason(sub->name, text);
+        if (unrolled && !strcmp(caught, text))
+            continue;
+        int seed = 0;
+        struct host_code *mutant = build(&r, i);
+        const char *mode = reason ? NULL : caught_by(&r, mutant, &seed);
+        fprintf(stderr, "%-10s %-48s %s%s\n", sub->name, text,
+                mode     ? "caught by "
+                : reason ? "exempt: "
+                         : "NOT CAUGHT",
+                mode     ? mode
+                : reason ? reason
+                         : "");
+        host_destroy(mutant);
+        caught = mode ? text : caught;
+        cr_expect(mode || reason, "%s: nothing notices that %s is missing", sub->name, text);
+    }
+    host_destroy(whole);
+    close_subject(&r);
+}
+
+static void test_first(const char *name, bool first_case)
+{
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        if (!strcmp(subjects[i].name, name))
+            test_subject(&subjects[i], first_case);
+}
+
+static void test_named(const char *name) { test_first(name, false); }
+
+Test(mutants, block) { test_named("block"); }
+Test(mutants, last_block) { test_named("last_block"); }
+Test(mutants, gather) { test_named("gather"); }
+Test(mutants, atomic) { test_named("atomic"); }
+Test(mutants, two_kernel) { test_named("two_kernel"); }
+Test(mutants, tile_rings) { test_named("tile_rings"); }
+Test(mutants, leaders) { test_named("leaders"); }
+Test(mutants, cluster) { test_named("cluster"); }
+Test(mutants, clusters_atomic) { test_named("clusters_atomic"); }
+Test(mutants, clusters_last_block) { test_named("clusters_last_block"); }
+Test(mutants, clusters_two_kernel) { test_named("clusters_two_kernel"); }
+Test(mutants, ordered) { test_named("ordered"); }
+Test(mutants, rings) { test_named("rings"); }
+Test(mutants, staged) { test_named("staged"); }
+Test(mutants, scan_block) { test_named("scan_block"); }
+Test(mutants, scan_rows) { test_named("scan_rows"); }
+Test(mutants, whole_rows) { test_named("whole_rows"); }
+Test(mutants, warp_rows) { test_named("warp_rows"); }
+Test(mutants, stream_rows) { test_named("stream_rows"); }
+Test(mutants, cluster_rows) { test_named("cluster_rows"); }
+Test(mutants, turn_rows) { test_named("turn_rows"); }
+Test(mutants, strips) { test_named("strips"); }
+Test(mutants, shared_strips) { test_named("shared_strips"); }
+Test(mutants, lookback) { test_named("lookback"); }
+Test(mutants, allpre) { test_named("allpre"); }
+Test(mutants, allpre_rows) { test_named("allpre_rows"); }
+Test(mutants, allpre_across) { test_named("allpre_across"); }
+Test(mutants, allpre_marks) { test_named("allpre_marks"); }
+Test(mutants, allpre_gaps) { test_named("allpre_gaps"); }
+Test(mutants, lookahead) { test_named("lookahead"); }
+Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
+Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }
+Test(mutants, lookahead_run) { test_named("lookahead_run"); }
+Test(mutants, lookahead_marks) { test_named("lookahead_marks"); }
+Test(mutants, lookahead_flags) { test_named("lookahead_flags"); }
+Test(mutants, lookahead_across) { test_named("lookahead_across"); }
+Test(mutants, three_pass) { test_named("three_pass"); }
+Test(mutants, marks) { test_named("marks"); }
+Test(mutants, flat_rows) { test_named("flat_rows"); }
+Test(mutants, flags) { test_named("flags"); }
+Test(mutants, stencil) { test_named("stencil"); }
+Test(mutants, stencil_tile) { test_named("stencil_tile"); }
+Test(mutants, stencil_stream) { test_first("stencil_stream", true); }
+Test(mutants, stencil_temporal) { test_first("stencil_temporal", true); }
+Test(mutants, stencil_some) { test_named("stencil_some"); }
+Test(mutants, seg_block) { test_named("seg_block"); }
+Test(mutants, seg_tile) { test_first("seg_tile", true); }
+Test(mutants, seg_copied) { test_first("seg_copied", true); }
+Test(mutants, seg_multi) { test_named("seg_multi"); }
+Test(mutants, column) { test_named("column"); }
+Test(mutants, offsets) { test_named("offsets"); }
+Test(mutants, offsets_block) { test_named("offsets_block"); }
+Test(mutants, offsets_queue) { test_named("offsets_queue"); }
+Test(mutants, offsets_warps) { test_named("offsets_warps"); }
+Test(mutants, staged_shares) { test_first("staged_shares", true); }

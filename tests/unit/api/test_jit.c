@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_jit.c - from a spec to something to launch in one call, and its disk cache. */
+#include <dirent.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/cache.h"
+#include "support/launch_fixture.h"
+
+static char directory[64];
+static ptxgen_session *s;
+
+static void setup_jit(void)
+{
+    setup();
+    snprintf(directory, sizeof directory, "%s", "/tmp/ptxgen-test-jit-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    setenv("PTXGEN_CACHE", directory, 1);
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
+    memset(fake->kernel, 0, sizeof fake->kernel);
+}
+
+static void teardown_jit(void)
+{
+    ptxgen_gpu_close(gpu);
+    ptxgen_session_destroy(s);
+    ptxgen_cache_clear(directory);
+    rmdir(directory);
+    teardown();
+}
+TestSuite(jit, .init = setup_jit, .fini = teardown_jit);
+
+static const char spec[] =
+    "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: add\noutputs: {dot: f32}\n";
+
+static int64_t entries(void)
+{
+    ptxgen_cache_info info;
+
+    cr_assert_eq(ptxgen_cache_query(NULL, &info), PTXGEN_OK);
+    cr_expect_str_eq(info.path, directory);
+    return info.entries;
+}
+
+static char *message(void)
+{
+    static char text[2000];
+    char *all = ptxgen_diagnostics_text(s, 0);
+
+    snprintf(text, sizeof text, "%s", all ? all : "");
+    ptxgen_free(all);
+    return text;
+}
+
+/* The PTX of all cases as the driver gets it, and everything that a launch reads. */
+static char *texts_of(const char *text, const ptxgen_jit_options *options)
+{
+    struct str all = { 0 };
+
+    cr_assert_eq(ptxgen_jit_string(s, gpu, text, strlen(text), "dot", options, &loaded), PTXGEN_OK, "%s", message());
+    for (int m = 0; m < loaded->program->nmodules; m++)
+        str_printf(&all, "%s%zu\n", loaded->program->module[m].ptx, loaded->program->module[m].length);
+    program_manifest(loaded->program, &all);
+    ptxgen_loaded_destroy(loaded);
+    return str_take(&all);
+}
+
+/* ---- the call --------------------------------------------------------------------------------- */
+Test(jit, a_spec_becomes_something_to_launch)
+{
+    const int64_t n = 1000;
+    const void *in[] = { x_memory, x_memory };
+    void *out[] = { y_memory };
+    ptxgen_arguments args = { .size = &n, .input = in, .output = out };
+
+    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_expect_str_eq(loaded->program->arch, "sm_90");
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 1);
+    ptxgen_loaded_destroy(loaded);
+}
+
+Test(jit, what_is_wrong_is_said)
+{
+    static const char wrong[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: ad\noutputs: {s: f32}\n";
+    ptxgen_plan_options plan = PTXGEN_PLAN_OPTIONS_INIT;
+    ptxgen_jit_options options = { .plan = &plan };
+
+    cr_expect_eq(ptxgen_jit_string(s, gpu, wrong, sizeof wrong - 1, "w", NULL, &loaded), PTXGEN_INVALID);
+    cr_expect_null(loaded);
+    cr_expect(strstr(message(), "operator"), "%s", message());
+    cr_expect_eq(ptxgen_jit_file(s, gpu, "/no/such/file.yaml", NULL, &loaded), PTXGEN_IO);
+    plan.arch = "sm_100"; /* newer than the device */
+    cr_expect_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", &options, &loaded), PTXGEN_NO_DEVICE);
+    cr_expect_null(loaded);
+    cr_expect(strstr(message(), "the program is for sm_100"), "%s", message());
+    cr_expect_eq(fake->live, 1, "the context alone");
+}
+
+Test(jit, the_architecture_is_what_device_and_driver_take)
+{
+    static const struct {
+        int sm, ptx;
+        const char *arch;
+    } rows[] = { { 90, 90, "sm_90" },   { 100, 90, "sm_100" }, { 100, 85, "sm_90" }, { 101, 90, "sm_100" },
+                 { 121, 90, "sm_121" }, { 999, 90, "sm_121" }, { 80, 74, "sm_80" },  { 60, 90, NULL } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ptxgen_gpu_info info = { .sm = rows[i].sm, .ptx = rows[i].ptx };
+        const char *arch = ptxgen_gpu_arch(&info);
+
+        cr_expect(rows[i].arch ? arch && strcmp(arch, rows[i].arch) == 0 : arch == NULL, "sm_%d with PTX %d: %s",
+                  rows[i].sm, rows[i].ptx, arch ? arch : "none");
+    }
+}
+
+/* ---- the cache -------------------------------------------------------------------------------- */
+static void expect_same_twice(const char *text, const char *part)
+{
+    ptxgen_jit_options off = { .cache = "off" };
+    const int64_t before = entries();
+    char *plain = texts_of(text, &off), *first, *second;
+
+    cr_expect_eq(entries(), before);
+    first = texts_of(text, NULL);
+    cr_expect_eq(entries(), before + 1);
+    second = texts_of(text, NULL);
+    cr_expect_eq(entries(), before + 1);
+    cr_expect_str_eq(first, plain);
+    cr_expect_str_eq(second, plain);
+    cr_expect(strstr(plain, part), "no %s", part);
+    free(plain);
+    free(first);
+    free(second);
+}
+
+Test(jit, the_second_start_gives_the_same_program) { expect_same_twice(spec, ".target sm_90"); }
+
+/* More shared memory than a kernel can have by itself is asked for by its launches, known only when code was made. */
+Test(jit, the_second_start_launches_with_as_much_shared_memory)
+{
+    static const char scan[] = "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n"
+                               "strategy: {name: scan.lookahead}\n";
+
+    expect_same_twice(scan, "\"shared\":");
+}
+
+Test(jit, what_the_code_depends_on_makes_another_entry)
+{
+    static const char other[] =
+        "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x + y\noperator: add\noutputs: {dot: f32}\n";
+    static const int64_t size[] = { 100 };
+    const ptxgen_setting threads = { "threads", "128" };
+    const ptxgen_plan_options plan[] = {
+        { .arch = "sm_80" }, { .ptx = 81 }, { .size = size }, { .setting_count = 1, .setting = &threads }
+    };
+    const ptxgen_compile_options compile[] = { { .pipeline = 3 }, { .assertions = 1 } };
+    int64_t expected = 1;
+
+    free(texts_of(spec, NULL));
+    free(texts_of(other, NULL));
+    cr_expect_eq(entries(), ++expected, "another map");
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        free(texts_of(spec, &(ptxgen_jit_options){ .plan = &plan[i] }));
+        cr_expect_eq(entries(), ++expected, "plan %zu", i);
+    }
+    for (size_t i = 0; i < sizeof compile / sizeof *compile; i++) {
+        free(texts_of(spec, &(ptxgen_jit_options){ .compile = &compile[i] }));
+        cr_expect_eq(entries(), ++expected, "compile %zu", i);
+    }
+    free(texts_of(spec, NULL));
+    cr_expect_eq(entries(), expected, "the first is still there");
+}
+
+/* An entry that is whole, and of something else. */
+Test(jit, an_entry_of_another_form_is_replaced)
+{
+    char path[400] = "", *first = texts_of(spec, NULL), *again;
+    DIR *d = opendir(directory);
+    struct cache cache;
+    struct cache_key key;
+    struct str entry = { 0 };
+
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            snprintf(path, sizeof path, "%s", e->d_name);
+    closedir(d);
+    for (int i = 0; i < SHA256_BYTES; i++) {
+        unsigned byte;
+
+        cr_assert_eq(sscanf(path + 2 * i, "%2x", &byte), 1);
+        key.digest[i] = (unsigned char)byte;
+    }
+    cache_locate(&cache, NULL);
+    cr_assert(cache_get(&cache, &key, &entry));
+    for (size_t cut = 0; cut < entry.length; cut += entry.length / 7 + 1) {
+        cache_put(&cache, &key, entry.text, cut);
+        again = texts_of(spec, NULL);
+        cr_expect_str_eq(again, first, "cut at %zu", cut);
+        free(again);
+    }
+    str_addc(&entry, 'x');
+    cache_put(&cache, &key, entry.text, entry.length);
+    again = texts_of(spec, NULL);
+    cr_expect_str_eq(again, first);
+    free(again);
+    str_finish(&entry);
+    free(first);
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A generous bound, for slow machines and sanitizers: code generation takes several times as long. */
+Test(jit, the_second_start_generates_no_code)
+{
+    double cold, warm = 1e9, begin = now();
+
+    free(texts_of(spec, NULL));
+    cold = now() - begin;
+    for (int i = 0; i < 5; i++) {
+        begin = now();
+        free(texts_of(spec, NULL));
+        warm = now() - begin < warm ? now() - begin : warm;
+    }
+    cr_expect_lt(warm, cold / 3, "first %.2f ms, then %.2f ms", 1e3 * cold, 1e3 * warm);
+}

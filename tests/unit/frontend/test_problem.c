@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_problem.c - specs to problems: what is understood, by lines of the canonical text; what is refused, by code and
+ * place.  Every code of 2xxx stands in a row. */
+#include "support/spec_fixture.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 6 };
+struct good {
+    const char *text;
+    const char *line[LINES]; /* of the canonical text */
+};
+
+#define REDUCE "kind: reduce\n"
+#define X      "inputs:\n  x: f32[n]\n"
+#define XY     "inputs:\n  x: f32[n]\n  y: f32[n]\n"
+#define SUM    "operator: add\noutputs:\n  r: f32\n"
+
+static const struct good good[] = {
+    { REDUCE X SUM,
+      { "problem t: reduce, determinism any", "space [n] over n", "input x: f32[n]", "reduction r: add, commutative",
+        "  map: f32 = x", "output r: f32[] per segment" } },
+    /* default accumulators, and back to the element type */
+    { REDUCE "inputs: {x: \"f16[n]\"}\noperator: add\noutputs: {s: f16}\n",
+      { "  map: f32 = f32(x)", "  combine: f32 = (a + b)", "  value = f16(r)" } },
+    { REDUCE "inputs: {x: \"u8[n]\"}\noperator: mul\noutputs: {s: u64}\n",
+      { "reduction r: mul, commutative, exact", "  identity: u32 = u32(1)", "  value = u64(r)" } },
+    { REDUCE "inputs: {x: \"i16[n]\"}\noperator: max\noutputs: {s: i16}\n",
+      { "  identity: i16 = i16(-32768)", "  pad: i16 = i16(-32768)" } },
+    { REDUCE X "operator: min\noutputs: {s: f32}\n",
+      { "  identity: f32 = inf", "  pad: f32 = nan", "reduction r: min, commutative, exact" } },
+    { REDUCE X "operator: add\naccumulator: f64\noutputs: {s: f32}\n", { "  map: f64 = f64(x)", "  value = f32(r)" } },
+    { REDUCE X "map: x > 0\noperator: add\naccumulator: i64\noutputs: {s: i64}\n", { "  map: i64 = i64((x > 0.0))" } },
+    /* lifting, default results, structures */
+    { REDUCE X "operator: welford\noutputs: {mean: f32}\n",
+      { "  map.n: f32 = 1.0", "  map.mean: f32 = x", "  value = r.mean" } },
+    { REDUCE X "operator: logsumexp\naccumulator: f64\noutputs: {l: f64}\n",
+      { "  map.max: f64 = f64(x)", "  identity.max: f64 = f64(-inf)", "  value = (r.max + log(r.sum))" } },
+    { REDUCE X
+      "map: {value: x, index: i32(index(n))}\noperator: argmax\noutputs: {p: {type: {value: f32, index: i32}}}\n",
+      { "  map.index: i32 = i32(index(n))", "  identity.index: i32 = 2147483647",
+        "output p: {value: f32, index: i32}[] per segment", "  value.index = r.index" } },
+    { REDUCE "inputs: {z: {type: {a: i8, b: f64}, shape: [n]}}\nmap: {a: f64(z.a), b: z.b}\noperator: affine\noutputs: "
+             "{e: {type: f64, "
+             "value: r.b}}\n",
+      { "input z: {a: i8, b: f64}[n]", "  map.a: f64 = f64(z.a)", "  combine.a: f64 = (b.a * a.a)",
+        "  combine.b: f64 = ((b.a * a.b) + b.b)" } },
+    { REDUCE
+      "inputs: {z: {type: {a: f32, b: f32}, shape: [n]}}\noperator: affine\noutputs: {e: {type: {b: f32}, value: r}}\n",
+      { "  map.a: f32 = z.a", "  map.b: f32 = z.b", "  value.b = r.b" } },
+    /* the user's operators */
+    { REDUCE X "params: {c: f32}\noperator:\n  state: f32\n  identity: c - c\n  let: {t: a * c, one: 1}\n  combine: t "
+               "+ b + one\noutputs: {s: f32}\n",
+      { "reduction r: user", "  identity: f32 = (c - c)", "  let t: f32 = (a * c)", "  let one: f32 = 1.0",
+        "  combine: f32 = ((t + b) + one)" } },
+    { REDUCE "inputs: {x: \"f32[m, n]\", w: \"f32[m]\"}\nmap: x\nover: n\noperator: {state: f32, combine: (a + b) * "
+             "w}\noutputs: {s: \"f32[m]\"}\n",
+      { "reduction r: user, commutative, identity-free", "  combine: f32 = ((a + b) * w)" } },
+    { REDUCE X "operator: {state: f32, identity: 0, combine: a, commutative: true}\noutputs: {s: f32}\n",
+      { "reduction r: user, commutative" } },
+    /* broadcast by names; order of dimensions */
+    { REDUCE "inputs: {v: \"f32[n]\", x: \"f32[m, n]\"}\nmap: x * v\nover: n\noperator: add\noutputs: {y: \"f32[m]\", "
+             "p: {type: \"f32[n, m]\", value: x}}\n",
+      { "space [m, n] over n", "output y: f32[m] per segment", "output p: f32[n, m] per element" } },
+    { REDUCE "inputs: {x: \"f32[n]\", y: \"f32[m]\"}\nmap: x * y\noperator: add\noutputs: {s: f32}\n",
+      { "space [n, m] over n, m" } },
+    { REDUCE
+      "inputs: {x: \"f32[4, n]\", y: \"f32[4]\"}\nmap: x * y\nover: n\noperator: add\noutputs: {s: \"f32[4]\"}\n",
+      { "space [4, n] over n", "output s: f32[4] per segment" } },
+    { REDUCE
+      "inputs: {x: \"f32[n]\", c: \"f32[]\"}\nmap: x * c\noperator: add\noutputs: {s: {type: f32, value: r / c}}\n",
+      { "input c: f32[]", "  value = (r / c)" } },
+    { REDUCE "inputs: {x: \"f32[m, n]\", c: \"f32[m]\"}\nlet: {k: 2 * c}\nmap: x\nover: n\noperator: add\noutputs: {s: "
+             "{type: \"f32[m]\", value: r * k + "
+             "f32(index(m))}}\n",
+      { "let k: f32 = (2.0 * c)", "  value = ((r * k) + f32(index(m)))" } },
+    /* several in one pass */
+    { REDUCE X "reductions: {lo: {operator: min}, s: {map: x * x, operator: add}}\noutputs: {lo: f32, d: {type: f32, "
+               "value: s - lo}}\n",
+      { "reduction lo: min, commutative, exact", "reduction s: add, commutative", "  value = lo",
+        "  value = (s - lo)" } },
+    { REDUCE X "init: 1\nreductions: {lo: {operator: min}, s: {operator: add}}\noutputs: {lo: f32, s: f32}\n",
+      { "  init: f32 = 1.0" } },
+    { REDUCE X "params: {c: {type: f32, value: -0.1}, k: u8}\ninit: c\n" SUM,
+      { "param c: f32 = -0.1", "param k: u8", "  init: f32 = c" } },
+    /* segments */
+    { REDUCE "inputs: {x: \"f32[n]\", off: \"i64[k]\"}\nsegments: {offsets: off}\noperator: add\noutputs: {s: "
+             "\"f32[k-1]\", e: {type: \"f32[n]\", value: x}}\n",
+      { "space [n] over n segments from offsets off", "input off: i64[k] gives offsets",
+        "output s: f32[k-1] per segment", "output e: f32[n] per element" } },
+    { "kind: scan\ninputs: {x: \"f32[n]\", f: \"u8[n]\"}\nsegments: {flags: f}\noperator: add\ndirection: "
+      "reverse\nmode: exclusive\noutputs: {y: \"f32[n]\"}\n",
+      { "problem t: scan, exclusive, reverse, determinism any", "space [n] over n segments from flags f",
+        "  value = s" } },
+    { REDUCE X "map: x + 1e-50 + 1e-400\n" SUM, { "  map: f32 = ((x + 0.0) + 0.0)" } },
+    /* scans */
+    { "kind: scan\ninputs: {x: \"f32[m, n]\"}\noperator: add\noutputs: {y: \"f32[m, n]\", t: \"f32[m]\"}\n",
+      { "space [m, n] over n", "output y: f32[m, n] per element", "output t: f32[m] per scan", "  value = total" } },
+    { "kind: scan\ninputs: {x: \"f32[m, n]\"}\nover: m\noperator: welford\noutputs: {y: \"f32[m, n]\", t: {type: "
+      "\"f32[n]\", value: total.m2}}\n",
+      { "space [m, n] over m", "  value = s.mean", "  value = total.m2" } },
+    { "kind: scan\n" X "scans: {a: {operator: add}, w: {operator: welford}}\noutputs: {a: \"f32[n]\", t: {type: f32, "
+      "value: a.total + w.total.n}}\n",
+      { "  value = a", "  value = (a.total + w.total.n)" } },
+    { "kind: scan\n" X "map: x - x[-1]\nboundary: wrap\noperator: add\noutputs: {y: \"f32[n]\"}\n",
+      { "input x: f32[n] boundary [wrap]", "  map: f32 = (x - x[-1])" } },
+    /* stencils */
+    { "kind: stencil\ninputs: {u: \"f32[m, n]\", v: \"f32[n]\"}\nboundary: {u: {m: mirror, n: {constant: -1}}, v: "
+      "reflect}\n"
+      "outputs: {o: {type: \"f32[m, n]\", value: \"u[1, 0] + v[-1] + u[0, 0]\"}}\n",
+      { "input u: f32[m, n] boundary [mirror, constant -1.0]", "input v: f32[n] boundary [reflect]",
+        "  value = ((u[1, 0] + v[-1]) + u)" } },
+    { "kind: stencil\ninputs: {u: \"f32[n]\"}\nparams: {k: i32}\nboundary: interior\niterate: {steps: k, feedback: {u: "
+      "o}}\n"
+      "reductions: {e: {map: abs(o - u), operator: max}}\noutputs: {o: {type: \"f32[n]\", value: \"u[1]\"}, e: f32}\n",
+      { "iterate k steps u <- o", "  map: f32 = abs((o - u))", "output e: f32[] per segment" } },
+    { "kind: stencil\ninputs: {x: \"f32[n]\", off: \"i32[p]\"}\nlet: {g: \"gather(x, off, k, max, k * 2)\"}\noutputs: "
+      "{o: {type: \"f32[n]\", value: g}}\n",
+      { "problem t: stencil, dynamic, determinism any", "space [n]",
+        "let g: f32 = gather(x, off, neighbour, max, (neighbour * 2.0))" } },
+    { "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs:\n"
+      "  all: {type: \"bool[n]\", value: \"gather(x, off, k, and, k > 0 and k < 9)\"}\n"
+      "  any: {type: \"i32[n]\", value: \"gather(x, off, k, or, k)\"}\n",
+      { "gather(x, off, neighbour, and, ((neighbour > 0) and (neighbour < 9)))",
+        "gather(x, off, neighbour, or, neighbour)" } },
+    { "kind: stencil\ninputs: {x: \"f32[n]\"}\noutputs: {o: {type: \"f32[n-1]\", value: \"x[1] - x\"}}\n",
+      { "output o: f32[n-1] per element" } },
+    /* facts and pins */
+    { REDUCE X SUM
+      "assume: {n: {min: 1, multiple_of: 4}}\ndeterminism: device\nstrategy: {name: reduce.block, threads: 128}\n",
+      { "problem t: reduce, determinism device", "size n min 1 multiple of 4", "strategy reduce.block threads=128" } },
+    { REDUCE X SUM "assume: {n: {equals: 1024}}\nname: my_sum\nptxgen: 1\ndoc: free text\n",
+      { "problem my_sum: reduce, determinism any", "size n min 1024 max 1024" } },
+};
+
+Test(problem, canonical_text)
+{
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, good[i].text);
+        for (int k = 0; k < LINES && good[i].line[k]; k++) {
+            char line[256];
+            snprintf(line, sizeof line, "%s\n", good[i].line[k]);
+            cr_expect(f.p && strstr(spec_text(&f), line), "%s\nwants the line '%s' in\n%s", good[i].text,
+                      good[i].line[k], spec_text(&f));
+        }
+        cr_expect_eq(f.s.diags.warnings, 0, "%s", spec_text(&f));
+        spec_end(&f);
+    }
+}
+
+struct bad {
+    int code, line, column; /* of the first message */
+    int count;              /* errors */
+    const char *text;
+};
+
+static const struct bad bad[] = {
+    /* keys and slots */
+    { 2001, 7, 1, 1, REDUCE X SUM "outptus: {}\n" },
+    { 2001, 7, 14, 1, REDUCE X SUM "assume: {n: {minimum: 1}}\n" },
+    { 2002, 1, 1, 1, REDUCE X "outputs:\n  r: f32\n" },
+    { 2002, 1, 1, 2, "name: t\nkind: reduce\noperator: add\n" },
+    { 2002, 4, 11, 1, REDUCE X "operator: {state: f32, identity: 0}\noutputs: {r: f32}\n" },
+    { 2002, 6, 10, 1, "kind: stencil\n" X "outputs:\n  o: {type: \"f32[n]\", value: x}\niterate: {steps: 1}\n" },
+    { 2003, 4, 6, 1, REDUCE X "map: [x]\n" SUM },
+    { 2003, 2, 9, 1, REDUCE "inputs: f32[n]\n" SUM },
+    { 2003, 4, 16, 1, REDUCE X "map: {b: x, a: {b: c}}\noperator: affine\noutputs: {r: {type: f32, value: r.a}}\n" },
+    { 2004, 4, 1, 1, REDUCE X "mode: inclusive\n" SUM },
+    { 2004, 4, 1, 1,
+      "kind: scan\n" X "reductions: {r: {operator: add}}\nscans: {r: {operator: add}}\noutputs: {r: \"f32[n]\"}\n" },
+    { 2005, 1, 7, 1, "kind: fold\n" X SUM },
+    { 2005, 4, 14, 1, REDUCE X "determinism: always\n" SUM },
+    { 2005, 4, 32, 1, REDUCE X "params: {c: {type: f32, value: \"1 + 1\"}}\n" SUM },
+    { 2006, 3, 3, 1, REDUCE "inputs:\n  2x: f32[n]\n" SUM },
+    { 2006, 4, 7, 1, REDUCE X "let: {if: 1}\n" SUM },
+    { 2007, 4, 10, 1, REDUCE X "params: {x: f32}\n" SUM },
+    { 2007, 4, 10, 1, REDUCE X "params: {n: i32}\n" SUM },
+    { 2007, 4, 3, 1, REDUCE "inputs:\n  x: f32[n]\n  n: f32[m]\nmap: x\n" SUM },
+    { 2008, 4, 27, 1, REDUCE X "assume: {n: {multiple_of: 010}}\n" SUM },
+    { 2008, 4, 27, 1, REDUCE X "assume: {n: {multiple_of: 0}}\n" SUM },
+    { 2009, 4, 49, 1, REDUCE X "operator: {state: f32, combine: a, commutative: yes}\noutputs: {r: f32}\n" },
+    { 2010, 3, 6, 1, REDUCE "inputs:\n  x: float[n]\n" SUM },
+    { 2010, 4, 14, 1, REDUCE X "accumulator: f3\n" SUM },
+    { 2011, 3, 13, 1, REDUCE "inputs:\n  x: f32[n, n]\n" SUM },
+    { 2011, 3, 10, 1, REDUCE "inputs:\n  x: f32[0]\n" SUM },
+    { 2011, 3, 11, 1, REDUCE "inputs:\n  x: f32[n\n" SUM },
+    { 2011, 3, 6, 1, REDUCE "inputs:\n  x: f32\n" SUM },
+    { 2011, 3, 10, 1, REDUCE "inputs:\n  x: f32[n-1]\n" SUM },
+    { 2011, 6, 10, 1, REDUCE X "operator: add\noutputs:\n  r: f32[m]\n" },
+    { 2012, 4, 19, 1, REDUCE X "operator: {state: {}, combine: a}\noutputs: {r: f32}\n" },
+    { 2013, 1, 9, 1, "ptxgen: 2\n" REDUCE X SUM },
+    { 2014, 4, 11, 1, REDUCE X "operator: add\nreductions: {s: {operator: add}}\noutputs: {s: f32}\n" },
+    { 2014, 5, 14, 1, REDUCE X "operator: {state: f32, combine: a + b}\naccumulator: f32\noutputs: {s: f32}\n" },
+    { 2015, 5, 33, 0,
+      REDUCE "inputs:\n  a: f32[n]\n"
+             "outputs: {s: f32}\noperator: {state: f32, combine: a + b}\n" },
+    { 2015, 4, 11, 0, "kind: scan\ninputs:\n  s: f32[n]\noperator: add\noutputs: {y: \"f32[n]\"}\n" },
+    /* expressions; test_expr.c has more */
+    { 2101, 4, 9, 1, REDUCE X "map: x +\n" SUM },
+    { 2102, 4, 8, 1, REDUCE X "map: x = 1\n" SUM },
+    { 2103, 4, 6, 1, REDUCE X "map: 1.0f\n" SUM },
+    { 2105, 4, 12, 1, REDUCE X "map: 0 < x < 1\n" SUM },
+    { 2201, 4, 6, 1, REDUCE X "map: w\n" SUM },
+    { 2202, 4, 6, 1, REDUCE X "map: foo(x)\n" SUM },
+    { 2203, 6, 27, 1, REDUCE X "operator: welford\noutputs:\n  v: {type: f32, value: r.m3}\n" },
+    { 2204, 4, 7, 1, REDUCE X "init: x\n" SUM },
+    { 2204, 4, 46, 1, REDUCE X "operator: {state: f32, combine: a, identity: x}\noutputs: {r: f32}\n" },
+    { 2204, 6, 30, 1, REDUCE X "operator: add\noutputs:\n  v: {type: \"f32[n]\", value: r}\n" },
+    { 2204, 4, 6, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\nmap: off\noperator: add\noutputs: "
+             "{s: \"i32[k-1]\"}\n" },
+    { 2205, 6, 25, 1, REDUCE X "operator: add\noutputs:\n  v: {type: f32, value: x}\n" },
+    { 2205, 4, 37, 1, REDUCE X "operator: {state: f32, combine: a * x}\noutputs: {r: f32}\n" },
+    { 2206, 6, 25, 1, REDUCE X "operator: add\noutputs:\n  v: {type: f64, value: r}\n" },
+    { 2207, 4, 8, 1, REDUCE X "map: x * n\n" SUM },
+    { 2208, 4, 8, 1, REDUCE X "map: x & 1\n" SUM },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: u8[n]\nmap: x + 256\noperator: add\noutputs: {s: u32}\n" },
+    { 2210, 4, 6, 1, REDUCE X "map: sqrt(x, x)\n" SUM },
+    { 2211, 6, 25, 1, REDUCE X "operator: welford\noutputs:\n  v: {type: f32, value: r}\n" },
+    { 2212, 4, 6, 1, REDUCE X "map: x[1, 1]\n" SUM },
+    { 2213, 4, 6, 1, REDUCE X "map: x\noperator: {state: i32, combine: a}\noutputs: {r: i32}\n" },
+    { 2213, 4, 11, 1, REDUCE "inputs: {x: \"f64[n]\"}\noperator: add\noutputs: {r: f32}\n" },
+    { 2214, 4, 7, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\noperator: add\nmap: \"gather(x, off, k, add, k)\"\noutputs: "
+             "{r: f32}\n" },
+    { 2214, 3, 52, 1,
+      "kind: stencil\ninputs: {x: \"f32[m, n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"f32[m, n]\", value: "
+      "\"gather(x, off, k, add, k)\"}}\n" },
+    { 2101, 3, 57, 1,
+      "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"i32[n]\", value: \"gather(x, "
+      "off, "
+      "k, &&, k)\"}}\n" },
+    { 2209, 4, 10, 1, REDUCE X "map: x + 1e309\n" SUM },
+    { 2209, 4, 11, 1, REDUCE X "map: x + -1.5e400\n" SUM },
+    { 2209, 4, 10, 1, REDUCE X "map: x + 1e39\n" SUM },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f64[n]\nmap: x + 1e309\noperator: add\noutputs: {s: f64}\n" },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f16[n]\nmap: x + 70000.0\noperator: add\noutputs: {s: f32}\n" },
+    { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f16[n]\nmap: x + 65520\noperator: add\noutputs: {s: f32}\n" },
+    { 2101, 4, 13, 1, REDUCE X "map: max(x, and)\n" SUM },
+    { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
+    /* the problem */
+    { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },
+    { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[a, b]\", y: \"f32[c, d]\"}\nmap: x * y\n" SUM },
+    { 2301, 2, 9, 1, REDUCE "inputs: {}\n" SUM },
+    { 2302, 4, 7, 1, REDUCE X "over: m\n" SUM },
+    { 2302, 4, 11, 1, REDUCE X "over: [n, n]\n" SUM },
+    { 2303, 4, 11, 1, REDUCE X "operator: plus\noutputs: {r: f32}\n" },
+    { 2304, 4, 11, 1, REDUCE X "operator: and\noutputs: {r: f32}\n" },
+    { 2304, 5, 11, 1, REDUCE X "map: x > 0\noperator: add\noutputs: {r: i32}\n" },
+    { 2305, 4, 11, 1, REDUCE X "operator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
+    { 2305, 4, 6, 1,
+      REDUCE X "map: x\noperator: {state: {p: f32, q: f32}, combine: {p: a.p, q: a.q}}\noutputs: {r: {type: f32, "
+               "value: r.p}}\n" },
+    { 2306, 4, 11, 1,
+      REDUCE "inputs: {x: \"f32[n]\", off: \"i32[k]\"}\nsegments: {offsets: off}\noperator: first\noutputs: {r: "
+             "\"f32[k-1]\"}\n" },
+    { 2306, 5, 11, 1,
+      "kind: scan\n" X "mode: exclusive\noperator: {state: f32, combine: a + b}\noutputs: {r: \"f32[n]\"}\n" },
+    { 2307, 4, 21, 1, REDUCE X "segments: {offsets: of}\n" SUM },
+    { 2307, 5, 19, 1, REDUCE "inputs:\n  x: f32[n]\n  f: u8[n]\nsegments: {flags: f}\n" SUM },
+    { 2307, 4, 11, 1, REDUCE X "segments: {}\n" SUM },
+    { 2308, 6, 11, 1, REDUCE "inputs:\n  x: f32[m, n]\nover: n\noperator: add\noutputs: {r: \"f32[n]\"}\n" },
+    { 2308, 3, 11, 1, "kind: stencil\ninputs: {x: \"f32[m, n]\"}\noutputs: {o: {type: \"f32[n]\", value: \"x\"}}\n" },
+    { 2309, 5, 3, 1, REDUCE X "outputs:\n  y: f32[n]\noperator: add\n" },
+    { 2309, 5, 3, 1, REDUCE X "outputs:\n  y: f32\nreductions: {s: {operator: add}}\n" },
+    { 2309, 5, 3, 1, REDUCE X "outputs:\n  y: f32\noperator: affine\nmap: {a: x, b: x}\n" },
+    { 2310, 4, 11, 1, "kind: stencil\n" X "boundary: clmp\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
+    { 2310, 4, 16, 1, "kind: stencil\n" X "boundary: {x: {m: wrap}}\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
+    { 2310, 4, 11, 1, REDUCE X "boundary: interior\n" SUM },
+    { 2311, 4, 18, 1,
+      "kind: stencil\n" X "iterate: {steps: t, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}}\n" },
+    { 2311, 4, 35, 1,
+      "kind: stencil\n" X "iterate: {steps: 2, feedback: {x: o}}\noutputs: {o: {type: \"f64[n]\", value: f64(x)}}\n" },
+    { 2311, 4, 18, 1,
+      "kind: stencil\n" X "iterate: {steps: 0, feedback: {x: o}}\noutputs: {o: {type: \"f32[n]\", value: x}, p: {type: "
+      "\"f32[n]\", value: x}}\n" },
+    { 2312, 4, 10, 1, REDUCE X "assume: {m: {min: 1}}\n" SUM },
+    { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 3, max: 2}}\n" SUM },
+    { 2312, 4, 13, 1, REDUCE X "assume: {n: {min: 5, max: 7, multiple_of: 8}}\n" SUM },
+    { 2313, 4, 7, 1,
+      REDUCE X "map: {vaule: x, index: index(n)}\noperator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
+    { 2313, 4, 6, 1, REDUCE X "map: {p: x}\n" SUM },
+    { 2314, 5, 11, 1, REDUCE XY SUM },
+};
+
+static const struct diag *first_by_place(const struct diags *d)
+{
+    const struct diag *first = d->first;
+    for (const struct diag *m = first; m; m = m->next)
+        if (m->at.begin < first->at.begin)
+            first = m;
+    return first;
+}
+
+Test(problem, errors)
+{
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int line = 0, column = 0;
+        SPEC_BEGIN(f);
+        spec_build(&f, bad[i].text);
+        const struct diag *m = first_by_place(&f.s.diags);
+        str_finish(&f.text);
+        diags_render_text(&f.s.diags, &f.text, false);
+        cr_assert(m, "no message for\n%s", bad[i].text);
+        diags_position(&f.s.diags, m->at.begin, &line, &column);
+        cr_expect(m->code == (enum diag_code)bad[i].code && line == bad[i].line && column == bad[i].column &&
+                      f.s.diags.errors == bad[i].count && (f.p != NULL) == !bad[i].count,
+                  "wanted %d at %d:%d, %d errors for\n%s%s", bad[i].code, bad[i].line, bad[i].column, bad[i].count,
+                  bad[i].text, spec_text(&f));
+        spec_end(&f);
+    }
+}
+
+/* Too deep an expression does not fit into a row; 24xx are about laws, which `check` says and test_laws sees. */
+Test(problem, every_code_has_a_row)
+{
+    for (int code = 2000; code < 3000; code++) {
+        const char *title, *explanation;
+        bool found = code == 2104 || code / 100 == 24;
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            found |= bad[i].code == code;
+        if (diag_explain(code, &title, &explanation)) {
+            cr_expect(found, "no row for %d, %s", code, title);
+            cr_expect_gt(strlen(explanation), 80, "%d", code);
+        }
+    }
+}
+
+/* Every error of a file is reported, each once. */
+Test(problem, all_errors_of_a_file)
+{
+    static const char text[] = "kind: reduce\n"
+                               "inputs:\n"
+                               "  x: f23[n]\n"
+                               "  y: f32[n]\n"
+                               "params: {c: f31}\n"
+                               "let: {t: yy * 2, u: t + x}\n"
+                               "map: u * y + t * c\n"
+                               "operator: ad\n"
+                               "outputs:\n"
+                               "  a: f32\n"
+                               "  b: {type: f32, value: r + q}\n"
+                               "asume: {}\n";
+    static const int codes[] = { 2001, 2010, 2010, 2201, 2303, 2201 };
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    cr_expect_eq(f.s.diags.errors, 6, "%s", spec_text(&f));
+    int i = 0;
+    for (const struct diag *m = f.s.diags.first; m && i < 6; m = m->next, i++)
+        cr_expect_eq((int)m->code, codes[i], "message %d\n%s", i, spec_text(&f));
+    spec_end(&f);
+}
+
+/* The same problem in block style, flow style, quotes, another order of keys: the same text. */
+Test(problem, canonical_text_is_canonical)
+{
+    static const char *const texts[] = {
+        "kind: reduce\ninputs:\n  x: f32[n]\n  y: f32[ n ]\nmap: x*y+1\noperator: add\noutputs:\n  dot: f32\n",
+        "# a comment\noutputs: {dot: {type: f32, value: r}}\noperator: \"add\"\nmap: >\n  (x * y)\n  + 1.0\n"
+        "inputs: {x: \"f32[n]\", y: 'f32[n]'}\ndoc: text\nkind: reduce\ndeterminism: any\n",
+    };
+    SPEC_BEGIN(f);
+    SPEC_BEGIN(g);
+    spec_build(&f, texts[0]);
+    spec_build(&g, texts[1]);
+    cr_expect_str_eq(spec_text(&f), spec_text(&g));
+    spec_end(&f);
+    spec_end(&g);
+}
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    cr_assert(file && text, "%s", path);
+    cr_assert_gt(fread(text, 1, (1 << 16) - 1, file), 0);
+    fclose(file);
+    return text;
+}
+
+/* What would not fit a kernel is refused here, with a place. */
+Test(problem, limits)
+{
+    static const struct {
+        int inputs, lets, reductions;
+        bool good;
+    } rows[] = { { 1, 256, 1, true }, { 1, 257, 1, false }, { 23, 0, 16, true },
+                 { 1, 0, 17, false }, { 39, 0, 1, false },  { 38, 0, 1, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = { 0 };
+        SPEC_BEGIN(f);
+        str_add(&text, "kind: reduce\ninputs:\n");
+        for (int k = 0; k < rows[i].inputs; k++)
+            str_printf(&text, "  x%d: f32[n]\n", k);
+        str_add(&text, rows[i].lets ? "let:\n" : "");
+        for (int k = 0; k < rows[i].lets; k++)
+            str_printf(&text, "  l%d: x0 + %d\n", k, k);
+        str_add(&text, "outputs:\n  s: {type: f32, value: s0}\nreductions:\n");
+        for (int k = 0; k < rows[i].reductions; k++)
+            str_printf(&text, "  s%d: {map: x0, operator: add}\n", k);
+        spec_build(&f, text.text);
+        cr_expect_eq(f.p != NULL, rows[i].good, "row %zu: %s", i, spec_text(&f));
+        cr_expect(rows[i].good || (int)f.s.diags.first->code == 2012, "row %zu", i);
+        str_finish(&text);
+        spec_end(&f);
+    }
+}
+
+/* The examples of the language reference are true. */
+Test(problem, examples_of_the_reference)
+{
+    char *text = read_all(PTXGEN_SOURCE_DIR "/docs/spec-language.md");
+    int built = 0;
+    for (char *at = text; (at = strstr(at, "```yaml\n")) != NULL;) {
+        char *begin = at + 8, *end = strstr(begin, "```");
+        cr_assert(end != NULL);
+        *end = '\0';
+        at = end + 1;
+        if (strncmp(begin, "kind:", 5) != 0)
+            continue; /* a part of a spec */
+        SPEC_BEGIN(f);
+        spec_build(&f, begin);
+        cr_expect(f.p && !f.s.diags.first, "%s\n%s", begin, spec_text(&f));
+        spec_end(&f);
+        built++;
+    }
+    cr_expect_geq(built, 4);
+    free(text);
+}
+
+/* A name that is no identifier is made one. */
+Test(problem, names)
+{
+    static const char *const rows[][2] = {
+        { "dot", "dot" }, { "3d-x", "_3d_x" }, { "a b.c", "a_b_c" }, { "", "spec" }, { NULL, "spec" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SPEC_BEGIN(f);
+        spec_build_named(&f, REDUCE X SUM, rows[i][0]);
+        cr_assert(f.p != NULL);
+        cr_expect_str_eq(f.p->name, rows[i][1]);
+        spec_end(&f);
+    }
+}
+
+/* Structures are laid out as in C. */
+Test(problem, layout)
+{
+    SPEC_BEGIN(f);
+    spec_build(
+        &f, REDUCE
+        "inputs: {z: {type: {a: i8, b: f64, c: u16}, shape: [n]}}\nmap: z.b\noperator: add\noutputs: {s: f64}\n");
+    cr_assert(f.p != NULL, "%s", spec_text(&f));
+    const struct prog_array *z = &f.p->input[0].array;
+    cr_expect(z->field[0].offset == 0 && z->field[1].offset == 8 && z->field[2].offset == 16 && z->stride == 24);
+    spec_end(&f);
+}
+
+/* The JSON Schema is balanced and knows every key of the specs. */
+Test(problem, schema)
+{
+    struct str out = { 0 };
+    int depth = 0;
+    bool quoted = false;
+    problem_schema(&out);
+    for (const char *c = out.text; *c; c++) {
+        if (*c == '"' && c[-1] != '\\')
+            quoted = !quoted;
+        if (!quoted)
+            depth += (*c == '{' || *c == '[') - (*c == '}' || *c == ']');
+        cr_assert_geq(depth, 0);
+    }
+    cr_expect(depth == 0 && !quoted);
+    static const char *const words[] = { "\"reductions\": {", "\"welford\"", "\"mirror\"", "\"multiple_of\": {",
+                                         "2020-12" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        cr_expect(strstr(out.text, words[i]), "no %s", words[i]);
+    str_finish(&out);
+}
+
+/* The specs that come with the project: no error, no warning, and a doc each. */
+Test(problem, specs_build)
+{
+    glob_t specs;
+    cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/*.yaml", 0, NULL, &specs), 0);
+    cr_expect_geq(specs.gl_pathc, 24);
+    for (size_t i = 0; i < specs.gl_pathc; i++) {
+        SPEC_BEGIN(f);
+        char *text = read_all(specs.gl_pathv[i]);
+        spec_build(&f, text);
+        cr_expect(f.p && !f.s.diags.first, "%s\n%s", specs.gl_pathv[i], spec_text(&f));
+        cr_expect(!f.p || (f.p->doc && strlen(f.p->doc) > 10), "%s has no doc", specs.gl_pathv[i]);
+        free(text);
+        spec_end(&f);
+    }
+    globfree(&specs);
+}

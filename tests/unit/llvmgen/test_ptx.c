@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ptx.c - modules to PTX: math libraries, errors that LLVM reports in its own ways, threads, device rows. */
+#include <pthread.h>
+
+#include "support/emit_fixture.h"
+#include "llvmgen/targets/caps.h"
+
+/* ---- math libraries ---------------------------------------------------------------------------------------------- */
+
+static const struct function {
+    const char *name;
+    int fn, arity;
+    char types;
+} functions[] = {
+#define FN(id, name, arity, types, what) { name, FN_##id, arity, types },
+#include "frontend/expr/functions.def"
+#undef FN
+};
+enum { NFUNCTIONS = sizeof functions / sizeof *functions };
+
+struct call {
+    int fn, arity;
+    enum ty ty;
+};
+
+static void emit_call(kb *k, const void *arg)
+{
+    const struct call *c = arg;
+    kb_val x[3];
+    kb_kernel_begin(k, "kernel", 64, 0, 0, 1);
+    kb_ptr p = kb_param_ptr(k, c->ty, 8, 0, "p");
+    for (int i = 0; i < 3; i++)
+        x[i] = kb_load(k, p, kb_add(k, kb_tid(k), 64 * i));
+    kb_val r = c->fn == KB_FN_FMOD ? kb_rem(k, x[0], x[1]) : emit_function(k, (enum fn)c->fn, c->arity, x);
+    kb_store(k, p, kb_tid(k), r.ty == TY_BOOL ? kb_cast(k, r, c->ty) : r);
+    kb_kernel_end(k);
+}
+
+/* Library code that keeps an array for large arguments; everything else stays in registers. */
+static bool may_use_local(int fn) { return fn == FN_SIN || fn == FN_COS || fn == FN_TAN; }
+/* … and what it marks as never to be inlined. */
+static bool may_call(const struct call *c) { return c->ty == TY_F64 && (may_use_local(c->fn) || c->fn == FN_POW); }
+
+static void check_function(const char *name, struct call c, const char *library, const char *arch)
+{
+    struct emitted e = emit_with((struct emission_options){ .arch = arch, .gen.libdevice = library }, emit_call, &c);
+    cr_assert(e.ok, "%s.%s: %s", name, ty_name(c.ty), e.error);
+    cr_expect_eq(occurrences(e.text, ".extern"), 0, "%s.%s", name, ty_name(c.ty));
+    if (!may_call(&c))
+        cr_expect_eq(occurrences(e.text, ".func"), 0, "%s.%s: not inlined", name, ty_name(c.ty));
+    cr_expect_eq(occurrences(e.text, ".weak"), 0, "%s.%s: visible outside", name, ty_name(c.ty));
+    if (!may_use_local(c.fn))
+        cr_expect_eq(occurrences(e.text, ".local"), 0, "%s.%s uses local memory", name, ty_name(c.ty));
+    free(e.text);
+}
+
+static void check_all(const char *library, const char *arch)
+{
+    static const enum ty types[] = { TY_F32, TY_F64, TY_F16, TY_BF16 };
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (int i = 0; i < NFUNCTIONS; i++)
+            if (functions[i].types == 'F')
+                check_function(functions[i].name, (struct call){ functions[i].fn, functions[i].arity, types[t] },
+                               library, arch);
+        check_function("%", (struct call){ KB_FN_FMOD, 2, types[t] }, library, arch);
+    }
+}
+
+static bool have_library(void)
+{
+    struct call c = { FN_EXP, 1, TY_F32 };
+    struct emitted e = emit_with((struct emission_options){ 0 }, emit_call, &c);
+    free(e.text);
+    return e.ok || strncmp(e.error, "4002", 4) != 0;
+}
+
+Test(ptx, every_function, .timeout = 120)
+{
+    if (!have_library())
+        cr_skip("no math library here");
+    check_all(NULL, "sm_90");
+}
+
+Test(ptx, every_function_on_old_hardware, .timeout = 120)
+{
+    if (!have_library())
+        cr_skip("no math library here");
+    check_all(NULL, "sm_70");
+}
+
+Test(ptx, library_in_every_pipeline)
+{
+    static const int fn[] = { FN_EXP, FN_SIN, FN_POW, FN_ATAN2 };
+    if (!have_library())
+        cr_skip("no math library here");
+    for (int p = PIPELINE_LEAN; p <= PIPELINE_O3; p++) {
+        for (size_t i = 0; i < sizeof fn / sizeof *fn; i++) {
+            struct call c = { fn[i], functions[fn[i]].arity, TY_F32 };
+            struct emitted e = emit_with((struct emission_options){ .gen.pipeline = p }, emit_call, &c);
+            cr_assert(e.ok, "%s: %s", functions[fn[i]].name, e.error);
+            cr_expect_eq(occurrences(e.text, ".func"), 0, "%s, pipeline %d", functions[fn[i]].name, p);
+            cr_expect_eq(occurrences(e.text, "__nvvm_reflect"), 0);
+            free(e.text);
+        }
+    }
+}
+
+/* The fallback has the same functions under other names. */
+Test(ptx, libclc, .timeout = 200)
+{
+    static const char path[] = "/usr/lib/clc/nvptx64--.bc";
+    if (access(path, R_OK) != 0)
+        cr_skip("no libclc here");
+    for (int i = 0; i < NFUNCTIONS; i++) {
+        struct call c = { functions[i].fn, functions[i].arity, i % 2 ? TY_F64 : TY_F32 };
+        if (functions[i].types != 'F')
+            continue;
+        struct emitted e = emit_with((struct emission_options){ .gen.libdevice = path }, emit_call, &c);
+        cr_expect(e.ok, "%s.%s: %s", functions[i].name, ty_name(c.ty), e.error);
+        cr_expect_eq(occurrences(e.text, ".extern"), 0, "%s.%s", functions[i].name, ty_name(c.ty));
+        free(e.text);
+    }
+}
+
+static void two_kernels(kb *k, const void *arg)
+{
+    struct call c = { FN_TANH, 1, TY_F32 };
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        kb_kernel_begin(k, i ? "second" : "first", 64, 0, 0, 1);
+        kb_ptr p = kb_param_ptr(k, TY_F32, 4, 0, "p");
+        kb_ptr s = kb_shared_v(k, TY_F32, 64, "s");
+        kb_val x = kb_load(k, p, kb_tid(k));
+        kb_store(k, s, kb_tid(k), emit_function(k, (enum fn)c.fn, 1, &x));
+        kb_barrier(k);
+        kb_store(k, p, kb_tid(k), kb_load(k, s, kb_xor(k, kb_tid(k), 1)));
+        kb_kernel_end(k);
+    }
+}
+Test(ptx, kernels_of_one_module)
+{
+    if (!have_library())
+        cr_skip("no math library here");
+    struct emitted e = emit_with((struct emission_options){ 0 }, two_kernels, NULL);
+    cr_assert(e.ok, "%s", e.error);
+    cr_expect_eq(occurrences(e.text, ".visible .entry"), 2);
+    cr_expect_eq(occurrences(e.text, ".shared .align 128 .b8 first_shared[256]"), 1);
+    cr_expect_eq(occurrences(e.text, ".shared .align 128 .b8 second_shared[256]"), 1);
+    cr_expect_eq(occurrences(e.text, "__nv_"), occurrences(e.text, "// %__nv_"),
+                 "names of the library are comments only");
+    cr_expect_str_empty(assemble(e.text, "sm_90"));
+    free(e.text);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+Test(ptx, library_errors)
+{
+    const struct {
+        const char *path, *says;
+    } row[] = { { "/nonexistent/libdevice.bc", "/nonexistent/libdevice.bc" },
+                { PTXGEN_SOURCE_DIR "/CMakeLists.txt", "bitcode" } };
+    struct call c = { FN_EXP, 1, TY_F32 };
+    for (int i = 0; i < 2; i++) {
+        struct emitted e = emit_with((struct emission_options){ .gen.libdevice = row[i].path }, emit_call, &c);
+        cr_expect_not(e.ok);
+        cr_expect_not_null(strstr(e.error, row[i].says), "%s", e.error);
+    }
+}
+
+/* A name that PTX cannot spell is a fatal error of LLVM: reported, and the next module is not affected. */
+static void unspeakable(kb *k, const void *arg)
+{
+    kb_kernel_begin(k, arg, 32, 0, 0, 0);
+    kb_kernel_end(k);
+}
+Test(ptx, fatal_errors_are_survived)
+{
+    for (int i = 0; i < 3; i++) {
+        struct emitted bad = emit_with((struct emission_options){ 0 }, unspeakable, "a-b");
+        cr_expect_not(bad.ok);
+        cr_expect_not_null(strstr(bad.error, "4001 "), "%s", bad.error);
+        cr_expect_not_null(strstr(bad.error, "unsupported characters"), "%s", bad.error);
+        struct emitted good = emit_with((struct emission_options){ 0 }, unspeakable, "a_b");
+        cr_expect(good.ok, "%s", good.error);
+        free(good.text);
+    }
+}
+
+/* A guard inside a guard that has returned leaves the outer one in charge. */
+static void nothing(void *user) { (void)user; }
+static void fatal_after_inner(void *user)
+{
+    struct llvm_errors ignored = { 0 };
+    struct codegen *cg = user;
+    kb *k = codegen_builder(cg);
+    LLVMMemoryBufferRef buffer;
+    char *text = NULL;
+    unspeakable(k, "a-b");
+    LLVMTargetRef target = LLVMGetFirstTarget();
+    while (target && strcmp(LLVMGetTargetName(target), "nvptx64") != 0)
+        target = LLVMGetNextTarget(target);
+    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", "sm_90", "+ptx80",
+                                                      LLVMCodeGenLevelNone, LLVMRelocDefault, LLVMCodeModelDefault);
+    llvm_guard(nothing, NULL, &ignored);
+    LLVMTargetMachineEmitToMemoryBuffer(tm, kb_module(k), LLVMAssemblyFile, &text, &buffer); /* does not return */
+}
+Test(ptx, nested_guards)
+{
+    struct llvm_errors e = { 0 };
+    struct device d;
+    cr_assert(device_by_name("sm_90", 0, &d));
+    struct codegen *cg = codegen_begin(&d, &(struct llvmgen_options){ 0 }, false, "test");
+    cr_expect_not(llvm_guard(fatal_after_inner, cg, &e));
+    cr_expect_eq(e.count, 1); /* the module is abandoned */
+}
+
+static void fail_deep(void *user)
+{
+    struct llvm_errors *inner = user;
+    LLVMContextRef cx = llvm_context(inner);
+    LLVMContextDispose(cx);
+    llvm_error(inner, "one\ntwo");
+    llvm_error(inner, "second");
+}
+Test(ptx, errors_keep_the_first)
+{
+    struct llvm_errors e = { 0 };
+    cr_expect(llvm_guard(fail_deep, &e, &e));
+    cr_expect_eq(e.count, 2);
+    cr_expect_str_eq(e.first, "one two");
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void *compile_many(void *result)
+{
+    struct call c = { FN_LOG2, 1, TY_F32 };
+    for (int i = 0; i < 8; i++) {
+        struct emitted e = emit_with((struct emission_options){ 0 }, i % 2 ? unspeakable : emit_call,
+                                     i % 2 ? (const void *)"x-y" : &c);
+        if (e.ok == (i % 2 == 1))
+            *(bool *)result = false;
+        free(e.text);
+    }
+    return NULL;
+}
+Test(ptx, threads)
+{
+    enum { N = 4 };
+    pthread_t thread[N];
+    bool ok[N] = { true, true, true, true };
+    if (!have_library())
+        cr_skip("no math library here");
+    for (int i = 0; i < N; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, compile_many, &ok[i]), 0);
+    for (int i = 0; i < N; i++) {
+        pthread_join(thread[i], NULL);
+        cr_expect(ok[i], "thread %d", i);
+    }
+}
+
+/* ---- devices and capabilities ------------------------------------------------------------------------------------ */
+
+Test(ptx, device_rows)
+{
+    const char *const *name;
+    const int n = device_names(&name);
+    struct device d, same;
+    cr_expect_geq(n, 15);
+    for (int i = 0; i < n; i++) {
+        cr_assert(device_by_name(name[i], 0, &d), "%s", name[i]);
+        cr_expect_str_eq(d.arch, name[i]);
+        cr_expect_eq(d.sm, atoi(name[i] + 3));
+        cr_expect_geq(d.ptx, d.ptx_min);
+        cr_expect_leq(d.shared_per_block, d.shared_per_sm);
+        cr_expect_geq(d.shared_per_block, 48 * 1024);
+        cr_expect_eq(d.threads_per_sm % 512, 0);
+        cr_expect(device_by_name(name[i] + 3, 0, &same) && strcmp(same.arch, name[i]) == 0, "%s without sm_", name[i]);
+        cr_expect(device_by_name(name[i], 90, &same) && same.ptx == 90, "%s with PTX 9.0", name[i]);
+        cr_expect_not(device_by_name(name[i], d.ptx_min - 1, &same), "%s below its minimum", name[i]);
+    }
+    const char *const bad[] = { "", "sm_", "sm_30", "sm_99", "90x", "native", "sm_sm_90", "sm_9" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect_not(device_by_name(bad[i], 0, &d), "%s", bad[i]);
+    cr_expect_not(device_by_name("sm_80", 79, &d), "no such version");
+    cr_expect_not(device_by_name("sm_80", 91, &d), "newer than LLVM");
+    cr_assert(device_by_name("sm_90", 0, &d));
+    cr_expect_eq(d.shared_per_block, 227 * 1024);
+}
+
+Test(ptx, capabilities)
+{
+    cr_expect(cap_has(CAP_REDUX, 80, 70));
+    cr_expect_not(cap_has(CAP_REDUX, 75, 74));
+    cr_expect_not(cap_has(CAP_CLUSTER, 90, 77));
+    cr_expect(cap_has(CAP_DEPENDENT_LAUNCH, 120, 87));
+    for (int c = 0; c < CAP_COUNT; c++)
+        cr_expect(cap_text((enum cap)c)[0]);
+}
+
+/* The lowest PTX version that a device accepts is enough for what is emitted there. */
+static void everything(kb *k, const void *arg)
+{
+    (void)arg;
+    kb_kernel_begin(k, "kernel", 64, 0, 0, 1);
+    kb_ptr p = kb_param_ptr(k, TY_U32, 16, KB_STREAM, "p");
+    kb_val v[4];
+    kb_load_n(k, p, kb_mul(k, kb_tid(k), 4), 4, 16, v);
+    v[0] = kb_add(k, v[0], kb_ballot(k, kb_any(k, kb_all(k, kb_lt(k, v[1], v[2])))));
+    if (kb_has_redux(k))
+        v[0] = kb_redux(k, KB_RMW_ADD, v[0]);
+    kb_backoff(k, 20);
+    kb_warp_sync(k);
+    kb_fence(k, KB_ACQ_REL, KB_SCOPE_SYSTEM);
+    kb_store_release(k, p, kb_tid(k), v[0]);
+    kb_kernel_end(k);
+}
+Test(ptx, lowest_versions)
+{
+    const char *const *name;
+    const int n = device_names(&name);
+    for (int i = 0; i < n; i++) {
+        struct device d;
+        device_by_name(name[i], 0, &d);
+        const int version[] = { d.ptx_min, 90 };
+        for (int v = 0; v < 2; v++) {
+            struct emitted e =
+                emit_with((struct emission_options){ .arch = name[i], .ptx = version[v] }, everything, NULL);
+            cr_assert(e.ok, "%s PTX %d: %s", name[i], version[v], e.error);
+            const char *said = assemble(e.text, name[i]);
+            cr_expect_str_empty(said, "%s PTX %d: %s", name[i], version[v], said);
+            free(e.text);
+        }
+    }
+}
