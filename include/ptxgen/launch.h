@@ -139,8 +139,8 @@ typedef struct ptxgen_kernel_info {
     int threads, registers, resident; /**< resident: blocks per multiprocessor, without dynamic shared memory */
     int shared_static, local;         /**< bytes; local is per thread: spills and arrays */
 } ptxgen_kernel_info;
-/** Kernel `kernel` of case `kase`; loads the case. PTXGEN_USAGE past the end. */
-PTXGEN_API ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int kase, int kernel,
+/** Kernel `kernel` of case `case_index`; loads the case. PTXGEN_USAGE past the end. */
+PTXGEN_API ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int case_index, int kernel,
                                              ptxgen_kernel_info *out);
 
 /* ---- from a spec to something to launch, in one call ----------------------------------------- */

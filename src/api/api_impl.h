@@ -21,7 +21,7 @@ struct ptxgen_program {
 struct ptxgen_host {
     struct host_code *code;
     struct simt_control *control;
-    int kase; /* of the last run */
+    int case_index; /* of the last run */
 };
 
 /* Run the statement with a way out for exhausted memory; gives the status to return. */

@@ -67,7 +67,7 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
         ptxgen_host_destroy(host);
         return PTXGEN_NO_MEMORY;
     }
-    host->kase = -1;
+    host->case_index = -1;
     host->control = simt_control_create();
     host->code = host->control ? llvmgen_host(s, plan->plan, &o, symbols, nsymbols) : NULL;
     if (!host->code) {
@@ -118,12 +118,12 @@ ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen
     if (status != PTXGEN_OK)
         return status;
     simt_run(host->code, &a, host->control, &o, &report);
-    host->kase = report.kase;
+    host->case_index = report.case_index;
     WITH_MEMORY(s, status = report_status(s, &report));
     return status;
 }
 
 const char *ptxgen_host_case(const ptxgen_host *host)
 {
-    return host->kase < 0 ? NULL : host_program(host->code)->kase[host->kase].name;
+    return host->case_index < 0 ? NULL : host_program(host->code)->cases[host->case_index].name;
 }

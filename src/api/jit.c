@@ -122,8 +122,8 @@ static void pack_number(struct str *out, uint64_t x) { str_addn(out, (const char
 static void pack(const struct program *p, struct str *out)
 {
     for (int c = 0; c < p->ncases; c++)
-        for (int i = 0; i < p->kase[c].nkernels; i++)
-            pack_number(out, (uint64_t)p->kase[c].kernel[i].shared);
+        for (int i = 0; i < p->cases[c].nkernels; i++)
+            pack_number(out, (uint64_t)p->cases[c].kernel[i].shared);
     for (int m = 0; m < p->nmodules; m++) {
         pack_number(out, p->module[m].length);
         str_addn(out, p->module[m].ptx, p->module[m].length);
@@ -166,12 +166,12 @@ static bool unpack_program(struct unpacking *u, struct program *p)
     bool ok = true;
 
     for (int c = 0; c < p->ncases && ok; c++)
-        for (int i = 0; i < p->kase[c].nkernels && ok; i++) {
+        for (int i = 0; i < p->cases[c].nkernels && ok; i++) {
             uint64_t shared = 0;
 
             ok = unpack_number(u, &shared) && shared <= SHARED_MAX;
             if (ok)
-                llvmgen_place_shared(&p->kase[c], i, (int)shared);
+                llvmgen_place_shared(&p->cases[c], i, (int)shared);
         }
     for (int m = 0; m < p->nmodules && ok; m++)
         ok = unpack_module(u, p->arena, &p->module[m]);

@@ -230,12 +230,12 @@ int ptxgen_program_case_count(const ptxgen_program *p) { return p->program->ncas
 
 const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < p->program->ncases ? p->program->kase[i].name : NULL;
+    return i >= 0 && i < p->program->ncases ? p->program->cases[i].name : NULL;
 }
 
 const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < p->program->ncases ? p->program->module[p->program->kase[i].kernel[0].module].ptx : NULL;
+    return i >= 0 && i < p->program->ncases ? p->program->module[p->program->cases[i].kernel[0].module].ptx : NULL;
 }
 
 char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options)

@@ -129,7 +129,7 @@ struct job {
     struct array *input, *output;
     ptxgen_value *param;
     ptxgen_arguments args;
-    char device[96], kase[64]; /* what ran it */
+    char device[96], case_name[64]; /* what ran it */
     double seconds;
 };
 
@@ -225,7 +225,7 @@ bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double
 void report_text(const struct job *j, const struct verdict *verdict);
 void report_json(const struct job *j, const struct verdict *verdict);
 /* {"name": ..., "device": ..., "case": ..., "sizes": {...}: the object stays open; the case only where it is given. */
-void report_json_head(const struct job *j, const char *kase);
+void report_json_head(const struct job *j, const char *case_name);
 void report_difference(const struct job *j, const struct array *a, const struct verdict *v);
 int report_files(const struct job *j);
 void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element);

@@ -252,15 +252,15 @@ static void json_verdict(const struct job *j, const struct array *a, const struc
     free(text);
 }
 
-void report_json_head(const struct job *j, const char *kase)
+void report_json_head(const struct job *j, const char *case_name)
 {
     fputs("{\"name\": ", stdout);
     json_text(stdout, ptxgen_problem_name(j->problem));
     fputs(", \"device\": ", stdout);
     json_text(stdout, j->device);
-    if (kase) {
+    if (case_name) {
         fputs(", \"case\": ", stdout);
-        json_text(stdout, kase);
+        json_text(stdout, case_name);
     }
     fputs(", \"sizes\": {", stdout);
     for (int i = 0; i < j->nsizes; i++) {
@@ -273,7 +273,7 @@ void report_json_head(const struct job *j, const char *kase)
 
 void report_json(const struct job *j, const struct verdict *verdict)
 {
-    report_json_head(j, j->kase);
+    report_json_head(j, j->case_name);
     fputs(", \"outputs\": {", stdout);
     for (int i = 0; i < j->noutputs; i++) {
         fputs(i ? ", " : "", stdout);

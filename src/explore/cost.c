@@ -122,14 +122,14 @@ bool case_takes(const struct plan *plan, int c, const int64_t *size, const union
 {
     struct launch_site site;
     site_init(&site, plan, size, param, m);
-    formula_print_unmet(&plan->kase[c].code.guard, names, &site.env, unmet);
-    return formula_eval(&plan->kase[c].code.guard, &site.env) != 0;
+    formula_print_unmet(&plan->cases[c].code.guard, names, &site.env, unmet);
+    return formula_eval(&plan->cases[c].code.guard, &site.env) != 0;
 }
 
 static int case_at(const struct plan *plan, const struct launch_site *site)
 {
     for (int c = 0; c < plan->ncases; c++)
-        if (formula_eval(&plan->kase[c].code.guard, &site->env))
+        if (formula_eval(&plan->cases[c].code.guard, &site->env))
             return c;
     return -1;
 }
@@ -169,10 +169,10 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
 {
     struct launch_site site;
     site_init(&site, plan, size, param, m);
-    struct prediction out = { .kase = case_at(plan, &site), .in_flight = 1 };
-    if (out.kase < 0)
+    struct prediction out = { .case_index = case_at(plan, &site), .in_flight = 1 };
+    if (out.case_index < 0)
         return out;
-    const struct plan_case *c = &plan->kase[out.kase];
+    const struct plan_case *c = &plan->cases[out.case_index];
     const struct roofline least = roofline_of(plan->problem, size, m);
     double busy = 0;
     int64_t widest = 0;

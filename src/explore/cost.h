@@ -34,7 +34,7 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
 
 /* A plan at known sizes. */
 struct prediction {
-    int kase;         /* the case that a launch takes (arrays aligned and apart), or -1 */
+    int case_index;   /* the case that a launch takes (arrays aligned and apart), or -1 */
     int launches;     /* kernels, time steps counted */
     double passes;    /* over the arrays: launches of many blocks */
     double in_flight; /* part of the loads in flight that memory wants */

@@ -10,8 +10,8 @@
 /* Where sizes are known, the case that takes them; else the last, which takes what comes to it. */
 static const struct plan_case *preferred(const struct explained *x)
 {
-    const int c = x->at_size && x->prediction.kase >= 0 ? x->prediction.kase : x->plan->ncases - 1;
-    return &x->plan->kase[c];
+    const int c = x->at_size && x->prediction.case_index >= 0 ? x->prediction.case_index : x->plan->ncases - 1;
+    return &x->plan->cases[c];
 }
 
 /* The strategy has cases: the one that is taken, or why none of them is. */
@@ -24,15 +24,15 @@ static enum choice choice_of_cases(const struct explained *x, const struct strat
         *why = "chosen";
         return CHOICE_CHOSEN;
     }
-    if (x->prediction.kase >= 0 && taken->strategy == row) {
+    if (x->prediction.case_index >= 0 && taken->strategy == row) {
         *why = arena_printf(a, "chosen: case '%s' takes these sizes", taken->code.name);
         return CHOICE_CHOSEN;
     }
     for (int c = 0; c < x->plan->ncases; c++) {
-        const struct formula_names names = plan_names(a, x->plan, &x->plan->kase[c].code);
-        if (x->plan->kase[c].strategy != row)
+        const struct formula_names names = plan_names(a, x->plan, &x->plan->cases[c].code);
+        if (x->plan->cases[c].strategy != row)
             continue;
-        own = &x->plan->kase[c];
+        own = &x->plan->cases[c];
         str_finish(&unmet);
         if (case_takes(x->plan, c, x->options->size, x->param, &x->model, &names, &unmet))
             break;
@@ -47,7 +47,7 @@ static enum choice choice_of_cases(const struct explained *x, const struct strat
 static const char *why_unused(const struct explained *x, const struct strategy *row)
 {
     struct arena *a = &x->s->arena;
-    const struct plan_case *other = preferred(x), *last = &x->plan->kase[x->plan->ncases - 1];
+    const struct plan_case *other = preferred(x), *last = &x->plan->cases[x->plan->ncases - 1];
     const char *evidence = other->tunable_from[TN_THREADS];
     if (x->plan->origin == PLAN_PINNED)
         return arena_printf(a, "it fits, but %s was asked for", last->code.strategy);
@@ -57,7 +57,7 @@ static const char *why_unused(const struct explained *x, const struct strategy *
                           ? arena_printf(a, "it fits, but ranks behind %s, which takes every launch that is left",
                                          last->code.strategy)
                           : "it fits, but has cases here only when it is asked for";
-    if (!x->at_size || x->prediction.kase < 0)
+    if (!x->at_size || x->prediction.case_index < 0)
         return why;
     return arena_printf(a, "%s; at these sizes selection prefers case '%s' of %s (%s)", why, other->code.name,
                         other->code.strategy, evidence ? evidence : "default");
@@ -67,7 +67,7 @@ enum choice explain_choice(const struct explained *x, const struct strategy *row
 {
     const struct plan *plan = x->plan;
     for (int c = 0; c < plan->ncases; c++)
-        if (plan->kase[c].strategy == row)
+        if (plan->cases[c].strategy == row)
             return choice_of_cases(x, row, why);
     const char *misfit = NULL; /* only means something where it does not fit */
     if (!row->fits(plan->problem, &plan->device, &x->s->arena, &misfit)) {
@@ -222,14 +222,14 @@ static void text_at(const struct explained *x, struct str *out)
                    (double)(x->work.flops + x->work.integer + x->work.special));
     str_printf(out, "\n  roofline       %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s\n", l->seconds * 1e6,
                l->memory * 1e6, l->arithmetic * 1e6, x->model.launch * 1e6, p->iterated ? "; of one step" : "");
-    if (t->kase < 0) {
+    if (t->case_index < 0) {
         str_add(out, "  no case takes these sizes\n");
         return;
     }
     str_printf(out,
                "  case           %s (%s): %d launch%s, %.3g pass%s over the arrays, %.0f%% of the loads in flight that "
                "memory wants\n",
-               x->plan->kase[t->kase].code.name, x->plan->kase[t->kase].code.strategy, t->launches,
+               x->plan->cases[t->case_index].code.name, x->plan->cases[t->case_index].code.strategy, t->launches,
                t->launches == 1 ? "" : "es", t->passes, t->passes == 1 ? "" : "es", 100 * t->in_flight);
     str_printf(out, "  predicted      %.2f us, %.2f of the roofline\n", t->seconds * 1e6, t->seconds / l->seconds);
     text_measured(x, "stream", x->options->stream_seconds, out);
@@ -248,8 +248,8 @@ void explain_text(const struct explained *x, struct str *out)
                      "has bits of its own\n");
     str_add(out, "cases, the first whose condition holds is taken\n");
     for (int c = 0; c < plan->ncases; c++) {
-        const struct formula_names names = plan_names(&x->s->arena, plan, &plan->kase[c].code);
-        text_case(x, &plan->kase[c], &names, out);
+        const struct formula_names names = plan_names(&x->s->arena, plan, &plan->cases[c].code);
+        text_case(x, &plan->cases[c], &names, out);
     }
     text_work(x, out);
     text_at(x, out);

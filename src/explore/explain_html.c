@@ -102,9 +102,9 @@ static void cases(const struct explained *x, struct str *out)
     heading(out, "cases", "Cases");
     str_add(out, "<p>The first whose condition holds is taken.</p>\n");
     for (int i = 0; i < x->plan->ncases; i++) {
-        const struct plan_case *c = &x->plan->kase[i];
+        const struct plan_case *c = &x->plan->cases[i];
         const struct formula_names names = plan_names(&x->s->arena, x->plan, &c->code);
-        str_printf(out, "<article%s><h3>", x->at_size && x->prediction.kase == i ? " class=\"taken\"" : "");
+        str_printf(out, "<article%s><h3>", x->at_size && x->prediction.case_index == i ? " class=\"taken\"" : "");
         escaped(out, c->code.name);
         str_printf(out, ": <code>%s</code></h3>\n", c->code.strategy);
         if (c->code.guard.n)

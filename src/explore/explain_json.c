@@ -157,12 +157,12 @@ static void costs(const struct explained *x, struct json *j)
     microseconds(j, "roofline_us", x->least.seconds);
     microseconds(j, "memory_us", x->least.memory);
     microseconds(j, "arithmetic_us", x->least.arithmetic);
-    json_put_text(j, "case", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.name);
-    json_put_text(j, "strategy", t->kase < 0 ? NULL : x->plan->kase[t->kase].code.strategy);
+    json_put_text(j, "case", t->case_index < 0 ? NULL : x->plan->cases[t->case_index].code.name);
+    json_put_text(j, "strategy", t->case_index < 0 ? NULL : x->plan->cases[t->case_index].code.strategy);
     json_put_int(j, "launches", t->launches);
     json_put_double(j, "passes", t->passes);
     json_put_double(j, "loads_in_flight", t->in_flight);
-    microseconds(j, "predicted_us", t->kase < 0 ? 0 : t->seconds);
+    microseconds(j, "predicted_us", t->case_index < 0 ? 0 : t->seconds);
     microseconds(j, "measured_stream_us", x->options->stream_seconds);
     microseconds(j, "measured_graph_us", x->options->graph_seconds);
     json_end(j);
@@ -182,7 +182,7 @@ void explain_json(const struct explained *x, struct str *out)
     json_key(&j, "cases");
     json_array(&j);
     for (int c = 0; c < plan->ncases; c++)
-        one_case(x, &plan->kase[c], &j);
+        one_case(x, &plan->cases[c], &j);
     json_end(&j);
     json_key(&j, "work_per_element");
     json_object(&j);

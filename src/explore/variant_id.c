@@ -21,9 +21,9 @@ bool tunable_in_id(const struct strategy *row, enum tunable_id t, int value)
 
 void variant_print(const struct plan *plan, struct str *out)
 {
-    const struct plan_case *c = &plan->kase[0];
+    const struct plan_case *c = &plan->cases[0];
     for (int i = 1; i < plan->ncases; i++)
-        if (plan->kase[i].strategy != c->strategy) {
+        if (plan->cases[i].strategy != c->strategy) {
             str_add(out, "default");
             return;
         }

@@ -320,7 +320,7 @@ static bool usual_values(struct walk *w, int *usual)
     w->count = (ptxgen_variant_count){ .strategy = w->row->name };
     const struct plan *plan = plan_at(w, t);
     if (plan) {
-        memcpy(usual, plan->kase[0].tunable, sizeof plan->kase[0].tunable);
+        memcpy(usual, plan->cases[0].tunable, sizeof plan->cases[0].tunable);
     } else if (counting(w)) {
         w->count.why_not = reason(w, t);
         w->stopped = w->visit_count(&w->count, w->user) != 0;

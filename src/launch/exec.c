@@ -137,17 +137,17 @@ static bool launch_begin(struct launch *x, struct ptxgen_loaded *l, const ptxgen
 /* The dynamic shared memory that the case's steps give kernel k. */
 static int64_t dynamic_shared(const struct launch *x, int k)
 {
-    const struct prog_case *kase = &x->p->kase[x->c];
+    const struct prog_case *taken = &x->p->cases[x->c];
 
-    for (int i = 0; i < kase->nsteps; i++)
-        if (kase->step[i].kind == STEP_LAUNCH && kase->step[i].kernel == k && kase->step[i].shared.n)
-            return formula_eval(&kase->step[i].shared, &x->env);
+    for (int i = 0; i < taken->nsteps; i++)
+        if (taken->step[i].kind == STEP_LAUNCH && taken->step[i].kernel == k && taken->step[i].shared.n)
+            return formula_eval(&taken->step[i].shared, &x->env);
     return 0;
 }
 
 static bool take_occupancies(struct launch *x, struct fault *f)
 {
-    for (int k = 0; k < x->p->kase[x->c].nkernels; k++)
+    for (int k = 0; k < x->p->cases[x->c].nkernels; k++)
         if (!load_occupancy(x->l, x->c, k, (size_t)dynamic_shared(x, k), &x->resident[k], f))
             return false;
     x->env.resident = x->resident;
@@ -157,7 +157,7 @@ static bool take_occupancies(struct launch *x, struct fault *f)
 /* Load what formulas need, and lay the workspace out. */
 static bool launch_measure(struct launch *x, struct fault *f)
 {
-    if (x->l->kase[x->c].uses_resident && (!load_case(x->l, x->c, x->stream, f) || !take_occupancies(x, f)))
+    if (x->l->cases[x->c].uses_resident && (!load_case(x->l, x->c, x->stream, f) || !take_occupancies(x, f)))
         return false;
     program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
     if (x->control < 0 || x->scratch < 0)
@@ -167,10 +167,10 @@ static bool launch_measure(struct launch *x, struct fault *f)
 
 static void place_buffers(struct launch *x, cu_pointer control, cu_pointer scratch)
 {
-    const struct prog_case *kase = &x->p->kase[x->c];
+    const struct prog_case *taken = &x->p->cases[x->c];
 
-    for (int b = 0; b < kase->nbuffers; b++)
-        x->buffer[b] = (kase->buffer[b].region == REGION_CONTROL ? control : scratch) + (cu_pointer)x->offset[b];
+    for (int b = 0; b < taken->nbuffers; b++)
+        x->buffer[b] = (taken->buffer[b].region == REGION_CONTROL ? control : scratch) + (cu_pointer)x->offset[b];
 }
 
 static bool check_workspace(const struct launch *x, const ptxgen_workspace *w, struct fault *f)
@@ -246,7 +246,7 @@ static bool start_kernel(const struct launch *x, const struct prog_step *step, c
                          void **params, struct fault *f)
 {
     const struct driver *cu = &x->l->gpu->cu;
-    cu_function kernel = x->l->kase[x->c].kernel[step->kernel].function;
+    cu_function kernel = x->l->cases[x->c].kernel[step->kernel].function;
 
     if (config->attribute_count == 0)
         return CU(f, cu,
@@ -262,7 +262,7 @@ static bool start_kernel(const struct launch *x, const struct prog_step *step, c
 static bool configure(const struct launch *x, const struct prog_step *step, struct cu_launch_config *config,
                       unsigned *cluster, struct fault *f)
 {
-    const struct prog_kernel *k = &x->p->kase[x->c].kernel[step->kernel];
+    const struct prog_kernel *k = &x->p->cases[x->c].kernel[step->kernel];
     int64_t grid = formula_eval(&step->grid, &x->env);
     int64_t shared = step->shared.n ? formula_eval(&step->shared, &x->env) : 0;
     int64_t blocks = step->cluster.n ? formula_eval(&step->cluster, &x->env) : k->cluster;
@@ -270,10 +270,10 @@ static bool configure(const struct launch *x, const struct prog_step *step, stru
     if (grid < 0 || grid > BLOCKS_MAX)
         return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "kernel %s would need %lld blocks", k->name,
                          (long long)grid);
-    if (shared < 0 || shared > x->l->kase[x->c].kernel[step->kernel].dynamic_limit)
+    if (shared < 0 || shared > x->l->cases[x->c].kernel[step->kernel].dynamic_limit)
         return fault_set(f, PTXGEN_NO_DEVICE, D_WRONG_DEVICE,
                          "kernel %s would need %lld bytes of dynamic shared memory; %d are left for a block", k->name,
-                         (long long)shared, x->l->kase[x->c].kernel[step->kernel].dynamic_limit);
+                         (long long)shared, x->l->cases[x->c].kernel[step->kernel].dynamic_limit);
     if (blocks < 0 || (blocks > 0 && grid % blocks != 0))
         return fault_set(f, PTXGEN_INTERNAL, D_LAUNCH_ARGUMENT,
                          "kernel %s: %lld blocks are no whole number of clusters of %lld", k->name, (long long)grid,
@@ -305,7 +305,7 @@ static bool launch_step(struct launch *x, const struct prog_step *step, struct f
     config.attribute = attribute;
     config.attribute_count = step_attributes(x, step, cluster, attribute);
     for (int64_t i = 0; i < repeat && config.grid_x > 0; i++) {
-        marshal(x, &x->p->kase[x->c].kernel[step->kernel], &m);
+        marshal(x, &x->p->cases[x->c].kernel[step->kernel], &m);
         if (!start_kernel(x, step, &config, m.param, f))
             return false;
         x->sweep += step->repeat.n > 0;
@@ -315,7 +315,7 @@ static bool launch_step(struct launch *x, const struct prog_step *step, struct f
 
 static bool fill_step(const struct launch *x, const struct prog_step *step, struct fault *f)
 {
-    int64_t bytes = formula_eval(&x->p->kase[x->c].buffer[step->buffer].bytes, &x->env);
+    int64_t bytes = formula_eval(&x->p->cases[x->c].buffer[step->buffer].bytes, &x->env);
 
     return bytes <= 0 ||
            CU(f, &x->l->gpu->cu, MemsetD8Async(x->buffer[step->buffer], step->byte, (size_t)bytes, x->stream));
@@ -323,13 +323,13 @@ static bool fill_step(const struct launch *x, const struct prog_step *step, stru
 
 static bool walk_steps(struct launch *x, struct fault *f)
 {
-    const struct prog_case *kase = &x->p->kase[x->c];
+    const struct prog_case *taken = &x->p->cases[x->c];
 
     x->sweep = 0;
-    x->sweeps = prog_sweeps(kase, &x->env);
+    x->sweeps = prog_sweeps(taken, &x->env);
 
-    for (int i = 0; i < kase->nsteps; i++) {
-        const struct prog_step *step = &kase->step[i];
+    for (int i = 0; i < taken->nsteps; i++) {
+        const struct prog_step *step = &taken->step[i];
 
         if (!(step->kind == STEP_FILL ? fill_step(x, step, f) : launch_step(x, step, f)))
             return false;
@@ -428,7 +428,7 @@ const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *l, const ptxgen
     struct fault f;
 
     if (launch_begin(&x, l, args, NULL, false, &f))
-        return x.p->kase[x.c].name;
+        return x.p->cases[x.c].name;
     fault_report(s, &f);
     return NULL;
 }

@@ -114,7 +114,7 @@ struct ptxgen_loaded {
     const struct program *program;
     struct program *owned; /* the same, when it goes with this object, or NULL */
     int *alignment;        /* per pointer: of its element */
-    struct case_state *kase;
+    struct case_state *cases;
     cu_module *module;    /* per module of the program, NULL: not loaded */
     pthread_mutex_t lock; /* of module, and of case_state before ready */
     pthread_mutex_t blocks_lock;

@@ -73,7 +73,7 @@ static bool preflight(const struct ptxgen_gpu *gpu, const struct program *p, str
         return fault_set(f, PTXGEN_UNSUPPORTED, D_WRONG_DEVICE, "more than %d arrays or %d params cannot be launched",
                          LAUNCH_POINTERS_MAX, LAUNCH_PARAMS_MAX);
     for (int c = 0; c < p->ncases; c++)
-        if (!check_case(gpu, &p->kase[c], f))
+        if (!check_case(gpu, &p->cases[c], f))
             return false;
     return true;
 }
@@ -157,16 +157,16 @@ static void kernel_needs(const struct prog_case *c, int kernel, bool *dynamic, b
 static bool load_kernel(struct ptxgen_loaded *l, int c, int k, struct fault *f)
 {
     const struct driver *cu = &l->gpu->cu;
-    const struct prog_case *kase = &l->program->kase[c];
-    struct kernel_state *state = &l->kase[c].kernel[k];
+    const struct prog_case *taken = &l->program->cases[c];
+    struct kernel_state *state = &l->cases[c].kernel[k];
     bool dynamic, nonportable;
     int shared = 0;
 
-    if (!load_module(l, kase->kernel[k].module, f) ||
-        !CU(f, cu, ModuleGetFunction(&state->function, l->module[kase->kernel[k].module], kase->kernel[k].name)) ||
+    if (!load_module(l, taken->kernel[k].module, f) ||
+        !CU(f, cu, ModuleGetFunction(&state->function, l->module[taken->kernel[k].module], taken->kernel[k].name)) ||
         !CU(f, cu, FuncGetAttribute(&shared, CU_FN_SHARED_STATIC, state->function)))
         return false;
-    kernel_needs(kase, k, &dynamic, &nonportable);
+    kernel_needs(taken, k, &dynamic, &nonportable);
     if (dynamic) {
         state->dynamic_limit = l->gpu->info.shared_per_block - shared;
         if (!CU(f, cu, FuncSetAttribute(state->function, CU_FN_MAX_DYNAMIC_SHARED, state->dynamic_limit)))
@@ -177,7 +177,7 @@ static bool load_kernel(struct ptxgen_loaded *l, int c, int k, struct fault *f)
 
 bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f)
 {
-    struct case_state *state = &l->kase[c];
+    struct case_state *state = &l->cases[c];
     bool ok = true;
 
     if (atomic_load_explicit(&state->ready, memory_order_acquire))
@@ -186,7 +186,7 @@ bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f
         return false;
     pthread_mutex_lock(&l->lock);
     if (!atomic_load_explicit(&state->ready, memory_order_relaxed)) {
-        for (int k = 0; ok && k < l->program->kase[c].nkernels; k++)
+        for (int k = 0; ok && k < l->program->cases[c].nkernels; k++)
             ok = load_kernel(l, c, k, f);
         atomic_store_explicit(&state->ready, ok, memory_order_release);
     }
@@ -196,7 +196,7 @@ bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f
 
 bool load_occupancy(struct ptxgen_loaded *l, int c, int kernel, size_t dynamic_shared, int *blocks, struct fault *f)
 {
-    struct kernel_state *state = &l->kase[c].kernel[kernel];
+    struct kernel_state *state = &l->cases[c].kernel[kernel];
     uint64_t known = atomic_load_explicit(&state->occupancy, memory_order_relaxed);
 
     if (known >> 16 == dynamic_shared + 1) {
@@ -204,7 +204,7 @@ bool load_occupancy(struct ptxgen_loaded *l, int c, int kernel, size_t dynamic_s
         return true;
     }
     if (!CU(f, &l->gpu->cu,
-            Occupancy(blocks, state->function, l->program->kase[c].kernel[kernel].threads, dynamic_shared)))
+            Occupancy(blocks, state->function, l->program->cases[c].kernel[kernel].threads, dynamic_shared)))
         return false;
     atomic_store_explicit(&state->occupancy, (uint64_t)(dynamic_shared + 1) << 16 | (uint64_t)*blocks,
                           memory_order_relaxed);
@@ -217,7 +217,7 @@ static void loaded_free(struct ptxgen_loaded *l)
     pthread_mutex_destroy(&l->lock);
     pthread_mutex_destroy(&l->blocks_lock);
     free(l->alignment);
-    free(l->kase);
+    free(l->cases);
     free(l->module);
     program_destroy(l->owned);
     free(l);
@@ -234,9 +234,9 @@ static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct pro
     l->gpu = gpu;
     l->program = p;
     l->alignment = calloc((size_t)(p->ninputs + p->noutputs + 1), sizeof *l->alignment);
-    l->kase = calloc((size_t)p->ncases + 1, sizeof *l->kase);
+    l->cases = calloc((size_t)p->ncases + 1, sizeof *l->cases);
     l->module = calloc((size_t)p->nmodules + 1, sizeof *l->module);
-    if (l->alignment && l->kase && l->module)
+    if (l->alignment && l->cases && l->module)
         return l;
     loaded_free(l);
     return NULL;
@@ -259,7 +259,7 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     for (int i = 0; i < program->noutputs; i++)
         l->alignment[program->ninputs + i] = array_alignment(&program->output[i]);
     for (int c = 0; c < program->ncases; c++)
-        l->kase[c].uses_resident = case_reads(&program->kase[c], FO_RESIDENT);
+        l->cases[c].uses_resident = case_reads(&program->cases[c], FO_RESIDENT);
     *out = l;
     return PTXGEN_OK;
 }
@@ -290,16 +290,16 @@ ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *l, int c, in
     struct fault f;
     bool pushed, ok;
 
-    if (c < 0 || c >= l->program->ncases || kernel < 0 || kernel >= l->program->kase[c].nkernels)
+    if (c < 0 || c >= l->program->ncases || kernel < 0 || kernel >= l->program->cases[c].nkernels)
         return PTXGEN_USAGE;
     memset(out, 0, sizeof *out);
-    out->name = l->program->kase[c].kernel[kernel].name;
-    out->threads = l->program->kase[c].kernel[kernel].threads;
+    out->name = l->program->cases[c].kernel[kernel].name;
+    out->threads = l->program->cases[c].kernel[kernel].threads;
     if (!gpu_enter(l->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = load_case(l, c, NULL, &f);
     if (ok) {
-        cu_function function = l->kase[c].kernel[kernel].function;
+        cu_function function = l->cases[c].kernel[kernel].function;
 
         ok = CU(&f, cu, FuncGetAttribute(&out->registers, CU_FN_REGISTERS, function)) &&
              CU(&f, cu, FuncGetAttribute(&out->shared_static, CU_FN_SHARED_STATIC, function)) &&

@@ -35,13 +35,13 @@ void llvmgen_place_shared(struct prog_case *code, int kernel, int bytes)
 /* All kernels of a case into the builder's module. */
 static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *code)
 {
-    const struct plan_case *kase = &plan->kase[c];
-    for (int i = 0; i < kase->code.nkernels; i++) {
+    const struct plan_case *taken = &plan->cases[c];
+    for (int i = 0; i < taken->code.nkernels; i++) {
         struct gen *g = malloc(sizeof *g);
         if (!g)
             return false;
-        gen_begin(g, k, plan, kase, &kase->code.kernel[i]);
-        emitter(kase->strategy)(g);
+        gen_begin(g, k, plan, taken, &taken->code.kernel[i]);
+        emitter(taken->strategy)(g);
         const bool ok = gen_end(g);
         free(g);
         if (!ok)
@@ -60,9 +60,9 @@ static const bool contract = false;
 static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o,
                                     struct prog_case *code)
 {
-    struct codegen *cg = codegen_begin(&plan->device, o, contract, plan->kase[c].code.name);
+    struct codegen *cg = codegen_begin(&plan->device, o, contract, plan->cases[c].code.name);
     if (cg && !emit_case(codegen_builder(cg), plan, c, code))
-        codegen_fail(cg, D_CODEGEN, "%s: %s", plan->kase[c].code.strategy, kb_error(codegen_builder(cg)));
+        codegen_fail(cg, D_CODEGEN, "%s: %s", plan->cases[c].code.strategy, kb_error(codegen_builder(cg)));
     return cg;
 }
 
@@ -85,7 +85,7 @@ static bool keep_ptx(struct program *program, int module, char *text, size_t len
 struct job {
     const struct plan *plan;
     const struct llvmgen_options *options;
-    int kase;
+    int case_index;
     struct prog_case *code;
     struct codegen *cg;
     char *text;
@@ -97,7 +97,7 @@ struct job {
 static void *compile_case(void *user)
 {
     struct job *j = user;
-    j->cg = codegen_case(j->plan, j->kase, j->options, j->code);
+    j->cg = codegen_case(j->plan, j->case_index, j->options, j->code);
     j->text = j->cg ? codegen_ptx(j->cg, &j->length) : NULL;
     return NULL;
 }
@@ -129,7 +129,7 @@ struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, c
     struct job *job = calloc((size_t)plan->ncases, sizeof *job);
     bool ok = program && job;
     for (int c = 0; ok && c < plan->ncases; c++)
-        job[c] = (struct job){ .plan = plan, .options = o, .kase = c, .code = &program->kase[c] };
+        job[c] = (struct job){ .plan = plan, .options = o, .case_index = c, .code = &program->cases[c] };
     if (ok)
         compile_cases(job, plan->ncases);
     for (int c = 0; job && c < plan->ncases; c++) {
@@ -148,10 +148,10 @@ bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct 
     struct program *program = llvm_room(s) ? program_from_plan(plan) : NULL;
     bool ok = program != NULL;
     for (int c = 0; ok && c < plan->ncases; c++) {
-        struct codegen *cg = codegen_case(plan, c, o, &program->kase[c]);
+        struct codegen *cg = codegen_case(plan, c, o, &program->cases[c]);
         char *text = cg ? codegen_ir(cg) : NULL;
         if (text)
-            str_printf(out, "%s; case %s\n%s", c ? "\n" : "", plan->kase[c].code.name, text);
+            str_printf(out, "%s; case %s\n%s", c ? "\n" : "", plan->cases[c].code.name, text);
         free(text);
         ok = cg && codegen_end(cg, s);
     }
@@ -179,7 +179,7 @@ struct host_case {
 struct host_code {
     struct program *program;
     int ncases;
-    struct host_case kase[];
+    struct host_case cases[];
 };
 
 static bool keep_points(struct host_case *h, const kb *k)
@@ -208,8 +208,8 @@ static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_cas
 static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, const struct llvmgen_options *o,
                       int before, struct host_code *h, const struct host_symbol *symbols, int nsymbols)
 {
-    LLVMContextRef cx = llvm_context(&h->kase[c].errors);
-    LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->kase[c].code.name, cx);
+    LLVMContextRef cx = llvm_context(&h->cases[c].errors);
+    LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->cases[c].code.name, cx);
     const struct kb_options ko = { .sm = plan->device.sm,
                                    .ptx = plan->device.ptx,
                                    .contract = contract,
@@ -217,29 +217,29 @@ static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, 
                                    .omit_point = o->omit_point > before ? o->omit_point - before : 0,
                                    .shared_max = plan->device.shared_per_block };
     kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;
-    bool ok = k && emit_case(k, plan, c, &h->program->kase[c]) && keep_points(&h->kase[c], k);
+    bool ok = k && emit_case(k, plan, c, &h->program->cases[c]) && keep_points(&h->cases[c], k);
     if (k && !ok)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "%s: %s", plan->kase[c].code.strategy, kb_error(k));
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s: %s", plan->cases[c].code.strategy, kb_error(k));
     kb_free(k);
     if (!ok) {
         LLVMDisposeModule(mod);
         LLVMContextDispose(cx);
         return false;
     }
-    h->kase[c].jit = jit_case(s, &h->program->kase[c], cx, mod, symbols, nsymbols);
-    return h->kase[c].jit != NULL;
+    h->cases[c].jit = jit_case(s, &h->program->cases[c], cx, mod, symbols, nsymbols);
+    return h->cases[c].jit != NULL;
 }
 
 struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
                                const struct host_symbol *symbols, int nsymbols)
 {
-    struct host_code *h = !llvm_room(s) ? NULL : calloc(1, sizeof *h + sizeof h->kase[0] * (size_t)plan->ncases);
+    struct host_code *h = !llvm_room(s) ? NULL : calloc(1, sizeof *h + sizeof h->cases[0] * (size_t)plan->ncases);
     bool ok = h && (h->program = program_from_plan(plan));
     int points = 0;
     for (int c = 0; ok && c < plan->ncases; c++) {
         h->ncases = c + 1;
         ok = host_case(s, plan, c, o, points, h, symbols, nsymbols);
-        points += h->kase[c].points;
+        points += h->cases[c].points;
     }
     if (ok)
         return h;
@@ -248,24 +248,24 @@ struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan
 }
 
 const struct program *host_program(const struct host_code *h) { return h->program; }
-host_kernel host_entry(const struct host_code *h, int kase, int kernel)
+host_kernel host_entry(const struct host_code *h, int case_index, int kernel)
 {
-    return host_jit_entry(h->kase[kase].jit, kernel);
+    return host_jit_entry(h->cases[case_index].jit, kernel);
 }
 
 int host_points(const struct host_code *h)
 {
     int n = 0;
     for (int c = 0; c < h->ncases; c++)
-        n += h->kase[c].points;
+        n += h->cases[c].points;
     return n;
 }
 
 const char *host_point_text(const struct host_code *h, int i)
 {
-    for (int c = 0; c < h->ncases; i -= h->kase[c++].points)
-        if (i <= h->kase[c].points)
-            return h->kase[c].point[i - 1];
+    for (int c = 0; c < h->ncases; i -= h->cases[c++].points)
+        if (i <= h->cases[c].points)
+            return h->cases[c].point[i - 1];
     return NULL;
 }
 
@@ -274,10 +274,10 @@ void host_destroy(struct host_code *h)
     if (!h)
         return;
     for (int c = 0; c < h->ncases; c++) {
-        for (int i = 0; h->kase[c].point && i < h->kase[c].points; i++)
-            free(h->kase[c].point[i]);
-        free(h->kase[c].point);
-        host_jit_destroy(h->kase[c].jit);
+        for (int i = 0; h->cases[c].point && i < h->cases[c].points; i++)
+            free(h->cases[c].point[i]);
+        free(h->cases[c].point);
+        host_jit_destroy(h->cases[c].jit);
     }
     program_destroy(h->program);
     free(h);

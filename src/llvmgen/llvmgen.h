@@ -30,7 +30,7 @@ struct host_code;
 struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
                                const struct host_symbol *symbols, int nsymbols);
 const struct program *host_program(const struct host_code *h);
-host_kernel host_entry(const struct host_code *h, int kase, int kernel);
+host_kernel host_entry(const struct host_code *h, int case_index, int kernel);
 int host_points(const struct host_code *h);                    /* ordering points emitted, over all cases */
 const char *host_point_text(const struct host_code *h, int i); /* 1 … */
 void host_destroy(struct host_code *h);

@@ -86,9 +86,9 @@ static void copy_plan(struct program *to, const struct plan *plan)
     for (int i = 0; i < plan->nchecks; i++)
         to->check[i].message = text(a, to->check[i].message);
     to->ncases = plan->ncases;
-    to->kase = arena_new(a, struct prog_case, plan->ncases);
+    to->cases = arena_new(a, struct prog_case, plan->ncases);
     for (int i = 0; i < plan->ncases; i++)
-        to->kase[i] = copy_case(a, &plan->kase[i].code, i);
+        to->cases[i] = copy_case(a, &plan->cases[i].code, i);
     to->nmodules = plan->ncases;
     to->module = arena_new(a, struct prog_module, plan->ncases);
 }

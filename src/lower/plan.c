@@ -54,7 +54,7 @@ void plan_evidence(struct arena *a, struct plan_case *c)
 /* In the columns of TUNE above. */
 void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
 {
-    const struct plan_case *c = &plan->kase[0];
+    const struct plan_case *c = &plan->cases[0];
     str_printf(out, "TUNE( \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, \"", c->strategy->name,
                tuning_variant(plan->problem), plan->device.sm, c->tunable[TN_THREADS], c->tunable[TN_ITEMS],
                c->tunable[TN_BLOCKS_PER_SM], c->tunable[TN_CLUSTER], c->tunable[TN_MAX_GRID]);
@@ -133,7 +133,7 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
 {
     struct plan *plan = pl->plan;
     const struct problem *p = plan->problem;
-    struct plan_case *c = &plan->kase[plan->ncases++];
+    struct plan_case *c = &plan->cases[plan->ncases++];
     c->strategy = row;
     c->code.name = name;
     c->code.strategy = row->name;
@@ -181,7 +181,7 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     k->name = arena_printf(a, "%s_%s%s%s", pl->plan->problem->name, c->code.name, *suffix ? "_" : "", suffix);
     k->threads = c->tunable[TN_THREADS];
     k->cluster = 0;
-    k->module = (int)(c - pl->plan->kase);
+    k->module = (int)(c - pl->plan->cases);
     k->arg = arena_new(a, struct prog_arg, PROG_ARG_MAX);
     return k;
 }

@@ -145,7 +145,7 @@ struct plan {
     enum plan_origin origin;
     bool set; /* tunables by the user, beside the spec's own */
     int ncases;
-    struct plan_case *kase;
+    struct plan_case *cases;
     int nchecks;
     struct prog_check *check;
 };

@@ -224,7 +224,7 @@ static const char *case_name(struct reader *r, const struct ynode *y)
         return NULL;
     }
     for (int i = 0; name && i < r->pl.plan->ncases; i++)
-        if (!strcmp(name, r->pl.plan->kase[i].code.name)) {
+        if (!strcmp(name, r->pl.plan->cases[i].code.name)) {
             wrong(r, ynode_get(y, "name"), "a case before has this name");
             return NULL;
         }

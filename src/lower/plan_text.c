@@ -95,8 +95,8 @@ static void print_all(struct arena *a, const struct plan *plan, struct str *out)
     }
     str_add(out, "cases:\n");
     for (int c = 0; c < plan->ncases; c++) {
-        const struct formula_names names = plan_names(a, plan, &plan->kase[c].code);
-        print_case(&plan->kase[c], &names, out);
+        const struct formula_names names = plan_names(a, plan, &plan->cases[c].code);
+        print_case(&plan->cases[c], &names, out);
     }
 }
 

@@ -78,7 +78,7 @@ static bool plan_pinned(struct planner *pl, const char *name, struct span at)
 /* The last case takes whatever comes to it. */
 static bool complete(const struct plan *plan)
 {
-    return plan->ncases > 0 && plan->kase[plan->ncases - 1].code.guard.n == 0;
+    return plan->ncases > 0 && plan->cases[plan->ncases - 1].code.guard.n == 0;
 }
 
 /* ---- tuned cases ---- */
@@ -108,7 +108,7 @@ static struct formula near(const struct planner *pl, const struct tuned *t, stru
 static bool guards_fit(const struct planner *pl, const struct tuned *t, int first)
 {
     for (int c = first; c < pl->plan->ncases; c++)
-        if (near(pl, t, pl->plan->kase[c].code.guard).n < 0)
+        if (near(pl, t, pl->plan->cases[c].code.guard).n < 0)
             return false;
     return true;
 }
@@ -125,11 +125,11 @@ static bool plan_tuned(struct planner *pl, int number)
     row->plan(&inner, row);
     plan_drop_repeated_checks(plan, checks);
     if (!guards_fit(pl, t, first)) {
-        memset(&plan->kase[first], 0, sizeof *plan->kase * (size_t)(plan->ncases - first));
+        memset(&plan->cases[first], 0, sizeof *plan->cases * (size_t)(plan->ncases - first));
         plan->ncases = first;
     }
     for (int c = first; c < plan->ncases; c++) {
-        struct plan_case *k = &plan->kase[c];
+        struct plan_case *k = &plan->cases[c];
         k->code.name = arena_printf(&pl->s->arena, "tuned%d_%s", number, k->code.name);
         k->code.guard = near(pl, t, k->code.guard);
         for (int i = 0; i < TN_COUNT; i++)
@@ -157,12 +157,12 @@ static void drop_never_taken(struct plan *plan, int from)
 {
     int n = from;
     for (int c = from; c < plan->ncases; c++) {
-        const struct formula *guard = &plan->kase[c].code.guard;
+        const struct formula *guard = &plan->cases[c].code.guard;
         int64_t holds;
         if (guard->n < 0 || !formula_known(guard, NULL, 0, &holds) || holds)
-            plan->kase[n++] = plan->kase[c];
+            plan->cases[n++] = plan->cases[c];
     }
-    memset(&plan->kase[n], 0, sizeof *plan->kase * (size_t)(plan->ncases - n));
+    memset(&plan->cases[n], 0, sizeof *plan->cases * (size_t)(plan->ncases - n));
     plan->ncases = n;
 }
 
@@ -199,7 +199,7 @@ static bool setting_used(const struct plan *plan, const struct tunable *set)
     if (!tunable_given(NULL, NULL, set, &t, &value))
         return true; /* "strategy" */
     for (int c = 0; c < plan->ncases; c++)
-        if (plan->kase[c].overridden[t])
+        if (plan->cases[c].overridden[t])
             return true;
     return false;
 }
@@ -214,14 +214,14 @@ static bool settings_used(struct planner *pl)
         used &= setting_used(pl->plan, &p->tunable[i]);
     for (int i = 0; o && i < o->nset; i++)
         used &= setting_used(pl->plan, &o->set[i]);
-    return used || plan_settings_check(pl, pl->plan->kase[0].strategy);
+    return used || plan_settings_check(pl, pl->plan->cases[0].strategy);
 }
 
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
 {
     struct plan *plan = arena_new(&s->arena, struct plan, 1);
     plan->problem = p;
-    plan->kase = arena_new(&s->arena, struct plan_case, PLAN_CASES_MAX);
+    plan->cases = arena_new(&s->arena, struct plan_case, PLAN_CASES_MAX);
     plan->check = arena_new(&s->arena, struct prog_check, PLAN_CHECKS_MAX);
     return plan;
 }
@@ -255,7 +255,7 @@ static bool free_fits(const struct device *d, const struct plan_case *c, enum tu
 bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value)
 {
     for (int c = 0; c < plan->ncases; c++)
-        if (!free_fits(&plan->device, &plan->kase[c], t, value))
+        if (!free_fits(&plan->device, &plan->cases[c], t, value))
             return false;
     return true;
 }
@@ -296,14 +296,14 @@ static bool keep_taken(struct planner *pl)
     bool taken = false;
     for (int c = 0; c < plan->ncases && !taken; c++) {
         int64_t holds;
-        const bool known = formula_known(&plan->kase[c].code.guard, pl->options->size, pl->options->sms, &holds);
+        const bool known = formula_known(&plan->cases[c].code.guard, pl->options->size, pl->options->sms, &holds);
         taken = known && holds;
         if (!known || holds)
-            plan->kase[n++] = plan->kase[c];
+            plan->cases[n++] = plan->cases[c];
     }
     if (n == 0)
         diag_error(&pl->s->diags, D_NO_STRATEGY, plan->problem->strategy_at, "%s takes no launch at these sizes",
-                   plan->kase[0].strategy->name);
+                   plan->cases[0].strategy->name);
     plan->ncases = n;
     return n > 0;
 }
@@ -331,12 +331,12 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
         return NULL;
     plan_drop_repeated_checks(plan, 0);
     for (int c = built; c < plan->ncases; c++)
-        if (!plan->kase[c].strategy->build(&pl, &plan->kase[c]))
+        if (!plan->cases[c].strategy->build(&pl, &plan->cases[c]))
             return NULL;
     for (int c = 0; c < plan->ncases; c++)
-        if (!plan_case_valid(&pl, &plan->kase[c]))
+        if (!plan_case_valid(&pl, &plan->cases[c]))
             return NULL;
     for (int c = 0; c < plan->ncases; c++)
-        plan_evidence(&s->arena, &plan->kase[c]);
+        plan_evidence(&s->arena, &plan->cases[c]);
     return o && o->only_these && o->size && !keep_taken(&pl) ? NULL : plan;
 }

@@ -57,7 +57,7 @@ static int most_kernels(const struct program *p)
 {
     int most = 1;
     for (int c = 0; c < p->ncases; c++)
-        most = larger(most, p->kase[c].nkernels);
+        most = larger(most, p->cases[c].nkernels);
     return most;
 }
 
@@ -65,7 +65,7 @@ static int most_buffers(const struct program *p)
 {
     int most = 1;
     for (int c = 0; c < p->ncases; c++)
-        most = larger(most, p->kase[c].nbuffers);
+        most = larger(most, p->cases[c].nbuffers);
     return most;
 }
 
@@ -157,7 +157,7 @@ static void load_checks(const struct header *h)
 
 static void load_kernel(const struct header *h, int c, int k)
 {
-    const struct prog_case *x = &h->p->kase[c];
+    const struct prog_case *x = &h->p->cases[c];
     const int number = header_kernel_number(h->p, c, k);
     bool dynamic = false, nonportable = false;
     for (int i = 0; i < x->nsteps; i++)
@@ -224,7 +224,7 @@ static void load_function(const struct header *h)
                "compile the PTX; see log\");\n",
                h->p->nmodules, h->name);
     for (int c = 0; c < h->p->ncases; c++)
-        for (int k = 0; k < h->p->kase[c].nkernels; k++)
+        for (int k = 0; k < h->p->cases[c].nkernels; k++)
             load_kernel(h, c, k);
     str_printf(h->out,
                "    return result == CUDA_SUCCESS ? result : %s_refuse(handle, result, \"a kernel is not in its "
@@ -295,7 +295,7 @@ static void values_function(const struct header *h)
 
 static void measure_case(const struct header *h, int c)
 {
-    const struct formula *guard = &h->p->kase[c].guard;
+    const struct formula *guard = &h->p->cases[c].guard;
     str_add(h->out, "    if (result == CUDA_SUCCESS && ");
     if (header_uses(guard, FO_MISALIGN) || header_uses(guard, FO_APART))
         str_add(h->out, "1 /* depends on pointers */");
@@ -366,7 +366,7 @@ static void prepare_function(const struct header *h)
 
 static void launch_case(const struct header *h, int c)
 {
-    const struct prog_case *k = &h->p->kase[c];
+    const struct prog_case *k = &h->p->cases[c];
     str_add(h->out, "    if (");
     header_formula(h, &k->guard, true);
     str_printf(h->out,

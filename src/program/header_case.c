@@ -130,7 +130,7 @@ static void comment(const struct header *h, int c, const struct formula *f)
 int header_kernel_number(const struct program *p, int c, int kernel)
 {
     for (int k = 0; k < c; k++)
-        kernel += p->kase[k].nkernels;
+        kernel += p->cases[k].nkernels;
     return kernel;
 }
 
@@ -151,7 +151,7 @@ const char *header_c_type(enum ty t)
 
 static void place_buffer(const struct header *h, int c, int b)
 {
-    const struct prog_buffer *x = &h->p->kase[c].buffer[b];
+    const struct prog_buffer *x = &h->p->cases[c].buffer[b];
     str_printf(h->out, "    /* %s: ", x->name);
     comment(h, c, &x->bytes);
     str_add(h->out, " bytes */\n    bytes = ");
@@ -180,7 +180,7 @@ static void place_buffer(const struct header *h, int c, int b)
 
 static void place_function(const struct header *h, int c)
 {
-    const struct prog_case *k = &h->p->kase[c];
+    const struct prog_case *k = &h->p->cases[c];
     str_printf(h->out,
                "static inline void %s_place_%d(const %s_program *handle, const struct %s_values *v, int64_t *offset,\n"
                "    int64_t *control, int64_t *scratch)\n{\n"
@@ -241,7 +241,7 @@ static void assign(const struct header *h, const char *name, const struct formul
 
 static void launch_step(const struct header *h, int c, const struct prog_step *s)
 {
-    const struct prog_kernel *k = &h->p->kase[c].kernel[s->kernel];
+    const struct prog_kernel *k = &h->p->cases[c].kernel[s->kernel];
     str_printf(h->out, "    { /* %s on ", k->name);
     comment(h, c, &s->grid);
     str_add(h->out, " blocks */\n");
@@ -274,7 +274,7 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)
 {
-    const struct prog_buffer *b = &h->p->kase[c].buffer[s->buffer];
+    const struct prog_buffer *b = &h->p->cases[c].buffer[s->buffer];
     str_printf(h->out, "    { /* fill %s */\n        const int64_t bytes = ", b->name);
     header_formula(h, &b->bytes, false);
     str_printf(h->out,
@@ -314,7 +314,7 @@ static bool case_uses_resident(const struct prog_case *k)
 
 static void measure_function(const struct header *h, int c)
 {
-    const struct prog_case *k = &h->p->kase[c];
+    const struct prog_case *k = &h->p->cases[c];
     str_printf(h->out,
                "static inline CUresult %s_measure_%d(%s_program *handle, struct %s_values *v)\n{\n"
                "    CUresult result = CUDA_SUCCESS;\n",
@@ -338,7 +338,7 @@ static void measure_function(const struct header *h, int c)
 
 static void run_function(const struct header *h, int c)
 {
-    const struct prog_case *k = &h->p->kase[c];
+    const struct prog_case *k = &h->p->cases[c];
     str_printf(h->out,
                "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
                "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n"
@@ -361,8 +361,8 @@ static void run_function(const struct header *h, int c)
 
 void header_case(const struct header *h, int c)
 {
-    str_printf(h->out, "/* ---- case %s: %s */\n/* guard: ", h->p->kase[c].name, h->p->kase[c].strategy);
-    comment(h, c, &h->p->kase[c].guard);
+    str_printf(h->out, "/* ---- case %s: %s */\n/* guard: ", h->p->cases[c].name, h->p->cases[c].strategy);
+    comment(h, c, &h->p->cases[c].guard);
     str_add(h->out, " */\n");
     measure_function(h, c);
     place_function(h, c);

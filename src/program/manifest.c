@@ -136,7 +136,7 @@ static const char *referent(const struct writer *w, const struct prog_arg *a)
     case ARG_NEXT:
     case ARG_OUTPUT: return w->p->output[a->index].name;
     case ARG_PARAM: return w->p->param[a->index].name;
-    case ARG_BUFFER: return w->p->kase[w->c].buffer[a->index].name;
+    case ARG_BUFFER: return w->p->cases[w->c].buffer[a->index].name;
     default: return NULL;
     }
 }
@@ -178,7 +178,7 @@ static void kernel(const struct writer *w, const struct prog_kernel *k)
 
 static void buffer(const struct writer *w, int number_of)
 {
-    const struct prog_buffer *b = &w->p->kase[w->c].buffer[number_of];
+    const struct prog_buffer *b = &w->p->cases[w->c].buffer[number_of];
     json_object(w->j);
     json_put_text(w->j, "name", b->name);
     json_put_text(w->j, "region", b->region == REGION_CONTROL ? "control" : "scratch");
@@ -214,10 +214,10 @@ static void step(const struct writer *w, const struct prog_step *s)
     json_end(w->j);
 }
 
-static void kase(struct json *j, const struct program *p, int c)
+static void one_case(struct json *j, const struct program *p, int c)
 {
     struct writer w = { j, p, c, program_names(p, c) };
-    const struct prog_case *k = &p->kase[c];
+    const struct prog_case *k = &p->cases[c];
     json_object(j);
     json_put_text(j, "name", k->name);
     json_put_text(j, "strategy", k->strategy);
@@ -287,7 +287,7 @@ void program_manifest(const struct program *p, struct str *out)
     control(&j, p);
     begin_list(&j, "cases");
     for (int c = 0; c < p->ncases; c++)
-        kase(&j, p, c);
+        one_case(&j, p, c);
     json_end(&j);
     json_end(&j);
     str_addc(out, '\n');

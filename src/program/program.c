@@ -53,7 +53,7 @@ int program_select(const struct program *p, const struct formula_env *env, const
             return -1;
         }
     for (int c = 0; c < p->ncases; c++)
-        if (formula_eval(&p->kase[c].guard, env))
+        if (formula_eval(&p->cases[c].guard, env))
             return c;
     return -1;
 }
@@ -61,7 +61,7 @@ int program_select(const struct program *p, const struct formula_env *env, const
 static bool strategy_repeats(const struct program *p, int c)
 {
     for (int k = 0; k < c; k++)
-        if (strcmp(p->kase[k].strategy, p->kase[c].strategy) == 0)
+        if (strcmp(p->cases[k].strategy, p->cases[c].strategy) == 0)
             return true;
     return false;
 }
@@ -72,12 +72,12 @@ static void print_refusal(const struct program *p, const struct formula_env *env
     str_printf(out, "no case of '%s' covers these arguments; it was compiled for", p->name);
     for (int c = 0; c < p->ncases; c++)
         if (!strategy_repeats(p, c))
-            str_printf(out, "%s %s", c > 0 ? "," : "", p->kase[c].strategy);
+            str_printf(out, "%s %s", c > 0 ? "," : "", p->cases[c].strategy);
     str_add(out, " alone");
     for (int c = 0; c < p->ncases && c < CASES_TOLD; c++) {
         struct formula_names names = program_names(p, c);
-        str_printf(out, "%s case '%s' needs ", c > 0 ? ";" : ":", p->kase[c].name);
-        formula_print_unmet(&p->kase[c].guard, &names, env, out);
+        str_printf(out, "%s case '%s' needs ", c > 0 ? ";" : ":", p->cases[c].name);
+        formula_print_unmet(&p->cases[c].guard, &names, env, out);
         program_names_finish(&names);
     }
     if (p->ncases > CASES_TOLD)
@@ -116,7 +116,7 @@ enum prog_arg_kind prog_arg_in_sweep(const struct prog_arg *a, int64_t sweep, in
 
 struct formula_names program_names(const struct program *p, int c)
 {
-    const int nkernels = c < 0 ? 0 : p->kase[c].nkernels, npointers = p->ninputs + p->noutputs;
+    const int nkernels = c < 0 ? 0 : p->cases[c].nkernels, npointers = p->ninputs + p->noutputs;
     const char **all = malloc(sizeof *all * (size_t)(p->nparams + nkernels + npointers + 1));
     if (all == NULL)
         return (struct formula_names){ 0 };
@@ -124,7 +124,7 @@ struct formula_names program_names(const struct program *p, int c)
     for (int i = 0; i < p->nparams; i++)
         param[i] = p->param[i].name;
     for (int i = 0; i < nkernels; i++)
-        kernel[i] = p->kase[c].kernel[i].name;
+        kernel[i] = p->cases[c].kernel[i].name;
     for (int i = 0; i < npointers; i++)
         pointer[i] = i < p->ninputs ? p->input[i].name : p->output[i - p->ninputs].name;
     return (struct formula_names){ .nsizes = p->nsizes,

@@ -141,7 +141,7 @@ struct program {
     struct prog_array *input, *output;
     struct prog_param *param;
     struct prog_check *check;
-    struct prog_case *kase;
+    struct prog_case *cases;
     struct prog_module *module;
 };
 

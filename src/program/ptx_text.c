@@ -250,7 +250,7 @@ static void print_header(const struct program *p, struct str *out)
     const int version = newest_version(p);
     str_printf(out, "// %s: %s\n", p->name, p->kind);
     for (int c = 0; c < p->ncases; c++)
-        str_printf(out, "//   case %s: %s\n", p->kase[c].name, p->kase[c].strategy);
+        str_printf(out, "//   case %s: %s\n", p->cases[c].name, p->cases[c].strategy);
     str_printf(out, "\n.version %d.%d\n.target %.*s\n.address_size 64\n", version / 10, version % 10, (int)length,
                target);
 }

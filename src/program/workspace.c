@@ -61,8 +61,8 @@ static struct control_place before(const struct program *p, int c, int buffer)
 {
     struct control_place at = { 0 };
     for (int k = 0; k < p->ncases && k <= c; k++)
-        for (int b = 0; b < p->kase[k].nbuffers && (k < c || b < buffer); b++) {
-            const struct prog_buffer *x = &p->kase[k].buffer[b];
+        for (int b = 0; b < p->cases[k].nbuffers && (k < c || b < buffer); b++) {
+            const struct prog_buffer *x = &p->cases[k].buffer[b];
             at.offset = sum(at.offset, is_fixed(x) ? constant_bytes(x) : 0);
             at.slot += has_slot(x);
         }
@@ -79,7 +79,7 @@ void program_control_layout(const struct program *p, int64_t *fixed, int *slots)
 struct control_place program_control_place(const struct program *p, int c, int buffer)
 {
     struct control_place at = before(p, c, buffer);
-    if (is_fixed(&p->kase[c].buffer[buffer]))
+    if (is_fixed(&p->cases[c].buffer[buffer]))
         at.slot = -1;
     else
         program_control_layout(p, &at.offset, &(int){ 0 });
@@ -110,8 +110,8 @@ static void case_workspace(const struct program *p, int c, const struct formula_
                            int64_t *scratch, int64_t *offset)
 {
     int64_t used = 0, end = 0;
-    for (int b = 0; b < p->kase[c].nbuffers; b++) {
-        const struct prog_buffer *x = &p->kase[c].buffer[b];
+    for (int b = 0; b < p->cases[c].nbuffers; b++) {
+        const struct prog_buffer *x = &p->cases[c].buffer[b];
         const int64_t bytes = x->bytes.n == 0 ? 0 : formula_eval(&x->bytes, env);
         int64_t at = used, buffer_end = 0;
         if (x->region == REGION_CONTROL)
@@ -131,7 +131,7 @@ void program_workspace(const struct program *p, int c, const struct formula_env 
 {
     *control = *scratch = 0;
     for (int k = 0; k < p->ncases; k++)
-        if (c < 0 ? formula_eval(&p->kase[k].guard, env) != 0 : k == c)
+        if (c < 0 ? formula_eval(&p->cases[k].guard, env) != 0 : k == c)
             case_workspace(p, k, env, control, scratch, c < 0 ? NULL : offset);
     if (*control == INT64_MAX)
         *control = -1;

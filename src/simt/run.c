@@ -15,8 +15,8 @@ enum { DEVICE_ARCH = 90, DEVICE_SHARED = 227 * 1024, WORKSPACE_ALIGN = 256 };
 struct run {
     const struct simt_code *code;
     const struct program *p;
-    const struct prog_case *kase;
-    int kase_number;
+    const struct prog_case *taken;
+    int case_index;
     const struct run_args *args;
     struct simt_control *control;
     struct exec *x;
@@ -62,8 +62,8 @@ static bool allocate(struct run *r)
     const struct program *p = r->p;
     int kernels = 1, buffers = 1;
     for (int c = 0; c < p->ncases; c++) {
-        kernels = p->kase[c].nkernels > kernels ? p->kase[c].nkernels : kernels;
-        buffers = p->kase[c].nbuffers > buffers ? p->kase[c].nbuffers : buffers;
+        kernels = p->cases[c].nkernels > kernels ? p->cases[c].nkernels : kernels;
+        buffers = p->cases[c].nbuffers > buffers ? p->cases[c].nbuffers : buffers;
     }
     const size_t arrays = (size_t)(p->ninputs + p->noutputs) + 1, params = (size_t)p->nparams + 1;
     const size_t nb = (size_t)buffers, nk = (size_t)kernels;
@@ -116,15 +116,15 @@ static bool select_case(struct run *r)
                                    .resident = r->resident,
                                    .pointer = r->pointer };
     const char *why = NULL;
-    r->kase_number = program_select(r->p, &r->env, &why);
-    r->report->kase = r->kase_number;
-    if (r->kase_number < 0) {
+    r->case_index = program_select(r->p, &r->env, &why);
+    r->report->case_index = r->case_index;
+    if (r->case_index < 0) {
         char refusal[sizeof r->report->text];
         if (!why)
             program_refusal(r->p, &r->env, refusal, sizeof refusal);
         return refuse(r, why ? why : refusal);
     }
-    r->kase = &r->p->kase[r->kase_number];
+    r->taken = &r->p->cases[r->case_index];
     return true;
 }
 
@@ -184,8 +184,8 @@ static bool make_extents(struct run *r)
     for (int i = 0; i < p->ninputs; i++)
         r->extent[x->nextents++] = (struct extent){ (char *)(uintptr_t)r->pointer[i], (size_t)r->pointer_bytes[i],
                                                     EXTENT_INPUT, p->input[i].name, NULL };
-    for (int b = 0; b < r->kase->nbuffers; b++) {
-        const struct prog_buffer *buffer = &r->kase->buffer[b];
+    for (int b = 0; b < r->taken->nbuffers; b++) {
+        const struct prog_buffer *buffer = &r->taken->buffer[b];
         const bool control = buffer->region == REGION_CONTROL;
         struct extent *e = &r->extent[x->nextents++];
         *e = (struct extent){ (control ? r->control->memory : r->scratch) + r->offset[b],
@@ -201,15 +201,15 @@ static bool make_extents(struct run *r)
 static bool lay_out(struct run *r)
 {
     int64_t control = 0;
-    program_workspace(r->p, r->kase_number, &r->env, &control, &r->scratch_bytes, r->offset);
+    program_workspace(r->p, r->case_index, &r->env, &control, &r->scratch_bytes, r->offset);
     if (control < 0 || r->scratch_bytes < 0)
         return refuse(r, "the workspace at these sizes is too large");
     /* A gap behind each scratch buffer, so that running over one is not running into the next. */
-    for (int b = 0; b < r->kase->nbuffers; b++)
-        if (r->kase->buffer[b].region == REGION_SCRATCH)
+    for (int b = 0; b < r->taken->nbuffers; b++)
+        if (r->taken->buffer[b].region == REGION_SCRATCH)
             r->offset[b] += (int64_t)b * WORKSPACE_ALIGN;
     const size_t rounded =
-        ((size_t)r->scratch_bytes / WORKSPACE_ALIGN + 1 + (size_t)r->kase->nbuffers) * WORKSPACE_ALIGN;
+        ((size_t)r->scratch_bytes / WORKSPACE_ALIGN + 1 + (size_t)r->taken->nbuffers) * WORKSPACE_ALIGN;
     r->scratch = aligned_alloc(WORKSPACE_ALIGN, rounded);
     if (!r->scratch || !simt_control_reserve(r->control, control + 1))
         return no_memory(r);
@@ -258,10 +258,10 @@ static bool check_launch(struct run *r, const struct prog_kernel *k, const struc
 /* Fills the grid of a launch step; a grid of no blocks is skipped by the caller. */
 static bool make_grid(struct run *r, const struct prog_step *step, struct grid *g)
 {
-    const struct prog_kernel *k = &r->kase->kernel[step->kernel];
+    const struct prog_kernel *k = &r->taken->kernel[step->kernel];
     const int64_t dynamic = step->shared.n ? formula_eval(&step->shared, &r->env) : 0;
     *g = (struct grid){ .kernel = k->name,
-                        .entry = r->code->entry(r->code->user, r->kase_number, step->kernel),
+                        .entry = r->code->entry(r->code->user, r->case_index, step->kernel),
                         .nblocks = formula_eval(&step->grid, &r->env),
                         .threads = k->threads,
                         .cluster = step->cluster.n ? (int)formula_eval(&step->cluster, &r->env) : k->cluster,
@@ -298,9 +298,9 @@ static bool run_steps(struct run *r)
 {
     int n = 0; /* launches in the chain */
     r->sweep = 0;
-    r->sweeps = prog_sweeps(r->kase, &r->env);
-    for (int s = 0; s < r->kase->nsteps; s++) {
-        const struct prog_step *step = &r->kase->step[s];
+    r->sweeps = prog_sweeps(r->taken, &r->env);
+    for (int s = 0; s < r->taken->nsteps; s++) {
+        const struct prog_step *step = &r->taken->step[s];
         const int64_t times = step->repeat.n ? formula_eval(&step->repeat, &r->env) : 1;
         for (int64_t t = 0; t < times; t++) {
             const bool joins = step->kind == STEP_LAUNCH && step->dependent && r->x->options.late && n < CHAIN_MAX;

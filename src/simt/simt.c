@@ -2,7 +2,10 @@
 /* simt.c - running generated host code. */
 #include "simt_impl.h"
 
-static host_kernel entry_of(const void *user, int kase, int kernel) { return host_entry(user, kase, kernel); }
+static host_kernel entry_of(const void *user, int case_index, int kernel)
+{
+    return host_entry(user, case_index, kernel);
+}
 
 int simt_run(const struct host_code *h, const struct run_args *args, struct simt_control *control,
              const struct simt_options *o, struct simt_report *out)

@@ -42,7 +42,7 @@ struct simt_report {
         SIMT_NO_MEMORY
     } what;
     char text[1024];
-    int kase; /* the case that was taken; -1: none */
+    int case_index; /* the case that was taken; -1: none */
     uint64_t switches, collectives, launches;
 };
 

@@ -352,7 +352,7 @@ struct simt_control {
 /* Entry points of a program's kernels. */
 struct simt_code {
     const struct program *program;
-    host_kernel (*entry)(const void *user, int kase, int kernel);
+    host_kernel (*entry)(const void *user, int case_index, int kernel);
     const void *user;
 };
 int simt_run_code(const struct simt_code *code, const struct run_args *args, struct simt_control *control,

@@ -103,7 +103,7 @@ static inline void make_program(void)
                                 .output = output,
                                 .param = param,
                                 .check = check,
-                                .kase = cases,
+                                .cases = cases,
                                 .module = module };
 }
 

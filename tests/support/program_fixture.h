@@ -88,7 +88,7 @@ static struct program demo = {
     .output = outputs,
     .param = params,
     .check = checks,
-    .kase = cases,
+    .cases = cases,
     .module = modules,
 };
 

@@ -53,7 +53,7 @@ struct machine {
 
 struct built {
     struct program program;
-    struct prog_case kase;
+    struct prog_case program_case;
     struct prog_kernel kernel[2];
     struct prog_buffer buffer[2];
     struct prog_step step[3];
@@ -64,9 +64,9 @@ struct built {
     const struct machine *machine;
 };
 
-static host_kernel built_entry(const void *user, int kase, int kernel)
+static host_kernel built_entry(const void *user, int case_index, int kernel)
 {
-    (void)kase;
+    (void)case_index;
     return ((const struct built *)user)->machine->kernel[kernel];
 }
 
@@ -85,7 +85,7 @@ static void build(struct built *b, const struct machine *m)
     b->buffer[0] = (struct prog_buffer){ "temp", REGION_SCRATCH, f_const(4 * m->temp) };
     b->buffer[1] = (struct prog_buffer){ "control", REGION_CONTROL, f_const(4 * m->control) };
     if (m->fill_temp)
-        b->step[b->kase.nsteps++] = (struct prog_step){ .kind = STEP_FILL, .buffer = 0, .byte = 0 };
+        b->step[b->program_case.nsteps++] = (struct prog_step){ .kind = STEP_FILL, .buffer = 0, .byte = 0 };
     for (int k = 0; k < m->nkernels; k++) {
         b->kernel[k] = (struct prog_kernel){ .name = m->name,
                                              .threads = m->threads,
@@ -93,16 +93,16 @@ static void build(struct built *b, const struct machine *m)
                                              .cluster = m->cluster,
                                              .nargs = NARGS,
                                              .arg = b->arg };
-        b->step[b->kase.nsteps++] = (struct prog_step){
+        b->step[b->program_case.nsteps++] = (struct prog_step){
             .kind = STEP_LAUNCH, .kernel = k, .grid = f_const(m->blocks), .dependent = m->dependent && k > 0
         };
     }
-    b->kase.name = "all";
-    b->kase.nkernels = m->nkernels;
-    b->kase.nbuffers = 2;
-    b->kase.kernel = b->kernel;
-    b->kase.buffer = b->buffer;
-    b->kase.step = b->step;
+    b->program_case.name = "all";
+    b->program_case.nkernels = m->nkernels;
+    b->program_case.nbuffers = 2;
+    b->program_case.kernel = b->kernel;
+    b->program_case.buffer = b->buffer;
+    b->program_case.step = b->step;
     b->program = (struct program){ .name = m->name,
                                    .nsizes = 3,
                                    .size = b->size,
@@ -111,7 +111,7 @@ static void build(struct built *b, const struct machine *m)
                                    .ncases = 1,
                                    .input = &b->input,
                                    .output = &b->output,
-                                   .kase = &b->kase };
+                                   .cases = &b->program_case };
 }
 
 static int run_machine(const struct machine *m, int fault, const int32_t *x, int n, int32_t *out, int nout,

@@ -32,7 +32,7 @@ static void show_text(const struct bench *b)
     const struct job *j = &b->job;
     printf("%s on %s, ", ptxgen_problem_name(j->problem), j->device);
     print_sizes(j);
-    printf("%scase %s: %.3f MB per launch, %lld copies\n", j->nsizes ? ", " : "", j->kase, b->bytes * 1e-6,
+    printf("%scase %s: %.3f MB per launch, %lld copies\n", j->nsizes ? ", " : "", j->case_name, b->bytes * 1e-6,
            (long long)b->subject.copies.count);
     printf("%-8s %11s %11s %11s %9s %9s %9s\n", "", "median us", "p10", "p90", "GB/s", "host us", "samples");
     for (int m = 0; m < b->modes; m++) {
@@ -45,7 +45,7 @@ static void show_text(const struct bench *b)
 static void show_json(const struct bench *b)
 {
     const struct job *j = &b->job;
-    report_json_head(j, j->kase);
+    report_json_head(j, j->case_name);
     printf(", \"verified\": %s, \"bytes\": %.0f, \"copies\": %lld, \"time_unit\": \"us\", \"results\": [",
            b->verified ? "true" : "false", b->bytes, (long long)b->subject.copies.count);
     for (int m = 0; m < b->modes; m++) {

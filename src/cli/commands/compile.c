@@ -186,8 +186,8 @@ static int add_cases(const struct making *m, enum emit kind, struct products *ou
 {
     int status = EXIT_OK;
     for (int i = 0; i < ptxgen_program_case_count(m->program) && status == EXIT_OK; i++) {
-        const char *kase = ptxgen_program_case_name(m->program, i), *ptx = ptxgen_program_case_ptx(m->program, i);
-        char *path = join(m->directory, ptxgen_problem_name(m->p), kase, emit_suffix[kind]);
+        const char *case_name = ptxgen_program_case_name(m->program, i), *ptx = ptxgen_program_case_ptx(m->program, i);
+        char *path = join(m->directory, ptxgen_problem_name(m->p), case_name, emit_suffix[kind]);
         status = kind == EMIT_CUBIN ? add_cubin(out, path, ptx) : add_text(out, path, strdup(ptx));
     }
     return status;

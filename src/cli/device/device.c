@@ -28,8 +28,8 @@ static int run_host(struct job *j)
         double begin = now();
         made = ptxgen_host_run(j->session, host, &j->args, j->options->simt);
         j->seconds = now() - begin;
-        const char *kase = ptxgen_host_case(host);
-        snprintf(j->kase, sizeof j->kase, "%s", kase ? kase : "");
+        const char *case_name = ptxgen_host_case(host);
+        snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
     }
     status = made == PTXGEN_OK ? EXIT_OK : fail_call(j->session, made, "running on the host");
     ptxgen_host_destroy(host);
@@ -43,8 +43,8 @@ static ptxgen_status launch_on(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *lo
     if (status == PTXGEN_OK) {
         void **data = copies_at(&c, j, 0);
         ptxgen_arguments args = { j->size, (const void *const *)data, data + j->ninputs, j->param };
-        const char *kase = ptxgen_launch_case(j->session, loaded, &args);
-        snprintf(j->kase, sizeof j->kase, "%s", kase ? kase : "");
+        const char *case_name = ptxgen_launch_case(j->session, loaded, &args);
+        snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
         status = ptxgen_prepare(j->session, loaded, &args, NULL);
         double begin = now();
         status = status == PTXGEN_OK ? ptxgen_launch(j->session, loaded, &args, NULL, NULL) : status;

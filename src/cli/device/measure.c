@@ -56,8 +56,8 @@ ptxgen_status subject_load(struct subject *x, ptxgen_loaded *loaded)
     struct job *j = x->job;
     void **data = copies_at(&x->copies, j, 0);
     ptxgen_arguments args = { j->size, (const void *const *)data, data + j->ninputs, j->param };
-    const char *kase = ptxgen_launch_case(j->session, loaded, &args);
-    snprintf(j->kase, sizeof j->kase, "%s", kase ? kase : "");
+    const char *case_name = ptxgen_launch_case(j->session, loaded, &args);
+    snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
     x->loaded = loaded;
     return ptxgen_prepare(j->session, loaded, &args, x->stream);
 }

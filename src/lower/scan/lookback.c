@@ -158,7 +158,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
     for (int i = from; i < pl->plan->ncases; i++) {
-        struct plan_case *c = &pl->plan->kase[i];
+        struct plan_case *c = &pl->plan->cases[i];
         const struct formula tiles = scan_row_tiles(pl->plan->problem, c);
         const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;

@@ -325,7 +325,7 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
-        struct plan_case *c = &pl->plan->kase[i];
+        struct plan_case *c = &pl->plan->cases[i];
         if (!c->overridden[TN_MIN_BLOCKS])
             c->tunable[TN_MIN_BLOCKS] = 1;
         while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&

@@ -135,7 +135,7 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
     /* Shapes differ in rows; who sets them leaves one shape for all sizes. */
     for (size_t i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
         add_shape(pl, row, &shapes[i], vector);
-        if (plan->ncases && !plan->kase[plan->ncases - 1].code.guard.n)
+        if (plan->ncases && !plan->cases[plan->ncases - 1].code.guard.n)
             return;
     }
 }

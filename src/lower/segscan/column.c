@@ -19,7 +19,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, guard, false);
     for (int i = from; i < pl->plan->ncases; i++) {
-        struct plan_case *c = &pl->plan->kase[i];
+        struct plan_case *c = &pl->plan->cases[i];
         if (!c->overridden[TN_ROWS])
             c->tunable[TN_ROWS] = *variant ? c->tunable[TN_THREADS] / 32 : 1;
     }

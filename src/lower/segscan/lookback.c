@@ -77,7 +77,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false, true);
     for (int i = from; i < pl->plan->ncases; i++) {
-        struct plan_case *c = &pl->plan->kase[i];
+        struct plan_case *c = &pl->plan->cases[i];
         if (!c->overridden[TN_MIN_BLOCKS]) { /* wider states want all registers */
             c->tunable[TN_MIN_BLOCKS] = scan_held_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT;
             c->tunable_from[TN_MIN_BLOCKS] = "blocks that wait for one another are resident at once";

@@ -195,7 +195,7 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
     for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
-        struct plan_case *c = &pl->plan->kase[i];
+        struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = tile(c, true);
         const struct formula filled = f_mul(f_div(f_const(size), length), length);
         c->code.guard = both(f_le(f_const(size * FILLED / 100), filled), c->code.guard);
@@ -271,7 +271,7 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
         if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;
     }
-    prefer_fuller(p, &pl->plan->kase[tight], &pl->plan->kase[tight + 1]);
+    prefer_fuller(p, &pl->plan->cases[tight], &pl->plan->cases[tight + 1]);
 }
 
 /* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies

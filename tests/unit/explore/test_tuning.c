@@ -308,7 +308,7 @@ Test(tuning, tuned_plans_run)
     cr_assert_eq(ptxgen_host_create(t.s, plan, NULL, &host), PTXGEN_OK);
     static const struct {
         int64_t n;
-        const char *kase;
+        const char *case_name;
     } run[] = { { 100000, "tuned0_block" }, { 1000, "small" }, { 70711, "tuned0_block" }, { 70710, "medium" } };
     float *x = aligned_alloc(256, 100352 * sizeof *x), sum;
     for (int i = 0; i < 100000; i++)
@@ -320,7 +320,7 @@ Test(tuning, tuned_plans_run)
         sum = 0;
         cr_assert_eq(ptxgen_host_run(t.s, host, &args, NULL), PTXGEN_OK);
         cr_expect_eq(sum, (float)run[i].n);
-        cr_expect_str_eq(ptxgen_host_case(host), run[i].kase);
+        cr_expect_str_eq(ptxgen_host_case(host), run[i].case_name);
     }
     free(x);
     ptxgen_host_destroy(host);

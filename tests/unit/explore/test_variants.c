@@ -33,7 +33,7 @@ static void check_pin(struct seen *seen, const ptxgen_variant *v)
     for (int i = 0; i < v->tunable_count; i++)
         for (int t = 0; t < TN_COUNT; t++)
             if (!strcmp(tunable_name((enum tunable_id)t), v->tunable[i]))
-                cr_expect_eq(plan->kase[0].tunable[t], v->value[i], "%s: %s", v->id, v->tunable[i]);
+                cr_expect_eq(plan->cases[0].tunable[t], v->value[i], "%s: %s", v->id, v->tunable[i]);
     str_finish(&again);
     seen->pinned++;
 }
@@ -297,9 +297,9 @@ Test(variants, only_the_cases_that_a_size_takes)
     SPEC_BEGIN(f);
     spec_build(&f, SUM);
     const struct plan *large = plan_for(&f, 1 << 26, 0), *small = plan_for(&f, 1000, 0), *odd = plan_for(&f, 16385, 0);
-    cr_expect(large->ncases == 1 && !strcmp(large->kase[0].strategy->name, "reduce.gather"));
-    cr_expect(small->ncases == 1 && !strcmp(small->kase[0].strategy->name, "reduce.block"));
-    cr_expect(odd->ncases == 1 && !strcmp(odd->kase[0].strategy->name, "reduce.cluster"));
+    cr_expect(large->ncases == 1 && !strcmp(large->cases[0].strategy->name, "reduce.gather"));
+    cr_expect(small->ncases == 1 && !strcmp(small->cases[0].strategy->name, "reduce.block"));
+    cr_expect(odd->ncases == 1 && !strcmp(odd->cases[0].strategy->name, "reduce.cluster"));
     spec_end(&f);
     SPEC_BEGIN(g);
     spec_build(&g, AFFINE);
@@ -327,7 +327,7 @@ Test(variants, waves_of_blocks)
         spec_build(&f, SUM);
         const struct plan *plan = plan_for(&f, rows[i].n, 132);
         const struct formula_env env = { .size = &rows[i].n, .sms = 132 };
-        const int64_t blocks = formula_eval(&plan->kase[0].code.step[0].grid, &env);
+        const int64_t blocks = formula_eval(&plan->cases[0].code.step[0].grid, &env);
         cr_expect_eq(blocks, rows[i].blocks, "%lld elements: %lld blocks", (long long)rows[i].n, (long long)blocks);
         spec_end(&f);
     }
@@ -341,8 +341,8 @@ Test(variants, no_case_that_no_size_takes)
     const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
     cr_assert_not_null(plan);
     for (int c = 0; c < plan->ncases; c++)
-        cr_expect(strcmp(plan->kase[c].code.name, "narrow_strips") && strcmp(plan->kase[c].code.name, "pipeline"),
-                  "%s is for fewer columns", plan->kase[c].code.name);
+        cr_expect(strcmp(plan->cases[c].code.name, "narrow_strips") && strcmp(plan->cases[c].code.name, "pipeline"),
+                  "%s is for fewer columns", plan->cases[c].code.name);
     spec_end(&f);
 }
 
@@ -363,7 +363,7 @@ Test(variants, room_for_the_usual_cases)
     const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .ntuned = ENTRIES, .tuned = tuned });
     cr_assert_not_null(plan);
     cr_expect_leq(plan->ncases, PLAN_CASES_MAX);
-    cr_expect_str_eq(plan->kase[plan->ncases - 1].code.name, "long_rows_unaligned");
+    cr_expect_str_eq(plan->cases[plan->ncases - 1].code.name, "long_rows_unaligned");
     spec_end(&f);
 }
 
@@ -418,7 +418,7 @@ Test(variants, ids_without_a_cluster_mean_blocks_alone)
             cr_expect_eq(strstr(id.text, "cluster") != NULL, cluster == 4, "%s", id.text);
             cr_assert(variant_parse(&f.s, id.text, &from_id, &n));
             plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = n, .set = from_id });
-            cr_expect(plan && plan->kase[0].tunable[TN_CLUSTER] == cluster, "%s", id.text);
+            cr_expect(plan && plan->cases[0].tunable[TN_CLUSTER] == cluster, "%s", id.text);
             str_finish(&id);
         }
     for (int i = 0; i < 2; i++) {

@@ -20,9 +20,9 @@ static bool counts_launches(const struct program *p)
 {
     const char *name = NULL;
     int n = 0;
-    for (int b = 0; p->ncases == 1 && b < p->kase[0].nbuffers; b++)
-        if (p->kase[0].buffer[b].region == REGION_CONTROL) {
-            name = p->kase[0].buffer[b].name;
+    for (int b = 0; p->ncases == 1 && b < p->cases[0].nbuffers; b++)
+        if (p->cases[0].buffer[b].region == REGION_CONTROL) {
+            name = p->cases[0].buffer[b].name;
             n++;
         }
     return n == 1 && (!strcmp(name, "words") || !strcmp(name, "states"));
@@ -60,7 +60,7 @@ static bool takes_first_case(struct subject_run *r, const struct host_code *h, c
 {
     struct simt_report report = { 0 };
     run_once(r, h, 0, NULL, o, &report);
-    return report.kase == 0;
+    return report.case_index == 0;
 }
 
 static void subject_wraps(const struct subject *sub, int *counting)

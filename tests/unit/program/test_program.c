@@ -35,12 +35,12 @@ Test(program, selection)
     const int64_t param[] = { 0, 3 };
     const struct {
         int64_t n;
-        int kase;
+        int case_index;
     } rows[] = { { 1, -1 }, { 2, 0 }, { 1024, 0 }, { 1025, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *why = "unset";
         const struct formula_env env = environment(&rows[i].n, param);
-        cr_expect_eq(program_select(&demo, &env, &why), rows[i].kase, "row %zu", i);
+        cr_expect_eq(program_select(&demo, &env, &why), rows[i].case_index, "row %zu", i);
         cr_expect(rows[i].n == 1 ? why == checks[0].message : why == NULL, "row %zu", i);
     }
     const int64_t n = 100;
@@ -96,7 +96,7 @@ Test(program, control_buffers_never_meet)
 {
     struct place {
         int64_t begin, end;
-        int kase, buffer;
+        int case_index, buffer;
     } place[1000];
     int places = 0;
     const int64_t param[] = { 0, 3 };
@@ -114,9 +114,9 @@ Test(program, control_buffers_never_meet)
         }
     for (int i = 0; i < places; i++)
         for (int j = 0; j < i; j++)
-            if (place[i].kase != place[j].kase || place[i].buffer != place[j].buffer)
+            if (place[i].case_index != place[j].case_index || place[i].buffer != place[j].buffer)
                 cr_assert(place[i].end <= place[j].begin || place[j].end <= place[i].begin, "%d.%d and %d.%d",
-                          place[i].kase, place[i].buffer, place[j].kase, place[j].buffer);
+                          place[i].case_index, place[i].buffer, place[j].case_index, place[j].buffer);
 }
 
 Test(program, names)
