@@ -149,7 +149,7 @@ bool cache_open(struct arena_gpu *a)
 
     snprintf(arch, sizeof arch, "sm_%d", ptxgen_gpu_describe(a->gpu)->sm);
     options.arch = arch;
-    options.variant = "reduce.last_block@stream=0";
+    options.variant = "reduce.last_block@evict_first=0";
     return ptxgen_problem_from_string(a->s, reader, strlen(reader), "reader", &problem) == PTXGEN_OK &&
            ptxgen_plan_create(a->s, problem, &options, &plan) == PTXGEN_OK &&
            ptxgen_compile(a->s, plan, NULL, &c->program) == PTXGEN_OK &&

@@ -288,7 +288,7 @@ static bool find_axes(struct walk *w, const int *usual)
             axis->n = fixed ? insert(axis->value, 0, usual[t])
                             : tunable_candidates(axis->tunable, w->p, usual[t], axis->value);
         for (int i = 0; i < w->o->nset; i++)
-            if (!strcmp(w->o->set[i].name, tunable_name(axis->tunable)) && !parse_list(w->s, &w->o->set[i], axis))
+            if (tunable_by_name(w->o->set[i].name) == (int)axis->tunable && !parse_list(w->s, &w->o->set[i], axis))
                 return false;
         w->odometer.naxes += axis->n > 0;
     }
@@ -302,9 +302,8 @@ static bool wanted(const struct walk *w)
     for (int i = 0; i < w->o->nset; i++)
         if (!strcmp(w->o->set[i].name, "strategy"))
             list = w->o->set[i].value;
-    const size_t length = strlen(w->row->name);
     for (const char *at = list; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] ? 1 : 0))
-        if (strcspn(at, ",") == length && !strncmp(at, w->row->name, length))
+        if (strategy_by_name(arena_strndup(&w->s->arena, at, strcspn(at, ","))) == w->row)
             return true;
     return !list;
 }
@@ -340,14 +339,12 @@ static bool check_strategies(struct ptxgen_session *s, const struct problem *p, 
             names[count++] = strategy_row(i)->name;
     for (const char *at = list;; at++) {
         const size_t length = strcspn(at, ",");
-        bool known = false;
-        for (int i = 0; i < count; i++)
-            known |= strlen(names[i]) == length && !strncmp(at, names[i], length);
-        if (!known) {
-            const char *name = arena_strndup(&s->arena, at, length);
-            struct diag *m = diag_error(
-                &s->diags, D_BAD_TUNABLE, span_none(),
-                strategy_by_name(name) ? "'%s' is for another kind of problem" : "there is no strategy '%s'", name);
+        const char *name = arena_strndup(&s->arena, at, length);
+        const struct strategy *row = strategy_by_name(name);
+        if (!row || row->kind != p->kind) {
+            struct diag *m =
+                diag_error(&s->diags, D_BAD_TUNABLE, span_none(),
+                           row ? "'%s' is for another kind of problem" : "there is no strategy '%s'", name);
             diag_suggest(&s->diags, m, name, names, count);
             return false;
         }
@@ -364,12 +361,9 @@ static bool check_settings(struct ptxgen_session *s, const struct problem *p, co
         if (!strcmp(o->set[i].name, "strategy") && !check_strategies(s, p, o->set[i].value))
             return false;
         const char *names[TN_COUNT + 1] = { "strategy" };
-        bool known = !strcmp(o->set[i].name, names[0]);
-        for (int t = 0; t < TN_COUNT; t++) {
+        for (int t = 0; t < TN_COUNT; t++)
             names[t + 1] = tunable_name((enum tunable_id)t);
-            known |= !strcmp(o->set[i].name, names[t + 1]);
-        }
-        if (!known) {
+        if (strcmp(o->set[i].name, names[0]) != 0 && tunable_by_name(o->set[i].name) < 0) {
             struct diag *m =
                 diag_error(&s->diags, D_BAD_TUNABLE, span_none(), "there is no tunable '%s'", o->set[i].name);
             diag_suggest(&s->diags, m, o->set[i].name, names, TN_COUNT + 1);

@@ -28,12 +28,12 @@
       TUNABLE_MAIN, 1, 2, 4, 8, 16)                                                                                    \
     X(PDL, "pdl", 0, 1, "programmatic dependent launch (sm_90)",                                                       \
       TUNABLE_FINE | TUNABLE_FREE, 0, 1)                                                                               \
-    X(STAGED, "staged", 0, 1, "ordered: stage through a warp-private shared transpose",                                \
+    X(SMEM_TRANSPOSE, "smem_transpose", 0, 1, "ordered: stage through a warp-private shared transpose",                \
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(STAGES, "stages", 3, 8,                                                                                          \
       "scans: tiles in shared memory, one arrives, one waits for its prefix, one is copied back; stencils: planes",    \
       TUNABLE_MAIN, 3, 4, 5, 6, 8)                                                                                     \
-    X(UPSWEEP, "upsweep", 1, 16, "scan.lookahead: warps that combine tiles before they are scanned", TUNABLE_MAIN,      \
+    X(UPSWEEP_WARPS, "upsweep_warps", 1, 16, "scan.pipeline: warps that combine tiles before they are scanned", TUNABLE_MAIN, \
       2, 4, 6, 8)                                                                                                      \
     X(STRIPED, "striped", 0, 1,                                                                                        \
       "scans: vectors of neighbouring lanes lie side by side, and warps scan them one after the other",                \
@@ -46,9 +46,9 @@
       TUNABLE_FINE, 0, 1)                                                                                              \
     X(OVER_THREADS, "over_threads", 0, 1, "vectors of a tile go to threads strided or tiled",                          \
       TUNABLE_FINE, 0, 1)                                                                                              \
-    X(BULK, "bulk", 0, 16, "stages of the ring of asynchronous copies that inputs come through; 0: none",              \
+    X(COPY_STAGES, "copy_stages", 0, 16, "stages of the ring of asynchronous copies that inputs come through; 0: none", \
       TUNABLE_MAIN, 0, 2, 3, 4)                                                                                        \
-    X(STREAM, "stream", 0, 1, "inputs and outputs with hints that they leave the caches first",                        \
+    X(EVICT_FIRST, "evict_first", 0, 1, "inputs and outputs with hints that they leave the caches first",              \
       TUNABLE_FREE, 0, 1)                                                                                              \
     X(BLOCK_X, "block_x", 1, 1024, "stencils: threads of a block along the last dimension",                            \
       TUNABLE_MAIN, 16, 32, 64, 128, 256)                                                                              \
@@ -71,9 +71,9 @@
       TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
     X(ROWS, "rows", 1, 1024, "columns: row groups of a block; a power of two",                                         \
       TUNABLE_MAIN, 1, 2, 4, 8, 16, 32, 64)                                                                            \
-    X(MARKERS, "markers", 0, 8, "scan.lookahead: warps that mark where segments begin",                                \
+    X(MARKER_WARPS, "marker_warps", 0, 8, "scan.pipeline: warps that mark where segments begin",                       \
       TUNABLE_MAIN, 0, 1, 2, 4)                                                                                        \
-    X(LOOKS, "looks", 0, 8, "scan.lookahead: warps that look back for columns; 0: one looks ahead",                    \
+    X(LOOKBACK_WARPS, "lookback_warps", 0, 8, "scan.pipeline: warps that look back for columns; 0: one looks ahead",   \
       TUNABLE_MAIN, 0, 4, 8)                                                                                           \
     X(QUEUE, "queue", 0, 1, "offsets: parts of long segments wait in a queue for all blocks that are free",            \
       TUNABLE_MAIN, 0, 1)
@@ -105,6 +105,14 @@ enum {
 };
 
 const char *tunable_name(enum tunable_id t);
+/* Its number, also by an old name; -1: there is none. */
+int tunable_by_name(const char *name);
+
+/* Old names of strategies and tunables are accepted for one version; a list of them ends with NULL. */
+struct alias {
+    const char *old, *now;
+};
+const char *name_now(const struct alias *alias, const char *name);
 /* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
 const char *tunable_value_name(enum tunable_id t, int value);
 /* The value that such a text of some length means; false when it is neither, or out of range. */

@@ -68,8 +68,23 @@ bool tunable_value(enum tunable_id t, const char *text, size_t length, int *valu
 
 /* ---- the door ---------------------------------------------------------------------------------------------------- */
 
-static int tunable_by_name(const char *name)
+const char *name_now(const struct alias *alias, const char *name)
 {
+    while (alias->old && strcmp(alias->old, name) != 0)
+        alias++;
+    return alias->old ? alias->now : name;
+}
+
+int tunable_by_name(const char *name)
+{
+    static const struct alias old[] = { { "bulk", "copy_stages" },
+                                        { "looks", "lookback_warps" },
+                                        { "markers", "marker_warps" },
+                                        { "staged", "smem_transpose" },
+                                        { "stream", "evict_first" },
+                                        { "upsweep", "upsweep_warps" },
+                                        { NULL, NULL } };
+    name = name_now(old, name);
     for (int t = 0; t < TN_COUNT; t++)
         if (!strcmp(name, tunable_names[t]))
             return t;

@@ -21,7 +21,7 @@ out_has 'reduce.gather  *chosen: case .* takes these sizes'; out_has "reduce.blo
 [ "$(grep -c 'chosen' out)" -eq 1 ] || complain 'more than one strategy is chosen'
 out_has 'reduce.last_block .*ranks behind reduce.gather.* (H200 '
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
-exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.lookahead  *not at these sizes: case 'small' comes first"
+exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeline  *not at these sizes: case 'small' comes first"
 # One of its cases would take them, a later one would not.
 run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=4096; exits 0; out_has "segscan.block  *not at these sizes: case 'staged' comes first"
 run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
@@ -30,7 +30,7 @@ for n in 2^61 2^62; do
     run explain "$specs/scan_sum.yaml" --gpu=H200 --size n=$n; exits 1; err_has "the shape of 'x' is negative or too large"
 done
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^28
-exits 0; out_has 'scan.lookahead'; out_has "degree  *[0-9][0-9]*  *elements per thread; [0-9][0-9]* by Clausen's model"
+exits 0; out_has 'scan.pipeline'; out_has "degree  *[0-9][0-9]*  *elements per thread; [0-9][0-9]* by Clausen's model"
 run explain "$specs/hotspot2d.yaml" --gpu=A100 --size m=1024 --size n=1024 --param steps=3 --json
 exits 0; json 'd["arch"] == "sm_80" and d["target"]["source"] == "by its data sheet" and d["at"]["passes"] >= 1'
 json 'd["work_per_element"]["floating_point"] > 8 and d["at"]["bytes_per_element"] == 12 and d["at"]["predicted_us"] >= d["at"]["roofline_us"]'
@@ -46,7 +46,7 @@ PATH=/usr/bin:/bin CUDA_HOME=/no run explain "$specs/sum.yaml" --emit=explain; e
 
 # Evidence of measurements stands beside what was measured alone.
 run explain "$specs/sum.yaml" --arch=sm_90; exits 0
-out_has '^    threads  *1024  *H200 f32 sum'; out_has '^    stream  *1  *every element is read once'; out_has '^    staged  *0  *default'
+out_has '^    threads  *1024  *H200 f32 sum'; out_has '^    evict_first  *1  *every element is read once'; out_has '^    smem_transpose  *0  *default'
 out_lacks '^    \(min_blocks\|staged\|combine\|over_threads\|max_grid\|bulk\) .*H200'
 run explain "$specs/dot.yaml" --arch=sm_90; exits 0; out_has '^    items  *8  *2 is tuned, which does not suit this case'
 
@@ -82,9 +82,12 @@ run run "$specs/scan_sum.yaml" --size n=300000 --device cpu --verify; exits 0; o
 run run "$specs/sum.yaml" --variant=default --size n=100 --device cpu; exits 0
 run run "$specs/row_sum.yaml" --set strategy=segreduce.tile --size m=3 --size n=200 --device cpu; exits 1
 err_has "compiled for segreduce.tile alone: case 'tile' needs n <= 128 (n = 200); case 'tile_unaligned' needs n <= 128 (n = 200) \[PTXG-5002\]"
-run run "$specs/scan_sum.yaml" --arch=sm_90 --set strategy=scan.lookahead --size n=64 --unaligned 1 --device cpu; exits 1
+run run "$specs/scan_sum.yaml" --arch=sm_90 --set strategy=scan.pipeline --size n=64 --unaligned 1 --device cpu; exits 1
 err_has 'needs misalign(x, y) % 16 == 0 (misalign(x, y) = 4)'
 run explain PTXG-5002; exits 0; out_has 'variant='
+# Old names of strategies and tunables are accepted for one version, and written by their new ones.
+run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
+run variants "$specs/scan_sum.yaml" --arch=sm_90 --strategy=scan.lookahead --set upsweep=4 --limit=3; exits 0; out_has 'scan.pipeline@.*upsweep_warps=4'; out_lacks 'upsweep_warps=[^4]'
 run "$specs/sum.yaml" --arch=sm_90 --set combine=foo -o -; exits 2; err_has '5 is called tree_leaders'; err_has '0 is called shuffle'
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
 run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"

@@ -57,17 +57,17 @@ static const struct subject {
     const char *spec, *strategy[RIVALS_MAX];
     int64_t size[VISITS][2];
 } subjects[] = {
-    { "scan_exclusive", { "scan.lookahead", "scan.lookback", "scan.allpre" }, LINES },
-    { "scan_mss", { "scan.lookahead", "scan.lookback" }, LINES },
-    { "scan_affine", { "scan.allpre" }, LINES },
-    { "scan_segmented", { "scan.lookahead", "segscan.flags" }, LINES },
-    { "scan_ragged", { "scan.lookahead", "segscan.offsets" }, RAGGED },
-    { "scan_ragged", { "segscan.allpre" }, FEW_RAGGED },
+    { "scan_exclusive", { "scan.pipeline", "scan.lookback", "scan.resident" }, LINES },
+    { "scan_mss", { "scan.pipeline", "scan.lookback" }, LINES },
+    { "scan_affine", { "scan.resident" }, LINES },
+    { "scan_segmented", { "scan.pipeline", "segscan.flags" }, LINES },
+    { "scan_ragged", { "scan.pipeline", "segscan.offsets" }, RAGGED },
+    { "scan_ragged", { "segscan.resident" }, FEW_RAGGED },
     { "scan_rows", { "segscan.lookback", "segscan.flat" }, ROWS },
     { "scan_rows", { "segscan.cluster" }, LONG_ROWS },
-    { "scan_rows", { "scan.lookahead", "scan.allpre" }, WHOLE_ROWS },
+    { "scan_rows", { "scan.pipeline", "scan.resident" }, WHOLE_ROWS },
     { "scan_columns", { "segscan.column", "segscan.strips" }, ROWS },
-    { "scan_channels", { "scan.lookahead", "segscan.strips" }, CHANNELS },
+    { "scan_channels", { "scan.pipeline", "segscan.strips" }, CHANNELS },
     { "mss", { "reduce.ordered" }, LINES },
     { "matrix2x2", { "reduce.ordered" }, LINES },
     { "sum", { "reduce.gather", "reduce.last_block", "reduce.cluster" }, LINES },
@@ -309,7 +309,7 @@ static void run_long(struct suite *t, const struct busy *b, const char *strategy
 
 void run_stress(struct suite *t, const char *specs)
 {
-    static const char *const of_long[] = { "scan.lookahead", "scan.lookback" };
+    static const char *const of_long[] = { "scan.pipeline", "scan.lookback" };
     struct busy b;
 
     signal(SIGALRM, bark);

@@ -24,9 +24,9 @@ static const struct {
     { "clusters_atomic", NULL, "acquire fence", "as above" },
     { "clusters_last_block", NULL, "acquire fence",
       "the cluster's barrier acquired just before, in the executor all that was written; `last_block` needs it" },
-    { "allpre_marks", "scan/allpre.c", "barrier",
-      "a segment begins in the places of every warp; `allpre_gaps` needs it" },
-    { "allpre_gaps", "scan/block_marks.c", "barrier", "one batch holds all offsets; `allpre_marks` needs it" },
+    { "resident_marks", "scan/resident.c", "barrier",
+      "a segment begins in the places of every warp; `resident_gaps` needs it" },
+    { "resident_gaps", "scan/block_marks.c", "barrier", "one batch holds all offsets; `resident_marks` needs it" },
     { NULL, "scan/ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
     { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
@@ -159,18 +159,18 @@ Test(mutants, turn_rows) { test_named("turn_rows"); }
 Test(mutants, strips) { test_named("strips"); }
 Test(mutants, shared_strips) { test_named("shared_strips"); }
 Test(mutants, lookback) { test_named("lookback"); }
-Test(mutants, allpre) { test_named("allpre"); }
-Test(mutants, allpre_rows) { test_named("allpre_rows"); }
-Test(mutants, allpre_across) { test_named("allpre_across"); }
-Test(mutants, allpre_marks) { test_named("allpre_marks"); }
-Test(mutants, allpre_gaps) { test_named("allpre_gaps"); }
-Test(mutants, lookahead) { test_named("lookahead"); }
-Test(mutants, lookahead_rows) { test_named("lookahead_rows"); }
-Test(mutants, lookahead_columns) { test_named("lookahead_columns"); }
-Test(mutants, lookahead_run) { test_named("lookahead_run"); }
-Test(mutants, lookahead_marks) { test_named("lookahead_marks"); }
-Test(mutants, lookahead_flags) { test_named("lookahead_flags"); }
-Test(mutants, lookahead_across) { test_named("lookahead_across"); }
+Test(mutants, resident) { test_named("resident"); }
+Test(mutants, resident_rows) { test_named("resident_rows"); }
+Test(mutants, resident_across) { test_named("resident_across"); }
+Test(mutants, resident_marks) { test_named("resident_marks"); }
+Test(mutants, resident_gaps) { test_named("resident_gaps"); }
+Test(mutants, pipeline) { test_named("pipeline"); }
+Test(mutants, pipeline_rows) { test_named("pipeline_rows"); }
+Test(mutants, pipeline_columns) { test_named("pipeline_columns"); }
+Test(mutants, pipeline_run) { test_named("pipeline_run"); }
+Test(mutants, pipeline_marks) { test_named("pipeline_marks"); }
+Test(mutants, pipeline_flags) { test_named("pipeline_flags"); }
+Test(mutants, pipeline_across) { test_named("pipeline_across"); }
 Test(mutants, three_pass) { test_named("three_pass"); }
 Test(mutants, marks) { test_named("marks"); }
 Test(mutants, flat_rows) { test_named("flat_rows"); }

@@ -201,7 +201,7 @@ Test(scans, windows)
     static const int64_t size[][2] = { { 128 * 200 + 77 }, { 64 * 100 + 2 }, { 3, 128 * 70 + 4 } };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:2,weak", "seed:3,stale,late" };
     for (int i = 0; i < 3; i++) {
-        const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+        const char *set[] = { "strategy", "scan.pipeline", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
         struct harness h;
         cr_assert(harness_open(&h, "windows", spec[i], "sm_90", set), "%d: %s", i, h.text);
         for (int m = 0; m < 3; m++) {
@@ -244,14 +244,14 @@ static void check_marks(const char **set, const int64_t *size)
 
 Test(scans, marks)
 {
-    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    const char *set[] = { "strategy", "scan.pipeline", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
     check_marks(set, (int64_t[]){ 128 * 40, 9000 });
 }
 
 /* The last tile is partial, and backwards the first one. */
 Test(scans, block_marks)
 {
-    const char *set[] = { "strategy", "segscan.allpre", "threads", "64", "items", "5", NULL, NULL };
+    const char *set[] = { "strategy", "segscan.resident", "threads", "64", "items", "5", NULL, NULL };
     check_marks(set, (int64_t[]){ 5107, 9000 });
 }
 
@@ -259,7 +259,7 @@ Test(scans, block_marks)
 Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
-    static const char *const strategy[] = { "segscan.offsets", "scan.lookahead", "segscan.allpre", "segscan.warp",
+    static const char *const strategy[] = { "segscan.offsets", "scan.pipeline", "segscan.resident", "segscan.warp",
                                             "segscan.column" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)
@@ -315,8 +315,8 @@ Test(scans, columns)
     static const int64_t rows[] = { 16, 1, 7, 64, 1002 },
                          columns[] = { 1, 2, 3, 4, 8, 6, 12, 17, 128, 16, 64, 32, 16, 4, 32 };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const char *set[] = { "strategy", "scan.lookahead", "threads",   "32", "items", "1", "stages",
-                              "3",        "looks",          of[i].looks, NULL, NULL };
+        const char *set[] = { "strategy", "scan.pipeline",  "threads",   "32", "items", "1", "stages",
+                              "3",        "lookback_warps", of[i].looks, NULL, NULL };
         const int most = *of[i].looks == '0' ? 32 * of[i].vector : 32;
         struct harness h;
         cr_assert(harness_open(&h, "columns", of[i].spec, "sm_90", set), "%zu: %s", i, h.text);
@@ -344,7 +344,7 @@ Test(scans, marks_of_flags)
         "  state: {a: u64, b: u64, c: u64, d: u64, e: u64}\n"
         "  combine: {a: a.a * b.a, b: a.b * b.a + b.b, c: a.c + b.c, d: a.d + b.d, e: a.e + b.e}\n"
         "outputs: {y: {type: 'u64[n]', value: s.b}}\n";
-    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    const char *set[] = { "strategy", "scan.pipeline", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
     static const int64_t size[] = { N };
     static const char *const modes[] = { "seed:1,sms:64,race,uninit", "seed:2,sms:64,weak,stale,late" };
     struct harness h;
@@ -363,7 +363,7 @@ Test(scans, marks_of_rows)
 {
     static const char spec[] = "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: n\noperator: add\nmode: exclusive\n"
                                "init: 3\noutputs: {y: 'u32[m, n]'}\n";
-    const char *set[] = { "strategy", "scan.lookahead", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
+    const char *set[] = { "strategy", "scan.pipeline", "threads", "32", "items", "1", "stages", "3", NULL, NULL };
     static const int64_t size[][2] = { { 4001, 3 }, { 301, 37 }, { 13, 811 }, { 3, 9001 } };
     struct harness h;
     cr_assert(harness_open(&h, "marks", spec, "sm_90", set), "%s", h.text);

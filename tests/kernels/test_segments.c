@@ -241,7 +241,7 @@ BLOCK(seeds_61, 61)
 static void check_offsets(const char *spec, const char *arch, const char *stages)
 {
     static const int64_t sizes[][2] = { { 5003, 4001 }, { 9001, 90 }, { 2100, 7001 }, { 300, 20001 }, { 7000, 3 } };
-    const char *set[] = { "items", "1", "bulk", stages, "threads", "64", NULL };
+    const char *set[] = { "items", "1", "copy_stages", stages, "threads", "64", NULL };
     struct harness h;
     cr_assert(harness_open(&h, "many", spec, arch, set), "%s", h.text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -344,7 +344,7 @@ Test(segments, elements_outside)
                          ends[][4] = { { 0, 10, 100, 2500 }, { 37, 37, 4000, 8900 }, { 6000, 6000, 6000, 6000 } };
     static const char *const stages[] = { "2", "3" };
     for (int s = 0; s < 2; s++) {
-        const char *set[] = { "items", "1", "bulk", stages[s], "threads", "64", NULL };
+        const char *set[] = { "items", "1", "copy_stages", stages[s], "threads", "64", NULL };
         struct harness h;
         cr_assert(harness_open(&h, "outside", sums, "sm_90", set), "%s", h.text);
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

@@ -12,7 +12,7 @@
  *     the rest of a tile goes to the block whose turn it is (or the last one), vector by vector
  *     head and tail, fewer elements than two vectors, go one by one to the first threads of block 0
  *
- * With `bulk` stages (sm_90) a warp's vectors of a tile are consecutive, and bulk copies bring them into a ring of the
+ * With `copy_stages` stages (sm_90) a warp's vectors of a tile are consecutive, and bulk copies bring them into a ring of the
  * warp's own, several tiles ahead: vector (u, lane) of warp w is its w * 32 * items + u * 32 + lane.
  *
  * Loads of a tile come before its first use, so a thread has items x 16 bytes in flight.  Loads in partly filled tiles
@@ -260,7 +260,7 @@ static void share_init(struct share *s, struct gen *g)
     s->vectors = gen_value(g, "vectors");
     s->count = gen_value(g, "count");
     const bool tiled = gen_tunable(g, TN_OVER_THREADS);
-    s->bulk = gen_tunable(g, TN_BULK);
+    s->bulk = gen_tunable(g, TN_COPY_STAGES);
     s->stride = tiled ? 1 : s->bulk ? KB_WARP : s->threads;
     s->place = tiled ? kb_mul(k, s->tid, s->items) : s->tid;
     if (s->bulk && !tiled)
@@ -341,7 +341,7 @@ void tiles_prefetch(struct gen *g, kb_val block)
     kb *k = g->k;
     const int vector = gen_tunable(g, TN_VECTOR);
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    if (!kb_has_bulk(k) || !g->c->aligned || gen_tunable(g, TN_BULK))
+    if (!kb_has_bulk(k) || !g->c->aligned || gen_tunable(g, TN_COPY_STAGES))
         return;
     LET(end, kb_mul(k, kb_add(k, kb_cast(k, block, TY_I64), 1), tile));
     kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_le(k, end, gen_value(g, "vectors")))) {

@@ -9,9 +9,9 @@
  *                            warp tree over the lanes in order;  carry := carry * total
  *
  * After Futhark's SegRed for non-commutative operators, with windows of a warp instead of a block, so that no window
- * needs a block barrier.  Consecutive elements per lane come either straight from memory (vectors, `staged` 0), or
+ * needs a block barrier.  Consecutive elements per lane come either straight from memory (vectors, `smem_transpose` 0), or
  * through a warp-private transpose in shared memory: coalesced loads in, consecutive vectors out.  An odd number of
- * 16-byte vectors per lane makes both sides of the transpose free of bank conflicts without padding.  Or (`bulk`
+ * 16-byte vectors per lane makes both sides of the transpose free of bank conflicts without padding.  Or (`copy_stages`
  * stages, sm_90) through a ring of the warp's own in shared memory, which bulk copies fill several windows ahead.
  */
 #include "llvmgen/shared/bulk_ring.h"
@@ -157,7 +157,7 @@ static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct
         load_ring(w, i, d);
         return;
     }
-    if (!gen_tunable(g, TN_STAGED)) {
+    if (!gen_tunable(g, TN_SMEM_TRANSPOSE)) {
         const kb_val own = kb_mul(k, kb_lane(k), w->per_lane);
         for (int q = 0; q < w->items; q++)
             direct_load(g, base, own, (int64_t)q * w->vector, w->vector, g->c->aligned, &d[q * w->vector]);
@@ -197,7 +197,7 @@ static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
         pt[j].direct = &d[j];
     }
     for (int q = 0; q < w->items; q++)
-        points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_STAGED));
+        points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_SMEM_TRANSPOSE));
     return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, filled_all());
 }
 
@@ -256,14 +256,15 @@ static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks,
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps)
 {
     kb *k = g->k;
-    struct windows w = {
-        .g = g, .items = gen_tunable(g, TN_ITEMS), .vector = gen_tunable(g, TN_VECTOR), .bulk = gen_tunable(g, TN_BULK)
-    };
+    struct windows w = { .g = g,
+                         .items = gen_tunable(g, TN_ITEMS),
+                         .vector = gen_tunable(g, TN_VECTOR),
+                         .bulk = gen_tunable(g, TN_COPY_STAGES) };
     w.per_lane = w.items * w.vector;
     w.lead = gen_value(g, "lead");
     w.count = gen_value(g, "count");
     const int size = KB_WARP * w.per_lane;
-    if (gen_tunable(g, TN_STAGED))
+    if (gen_tunable(g, TN_SMEM_TRANSPOSE))
         each_direct(&w, make_stage, 0, NULL);
     kb_tvar carry = kb_var_new(k, state_zero(g), "carry");
 

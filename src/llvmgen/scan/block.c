@@ -34,7 +34,7 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
     held_arrange(h);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
     h->full = kb_assume_uniform(kb_eq(k, h->valid, tile), KB_UNI_BLOCK); /* as the length is */
-    h->staged = gen_tunable(g, TN_STAGED);
+    h->staged = gen_tunable(g, TN_SMEM_TRANSPOSE);
     h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
     held_load(h);
     struct run total, in_tile[SCAN_HELD_MAX];
@@ -70,7 +70,7 @@ void emit_scan_block(struct gen *g)
     kb *k = g->k;
     scan_wait_for_predecessor(g);
     struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
-    if (gen_tunable(g, TN_STAGED) && !gen_tunable(g, TN_STRIPED))
+    if (gen_tunable(g, TN_SMEM_TRANSPOSE) && !gen_tunable(g, TN_STRIPED))
         m.stage = stage_new(g, per_thread(g));
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct scan_segment s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.c - scan.lookahead down a few columns: the tiles of one sequence of rows, all columns side by side.
+/* columns.c - scan.pipeline down a few columns: the tiles of one sequence of rows, all columns side by side.
  *
  *     tile      whole rows of V * q columns, q a power of two that a warp holds; a thread has V neighbouring columns of
  *               some consecutive rows, so threads whose numbers differ by q go on in the same columns
@@ -33,7 +33,7 @@ static struct shape shape_of(struct gen *g)
 {
     kb *k = g->k;
     struct shape s = { .v = gen_tunable(g, TN_VECTOR), .rows = gen_tunable(g, TN_ITEMS) };
-    s.states = scan_columns_most(gen_tunable(g, TN_LOOKS), s.v);
+    s.states = scan_columns_most(gen_tunable(g, TN_LOOKBACK_WARPS), s.v);
     s.q = gen_value(g, "across");
     s.log = kb_name(kb_cast(k, kb_ctz(k, s.q), TY_I32), "log");
     s.column = kb_name(kb_and(k, kb_lane(k), kb_sub(k, s.q, 1)), "column");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.h - what scan.lookahead does with tiles of a few columns side by side; roles and barriers are those of
+/* columns.h - what scan.pipeline does with tiles of a few columns side by side; roles and barriers are those of
  * its other tiles (ring.h). */
 #ifndef PTXGEN_SCAN_COLUMNS_H
 #define PTXGEN_SCAN_COLUMNS_H

@@ -22,7 +22,7 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     kb *k = g->k;
     const int warps = gen_tunable(g, TN_THREADS) / KB_WARP;
     *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES), .warps = warps };
-    r->looks = gen_tunable(g, TN_LOOKS);
+    r->looks = gen_tunable(g, TN_LOOKBACK_WARPS);
     r->tile = gen_tunable(g, TN_THREADS) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     scan_layout(g->p, r->tile, &r->layout);
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
@@ -53,8 +53,8 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
         int arrivals;
     } all[] = { { r->empty, 1 },
                 { r->numbered, 1 },
-                { r->full, 1 + gen_tunable(g, TN_MARKERS) },
-                { r->combined, gen_tunable(g, TN_UPSWEEP) },
+                { r->full, 1 + gen_tunable(g, TN_MARKER_WARPS) },
+                { r->combined, gen_tunable(g, TN_UPSWEEP_WARPS) },
                 { r->prefixed, 1 },
                 { r->scanned, r->looks ? warps : warps + 1 },
                 { r->published, 1 },

@@ -70,7 +70,9 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     kb *k = g->k;
     struct held *h = &t->held;
     const int tile = tile_size(g);
-    *h = (struct held){ .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_STAGED) };
+    *h = (struct held){
+        .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_SMEM_TRANSPOSE)
+    };
     t->number = number;
     t->index = index;
     t->park = park_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");

@@ -303,7 +303,7 @@ static void emit_carries(struct gen *g)
     LET(other, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(number, kb_add(k, other, 1)); /* nothing began before the first share */
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
-        if (gen_tunable(g, TN_BULK) > 0)
+        if (gen_tunable(g, TN_COPY_STAGES) > 0)
             finish_staged(g, number);
         else
             finish_merged(g, number);
@@ -314,7 +314,7 @@ void emit_segreduce_offsets(struct gen *g)
 {
     if (g->kernel != &g->c->code.kernel[0])
         emit_carries(g);
-    else if (gen_tunable(g, TN_BULK) > 0)
+    else if (gen_tunable(g, TN_COPY_STAGES) > 0)
         emit_staged_shares(g);
     else
         emit_shares(g);

@@ -234,7 +234,7 @@ void emit_staged_shares(struct gen *g)
     const int warps = kb_threads(k) / KB_WARP;
     struct shares *s = &(struct shares){ .g = g };
     s->tile = KB_WARP * segments_chunk(gen_tunable(g, TN_ITEMS), gen_tunable(g, TN_VECTOR));
-    staged_init(&s->stages, g, gen_tunable(g, TN_BULK), s->tile, false);
+    staged_init(&s->stages, g, gen_tunable(g, TN_COPY_STAGES), s->tile, false);
     batch_init(s);
     const struct summary all = summary_new(g);
     s->left_over = all.totals;

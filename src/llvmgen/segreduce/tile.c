@@ -41,8 +41,8 @@ static void tiles_init(struct tiles *t, struct gen *g)
 {
     kb *k = g->k;
     const int elements = gen_tunable(g, TN_ITEMS) * KB_WARP * gen_tunable(g, TN_VECTOR);
-    *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_BULK) > 0 };
-    staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_BULK) : 1, elements, t->bulk);
+    *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_COPY_STAGES) > 0 };
+    staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_COPY_STAGES) : 1, elements, t->bulk);
     t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
     t->per_tile = gen_value(g, "per_tile");
     t->segments = gen_value(g, "segments");

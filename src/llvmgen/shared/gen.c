@@ -33,7 +33,7 @@ static enum ty buffer_type(const struct gen *g, const char *name)
     return TY_U32;
 }
 
-static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_STREAM] ? KB_STREAM : 0; }
+static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT_FIRST] ? KB_STREAM : 0; }
 
 /* Without element outputs nothing that a kernel reads is written while it runs; behind a dependency wait the
  * loads must not be hoisted, so they stay ordinary there. */

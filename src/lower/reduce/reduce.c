@@ -98,10 +98,10 @@ static void choose_pdl(struct planner *pl, struct plan_case *c)
 /* Every element is read once: it need not stay in the caches. */
 static void choose_stream(const struct problem *p, struct plan_case *c)
 {
-    if (c->overridden[TN_STREAM])
+    if (c->overridden[TN_EVICT_FIRST])
         return;
-    c->tunable[TN_STREAM] = !access_writes_elements(p);
-    c->tunable_from[TN_STREAM] = "every element is read once, and few are written";
+    c->tunable[TN_EVICT_FIRST] = !access_writes_elements(p);
+    c->tunable_from[TN_EVICT_FIRST] = "every element is read once, and few are written";
 }
 
 /* What a stage of a warp's ring holds: a window of every direct input. */
@@ -112,7 +112,7 @@ static int window_bytes(const struct problem *p, const struct plan_case *c)
 
 static int ring_bytes(const struct problem *p, const struct plan_case *c)
 {
-    const int bulk = c->tunable[TN_BULK];
+    const int bulk = c->tunable[TN_COPY_STAGES];
     return bulk * (reduce_tile_bytes(p, c) + c->tunable[TN_THREADS] / 32 * 8) + reduce_totals_bytes(p, c);
 }
 
@@ -142,13 +142,13 @@ static void choose_bulk(struct planner *pl, struct plan_case *c)
     enum { STAGES = 2 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
-    if (!(c->strategy->tunables & 1u << TN_BULK) || c->overridden[TN_BULK] || d->sm < 90 || state_commutative(p) ||
-        !bulk_aligned(p, c))
+    if (!(c->strategy->tunables & 1u << TN_COPY_STAGES) || c->overridden[TN_COPY_STAGES] || d->sm < 90 ||
+        state_commutative(p) || !bulk_aligned(p, c))
         return;
-    c->tunable[TN_BULK] = STAGES;
-    c->tunable_from[TN_BULK] = "where the architecture has bulk copies";
-    while (c->tunable[TN_BULK] && ring_bytes(p, c) > d->shared_per_block)
-        c->tunable[TN_BULK]--;
+    c->tunable[TN_COPY_STAGES] = STAGES;
+    c->tunable_from[TN_COPY_STAGES] = "where the architecture has bulk copies";
+    while (c->tunable[TN_COPY_STAGES] && ring_bytes(p, c) > d->shared_per_block)
+        c->tunable[TN_COPY_STAGES]--;
 }
 
 /* Ordered operators go through the transpose where lanes hold more than a vector of scalars, with as many items as fit:
@@ -158,9 +158,10 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (state_commutative(p))
         return;
-    if (!c->overridden[TN_STAGED])
-        c->tunable[TN_STAGED] = c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_BULK];
-    while (c->tunable[TN_STAGED] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+    if (!c->overridden[TN_SMEM_TRANSPOSE])
+        c->tunable[TN_SMEM_TRANSPOSE] =
+            c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_COPY_STAGES];
+    while (c->tunable[TN_SMEM_TRANSPOSE] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            reduce_tile_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
 }
@@ -212,9 +213,9 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
         u->tunable[TN_VECTOR] = 1;
         u->tunable_from[TN_VECTOR] = "elements one by one";
     }
-    u->tunable[TN_BULK] = 0;
+    u->tunable[TN_COPY_STAGES] = 0;
     if (!state_commutative(p))
-        u->tunable[TN_STAGED] = 0;
+        u->tunable[TN_SMEM_TRANSPOSE] = 0;
     return c;
 }
 
@@ -326,18 +327,18 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigne
 static bool check_bulk(struct planner *pl, const struct plan_case *c)
 {
     enum { BARRIERS = 128 };
-    const unsigned ring = 1u << TN_BULK | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR | 1u << TN_COMBINE;
+    const unsigned ring = 1u << TN_COPY_STAGES | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR | 1u << TN_COMBINE;
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)
-        return reduce_contradiction(pl, c, 1u << TN_BULK, "bulk copies need sm_90");
-    if (c->tunable[TN_STAGED])
-        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_STAGED,
+        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES, "bulk copies need sm_90");
+    if (c->tunable[TN_SMEM_TRANSPOSE])
+        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_SMEM_TRANSPOSE,
                                     "inputs come through bulk copies or through the transpose, not both");
     if (!bulk_aligned(p, c))
-        return reduce_contradiction(pl, c, 1u << TN_BULK | 1u << TN_VECTOR,
+        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_VECTOR,
                                     "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
-    if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_BULK] > BARRIERS || window_bytes(p, c) >= 1 << 20)
+    if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_COPY_STAGES] > BARRIERS || window_bytes(p, c) >= 1 << 20)
         return reduce_contradiction(pl, c, ring, "a block has at most 128 stages");
     if (ring_bytes(p, c) > d->shared_per_block)
         return reduce_contradiction(
@@ -360,11 +361,12 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
                                     "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (!reduce_check_space(pl, c))
         return false;
-    if (c->tunable[TN_BULK])
+    if (c->tunable[TN_COPY_STAGES])
         return check_bulk(pl, c);
-    if (!c->tunable[TN_STAGED])
+    if (!c->tunable[TN_SMEM_TRANSPOSE])
         return true;
-    const unsigned staged = 1u << TN_STAGED | 1u << TN_BULK, tile = 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
+    const unsigned staged = 1u << TN_SMEM_TRANSPOSE | 1u << TN_COPY_STAGES,
+                   tile = 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
     if (state_commutative(p) || has_structures(p))
         return reduce_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
     return reduce_tile_bytes(p, c) <= STAGING_MAX ||

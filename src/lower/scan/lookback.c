@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookback.c - planning of single-pass scans.
  *
- *   scan.allpre        whole arrays and rows of medium size: every block reads the totals of all tiles before its own
+ *   scan.resident        whole arrays and rows of medium size: every block reads the totals of all tiles before its own
  *   scan.lookback      whole arrays, decoupled look-back
  *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
  *   segscan.flags      segments that begin at flags
@@ -9,10 +9,10 @@
  *
  * One launch, every element read and written once.  Control memory holds the counter of tickets and, per tile, 8
  * bytes for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a
- * prefix is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.allpre
+ * prefix is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.resident
  * combines in a fixed order.
  *
- * scan.allpre wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
+ * scan.resident wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
  * and no more than SCAN_RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a
  * grid that has to share the device goes on as long as blocks start in order.
  */
@@ -39,16 +39,16 @@ static bool fits(const struct problem *p, struct arena *a, const char **why)
     return fits_tiles(p, a, why);
 }
 
-bool scan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     if (p->offsets >= 0) {
         *why = "it scans whole arrays and rows; here segments begin anywhere";
         return false;
     }
-    return scan_resident_fits(p, d, a, why);
+    return scan_grid_fits(p, d, a, why);
 }
 
-bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool scan_grid_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
     if (!scan_trailing(p) || p->flags >= 0) {
@@ -170,7 +170,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
 }
 
 /* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
-void scan_allpre_plan(struct planner *pl, const struct strategy *row)
+void scan_resident_plan(struct planner *pl, const struct strategy *row)
 {
     struct span at;
     if (plan_pinned_name(pl, &at)) {
@@ -225,7 +225,7 @@ static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
 }
 
 bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
-bool scan_allpre_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
+bool scan_resident_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
 bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
 bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
 bool segscan_offsets_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }

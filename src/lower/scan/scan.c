@@ -175,7 +175,7 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
 }
 
 /* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
-static bool own_tiles(const struct plan_case *c) { return strcmp(c->code.strategy, "scan.allpre") == 0; }
+static bool own_tiles(const struct plan_case *c) { return strcmp(c->code.strategy, "scan.resident") == 0; }
 
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p, const struct plan_case *c)
@@ -230,12 +230,12 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable[TN_MIN_BLOCKS] = choose_blocks(p, c, pl->plan->device.sm);
         c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
     }
-    if (!c->overridden[TN_STAGED]) {
-        c->tunable[TN_STAGED] = staged && widest(p) > 0;
-        c->tunable_from[TN_STAGED] = "for arrays of scalars along the last dimensions";
+    if (!c->overridden[TN_SMEM_TRANSPOSE]) {
+        c->tunable[TN_SMEM_TRANSPOSE] = staged && widest(p) > 0;
+        c->tunable_from[TN_SMEM_TRANSPOSE] = "for arrays of scalars along the last dimensions";
     }
     if (!c->overridden[TN_STRIPED]) {
-        c->tunable[TN_STRIPED] = c->tunable[TN_STAGED] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
+        c->tunable[TN_STRIPED] = c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
         c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
     }
     choose_items(p, c, pl->plan->device.sm);
@@ -354,11 +354,11 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (vector > access_vector_width(p) || (vector & (vector - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
-    if (c->tunable[TN_STAGED] && (widest(p) == 0 || !scan_trailing(p)))
+    if (c->tunable[TN_SMEM_TRANSPOSE] && (widest(p) == 0 || !scan_trailing(p)))
         return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
-    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_STAGED] || !may_stripe(p, c)))
+    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_SMEM_TRANSPOSE] || !may_stripe(p, c)))
         return contradiction(pl, c, "striped vectors are for staged tiles of whole arrays without neighbours");
-    if (c->tunable[TN_STAGED] && transpose_bytes(p, c) > STAGE_MAX)
+    if (c->tunable[TN_SMEM_TRANSPOSE] && transpose_bytes(p, c) > STAGE_MAX)
         return contradiction(pl, c, "the transpose takes more than 40960 bytes");
     return true;
 }

@@ -14,7 +14,7 @@
 static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
-/* scan.lookahead: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
+/* scan.pipeline: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
  * where nothing else depends on the row. */
 bool scan_marked(const struct problem *p);
 /* The same: columns are scanned side by side, at most 32 threads with so many each. */
@@ -49,7 +49,7 @@ int scan_held_words(const struct problem *p);
  * that the case keeps resident; and those that the case has. */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
 int scan_degree(const struct plan_case *c);
-/* Where the arrays of a tile lie in a stage of scan.lookahead: byte offsets, -1 for what is not copied; an output takes
+/* Where the arrays of a tile lie in a stage of scan.pipeline: byte offsets, -1 for what is not copied; an output takes
  * the place of an input of its width where it can.  bytes: of the stage. */
 struct scan_layout {
     int input[PROBLEM_ARGS_MAX], output[PROBLEM_ARGS_MAX];
@@ -77,13 +77,13 @@ enum { SCAN_RESIDENT = 2 };
 struct formula scan_few_rows(const struct problem *p);
 /* Runs of elements, whose tiles a grid that waits for itself may take. */
 struct device;
-bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);
+bool scan_grid_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */
 struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
                                    const char *name, struct formula guard);
-/* A case with vectors and one with single elements, tunables of a variant; `staged`: through the transpose. */
+/* A case with vectors and one with single elements, tunables of a variant; `smem_transpose`: through the transpose. */
 void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                     struct formula guard, bool staged);
 /* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */

@@ -51,7 +51,7 @@ static bool stageable(const struct planner *pl)
     const struct problem *p = pl->plan->problem;
     const struct tuning *tuned = tuning_lookup("segreduce.offsets", "", pl->plan->device.sm);
     const int threads = plan_setting(pl, TN_THREADS, tuned->value[TN_THREADS]);
-    const int stages = plan_setting(pl, TN_BULK, STAGES);
+    const int stages = plan_setting(pl, TN_COPY_STAGES, STAGES);
     const int64_t least = shared_bytes(p, threads, stages, 1, plan_setting(pl, TN_VECTOR, access_vector_width(p)));
     return state_pad(p) && segreduce_quantum(p) && !access_writes_elements(p) &&
            least <= pl->plan->device.shared_per_block;
@@ -61,7 +61,7 @@ static struct plan_case *add_staged(struct planner *pl, const struct strategy *r
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
-    segreduce_set(c, TN_BULK, STAGES, "one tile arrives while one is reduced");
+    segreduce_set(c, TN_COPY_STAGES, STAGES, "one tile arrives while one is reduced");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
            tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > TILE_MAX)
@@ -74,7 +74,7 @@ void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
-    if (!stageable(pl) || plan_setting(pl, TN_BULK, STAGES) == 0) {
+    if (!stageable(pl) || plan_setting(pl, TN_COPY_STAGES, STAGES) == 0) {
         segreduce_add_shapes(pl, row, (struct formula){ 0 });
         return;
     }
@@ -98,7 +98,7 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
     const struct formula any = f_ge(segments_count(p), f_const(1));
     enum ty type[32];
     const int fields = state_fields(p, type);
-    const int words = c->tunable[TN_BULK] ? 2 : 1; /* a segment, and where it began */
+    const int words = c->tunable[TN_COPY_STAGES] ? 2 : 1; /* a segment, and where it began */
     const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
     int partial[32];
     for (int f = 0; f < fields; f++)
@@ -107,8 +107,8 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
     for (int i = 0; i < 2; i++) {
         const char *suffix = i ? "carry" : "";
         struct prog_kernel *k =
-            c->tunable[TN_BULK] ? segreduce_kernel(pl, c, suffix) : segreduce_team_kernel(pl, c, suffix);
-        plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_BULK] ? span : f_div(span, f_const(warps)));
+            c->tunable[TN_COPY_STAGES] ? segreduce_kernel(pl, c, suffix) : segreduce_team_kernel(pl, c, suffix);
+        plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, f_const(warps)));
         plan_value_arg(k, "shares", TY_I64, spans);
         plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "carry", .index = carry });
         for (int f = 0; f < fields; f++)
@@ -135,8 +135,8 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int warps = c->tunable[TN_THREADS] / WARP;
-    const int64_t shared =
-        shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_BULK], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]);
+    const int64_t shared = shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_COPY_STAGES], c->tunable[TN_ITEMS],
+                                        c->tunable[TN_VECTOR]);
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
     if (!stageable(pl))
@@ -159,7 +159,7 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
 bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    if (c->tunable[TN_BULK])
+    if (c->tunable[TN_COPY_STAGES])
         return build_staged(pl, c);
     /* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than
      * its work. */

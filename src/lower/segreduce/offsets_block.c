@@ -65,7 +65,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     segreduce_set(c, TN_LANES, lanes, lanes ? "a warp per segment" : "a block per segment");
     segreduce_set(c, TN_QUEUE, queue, queue ? "large arrays" : "a queue takes longer than small arrays do");
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    segreduce_set(c, TN_STREAM, !queue || lanes, "every vector is read once");
+    segreduce_set(c, TN_EVICT_FIRST, !queue || lanes, "every vector is read once");
     if (!aligned && state_determinism(p) == DET_ANY)
         segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     if (queue)

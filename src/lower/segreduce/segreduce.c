@@ -202,15 +202,15 @@ static void fit_wide_state(const struct problem *p, struct plan_case *c)
 static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
 {
     if (access_writes_elements(p))
-        segreduce_set(c, TN_STREAM, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+        segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
-        segreduce_set(c, TN_STREAM, 0,
+        segreduce_set(c, TN_EVICT_FIRST, 0,
                       "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
     else if (shape->up_to == PACKED)
-        segreduce_set(c, TN_STREAM, 1,
+        segreduce_set(c, TN_EVICT_FIRST, 1,
                       "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
     else
-        segreduce_set(c, TN_STREAM, shape->lanes == 0 || shape->lanes == WARP, "where every vector is read once");
+        segreduce_set(c, TN_EVICT_FIRST, shape->lanes == 0 || shape->lanes == WARP, "where every vector is read once");
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape,

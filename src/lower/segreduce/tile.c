@@ -66,7 +66,8 @@ static int tile_items(const struct planner *pl)
 {
     int items = tuned(pl, TN_ITEMS);
     while (items > 1 && !plan_overrides(pl, TN_ITEMS) &&
-           staged_bytes(pl, tuned(pl, TN_THREADS), items, plan_setting(pl, TN_BULK, STAGES), LINE_BYTES) > STAGED_MAX)
+           staged_bytes(pl, tuned(pl, TN_THREADS), items, plan_setting(pl, TN_COPY_STAGES, STAGES), LINE_BYTES) >
+               STAGED_MAX)
         items /= 2;
     return items;
 }
@@ -82,7 +83,7 @@ static int64_t length_max(const struct planner *pl)
 
 static bool has_room(const struct planner *pl, int threads)
 {
-    const int stages = pl->plan->device.sm >= 90 ? plan_setting(pl, TN_BULK, STAGES) : 0;
+    const int stages = pl->plan->device.sm >= 90 ? plan_setting(pl, TN_COPY_STAGES, STAGES) : 0;
     const int64_t bytes = staged_bytes(pl, threads, tile_items(pl), stages ? stages : 1, stages ? LINE_BYTES : 0);
     return bytes <= pl->plan->device.shared_per_block;
 }
@@ -117,7 +118,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     segreduce_set(c, TN_THREADS, tile_threads(pl), c->tunable_from[TN_THREADS]);
     segreduce_set(c, TN_ITEMS, tile_items(pl), c->tunable_from[TN_ITEMS]);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    segreduce_set(c, TN_BULK, pl->plan->device.sm >= 90 && aligned ? STAGES : 0,
+    segreduce_set(c, TN_COPY_STAGES, pl->plan->device.sm >= 90 && aligned ? STAGES : 0,
                   "where the architecture has bulk copies");
     c->aligned = aligned;
     return c;
@@ -149,7 +150,7 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = f_cdiv(segments_count(p), per_tile);
     if (c->tunable[TN_THREADS] % WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
-    const int stages = c->tunable[TN_BULK];
+    const int stages = c->tunable[TN_COPY_STAGES];
     if (staged_bytes(pl, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], stages ? stages : 1, stages ? LINE_BYTES : 0) >
         pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");

@@ -2,7 +2,7 @@
 /* lookback.c - planning of scans of few long segments.
  *
  *   segscan.lookback    tiles of all segments take turns, and tiles of a segment pass their totals on
- *   segscan.allpre      tiles cut across rows, and across segments between offsets; every block reads the totals of the
+ *   segscan.resident      tiles cut across rows, and across segments between offsets; every block reads the totals of the
  * tiles since its first one began
  *
  * Control memory holds the ticket and the tile states, as in scan/lookback.c.  With look-back, every segment has as
@@ -46,7 +46,7 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
     return segscan_check(pl, c);
 }
 
-bool segscan_allpre_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool segscan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     if (!scan_keeps(p) && p->offsets < 0) {
         *why = "it scans rows and segments between offsets; this problem has a single one";
@@ -60,7 +60,7 @@ bool segscan_allpre_fits(const struct problem *p, const struct device *d, struct
         *why = "tiles cut across segments between offsets, so there are no totals";
         return false;
     }
-    return scan_resident_fits(p, d, a, why);
+    return scan_grid_fits(p, d, a, why);
 }
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
@@ -90,8 +90,8 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     }
 }
 
-/* Rows that scan.allpre would take, of any length. */
-void segscan_allpre_plan(struct planner *pl, const struct strategy *row)
+/* Rows that scan.resident would take, of any length. */
+void segscan_resident_plan(struct planner *pl, const struct strategy *row)
 {
     const int from = pl->plan->ncases;
     if (!segscan_pinned(pl)) {
@@ -102,7 +102,7 @@ void segscan_allpre_plan(struct planner *pl, const struct strategy *row)
     add_across(pl, row, "", "across", SCAN_RESIDENT);
 }
 
-bool segscan_allpre_build(struct planner *pl, struct plan_case *c)
+bool segscan_resident_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = segscan_kernel(pl, c);

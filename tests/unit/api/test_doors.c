@@ -231,7 +231,7 @@ Test(doors, a_plan_of_rows_none_is_refused)
 
 Test(doors, a_plan_with_an_endless_ring_is_refused)
 {
-    refuse_plan(SUM, "reduce.gather", "bulk: 0", "bulk: 1048576", "bulk");
+    refuse_plan(SUM, "reduce.gather", "copy_stages: 0", "copy_stages: 1048576", "copy_stages");
 }
 
 /* A message of a check may hold a quote, and comes back. */

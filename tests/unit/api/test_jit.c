@@ -142,7 +142,7 @@ Test(jit, the_second_start_gives_the_same_program) { expect_same_twice(spec, ".t
 Test(jit, the_second_start_launches_with_as_much_shared_memory)
 {
     static const char scan[] = "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n"
-                               "strategy: {name: scan.lookahead}\n";
+                               "strategy: {name: scan.pipeline}\n";
 
     expect_same_twice(scan, "\"shared\":");
 }

@@ -11,7 +11,7 @@ static void open(struct odometer *o)
                                                 { .tunable = TN_ITEMS, .n = 2 },
                                                 { .tunable = TN_BLOCKS_PER_SM, .n = 6, .still = true },
                                                 { .tunable = TN_CLUSTER, .n = 4 },
-                                                { .tunable = TN_BULK, .n = 2 } };
+                                                { .tunable = TN_COPY_STAGES, .n = 2 } };
     odometer_clear(o);
     for (size_t i = 0; i < sizeof axis / sizeof *axis; i++)
         o->axis[o->naxes++] = axis[i];

@@ -135,7 +135,7 @@ Test(variants, candidates_are_those_of_the_table_and_the_usual_one)
     }
     cr_expect_eq(tunable_candidates(TN_ROWS, f.p, 3, value), 8); /* 1, 2, 3, 4 ... 64 */
     cr_expect_eq(value[2], 3);
-    cr_expect_eq(tunable_candidates(TN_STREAM, f.p, 1, value), 2);
+    cr_expect_eq(tunable_candidates(TN_EVICT_FIRST, f.p, 1, value), 2);
     cr_expect_eq(tunable_candidates(TN_POINTS_Z, f.p, 1, value), 1, "there is no third dimension");
     spec_end(&f);
 }
@@ -183,8 +183,8 @@ static void check_count(const char *text, const char *strategies, const char *ar
     const struct tunable set[] = { { "strategy", strategies, span_none() },  { "threads", "100,1024,256", span_none() },
                                    { "items", "32,2", span_none() },         { "vector", "4,1,3", span_none() },
                                    { "blocks_per_sm", "1,8", span_none() },  { "cluster", "1,2,16", span_none() },
-                                   { "stream", "0", span_none() },           { "staged", "0,1", span_none() },
-                                   { "max_grid", "0,256", span_none() },     { "bulk", "0,3", span_none() },
+                                   { "evict_first", "0", span_none() },      { "smem_transpose", "0,1", span_none() },
+                                   { "max_grid", "0,256", span_none() },     { "copy_stages", "0,3", span_none() },
                                    { "combine", "tree,redux", span_none() }, { "over_threads", "0", span_none() },
                                    { "block_x", "32,64", span_none() },      { "points_x", "1,2", span_none() },
                                    { "points_y", "1,4", span_none() },       { "steps", "1,3", span_none() } };
@@ -222,7 +222,7 @@ Test(variants, counts_are_what_is_met)
     check_count(SUM, "reduce.two_kernel", "sm_80");
     check_count("kind: reduce\ninputs: {x: 'i32[n]'}\noperator: {state: i32, combine: a * b + b}\noutputs: {y: i32}\n",
                 "reduce.ordered", "sm_90");
-    check_count(AFFINE, "scan.allpre,scan.lookback,scan.lookahead", "sm_90");
+    check_count(AFFINE, "scan.resident,scan.lookback,scan.pipeline", "sm_90");
     check_count(STENCIL, "stencil.multi_write,stencil.stream,stencil.temporal", "sm_86");
 }
 
@@ -307,9 +307,9 @@ Test(variants, only_the_cases_that_a_size_takes)
     cr_expect_gt(unknown->ncases, 1, "which case depends on the multiprocessors");
     cr_expect_eq(known->ncases, 1);
     const struct device d = device_of("sm_90");
-    const struct tunable allpre = { "strategy", "scan.allpre", span_none() };
+    const struct tunable resident = { "strategy", "scan.resident", span_none() };
     const int64_t n = 1 << 28;
-    const struct plan_options o = { .nset = 1, .set = &allpre, .size = &n, .only_these = true, .sms = 132 };
+    const struct plan_options o = { .nset = 1, .set = &resident, .size = &n, .only_these = true, .sms = 132 };
     cr_expect_null(plan_create(&g.s, g.p, &d, &o));
     cr_expect_not_null(strstr(g.s.diags.last->text, "takes no launch at these sizes"));
     spec_end(&g);

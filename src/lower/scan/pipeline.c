@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookahead.c - planning of scan.lookahead: blocks that stay, a ring of tiles in shared memory.
+/* pipeline.c - planning of scan.pipeline: blocks that stay, a ring of tiles in shared memory.
  *
  * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
  * left to look-back.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
@@ -156,9 +156,10 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
     enum { FROM = 256 };
     int best = 0;
     for (int threads = FROM;
-         all_threads(threads, c->tunable[TN_UPSWEEP], markers(p), c->tunable[TN_LOOKS]) <= THREADS_MAX; threads += 32) {
-        const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP], c->tunable[TN_VECTOR],
-                                     c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
+         all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], markers(p), c->tunable[TN_LOOKBACK_WARPS]) <= THREADS_MAX;
+         threads += 32) {
+        const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_VECTOR],
+                                     c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
         if (threads * items <= best)
             continue;
         best = threads * items;
@@ -191,7 +192,7 @@ static int widest_vector(const struct problem *p)
     return scan_few_columns(p) && vector > SCAN_COLUMNS_VECTOR ? SCAN_COLUMNS_VECTOR : vector;
 }
 
-bool scan_lookahead_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     if (d->sm < 90) {
         *why = "bulk copies begin with sm_90";
@@ -268,7 +269,7 @@ static struct formula looked_columns(const struct problem *p)
 static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
 {
     const struct formula columns = segments_inner(p), vector = f_const(c->tunable[TN_VECTOR]);
-    const int most = scan_columns_most(c->tunable[TN_LOOKS], c->tunable[TN_VECTOR]);
+    const int most = scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], c->tunable[TN_VECTOR]);
     const struct formula parts = f_eq(f_mod(f_const(most), f_max(columns, f_const(1))), f_const(0));
     return f_and(f_and(f_ge(columns, f_const(1)), f_eq(f_mod(columns, vector), f_const(0))), parts);
 }
@@ -294,14 +295,14 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         c->tunable[TN_VECTOR] = widest_vector(p);
     if (!c->overridden[TN_STAGES])
         c->tunable[TN_STAGES] = size->stages;
-    if (!c->overridden[TN_UPSWEEP])
-        c->tunable[TN_UPSWEEP] = UPSWEEP;
-    if (!c->overridden[TN_MARKERS]) {
-        c->tunable[TN_MARKERS] = markers(p);
-        c->tunable_from[TN_MARKERS] = "for segments that begin anywhere";
+    if (!c->overridden[TN_UPSWEEP_WARPS])
+        c->tunable[TN_UPSWEEP_WARPS] = UPSWEEP;
+    if (!c->overridden[TN_MARKER_WARPS]) {
+        c->tunable[TN_MARKER_WARPS] = markers(p);
+        c->tunable_from[TN_MARKER_WARPS] = "for segments that begin anywhere";
     }
-    if (!c->overridden[TN_LOOKS])
-        c->tunable[TN_LOOKS] = size->looks;
+    if (!c->overridden[TN_LOOKBACK_WARPS])
+        c->tunable[TN_LOOKBACK_WARPS] = size->looks;
     if (!c->overridden[TN_MIN_BLOCKS]) {
         c->tunable[TN_MIN_BLOCKS] = 1;
         c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
@@ -309,8 +310,8 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     if (!c->overridden[TN_PDL])
         c->tunable[TN_PDL] = 1;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
-    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP],
-                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKS]);
+    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
+                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
@@ -332,15 +333,15 @@ static bool add_looked(struct planner *pl, const struct strategy *row, bool pinn
         return false;
     if (!pinned)
         guard = guard.n ? f_and(looked_columns(p), guard) : looked_columns(p);
-    return add_case(pl, row, &looked, guard)->overridden[TN_LOOKS];
+    return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
 }
 
-void scan_lookahead_plan(struct planner *pl, const struct strategy *row)
+void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned_name(pl, &(struct span){ 0 }) != NULL;
     const int last = sizeof sizes / sizeof *sizes - 1;
-    const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.allpre takes small rows */
+    const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.resident takes small rows */
     const int first = pinned || !scan_marked(p) ? last : marked;
     struct formula guard = { 0 };
     units(p, &guard);
@@ -365,12 +366,13 @@ static bool contradiction(struct planner *pl, const struct plan_case *c, const c
     return false;
 }
 
-bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
+bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
-    const int all = all_threads(threads, c->tunable[TN_UPSWEEP], c->tunable[TN_MARKERS], c->tunable[TN_LOOKS]);
-    if (scan_marked(p) != (c->tunable[TN_MARKERS] > 0))
+    const int all =
+        all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS], c->tunable[TN_LOOKBACK_WARPS]);
+    if (scan_marked(p) != (c->tunable[TN_MARKER_WARPS] > 0))
         return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
@@ -378,7 +380,7 @@ bool scan_lookahead_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (c->tunable[TN_VECTOR] > widest_vector(p))
         return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");
-    const int looks = c->tunable[TN_LOOKS], vector = c->tunable[TN_VECTOR], stages = c->tunable[TN_STAGES];
+    const int looks = c->tunable[TN_LOOKBACK_WARPS], vector = c->tunable[TN_VECTOR], stages = c->tunable[TN_STAGES];
     if (looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY))
         return contradiction(pl, c, "look-back is for columns, whose prefixes it combines as timing has it");
     if (threads * held % UNIT || stages * stage_bytes(p, threads * held) + reserved(p, threads, stages, vector, looks) >

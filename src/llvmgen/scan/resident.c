@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allpre.c - scans of medium size in one pass: every block reads the totals of all tiles before its own.
+/* resident.c - scans of medium size in one pass: every block reads the totals of all tiles before its own.
  *
  *     load, upsweep     as with look-back, but tile = block: the whole grid is resident at once
  *     publish           the tile's total, at once
@@ -11,8 +11,8 @@
  * epoch, because it has seen a word of every other block; in scans of rows it looks at those of the other rows when it
  * is done.
  *
- *     scan.allpre       every row has tiles of its own
- *     segscan.allpre    tiles cut across rows and begin with whole vectors, in lines (lines.h).  What comes before
+ *     scan.resident       every row has tiles of its own
+ *     segscan.resident    tiles cut across rows and begin with whole vectors, in lines (lines.h).  What comes before
  * a tile in its row begins in the tile in which the row does, whose total is that of what lies behind its last cut.
  * Segments between offsets likewise, but nobody knows where one begins before a tile says so: totals are read back to
  * the nearest one that does.
@@ -81,7 +81,7 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
     }
 }
 
-void emit_scan_allpre(struct gen *g)
+void emit_scan_resident(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
@@ -275,7 +275,7 @@ static void emit_marked(struct gen *g)
     }
 }
 
-void emit_segscan_allpre(struct gen *g)
+void emit_segscan_resident(struct gen *g)
 {
     kb *k = g->k;
     if (g->p->offsets >= 0) {

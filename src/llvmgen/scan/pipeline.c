@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookahead.c - scans of large arrays and of long rows by blocks that stay: a pipeline of bulk copies, and
+/* pipeline.c - scans of large arrays and of long rows by blocks that stay: a pipeline of bulk copies, and
  * prefixes from totals alone.
  *
  *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
@@ -89,7 +89,7 @@ static void produce(struct scan_ring *r)
 static void mark(struct scan_ring *r, kb_val own)
 {
     kb *k = r->g->k;
-    const int markers = gen_tunable(r->g, TN_MARKERS);
+    const int markers = gen_tunable(r->g, TN_MARKER_WARPS);
     kb_section(k, "markers");
     const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
     struct scan_marker m;
@@ -117,7 +117,7 @@ static void look_ahead(struct scan_ring *r)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    kb_section(k, "lookahead");
+    kb_section(k, "prefix of the tile");
     const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
     const bool columns = scan_few_columns(g->p);
     struct scan_ahead ahead;
@@ -223,7 +223,7 @@ static void combine(struct scan_ring *r)
         struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
         kb_break_if(k, kb_not(k, t.exists));
         kb_mbar_wait(k, r->full, stage, parity);
-        kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP)) {
+        kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP_WARPS)) {
             if (scan_few_columns(r->g->p))
                 columns_combine(r, &t, warp);
             else
@@ -288,12 +288,12 @@ static void scan(struct scan_ring *r)
     }
 }
 
-void emit_scan_lookahead(struct gen *g)
+void emit_scan_pipeline(struct gen *g)
 {
     kb *k = g->k;
     struct scan_ring r;
     scan_ring_new(g, &r);
-    const int warps = r.warps, side = warps + gen_tunable(g, TN_UPSWEEP);
+    const int warps = r.warps, side = warps + gen_tunable(g, TN_UPSWEEP_WARPS);
     scan_wait_for_predecessor(g);
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         kb_barrier(k); /* the mbarriers are ready */
