@@ -31,8 +31,11 @@ static int64_t fold_index(enum boundary_mode mode, int64_t i, int64_t n)
     case BOUND_WRAP: return modulo(i, n);
     case BOUND_REFLECT: m = modulo(i, 2 * n); return m < n ? m : 2 * n - 1 - m;
     case BOUND_MIRROR: m = n == 1 ? 0 : modulo(i, 2 * n - 2); return m < n ? m : 2 * n - 2 - m;
-    default: return i < 0 ? 0 : i >= n ? n - 1 : i;
+    case BOUND_CLAMP:
+    case BOUND_CONSTANT:
+    case BOUND_INTERIOR: break;
     }
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
 static struct num read_field(const struct ref *r, int input, int64_t element, int field)

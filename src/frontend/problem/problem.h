@@ -35,7 +35,12 @@ struct axis {
     bool reduced; /* in `over` (reduce) or scanned (scan) */
 };
 
-enum boundary_mode { BOUND_CLAMP, BOUND_WRAP, BOUND_REFLECT, BOUND_MIRROR, BOUND_CONSTANT, BOUND_INTERIOR };
+/* Switches over the modes have no default: the compiler names those that lack a new one. */
+enum boundary_mode {
+#define BOUNDARY(id, name, what) BOUND_##id,
+#include "boundary.def"
+#undef BOUNDARY
+};
 struct boundary {
     enum boundary_mode mode;
     union value constant[STATE_FIELDS_MAX]; /* BOUND_CONSTANT, per field of the input */

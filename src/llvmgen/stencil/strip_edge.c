@@ -19,10 +19,19 @@ static kb_val constant(const struct strip *s, const struct queue *q, int d)
     return kb_const(s->g->k, s->g->p->input[q->input].array.field[0].type, boundary(s, q, d)->constant[0]);
 }
 
-/* How far inside lies what stands for the element `distance` beyond the edge: 0 for the outermost. */
+/* How far inside lies what stands for the element `distance` beyond the edge: 0 for the outermost, which also fills the
+ * place of what is not read. */
 static int inside(enum boundary_mode mode, int distance)
 {
-    return mode == BOUND_REFLECT ? distance - 1 : mode == BOUND_MIRROR ? distance : 0;
+    switch (mode) {
+    case BOUND_REFLECT: return distance - 1;
+    case BOUND_MIRROR: return distance;
+    case BOUND_CLAMP:
+    case BOUND_CONSTANT: /* its value is taken instead */
+    case BOUND_WRAP:     /* columns come from the other end */
+    case BOUND_INTERIOR: /* points beside the edge keep their values */ break;
+    }
+    return 0;
 }
 
 kb_val strip_column_beside(const struct strip *s, const struct queue *q, const kb_val v[V], int side, int distance)

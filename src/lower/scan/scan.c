@@ -14,8 +14,6 @@
 #include "lower/lower_impl.h"
 #include "scan.h"
 
-#include <string.h>
-
 enum { STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -175,7 +173,7 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
 }
 
 /* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
-static bool own_tiles(const struct plan_case *c) { return strcmp(c->code.strategy, "scan.resident") == 0; }
+static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
 
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p, const struct plan_case *c)

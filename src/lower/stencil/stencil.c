@@ -2,9 +2,8 @@
 /* stencil.c - what stencils read and how far; see stencil.h. */
 #include "stencil.h"
 
-#include <string.h>
-
 #include "lower/access.h"
+#include "lower/lower_impl.h"
 
 void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, void *user), void *user)
 {
@@ -127,7 +126,7 @@ int stencil_lead(const struct plan_case *c, int rank)
     return (stencil_slants(c, rank).hi + vector - 1) / vector * vector;
 }
 
-bool stencil_streams(const struct plan_case *c) { return !strcmp(c->strategy->name, "stencil.stream"); }
+bool stencil_streams(const struct plan_case *c) { return c->strategy->plan == stencil_stream_plan; }
 
 /* A point's reads of one input at one place of a plane: bit i stands for the offset lo + i along axis 0. */
 struct column {
