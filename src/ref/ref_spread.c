@@ -7,9 +7,9 @@
  *
  *   own rounding    f evaluated with bounds on operands without errors
  *   inherited       for every field that has an error, f with that field at either end of its interval and the others
- * in place: the largest change, summed over the fields (the first-order terms of the Taylor series) outcomes        f
- * with all of the left state up and all of the right down, and the reverse, for comparisons that only flip when both
- * sides move
+ *                   in place: the largest change, summed over the fields (the first-order terms of the Taylor series)
+ *   outcomes        f with all of the left state up and all of the right down, and the reverse, for comparisons that
+ *                   flip only when both sides move
  */
 #include <math.h>
 

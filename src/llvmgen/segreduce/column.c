@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column.c - reductions along a dimension that is not the last: neighbouring threads take neighbouring
- * columns.
+/* column.c - reductions along a dimension that is not the last: neighbouring threads take neighbouring columns.
  *
  * The space is a box [outer][place][column] (segments.h).  A block is `rows` row groups of threads; a thread takes
  * `vector` columns side by side, each a segment of its own, and the places of its row group:
@@ -9,8 +8,9 @@
  *     ordered       consecutive ones
  *
  *     for place in mine:   load `items` vectors, combine each column's
- *     row groups of a warp meet by shuffles, those of the block in shared memory, one thread per column combining them
- * in order parts:   blocks write partials; who draws the columns' last ticket combines them in the same way
+ *     row groups           of a warp meet by shuffles, those of the block in shared memory, where one thread per column
+ *                          combines them in order
+ *     parts                blocks write partials; the block with the columns' last ticket combines them in the same way
  */
 #include "seg_gen.h"
 

@@ -4,13 +4,15 @@
  * Two owners.  A *block's* ring has a producer, one lane of a warp of its own, and consumers, the warps of a team:
  *
  *     const struct bulk_ring r = bulk_ring_block(k, stages, bytes, consumers);      every thread of the block
- *     producer   ring_acquire(&r, at);  ring_announce(&r, at, n);  ring_copy(&r, at, 0, from, n);  ring_advance(&r,
- * at); consumer   ring_await(&r, at);  … read ring_stage(&r, at, 0, ty) …  ring_release(&r, at);  ring_advance(&r, at);
+ *     producer   ring_acquire(&r, at);  ring_announce(&r, at, n);  ring_copy(&r, at, 0, from, n);
+ *                ring_advance(&r, at);
+ *     consumer   ring_await(&r, at);  … read ring_stage(&r, at, 0, ty) …  ring_release(&r, at);
+ *                ring_advance(&r, at);
  *
  * A *warp's* ring belongs to that warp alone: lane 0 announces and copies, the others need not be waited for but by
- * ring_release(), behind which the stage may be filled again.
+ * ring_release(), after which the stage may be filled again.
  *
- * Everybody who uses a ring goes through the stages in turn, with a place of his own.  Global addresses and sizes of
+ * Every user of a ring goes through the stages in turn, with a place of its own.  Global addresses and sizes of
  * copies are multiples of 16 bytes: the caller sees to that.
  */
 #ifndef PTXGEN_BULK_RING_H

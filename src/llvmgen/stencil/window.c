@@ -2,9 +2,10 @@
 /* window.c - the values around a window, each loaded once.
  *
  *     inside     address of the first point + row distance (in a register) + column (in the instruction); runs of a row
- * in vectors where rows begin at vector boundaries columns    the same, but what is read sideways goes through the
- * boundary mode of the columns at edges   coordinates go through the boundary mode of their dimension, once for all
- * rows and columns of a window that share them
+ *                in vectors where rows begin at vector boundaries
+ *     columns    the same, but what is read sideways goes through the boundary mode of the columns
+ *     at edges   coordinates go through the boundary mode of their dimension, once for all rows and columns of a window
+ *                that share them
  *
  * Coordinates are 64-bit at the first point only; distances are known when the kernel is generated.
  */

@@ -5,12 +5,14 @@
  * by their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
  *
  *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 8 or 32 lanes per
- * segment segreduce.thread       a lane per segment segreduce.multi_block  several blocks per segment, where there are
- * too few segments to fill the device segreduce.column       where segments are no runs of elements
- * (column.c) segreduce.block        a block per segment
+ *                          segment
+ *   segreduce.thread       a lane per segment
+ *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
+ *   segreduce.column       where segments are not runs of elements (column.c)
+ *   segreduce.block        a block per segment
  *
- * Vector loads need arrays that begin at a vector boundary; other launches take scalar cases behind.  Where results
- * must be the same on every run, those have the same combination tree.
+ * Vector loads need arrays that begin at a vector boundary; other launches take the scalar cases that follow.  Where
+ * results must be the same on every run, those have the same combination tree.
  */
 #include "segreduce.h"
 
