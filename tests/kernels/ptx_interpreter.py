@@ -103,7 +103,7 @@ class Kernel:
     """The first entry of a PTX text, run for one thread at a time.
 
     Where ptxas is known to take an instruction for another one, it computes what comes of that: abs of the least number is the
-    largest, and so is its negation where a minimum or maximum takes it."""
+    largest, and a minimum or maximum of 16 or 32 bits takes what was to be negated."""
 
     def __init__(self, text):
         body = text[text.index(".visible .entry"):]
@@ -119,7 +119,7 @@ class Kernel:
                 self.code.append(line)
 
     def run(self, thread, values, memory):
-        self.r, self.memory, self.negated = {}, memory, set()
+        self.r, self.memory, self.negated = {}, memory, {}
         parameter = dict(zip(self.parameters, values))
         at = 0
         while True:
@@ -185,11 +185,11 @@ class Kernel:
             # the amount of a shift has 32 bits whatever is shifted
             kinds = [kind, "b32"] if name in ("shl", "shr") else [kind] * 3
             x = [self.value(a, k) for a, k in zip(arg[1:], kinds)]
-            if name in ("min", "max") and kind == "s32":
-                x = [(1 << 31) - 1 if a in self.negated and v == 1 << 31 else v for a, v in zip(arg[1:], x)]
-            self.negated.discard(arg[0])
+            if name in ("min", "max") and kind in ("s16", "s32", "u16", "u32"):
+                x = [self.negated.get(a, v) for a, v in zip(arg[1:], x)]
+            self.negated.pop(arg[0], None)
             if name == "neg":
-                self.negated.add(arg[0])
+                self.negated[arg[0]] = x[0]
             x = [v & (1 << int(k[1:])) - 1 if k[1:].isdigit() else v for v, k in zip(x, kinds)]
             self.set(arg[0], (self.float_step if kind in FORMATS else self.integer_step)(op, x, width), kind)
 

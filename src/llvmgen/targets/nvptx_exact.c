@@ -3,14 +3,13 @@
  *
  *     abs(x) of an integer          ptxas takes the result of abs for not negative and drops what depends on its sign;
  *                                   the least number's is negative (seen: rem after abs.s32, shr after abs.s16)
- *     -x of an i32 under min, max   ptxas folds two minima and a negation into VIMNMX3, and its negated operand is
- *                                   2^31 - 1 where x is the least number (seen on sm_90)
+ *     -x of 16, 32 bits under min   where ptxas makes VIMNMX3 of two minima or maxima it drops the negation of one
+ *                                   operand, whatever x is (sm_90, ptxas 13.0: the encoding holds no negation)
  *     x < 0 ? x : 0 of floats       LLVM makes min of it where one side is no NaN, and min takes -0 before +0
  *                                   (SelectionDAGBuilder::visitSelect, seen in LLVM 22)
  *
  * The passes make these forms from others (abs from a select, say), so they are found here and not where an expression
  * is emitted. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,12 +65,13 @@ static bool reaches_extreme(LLVMValueRef v)
 static LLVMValueRef exact_negation(LLVMBuilderRef b, LLVMValueRef i)
 {
     LLVMTypeRef ty = LLVMTypeOf(i);
+    const int bits = LLVMGetTypeKind(ty) == LLVMIntegerTypeKind ? (int)LLVMGetIntTypeWidth(ty) : 0;
     char text[MAX_ASM];
-    if (LLVMGetInstructionOpcode(i) != LLVMSub || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind ||
-        LLVMGetIntTypeWidth(ty) != 32 || !LLVMIsNull(LLVMGetOperand(i, 0)) || LLVMGetNSW(i) || !reaches_extreme(i))
+    if (LLVMGetInstructionOpcode(i) != LLVMSub || (bits != 16 && bits != 32) || !LLVMIsNull(LLVMGetOperand(i, 0)) ||
+        !reaches_extreme(i))
         return NULL;
-    snprintf(text, sizeof text, NEGATE "mov.b32 $0, n; }", 32, 32, 32);
-    return build_asm(b, ty, text, 32, LLVMGetOperand(i, 1));
+    snprintf(text, sizeof text, NEGATE "mov.b%d $0, n; }", bits, bits, bits, bits);
+    return build_asm(b, ty, text, bits, LLVMGetOperand(i, 1));
 }
 
 static bool is_constant_but_zero(LLVMValueRef v)
