@@ -335,6 +335,11 @@ static bool check_bulk(struct planner *pl, const struct plan_case *c)
     if (c->tunable[TN_SMEM_TRANSPOSE])
         return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_SMEM_TRANSPOSE,
                                     "inputs come through bulk copies or through the transpose, not both");
+    /* The case for other addresses has no ring, and deals its vectors out to threads in another order. */
+    if (state_commutative(p) && !c->tunable[TN_OVER_THREADS] && state_determinism(p) != DET_ANY)
+        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_OVER_THREADS,
+                                    "bulk copies make the tree depend on where arrays begin; `determinism` asks for "
+                                    "the same bits anywhere");
     if (!bulk_aligned(p, c))
         return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_VECTOR,
                                     "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
