@@ -103,7 +103,8 @@ class Kernel:
     """The first entry of a PTX text, run for one thread at a time.
 
     Where ptxas is known to take an instruction for another one, it computes what comes of that: abs of the least number is the
-    largest, and a minimum or maximum of 16 or 32 bits takes what was to be negated."""
+    largest, so is a negation of 16 bits, a minimum or maximum of 16 or 32 bits takes what was to be negated, and a selection of
+    -0.0 or -1.0 has 0 for -0."""
 
     def __init__(self, text):
         body = text[text.index(".visible .entry"):]
@@ -180,7 +181,9 @@ class Kernel:
         elif name in ("set", "setp"):
             self.set(arg[0], self.compare(op, *(self.value(a, kind) for a in arg[1:3])), "pred")
         elif name == "selp":
-            self.set(arg[0], self.value(arg[1 if self.r[arg[3]] else 2], kind), kind)
+            x = self.value(arg[1 if self.r[arg[3]] else 2], kind)
+            lost = kind == "f32" and {self.value(arg[1], kind), self.value(arg[2], kind)} == {1 << 31, 0xBF800000}
+            self.set(arg[0], 0 if lost and x == 1 << 31 else x, kind)
         else:
             # the amount of a shift has 32 bits whatever is shifted
             kinds = [kind, "b32"] if name in ("shl", "shr") else [kind] * 3
@@ -258,7 +261,7 @@ class Kernel:
             "or": lambda: x[0] | x[1],
             "xor": lambda: x[0] ^ x[1],
             "not": lambda: ~x[0],
-            "neg": lambda: -x[0],
+            "neg": lambda: min(-number[0], (1 << 15) - 1) if width == 16 else -x[0],
             "rem": lambda: number[0] - number[1] * quotient(*number),
             "div": lambda: quotient(*number),
             "abs": lambda: min(abs(number[0]), (1 << width - 1) - 1),

@@ -232,14 +232,25 @@ def signs(arch):
         inputs = {"x": (kind, size, [p[0] & mask for p in pairs]), "y": (kind, size, [p[1] & mask for p in pairs])}
         texts = ["abs(x)", "abs(x) % y", "abs(x) >> 3", "if x < 0 then -x else x", "max(-x, y)", "min(max(-x, -y), x)", "max(abs(x), y)"]
         got = evaluate(arch, inputs, [(text, kind, size) for text in texts])
+        texts.append("-x / y")  # apart, since the others make another form of -x
+        got += evaluate(arch, inputs, [(texts[-1], kind, size)])
         for i, (x, y) in enumerate(pairs):
             minus, other = signed(-x & mask, width), signed(-y & mask, width)
             size_of = minus if x < 0 else x
             rest = abs(size_of) % abs(y) * (1 if size_of > 0 else -1)
-            want = [size_of, rest, size_of >> 3, size_of, max(minus, y), min(max(minus, other), x), max(size_of, y)]
+            want = [size_of, rest, size_of >> 3, size_of, max(minus, y), min(max(minus, other), x), max(size_of, y),
+                    abs(minus) // abs(y) * (1 if (minus < 0) == (y < 0) else -1)]
             for text, values, w in zip(texts, got, want):
                 expect(arch, f"{kind} {text}", (x & mask, y & mask), values[i], w & mask)
     for kind, (width, _, _) in FORMATS.items():
+        pairs = [(x, y) for x in (0, 1) for y in (0, 1)]
+        inputs = {"x": ("i32", 4, [p[0] for p in pairs]), "y": ("i32", 4, [p[1] for p in pairs])}
+        one, zero = encode(kind, fractions.Fraction(-1)), 1 << width - 1
+        either, negative = evaluate(arch, inputs, [
+            (f"{kind}(-i32(x > 0 || y > 0))", kind, width // 8), (f"if x > 0 then -{kind}(0) else -{kind}(1)", kind, width // 8)])
+        for i, (x, y) in enumerate(pairs):
+            expect(arch, f"{kind} of minus a bool", (x, y), either[i], one if x or y else 0)
+            expect(arch, f"{kind} negative zero or minus one", (x,), negative[i], zero if x else one)
         texts = ["if x < 0 then x else 0", "if x > 0 then x else 0", "if x < 0 then 0 else x", "if x > 0 then 0 else x",
                  "if x < -0.0 then x else -0.0", "if x > -0.0 then x else -0.0", "if f(i) < x then f(i) else x", "if x < f(i) then x else f(i)"]
         texts = [text.replace("f(i)", f"{kind}(i)") for text in texts]

@@ -3,10 +3,14 @@
  *
  *     abs(x) of an integer          ptxas takes the result of abs for not negative and drops what depends on its sign;
  *                                   the least number's is negative (seen: rem after abs.s32, shr after abs.s16)
- *     -x of 16, 32 bits under min   where ptxas makes VIMNMX3 of two minima or maxima it drops the negation of one
+ *     -x of 16 bits                 ptxas negates x, extended to 32 bits, and takes the result for extended: the least
+ *                                   number becomes 32768 (seen: div, shr, cvt, setp after neg.s16)
+ *     -x of 32 bits under min       where ptxas makes VIMNMX3 of two minima or maxima it drops the negation of one
  *                                   operand, whatever x is (sm_90, ptxas 13.0: the encoding holds no negation)
  *     x < 0 ? x : 0 of floats       LLVM makes min of it where one side is no NaN, and min takes -0 before +0
  *                                   (SelectionDAGBuilder::visitSelect, seen in LLVM 22)
+ *     b ? -0.0 : -1.0 of f32        ptxas converts an integer 0 or -1, and loses the sign of zero
+ *     bf16(b ? -1 : 0)              LLVM 22 takes 1 for true where the architecture converts to bf16 (sm_90)
  *
  * The passes make these forms from others (abs from a select, say), so they are found here and not where an expression
  * is emitted. */
@@ -51,6 +55,11 @@ static LLVMValueRef exact_abs(LLVMBuilderRef b, LLVMValueRef i)
     return build_asm(b, ty, text, bits, LLVMGetOperand(i, 0));
 }
 
+static LLVMTypeRef scalar_of(LLVMTypeRef ty)
+{
+    return LLVMGetTypeKind(ty) == LLVMVectorTypeKind ? LLVMGetElementType(ty) : ty;
+}
+
 static bool reaches_extreme(LLVMValueRef v)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
@@ -62,16 +71,32 @@ static bool reaches_extreme(LLVMValueRef v)
     return false;
 }
 
+static LLVMValueRef negate(LLVMBuilderRef b, LLVMTypeRef ty, LLVMValueRef x)
+{
+    const int bits = (int)LLVMGetIntTypeWidth(ty);
+    char text[MAX_ASM];
+    snprintf(text, sizeof text, NEGATE "mov.b%d $0, n; }", bits, bits, bits, bits);
+    return build_asm(b, ty, text, bits, x);
+}
+
 static LLVMValueRef exact_negation(LLVMBuilderRef b, LLVMValueRef i)
 {
     LLVMTypeRef ty = LLVMTypeOf(i);
-    const int bits = LLVMGetTypeKind(ty) == LLVMIntegerTypeKind ? (int)LLVMGetIntTypeWidth(ty) : 0;
-    char text[MAX_ASM];
-    if (LLVMGetInstructionOpcode(i) != LLVMSub || (bits != 16 && bits != 32) || !LLVMIsNull(LLVMGetOperand(i, 0)) ||
-        !reaches_extreme(i))
+    LLVMTypeRef element = scalar_of(ty);
+    if (LLVMGetInstructionOpcode(i) != LLVMSub || LLVMGetTypeKind(element) != LLVMIntegerTypeKind ||
+        !LLVMIsNull(LLVMGetOperand(i, 0)))
         return NULL;
-    snprintf(text, sizeof text, NEGATE "mov.b%d $0, n; }", bits, bits, bits, bits);
-    return build_asm(b, ty, text, bits, LLVMGetOperand(i, 1));
+    const unsigned bits = LLVMGetIntTypeWidth(element);
+    if (bits != 16 && (bits != 32 || !reaches_extreme(i)))
+        return NULL;
+    LLVMValueRef x = LLVMGetOperand(i, 1), all = LLVMGetUndef(ty);
+    if (element == ty)
+        return negate(b, ty, x);
+    for (unsigned lane = 0; lane < LLVMGetVectorSize(ty); lane++) {
+        LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(LLVMGetTypeContext(ty)), lane, false);
+        all = LLVMBuildInsertElement(b, all, negate(b, element, LLVMBuildExtractElement(b, x, at, "")), at, "");
+    }
+    return all;
 }
 
 static bool is_constant_but_zero(LLVMValueRef v)
@@ -96,20 +121,38 @@ static LLVMTypeRef integer_like(LLVMTypeRef ty)
     }
 }
 
-/* A selection between the two sides of its own comparison, one of which may be a zero: made on their bits. */
+/* A selection between the two sides of its own comparison, one of which may be a zero, or between two constants: made
+ * on their bits. */
 static LLVMValueRef exact_select(LLVMBuilderRef b, LLVMValueRef i)
 {
     if (!LLVMIsASelectInst(i))
         return NULL;
     LLVMValueRef c = LLVMGetOperand(i, 0), x = LLVMGetOperand(i, 1), y = LLVMGetOperand(i, 2);
     LLVMTypeRef ty = LLVMTypeOf(i), bits = integer_like(ty);
-    if (!bits || !LLVMIsAFCmpInst(c) || is_constant_but_zero(x) || is_constant_but_zero(y))
+    if (!bits)
         return NULL;
-    LLVMValueRef left = LLVMGetOperand(c, 0), right = LLVMGetOperand(c, 1);
-    if ((left != x || right != y) && (left != y || right != x))
-        return NULL;
+    if (!LLVMIsConstant(x) || !LLVMIsConstant(y)) {
+        if (!LLVMIsAFCmpInst(c) || is_constant_but_zero(x) || is_constant_but_zero(y))
+            return NULL;
+        LLVMValueRef left = LLVMGetOperand(c, 0), right = LLVMGetOperand(c, 1);
+        if ((left != x || right != y) && (left != y || right != x))
+            return NULL;
+    } else if (LLVMIsNull(x) || LLVMIsNull(y)) {
+        return NULL; /* 0, and not -0 */
+    }
     LLVMValueRef r = LLVMBuildSelect(b, c, LLVMBuildBitCast(b, x, bits, ""), LLVMBuildBitCast(b, y, bits, ""), "");
     return LLVMBuildBitCast(b, r, ty, "");
+}
+
+static LLVMValueRef exact_conversion(LLVMBuilderRef b, LLVMValueRef i)
+{
+    LLVMTypeRef to = LLVMTypeOf(i);
+    if (LLVMGetInstructionOpcode(i) != LLVMSIToFP || LLVMGetTypeKind(scalar_of(to)) != LLVMBFloatTypeKind)
+        return NULL;
+    LLVMValueRef x = LLVMGetOperand(i, 0);
+    if (LLVMGetIntTypeWidth(scalar_of(LLVMTypeOf(x))) != 1)
+        return NULL;
+    return LLVMBuildSelect(b, x, LLVMConstReal(to, -1), LLVMConstNull(to), "");
 }
 
 static void keep_exact(LLVMBuilderRef b, LLVMValueRef i)
@@ -120,6 +163,8 @@ static void keep_exact(LLVMBuilderRef b, LLVMValueRef i)
         r = exact_negation(b, i);
     if (!r)
         r = exact_select(b, i);
+    if (!r)
+        r = exact_conversion(b, i);
     if (r) {
         LLVMReplaceAllUsesWith(i, r);
         LLVMInstructionEraseFromParent(i);
