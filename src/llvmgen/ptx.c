@@ -210,14 +210,9 @@ char *codegen_ptx(struct codegen *cg, size_t *length)
     if (!llvm_guard(emit, &em, &cg->errors))
         cg->abandoned = true;
     if (em.buffer && cg->errors.count == 0) {
-        *length = LLVMGetBufferSize(em.buffer);
-        text = malloc(*length + 1);
-        if (text) {
-            memcpy(text, LLVMGetBufferStart(em.buffer), *length);
-            text[*length] = '\0';
-        } else {
+        text = ptx_keep_exact(LLVMGetBufferStart(em.buffer), LLVMGetBufferSize(em.buffer), length);
+        if (!text)
             codegen_fail(cg, D_NO_ROOM, "out of memory");
-        }
     }
     if (em.buffer && !cg->abandoned)
         LLVMDisposeMemoryBuffer(em.buffer);

@@ -38,7 +38,9 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s);
  * first. */
 const char *codegen_pipeline(int pipeline, bool library);
 
-/* nvptx_exact.c: forms that code generation or ptxas would compute wrongly get others. */
+/* nvptx_exact.c, ptx_exact.c: forms that code generation or ptxas would compute wrongly get others; of a module, and of
+ * its PTX (malloc'd; NULL when out of memory). */
 void nvptx_keep_exact(LLVMModuleRef module);
+char *ptx_keep_exact(const char *text, size_t length, size_t *out_length);
 
 #endif

@@ -227,13 +227,14 @@ def signs(arch):
     """abs, negation and selections where the least number or a zero with a sign comes in."""
     for width in (8, 16, 32, 64):
         kind, size, least = f"i{width}", width // 8, -1 << width - 1
-        pairs = [(x, y) for x in (least, least + 1, -5, 0, 7, -least - 1) for y in (least, -3, 2, -least - 1)]
+        pairs = [(x, y) for x in (least, least + 1, -128, -5, 0, 7, -least - 1) for y in (least, -3, 2, -least - 1)]
         mask = (1 << width) - 1
         inputs = {"x": (kind, size, [p[0] & mask for p in pairs]), "y": (kind, size, [p[1] & mask for p in pairs])}
         texts = ["abs(x)", "abs(x) % y", "abs(x) >> 3", "if x < 0 then -x else x", "max(-x, y)", "min(max(-x, -y), x)", "max(abs(x), y)"]
         got = evaluate(arch, inputs, [(text, kind, size) for text in texts])
         texts.append("-x / y")  # apart, since the others make another form of -x
         got += evaluate(arch, inputs, [(texts[-1], kind, size)])
+        (byte,) = evaluate(arch, inputs, [(f"{kind}(-i8(x))", kind, size)])
         for i, (x, y) in enumerate(pairs):
             minus, other = signed(-x & mask, width), signed(-y & mask, width)
             size_of = minus if x < 0 else x
@@ -242,6 +243,7 @@ def signs(arch):
                     abs(minus) // abs(y) * (1 if (minus < 0) == (y < 0) else -1)]
             for text, values, w in zip(texts, got, want):
                 expect(arch, f"{kind} {text}", (x & mask, y & mask), values[i], w & mask)
+            expect(arch, f"{kind} -i8(x)", (x & mask,), byte[i], signed(-x & 255, 8) & mask)
     for kind, (width, _, _) in FORMATS.items():
         pairs = [(x, y) for x in (0, 1) for y in (0, 1)]
         inputs = {"x": ("i32", 4, [p[0] for p in pairs]), "y": ("i32", 4, [p[1] for p in pairs])}
