@@ -2,8 +2,9 @@
 /* test_many_arrays.c - as many arrays as the language allows have a default plan, and a plan of every strategy that
  * fits: guards and tiles grow with the arrays, and must not outgrow their room.
  *
- * For each kind, each number of dimensions, dimensions to combine over, and numbers of inputs up to the limit: inputs
- * of one type, of all types in turn, and structures among them; with an output per element where the form has one.
+ * For each kind, operators that commute or not, each number of dimensions, dimensions to combine over, and numbers of
+ * inputs up to the limit: inputs of one type, of all types in turn, and structures among them; with an output per
+ * element where the form has one.
  */
 #include "lower/lower_impl.h"
 #include "support/spec_fixture.h"
@@ -19,6 +20,7 @@ struct form {
     enum problem_kind kind;
     int rank, over; /* over: a bit per dimension of the space */
     bool offsets;
+    const char *op;
 };
 
 static void shape(struct str *out, int rank, int without)
@@ -64,7 +66,7 @@ static void spec_of(struct str *out, const struct form *f, int n, enum inputs in
     str_printf(out, "kind: %s\n", kinds[f->kind]);
     inputs_of(out, f, n, inputs);
     if (f->kind != KIND_STENCIL) {
-        str_add(out, "operator: add\nmap: ");
+        str_printf(out, "operator: %s\nmap: ", f->op);
         sum_of(out, f, n, inputs);
         str_add(out, "\nover: ");
         shape(out, f->rank, ~f->over);
@@ -134,24 +136,25 @@ static void form(const struct form *f)
         }
 }
 
-Test(many_arrays, reductions)
+/* Every rank, and every choice of dimensions to combine over. */
+static void folded(enum problem_kind kind, const char *op)
 {
     for (int rank = 1; rank <= 3; rank++)
         for (int over = 1; over < 1 << rank; over++)
-            form(&(struct form){ KIND_REDUCE, rank, over, false });
-    form(&(struct form){ KIND_REDUCE, 1, 1, true });
+            form(&(struct form){ kind, rank, over, false, op });
+    form(&(struct form){ kind, 1, 1, true, op });
 }
 
-Test(many_arrays, scans)
-{
-    for (int rank = 1; rank <= 3; rank++)
-        for (int over = 1; over < 1 << rank; over++)
-            form(&(struct form){ KIND_SCAN, rank, over, false });
-    form(&(struct form){ KIND_SCAN, 1, 1, true });
-}
+Test(many_arrays, reductions) { folded(KIND_REDUCE, "add"); }
+Test(many_arrays, scans) { folded(KIND_SCAN, "add"); }
+
+/* Operators that do not commute have strategies of their own. */
+#define ORDERED "first\ninit: 1"
+Test(many_arrays, ordered_reductions) { folded(KIND_REDUCE, ORDERED); }
+Test(many_arrays, ordered_scans) { folded(KIND_SCAN, ORDERED); }
 
 Test(many_arrays, stencils)
 {
     for (int rank = 1; rank <= 3; rank++)
-        form(&(struct form){ KIND_STENCIL, rank, 0, false });
+        form(&(struct form){ KIND_STENCIL, rank, 0, false, NULL });
 }

@@ -164,6 +164,8 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
     while (c->tunable[TN_SMEM_TRANSPOSE] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            reduce_tile_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
+    if (!c->overridden[TN_SMEM_TRANSPOSE] && reduce_tile_bytes(p, c) > STAGING_MAX)
+        c->tunable[TN_SMEM_TRANSPOSE] = 0; /* many inputs */
 }
 
 /* A thread holds a tile's elements in registers. */
