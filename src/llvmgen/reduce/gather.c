@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather.c - a grid whose blocks hand over their totals in words that carry their own validity.
  *
- *     every block     draws a ticket and the launch's tag before its own work, so that they are there when it is done;
+ *     every block     takes a ticket and learns the launch's tag before its own work, so that they are there when it is done;
  *                     publishes its total: each 32-bit word of it beside the tag, in one 64-bit store
- *     the gatherer    (who drew the last ticket) reads the words of all blocks until every one bears the tag, and
+ *     the gatherer    (the block with the last ticket) reads the words of all blocks until every one bears the tag, and
  *                     reduces them in order
  *
  * Against a last block found by a counter at the end (reduce.last_block) this saves a fence and an atomic on the
  * critical path: about 1 us of 4 on an H200.  Words are relaxed: what makes one valid travels in the same store.  Words
- * of earlier launches bear other tags (launches.c), so nothing has to be cleared.  The gatherer waits only for blocks
- * that drew a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
+ * of earlier launches bear other tags (shared/ticket.h), so nothing has to be cleared.  The gatherer waits only for blocks
+ * that took a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
  */
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/ticket.h"
 #include "llvmgen/builder/kb_target.h"
 
-static const struct launches launches = { "words", 32 /* for any grid */ };
+static const struct tickets tickets = { "words", 32 /* for any grid */ };
 
-/* In thread 0: begin the next launch behind this one, and let the block know its ticket and tag; the barrier of its own
+/* In thread 0: begin the next launch, and let the block know its ticket and tag; the barrier of its own
  * combination makes them visible. */
-static kb_ptr post(struct gen *g, kb_var drawn)
+static kb_ptr post(struct gen *g, kb_var ticket_word)
 {
     kb *k = g->k;
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        const kb_val word = kb_get(k, drawn);
-        kb_store(k, turn, kb_imm(k, TY_I32, 0), launch_ticket(g, &launches, word));
-        kb_store(k, turn, kb_imm(k, TY_I32, 1), launch_tag(g, &launches, word));
-        launch_next(g, &launches, word, kb_blocks(k));
+        const kb_val word = kb_get(k, ticket_word);
+        kb_store(k, turn, kb_imm(k, TY_I32, 0), ticket_number(g, &tickets, word));
+        kb_store(k, turn, kb_imm(k, TY_I32, 1), ticket_tag(g, &tickets, word));
+        ticket_last_begins_next(g, &tickets, word, kb_blocks(k));
     }
     if (kb_threads(k) == KB_WARP)
         kb_warp_sync(k); /* one warp combines without a barrier */
@@ -143,12 +143,12 @@ void emit_reduce_gather(struct gen *g)
     if (gen_tunable(g, TN_PDL) && state_commutative(g->p))
         tiles_prefetch(g, block);
     gen_wait_for_predecessor(g);
-    const kb_var drawn = launch_draw(g, &launches);
+    const kb_var ticket_word = ticket_take_early(g, &tickets);
     struct filled f;
     const kb_tup x =
         state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);
     kb_section(k, "finish");
-    const kb_ptr turn = post(g, drawn);
+    const kb_ptr turn = post(g, ticket_word);
     const kb_tup total = combine_block(g, x, f);
     kb_if(k, kb_eq(k, blocks, 1)) {
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {

@@ -4,8 +4,8 @@
  *     total of the block (tiles or windows, then block tree)
  *     block      thread 0 writes the results
  *     cluster    each block writes its total into a slot of block 0's shared memory; block 0 reduces the slots
- *     grid       each block writes its total to memory and draws a ticket; who draws the last one reduces the partials
- *     atomic     each block adds its total to accumulators and draws a ticket; who draws the last one takes theirs
+ *     grid       each block writes its total to memory and takes a ticket; the block with the last one reduces the partials
+ *     atomic     each block adds its total to accumulators and takes a ticket; the block with the last one takes theirs
  *     kernels    each block writes its total to memory; a second kernel of one block reduces the partials
  *
  * In the last three the blocks of a cluster may do as the third line says first: then "each block" is the first block
@@ -15,7 +15,7 @@
  * Ordering: a block's partial is released before its ticket, and acquired after the last ticket; the ticket itself is
  * relaxed.
  */
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/last_block.h"
 
 kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
 {
@@ -163,32 +163,13 @@ static void begin_parts(struct gen *g)
     gen_wait_for_predecessor(g);
 }
 
-kb_val draw_last(struct gen *g, kb_val group, kb_val blocks)
-{
-    kb *k = g->k;
-    const kb_ptr counter = gen_buffer(g, "counter", TY_U32);
-    const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
-    const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
-        LET(last, kb_cast(k, kb_sub(k, blocks, 1), TY_U32));
-        const enum kb_rmw draw = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        LET(ticket, kb_atomic(k, draw, counter, group, draw == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
-        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* whoever drew the last ticket sees all partials */
-        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, ticket, last), TY_U32));
-    }
-    kb_barrier(k);
-    /* One word read by all threads behind a barrier. */
-    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
-}
-
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 {
     kb *k = g->k;
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_store(k, gen_partials(g), block, total);
     }
-    return draw_last(g, kb_imm(k, TY_I32, 0), blocks);
+    return last_of_group(g, kb_imm(k, TY_I32, 0), blocks);
 }
 
 /* Every thread takes consecutive ones. */
@@ -222,7 +203,7 @@ static void combine_atomically(struct gen *g, struct part mine)
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         accumulate_atomic(g, words, mine.total);
     }
-    kb_if(k, draw_last(g, kb_imm(k, TY_I32, 0), mine.parts)) {
+    kb_if(k, last_of_group(g, kb_imm(k, TY_I32, 0), mine.parts)) {
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             state_finish(g, take_accumulated(g, words), empty(g));
         }

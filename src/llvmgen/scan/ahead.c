@@ -11,7 +11,7 @@
  *
  * Note [Fixed windows]
  * Totals are combined in windows of the same tiles whoever does it, the last one partly: so the tree depends on sizes
- * and tunables alone, whichever block draws which tile, and results are the same on every run.
+ * and tunables alone, whichever block takes which tile, and results are the same on every run.
  *
  * Note [Back to the last cut]
  * Where segments begin anywhere, nothing before the last tile in which one begins is waited for, or combined.  As long
@@ -59,7 +59,7 @@ static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_
             totals_load(a->g, a->each, first, count, i, word[i]);
         for (int i = 0; i < a->each; i++) {
             struct run x;
-            const kb_val there = totals_see(a->g, t, word[i], &x);
+            const kb_val there = totals_read(a->g, t, word[i], &x);
             run_set(a->g, seen[i], x);
             const kb_val inside = kb_lt(k, kb_add(k, own, i), count);
             const kb_val cuts = kb_and(k, inside, kb_and(k, there, x.cut));
@@ -116,7 +116,7 @@ static kb_val window_cuts(struct scan_ahead *a, struct ticket t, kb_val first)
     for (int i = 0; i < a->each; i++) {
         struct run x;
         totals_load(a->g, a->each, first, kb_imm(k, TY_I32, a->window), i, word);
-        const kb_val there = totals_see(a->g, t, word, &x);
+        const kb_val there = totals_read(a->g, t, word, &x);
         cuts = kb_or(k, cuts, kb_and(k, there, x.cut));
     }
     return kb_any(k, cuts);

@@ -4,7 +4,7 @@
 #ifndef PTXGEN_SCAN_AHEAD_H
 #define PTXGEN_SCAN_AHEAD_H
 
-#include "llvmgen/shared/lookback.h"
+#include "llvmgen/shared/tile_state.h"
 
 /* Tiles publish by total_publish(…, each, …). */
 struct scan_ahead {

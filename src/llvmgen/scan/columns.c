@@ -229,7 +229,7 @@ static void window_totals(struct gen *g, const struct shape *s, struct ticket t,
         for (int i = 0; i < EACH; i++)
             for (int v = 0; v < s->v; v++) {
                 struct run seen_now;
-                all = kb_and(k, all, totals_see(g, t, word[i][v], &seen_now));
+                all = kb_and(k, all, totals_read(g, t, word[i][v], &seen_now));
                 kb_set(k, seen[i][v], seen_now.x);
             }
         kb_break_if(k, all);
@@ -320,7 +320,7 @@ static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct
         for (int i = 0; i < n; i++) {
             kb_tup there;
             kb_val prefix;
-            const kb_val is_there = state_see_either(g, t->ticket, word[i], &there, &prefix);
+            const kb_val is_there = state_read_either(g, t->ticket, word[i], &there, &prefix);
             missing = kb_or(k, missing, kb_not(k, kb_or(k, end, is_there)));
             x = i ? kb_select(k, end, x, state_combine(g, there, x)) : there;
             end = kb_or(k, end, prefix);

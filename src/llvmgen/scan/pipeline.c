@@ -2,7 +2,7 @@
 /* pipeline.c - scans of large arrays and of long rows by blocks that stay: a pipeline of bulk copies, and
  * prefixes from totals alone.
  *
- *     producer      one warp: draws tickets and starts the copies of their tiles into a ring of stages
+ *     producer      one warp: takes tickets and starts the copies of their tiles into a ring of stages
  *     markers       where segments begin anywhere, some warps: a bitmap of where they do in the tile
  *     upsweep       some warps: combine a tile as soon as it is there, by parts, and publish its total
  *     look-ahead    one warp: keeps the combination of the tiles before the block's latest one, and adds what others
@@ -21,10 +21,10 @@
  *
  * Note [Progress]
  * Of all tiles that are not published, the first one's block can only be waiting for a stage, hence for the prefix of
- * an earlier tile, whose predecessors have all been published.  Tickets are drawn by running blocks, so nothing is
+ * an earlier tile, whose predecessors have all been published.  Tickets are taken by running blocks, so nothing is
  * assumed about how many run at once.
  *
- * Words, tags and epochs are those of look-back (lookback.c); a block goes on drawing until the tickets are used up, so
+ * Words, tags and epochs are those of tile_state.c; a block goes on taking tickets until they are used up, so
  * the last one is number tiles + blocks - 1 and starts the next epoch.
  */
 #include "ahead.h"
@@ -35,26 +35,20 @@ enum { TEAM = 1 /* its barrier */ };
 
 /* ---- the producer ------------------------------------------------------------------------------------------------ */
 
-/* Lane 0 draws; the word in all lanes. */
-static kb_val draw(struct gen *g)
+/* Lane 0 takes a ticket; the word in all lanes. */
+static kb_val take_ticket(struct gen *g)
 {
     kb *k = g->k;
-    const kb_ptr counter = ticket_counter(g);
-    const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
+    kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        const kb_val drawn = kb_atomic(k, KB_RMW_ADD, counter, zero, kb_imm(k, TY_U64, 1));
-        const kb_val last = kb_sub(k, kb_add(k, gen_value(g, "tiles"), kb_blocks(k)), 1);
-        kb_if(k, kb_eq(k, kb_cast(k, drawn, TY_I32), last)) {
-            if (kb_point(k, "next epoch"))
-                kb_store_relaxed(k, counter, zero, kb_shl(k, kb_add(k, kb_shr(k, drawn, 32), 1), 32));
-        }
-        kb_set(k, word, drawn);
+        const kb_val taken = ticket_take(g, &tile_tickets);
+        ticket_last_begins_next(g, &tile_tickets, taken, kb_add(k, gen_value(g, "tiles"), kb_blocks(k)));
+        kb_set(k, word, taken);
     }
-    return kb_shfl_idx(k, kb_get(k, word), zero);
+    return kb_shfl_idx(k, kb_get(k, word), kb_imm(k, TY_I32, 0));
 }
 
-/* A ticket is drawn when its stage is free and not before: other blocks wait for the tiles of all tickets drawn. */
+/* A ticket is taken when its stage is free and not before: other blocks wait for the tiles of all tickets taken. */
 static void produce(struct scan_ring *r)
 {
     struct gen *g = r->g;
@@ -64,7 +58,7 @@ static void produce(struct scan_ring *r)
     kb_loop(k) {
         LET(stage, kb_get(k, at.stage));
         kb_mbar_wait(k, r->empty, stage, kb_get(k, at.parity));
-        LET(word, draw(g));
+        LET(word, take_ticket(g));
         kb_if(k, kb_eq(k, kb_lane(k), 0)) {
             kb_store(k, r->ticket, stage, word);
         }

@@ -70,7 +70,7 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
             kb_loop(k) {
                 kb_tup x;
                 const kb_val tile = kb_min(k, kb_add(k, i, kb_lane(k)), kb_sub(k, before, 1));
-                const kb_val missing = kb_ballot(k, kb_not(k, tile_look(g, t, tile, &x)));
+                const kb_val missing = kb_ballot(k, kb_not(k, tile_poll(g, t, tile, &x)));
                 kb_break_if(k, kb_eq(k, missing, 0));
                 kb_backoff(k, 20);
             }

@@ -3,7 +3,7 @@
 #ifndef PTXGEN_SCAN_RING_H
 #define PTXGEN_SCAN_RING_H
 
-#include "llvmgen/shared/lookback.h"
+#include "llvmgen/shared/tile_state.h"
 #include "tile.h"
 
 struct scan_ring {

@@ -6,6 +6,7 @@
  * remainder per tile, one 32-bit remainder per thread, additions per element.  Flags cut in the same way.
  */
 #include "tile.h"
+#include "llvmgen/shared/lookback.h"
 
 void scan_wait_for_predecessor(struct gen *g)
 {
@@ -177,7 +178,7 @@ void tile_in_turn(struct gen *g, void (*load)(struct gen *g, struct tile *t, kb_
     scan_wait_for_predecessor(g);
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         struct tile t;
-        const struct ticket ticket = ticket_draw(g, gen_value(g, "tiles"));
+        const struct ticket ticket = ticket_take_tile(g, gen_value(g, "tiles"));
         load(g, &t, ticket.tile);
         tile_finish(g, &t, tile_prefix(g, &t, ticket));
     }

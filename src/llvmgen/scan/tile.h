@@ -4,7 +4,7 @@
 #ifndef PTXGEN_SCAN_TILE_H
 #define PTXGEN_SCAN_TILE_H
 
-#include "llvmgen/shared/lookback.h"
+#include "llvmgen/shared/tile_state.h"
 
 struct tile {
     kb_val number;    /* i32, block-uniform */

@@ -13,6 +13,7 @@
  *     parts                blocks write partials; the block with the columns' last ticket combines them in the same way
  */
 #include "seg_gen.h"
+#include "llvmgen/shared/last_block.h"
 
 enum { PARTS_AT_ONCE = 4 };
 
@@ -207,7 +208,7 @@ static struct partial join_partials(struct columns *all, kb_val base, int width)
     return acc;
 }
 
-/* Who draws the last ticket of the columns combines the partials of all parts. */
+/* The block with the last ticket of the columns combines the partials of all parts. */
 static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts,
                           struct seg *mine, kb_val has_column)
 {
@@ -221,7 +222,7 @@ static void combine_parts(struct columns *c, struct partial *total, kb_val group
         kb_store(k, partial, kb_add(k, base, kb_cast(k, slot, TY_I64)), kb_get(k, total->x));
     }
     kb_barrier(k); /* the first thread's ticket covers what all threads have written */
-    kb_if(k, draw_last(g, group, parts)) {
+    kb_if(k, last_of_group(g, group, parts)) {
         struct columns all = { .g = g, .rows = kb_threads(k) / width, .ordered = true };
         all.row = kb_div(k, kb_tid(k), width);
         my_places(&all, kb_imm(k, TY_I64, 0), kb_cast(k, parts, TY_I64));

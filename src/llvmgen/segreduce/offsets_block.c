@@ -22,6 +22,8 @@
  * warp, the block as a whole takes them all, one after the other.
  */
 #include "seg_gen.h"
+#include "llvmgen/shared/last_block.h"
+#include "llvmgen/shared/ticket.h"
 
 enum {
     WARP_ROUNDS = 8, /* of loads: what a segment that a warp takes has at most */
@@ -29,7 +31,7 @@ enum {
     TILE_BITS = 20   /* of a listed part; its others hold the segment */
 };
 
-static const struct launches launches = { "launch", COUNT_BITS };
+static const struct tickets tickets = { "launch", COUNT_BITS };
 
 struct cut {
     struct gen *g;
@@ -57,31 +59,27 @@ static kb_val last_tile(struct cut *c, kb_val end) { return tile_of(c, kb_sub(c-
 
 /* ---- parts of segments that are not whole ------------------------------------------------------------------------ */
 
-/* Thread 0 has written a part's total: in all threads, has this block finished the last one of `parts`? */
-static kb_val is_last_part(struct cut *c, kb_val drawn, kb_val slot, kb_val parts)
+/* One of the `parts` of a segment that are counted in `slot`. */
+struct part {
+    kb_val ticket_word, slot, parts;
+};
+
+/* The count is of this launch: the first part of it raises the word to zero parts. */
+static struct finish take_of_part(struct gen *g, const void *what)
 {
-    struct gen *g = c->g;
     kb *k = g->k;
-    const kb_ptr count = gen_buffer(g, "count", TY_U64), flag = kb_shared_v(k, TY_U32, 1, "is_last");
-    const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        const kb_val tag = kb_shl(k, kb_add(k, launch_number(g, &launches, drawn), 1), COUNT_BITS);
-        kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the count */
-        if (kb_point(k, "count of this launch"))  /* the first part of it raises the word to zero parts */
-            kb_atomic(k, KB_RMW_MAX, count, slot, tag);
-        LET(before, kb_atomic(k, KB_RMW_ADD, count, slot, kb_imm(k, TY_U64, 1)));
-        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* who has finished the last part sees all totals */
-        const kb_val last = kb_add(k, tag, kb_cast(k, kb_sub(k, parts, 1), TY_U64));
-        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, before, last), TY_U32));
-    }
-    kb_barrier(k);
-    /* One word read by all threads behind a barrier. */
-    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+    const struct part *p = what;
+    const kb_ptr count = gen_buffer(g, "count", TY_U64);
+    const kb_val tag = kb_shl(k, kb_add(k, ticket_launch(g, &tickets, p->ticket_word), 1), COUNT_BITS);
+    if (kb_point(k, "count of this launch"))
+        kb_atomic(k, KB_RMW_MAX, count, p->slot, tag);
+    LET(before, kb_atomic(k, KB_RMW_ADD, count, p->slot, kb_imm(k, TY_U64, 1)));
+    return (struct finish){ before, kb_add(k, tag, kb_cast(k, kb_sub(k, p->parts, 1), TY_U64)) };
 }
 
 /* The part of segment `number` in tile `tile`, both the same for the block; it arrives as a whole.  Behind a barrier in
  * here nobody reads the totals of warps any more. */
-static void take_part(struct cut *c, kb_val drawn, kb_val number, kb_val tile)
+static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val tile)
 {
     struct gen *g = c->g;
     kb *k = g->k;
@@ -96,7 +94,7 @@ static void take_part(struct cut *c, kb_val drawn, kb_val number, kb_val tile)
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_store(k, gen_partials(g), tile, total);
     }
-    kb_if(k, is_last_part(c, drawn, slot, parts)) {
+    kb_if(k, last_to_finish(c->g, take_of_part, &(struct part){ ticket_word, slot, parts })) {
         const kb_tup all = reduce_partials(g, slot, parts);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, all);
@@ -173,7 +171,7 @@ static void watch(struct cut *c)
 {
     struct gen *g = c->g;
     kb *k = g->k;
-    const kb_var drawn = launch_draw(g, &launches);
+    const kb_var ticket_word = ticket_take_early(g, &tickets);
     FOR_TILES(c, tile)
     {
         kb_var left = kb_var_new(k, look(c, tile), "left");
@@ -182,13 +180,13 @@ static void watch(struct cut *c)
             kb_break_if(k, kb_eq(k, now, 0));
             LET(warp, kb_cast(k, kb_ctz(k, now), TY_I32));
             LET(number, kb_assume_uniform(kb_load(k, c->found, warp), KB_UNI_BLOCK)); /* such a word */
-            take_part(c, kb_get(k, drawn), number, kb_add(k, tile, kb_mul(k, c->watching, warp)));
+            take_part(c, kb_get(k, ticket_word), number, kb_add(k, tile, kb_mul(k, c->watching, warp)));
             kb_set(k, left, kb_and(k, now, kb_sub(k, now, 1)));
         }
         kb_barrier(k); /* all threads have read what was found */
     }
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        launch_next(g, &launches, kb_get(k, drawn), c->watching);
+        ticket_last_begins_next(g, &tickets, kb_get(k, ticket_word), c->watching);
     }
 }
 
@@ -288,22 +286,22 @@ enum queue_word {
 enum { LOOKED_BIT = 32, POLLS = 200, POLL_NANOSECONDS = 50 };
 
 /* Thread 0: where the words of this launch begin, or those of the next one. */
-static kb_val queue_words(struct cut *c, kb_val drawn, int ahead)
+static kb_val queue_words(struct cut *c, kb_val ticket_word, int ahead)
 {
     kb *k = c->g->k;
-    const kb_val odd = kb_and(k, kb_add(k, launch_number(c->g, &launches, drawn), ahead), 1);
+    const kb_val odd = kb_and(k, kb_add(k, ticket_launch(c->g, &tickets, ticket_word), ahead), 1);
     return kb_mul(k, kb_cast(k, odd, TY_I32), QUEUE_WORDS);
 }
 
 /* What was found goes to the list, by the first warp: bit i of `found` stands for tile `tile` + i * watching. */
-static void list_parts(struct cut *c, kb_val drawn, kb_val tile, kb_val found)
+static void list_parts(struct cut *c, kb_val ticket_word, kb_val tile, kb_val found)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     kb_if(k, kb_and(k, kb_eq(k, kb_warp(k), 0), kb_ne(k, found, 0))) {
         kb_var place = kb_var_new(k, kb_imm(k, TY_U32, 0), "place");
         kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-            const kb_val at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+            const kb_val at = kb_add(k, queue_words(c, ticket_word, 0), LISTED);
             const kb_val several = kb_cast(k, kb_popcount(k, found), TY_U64);
             kb_set(k, place, kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, several), TY_U32));
         }
@@ -320,12 +318,12 @@ static void list_parts(struct cut *c, kb_val drawn, kb_val tile, kb_val found)
 }
 
 /* Thread 0: the number of parts once the list is complete, or 0.  `watches`: this block has looked at its tiles. */
-static kb_val parts_listed(struct cut *c, kb_val drawn, kb_val watches)
+static kb_val parts_listed(struct cut *c, kb_val ticket_word, kb_val watches)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     const kb_ptr queue = gen_buffer(g, "queue", TY_U64);
-    const kb_val all = kb_cast(k, c->watching, TY_U64), at = kb_add(k, queue_words(c, drawn, 0), LISTED);
+    const kb_val all = kb_cast(k, c->watching, TY_U64), at = kb_add(k, queue_words(c, ticket_word, 0), LISTED);
     kb_var seen = kb_var_new(k, kb_imm(k, TY_U64, 0), "seen"), polls = kb_var_new(k, kb_imm(k, TY_I32, 0), "polls");
     kb_if(k, watches) {
         kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the count */
@@ -348,13 +346,13 @@ static kb_val parts_listed(struct cut *c, kb_val drawn, kb_val watches)
 }
 
 /* Thread 0: a part of the list that nobody has taken, or -1. */
-static kb_val next_part(struct cut *c, kb_val drawn, kb_val listed)
+static kb_val next_part(struct cut *c, kb_val ticket_word, kb_val listed)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     kb_var part = kb_var_new(k, kb_imm(k, TY_I64, -1), "part");
     kb_if(k, kb_ne(k, listed, 0)) {
-        const kb_val at = kb_add(k, queue_words(c, drawn, 0), TAKEN);
+        const kb_val at = kb_add(k, queue_words(c, ticket_word, 0), TAKEN);
         LET(place, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, kb_imm(k, TY_U64, 1)));
         kb_if(k, kb_lt(k, place, kb_cast(k, listed, TY_U64))) {
             kb_set(k, part, kb_load(k, gen_buffer(g, "parts", TY_I64), place));
@@ -364,7 +362,7 @@ static kb_val next_part(struct cut *c, kb_val drawn, kb_val listed)
 }
 
 /* Parts of the list until all are taken, by a block that has nothing else to do; it arrives as a whole. */
-static void take_listed(struct cut *c, kb_val drawn, kb_val watches)
+static void take_listed(struct cut *c, kb_val ticket_word, kb_val watches)
 {
     struct gen *g = c->g;
     kb *k = g->k;
@@ -372,27 +370,27 @@ static void take_listed(struct cut *c, kb_val drawn, kb_val watches)
     const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_var listed = kb_var_new(k, kb_imm(k, TY_U32, 0), "listed");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        kb_if(k, kb_eq(k, launch_ticket(g, &launches, drawn), 0)) {
+        kb_if(k, kb_eq(k, ticket_number(g, &tickets, ticket_word), 0)) {
             for (int w = 0; w < QUEUE_WORDS; w++)
                 if (kb_point(k, "next queue"))
-                    kb_store(k, gen_buffer(g, "queue", TY_U64), kb_add(k, queue_words(c, drawn, 1), w),
+                    kb_store(k, gen_buffer(g, "queue", TY_U64), kb_add(k, queue_words(c, ticket_word, 1), w),
                              kb_imm(k, TY_U64, 0));
         }
-        kb_set(k, listed, parts_listed(c, drawn, watches));
+        kb_set(k, listed, parts_listed(c, ticket_word, watches));
     }
     kb_loop(k) {
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-            kb_store(k, next, zero, next_part(c, drawn, kb_get(k, listed)));
+            kb_store(k, next, zero, next_part(c, ticket_word, kb_get(k, listed)));
         }
         kb_barrier(k);
         /* One word read by all threads behind a barrier. */
         LET(part, kb_assume_uniform(kb_load(k, next, zero), KB_UNI_BLOCK));
         kb_break_if(k, kb_lt(k, part, 0));
         const kb_val tile = kb_cast(k, kb_and(k, part, ((int64_t)1 << TILE_BITS) - 1), TY_I32);
-        take_part(c, drawn, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
+        take_part(c, ticket_word, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
     }
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        launch_next(g, &launches, drawn, kb_add(k, c->watching, c->helping));
+        ticket_last_begins_next(g, &tickets, ticket_word, kb_add(k, c->watching, c->helping));
     }
 }
 
@@ -414,20 +412,20 @@ static void watch_and_queue(struct cut *c, kb_val watches)
     struct gen *g = c->g;
     kb *k = g->k;
     LET(helps, kb_or(k, watches, kb_ge(k, kb_block(k), kb_sub(k, kb_blocks(k), c->helping))));
-    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn_here");
+    kb_var ticket_word = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn_here");
     kb_if(k, helps) {
-        kb_set(k, drawn, kb_get(k, launch_draw(g, &launches)));
+        kb_set(k, ticket_word, kb_get(k, ticket_take_early(g, &tickets)));
     }
     kb_if(k, watches) {
         FOR_TILES(c, tile)
         {
-            list_parts(c, kb_get(k, drawn), tile, look(c, tile));
+            list_parts(c, kb_get(k, ticket_word), tile, look(c, tile));
             kb_barrier(k); /* all threads have read what was found */
         }
     }
     kb_else { take_segments(c); }
     kb_if(k, helps) {
-        take_listed(c, kb_get(k, drawn), watches);
+        take_listed(c, kb_get(k, ticket_word), watches);
     }
 }
 

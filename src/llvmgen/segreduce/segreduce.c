@@ -3,13 +3,15 @@
  *
  *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
  *     block             a block per segment, segments round-robin over the grid
- *     multi_block       `parts` blocks per segment draw tickets and publish totals that carry their own validity; who
+ *     multi_block       `parts` blocks per segment take tickets and publish totals that carry their own validity; who
  *                       drew the segment's last ticket gathers them (as reduce.gather does)
  *
  * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
  * No thread divides by the size of a segment: teams know their segment, and blocks their part.
  */
 #include "seg_gen.h"
+#include "llvmgen/shared/last_block.h"
+#include "llvmgen/shared/ticket.h"
 
 /* ---- teams of lanes ---------------------------------------------------------------------------------------------- */
 
@@ -123,38 +125,35 @@ void emit_segreduce_block(struct gen *g)
 
 /* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
-static const struct launches launches = { "words", 32 /* for any grid */ };
+static const struct tickets tickets = { "words", 32 /* for any grid */ };
 
-/* What thread 0 has drawn: a ticket of the segment, and one of the launch. */
-struct draw {
+/* What thread 0 has taken: a ticket of the segment, and one of the launch. */
+struct taken {
     kb_var ticket, launch; /* u32, u64 */
 };
 
-static struct draw draw(struct gen *g, kb_val segment, kb_val parts)
+static struct taken take_tickets(struct gen *g, kb_val segment, kb_val parts)
 {
     kb *k = g->k;
-    struct draw d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), launch_draw(g, &launches) };
+    struct taken d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), ticket_take_early(g, &tickets) };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        const enum kb_rmw op = kb_point(k, "counter reset") ? KB_RMW_INC_WRAP : KB_RMW_ADD;
-        const kb_val last = kb_cast(k, kb_sub(k, parts, 1), TY_U32);
-        kb_ptr tickets = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
-        tickets.ty = TY_U32;
-        kb_set(k, d.ticket,
-               kb_atomic(k, op, tickets, kb_imm(k, TY_I32, 0), op == KB_RMW_ADD ? kb_imm(k, TY_U32, 1) : last));
+        kb_ptr counter = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
+        counter.ty = TY_U32;
+        kb_set(k, d.ticket, finish_ticket(g, counter, kb_imm(k, TY_I32, 0), parts).ticket);
     }
     return d;
 }
 
-/* Publish the part's total; *tag is the launch's.  In all threads: has this block drawn the segment's last ticket? */
-static kb_val publish(struct gen *g, const struct draw *d, kb_tup total, kb_val parts, kb_val *tag)
+/* Publish the part's total; *tag is the launch's.  In all threads: has this block the segment's last ticket? */
+static kb_val publish(struct gen *g, const struct taken *d, kb_tup total, kb_val parts, kb_val *tag)
 {
     kb *k = g->k;
     const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        const kb_val drawn = kb_get(k, d->launch);
-        LET(own, launch_tag(g, &launches, drawn));
+        const kb_val ticket_word = kb_get(k, d->launch);
+        LET(own, ticket_tag(g, &tickets, ticket_word));
         words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
-        launch_next(g, &launches, drawn, kb_blocks(k));
+        ticket_last_begins_next(g, &tickets, ticket_word, kb_blocks(k));
         kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
         kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
     }
@@ -173,14 +172,14 @@ void emit_segreduce_multi_block(struct gen *g)
     LET(parts, gen_value(g, "parts"));
     LET(segment, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
-    const struct draw drawn = draw(g, segment, parts);
+    const struct taken taken = take_tickets(g, segment, parts);
     struct seg seg;
     seg_open(g, &seg, kb_cast(k, segment, TY_I64));
     LET(chunk, gen_value(g, "chunk"));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
     kb_val tag;
-    kb_if(k, publish(g, &drawn, total, parts, &tag)) {
+    kb_if(k, publish(g, &taken, total, parts, &tag)) {
         const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, all);

@@ -14,8 +14,8 @@
  * while they wait.
  *
  * Note [Tickets of blocks that stay]
- * Every block draws until it gets a ticket beyond the last tile, and no further: so tickets and blocks together are the
- * number of draws, and whoever draws the last one starts the next epoch (see lookback.c).
+ * Every block takes tickets until it gets one beyond the last tile, and no further: so as many are taken as there are
+ * tiles and blocks together, and the block with the last one starts the next epoch (tickets_used_up()).
  */
 #include "llvmgen/shared/lookback.h"
 #include "llvmgen/scan/lines.h"
@@ -27,25 +27,6 @@ struct shared {
     kb_arr prefix;
     struct park park;
 };
-
-/* Draw a ticket; thread 0. */
-static kb_val draw(struct gen *g)
-{
-    kb *k = g->k;
-    return kb_atomic(k, KB_RMW_ADD, ticket_counter(g), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
-}
-
-/* For all threads behind the next barrier; thread 0. */
-static void share_ticket(struct gen *g, const struct shared *m, kb_val drawn)
-{
-    kb_store(g->k, m->ticket, kb_imm(g->k, TY_I32, 0), drawn);
-}
-
-/* The word that all threads read. */
-static kb_val shared_ticket(struct gen *g, const struct shared *m)
-{
-    return kb_assume_uniform(kb_load(g->k, m->ticket, kb_imm(g->k, TY_I32, 0)), KB_UNI_BLOCK);
-}
 
 /* A ticket's tile. */
 struct long_tile {
@@ -120,9 +101,9 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     kb *k = g->k;
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     LET(leader, kb_eq(k, kb_tid(k), 0));
-    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
+    kb_var taken = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
     kb_if(k, leader) { /* its answer is not waited for before the upsweep is done */
-        kb_set(k, drawn, draw(g));
+        kb_set(k, taken, ticket_take(g, &tile_tickets));
     }
     struct long_tile t, following;
     struct run total = run_none(g), in_tile;
@@ -130,12 +111,12 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     lines_take(&t.l, ahead);
     const struct run own = lines_total(&t.l);
     kb_if(k, leader) {
-        share_ticket(g, m, kb_get(k, drawn));
+        ticket_share(g, m->ticket, kb_get(k, taken));
     }
     in_tile = block_scan_warps(g, own, &m->park, &total);
     if (kb_threads(k) == KB_WARP)
         kb_barrier(k); /* a single warp has met none */
-    LET(number, kb_cast(k, shared_ticket(g, m), TY_U32));
+    LET(number, kb_cast(k, ticket_shared(g, m->ticket), TY_U32));
     kb_set(k, next, number);
     kb_if(k, kb_lt(k, number, tiles)) {
         open_tile(g, &following, number);
@@ -153,29 +134,19 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     }
 }
 
-/* The last one to draw knows that all have drawn. */
-static void next_epoch(struct gen *g, kb_val last_drawn, kb_val epoch)
-{
-    kb *k = g->k;
-    const kb_val draws = kb_add(k, kb_cast(k, gen_value(g, "tiles"), TY_U32), kb_cast(k, kb_blocks(k), TY_U32));
-    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, last_drawn, kb_sub(k, draws, 1)))) {
-        ticket_next_epoch(g, (struct ticket){ .epoch = epoch });
-    }
-}
-
 static void take_tiles(struct gen *g)
 {
     kb *k = g->k;
-    struct shared m = { .ticket = kb_shared_v(k, TY_U64, 1, "ticket_slot"),
+    struct shared m = { .ticket = ticket_slot(g),
                         .prefix = state_shared(g, 1, "tile_prefix"),
                         .park = park_new(g, KB_WARP, false, "warp_totals") };
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     struct lines_ahead ahead = { .declared = false };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        share_ticket(g, &m, draw(g));
+        ticket_share(g, m.ticket, ticket_take(g, &tile_tickets));
     }
     kb_barrier(k);
-    LET(word, shared_ticket(g, &m));
+    LET(word, ticket_shared(g, m.ticket));
     kb_var ticket = kb_var_new(k, kb_cast(k, word, TY_U32), "ticket");
     ticket.uni = KB_UNI_BLOCK; /* it only takes what all threads have read in one place */
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
@@ -192,7 +163,7 @@ static void take_tiles(struct gen *g)
         kb_break_if(k, kb_ge(k, current, tiles));
         take_tile(g, &m, current, epoch, &ahead, ticket);
     }
-    next_epoch(g, kb_get(k, ticket), epoch);
+    tickets_used_up(g, kb_get(k, ticket), epoch, gen_value(g, "tiles"));
 }
 
 void emit_segscan_lookback(struct gen *g)

@@ -9,7 +9,7 @@
  * Backwards, a segment begins in front of the next one's offset.  Elements outside of all segments are scanned like
  * others and not written.
  */
-#include "llvmgen/shared/lookback.h"
+#include "llvmgen/shared/tile_state.h"
 #include "llvmgen/scan/tile.h"
 
 static kb_val offset_below(struct gen *g, const void *least, kb_val i)

@@ -16,7 +16,7 @@
  * combined, and the next ticket.  A place is written again only behind the other barrier, which all have met who had
  * read it; rounds of look-back that follow one another have one more in between.
  */
-#include "llvmgen/shared/lookback.h"
+#include "llvmgen/shared/tile_state.h"
 #include "llvmgen/scan/tile.h"
 
 enum { LOOKS = 4 /* tiles that a group looks at at once, but for the first time */ };
@@ -179,7 +179,7 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
             for (int i = 0; i < looks; i++) { /* all of them in flight; the first tile stands for those before it */
                 const kb_val from = kb_sub(k, t->index, kb_min(k, kb_add(k, back, i), t->index));
                 const struct ticket at = state_of(g, m, t, from, epoch);
-                all = kb_and(k, all, tile_look_either(g, at, at.tile, &there[i], &prefix[i]));
+                all = kb_and(k, all, tile_poll_either(g, at, at.tile, &there[i], &prefix[i]));
             }
             kb_set(k, x, there[0]);
             kb_set(k, ends, prefix[0]);
@@ -268,18 +268,6 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
 
 /* ---- the block --------------------------------------------------------------------------------------------------- */
 
-static kb_val draw(struct gen *g)
-{
-    kb *k = g->k;
-    return kb_atomic(k, KB_RMW_ADD, ticket_counter(g), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
-}
-
-/* The word that all threads read. */
-static kb_val shared_ticket(struct gen *g, const struct shared *m)
-{
-    return kb_assume_uniform(kb_load(g->k, m->ticket, kb_imm(g->k, TY_I32, 0)), KB_UNI_BLOCK);
-}
-
 /* Where the block is: the tile to load, and the one that has been loaded. */
 struct way {
     kb_var next, last;    /* u32: tickets */
@@ -293,12 +281,12 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
     kb *k = g->k;
     struct strip_tile next, last;
     LET(leader, kb_eq(k, kb_tid(k), 0));
-    kb_var drawn = kb_var_new(k, kb_imm(k, TY_U64, 0), "drawn");
+    kb_var taken = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
     kb_var following = kb_var_new(k, kb_get(k, w->next), "following");
     open_tile(g, m, &next, kb_get(k, w->next));
     kb_if(k, exists) {
         kb_if(k, leader) { /* its answer is not waited for before the upsweep */
-            kb_set(k, drawn, draw(g));
+            kb_set(k, taken, ticket_take(g, &tile_tickets));
         }
         held_load(&next.h);
         keep(g, &w->new, next.h.direct);
@@ -310,10 +298,10 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
     kb_if(k, exists) {
         const kb_tup own = upsweep(g, m, &next, &w->new);
         kb_if(k, leader) {
-            kb_store(k, m->ticket, kb_imm(k, TY_I32, 0), kb_get(k, drawn));
+            ticket_share(g, m->ticket, kb_get(k, taken));
         }
         kb_barrier(k);
-        kb_set(k, following, kb_cast(k, shared_ticket(g, m), TY_U32));
+        kb_set(k, following, kb_cast(k, ticket_shared(g, m->ticket), TY_U32));
         meet(g, m, &next, own, epoch, &w->new);
     }
     kb_set(k, w->last, kb_get(k, w->next));
@@ -342,11 +330,7 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
         kb_set(k, w.cur.total, kb_get(k, w.new.total));
         kb_set(k, w.there, kb_imm(k, TY_BOOL, 1));
     }
-    /* The last one to draw knows that all have drawn. */
-    const kb_val draws = kb_add(k, tiles, kb_cast(k, kb_blocks(k), TY_U32));
-    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, kb_get(k, w.last), kb_sub(k, draws, 1)))) {
-        ticket_next_epoch(g, (struct ticket){ .epoch = epoch });
-    }
+    tickets_used_up(g, kb_get(k, w.last), epoch, gen_value(g, "tickets"));
 }
 
 void emit_segscan_strips(struct gen *g)
@@ -356,15 +340,15 @@ void emit_segscan_strips(struct gen *g)
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         struct shared m = { .groups = gen_tunable(g, TN_ROWS) };
         m.width = kb_threads(k) / m.groups;
-        m.ticket = kb_shared_v(k, TY_U64, 1, "ticket_slot");
+        m.ticket = ticket_slot(g);
         m.park = state_shared(g, kb_threads(k), "group_totals");
         m.seen = state_shared(g, kb_threads(k), "seen_totals");
         m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-            kb_store(k, m.ticket, kb_imm(k, TY_I32, 0), draw(g));
+            ticket_share(g, m.ticket, ticket_take(g, &tile_tickets));
         }
         kb_barrier(k);
-        const kb_val word = shared_ticket(g, &m);
+        const kb_val word = ticket_shared(g, m.ticket);
         kb_barrier(k); /* all have read the ticket */
         rounds(g, &m, word);
         g->here = NULL;

@@ -171,13 +171,10 @@ kb_tup read_accumulated(struct gen *g, kb_ptr words);
 kb_tup take_accumulated(struct gen *g, kb_ptr words);
 
 /* ---- the last block to finish (reduce/reduce.c) ------------------------------------------------------------------ */
-/* Thread 0 publishes the block's total and draws a ticket; true in every thread of the block that drew the last one. */
+/* Thread 0 publishes the block's total and takes a ticket; true in every thread of the block that took the last one. */
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 /* Partials number first, first + 1, … in order, `filled` of them, in thread 0.  The whole block arrives. */
 kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled);
-/* The ticket alone, of `blocks` in a group with a counter of its own: what thread 0 has written, or seen written behind
- * a barrier, is there for the block that draws the last one. */
-kb_val draw_last(struct gen *g, kb_val group, kb_val blocks);
 
 /* ---- totals in words that carry their own validity (reduce/gather.c) ------------------------- */
 /* Buffer "words", control: behind a line of the launches' own, slots of 8 bytes for each 32-bit word of the state
@@ -188,22 +185,6 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
 /* The totals of slots first, first + 1, … in order, of `filled` of them, which running blocks publish or have
  * published; in thread 0.  The whole block arrives. */
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag);
-
-/* ---- the number of a launch (launches.c) ------------------------------------------------------ */
-/* Where the word is (at the beginning of the buffer), and its bits, at most 32, that count blocks. */
-struct launches {
-    const char *buffer;
-    int bits;
-};
-/* Thread 0 draws, behind gen_wait_for_predecessor(): what it has drawn, u64, … */
-kb_var launch_draw(struct gen *g, const struct launches *l);
-/* … is a ticket, u32, that no other block has, the launch's number, u64, which no other launch has before it outgrows
- * the word, and its tag, u32, that none of the 2^32 - 1 before it bore and that is not zero in the first 2^32 - 1.  One
- * thread, later: begin the next launch, if all `blocks` that draw have drawn. */
-kb_val launch_ticket(struct gen *g, const struct launches *l, kb_val drawn);
-kb_val launch_number(struct gen *g, const struct launches *l, kb_val drawn);
-kb_val launch_tag(struct gen *g, const struct launches *l, kb_val drawn);
-void launch_next(struct gen *g, const struct launches *l, kb_val drawn, kb_val blocks);
 
 /* ---- one thread's or warp's share (reduce/tiles.c, reduce/windows.c) --------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile_state.h - tiles of one grid publish their totals (aggregates) and inclusive prefixes, and poll those of others.
+ *
+ * Buffer "states": the word of the tickets, then 8 bytes for each tile and 32-bit word of the state.
+ */
+#ifndef PTXGEN_TILE_STATE_H
+#define PTXGEN_TILE_STATE_H
+
+#include "llvmgen/scan/scan_gen.h"
+#include "llvmgen/shared/ticket.h"
+
+extern const struct tickets tile_tickets;
+
+/* What a block learns from its ticket. */
+struct ticket {
+    kb_val tile;  /* i32, block-uniform: 0, 1, … in the order in which blocks started */
+    kb_val epoch; /* u32, block-uniform: number of this launch */
+};
+struct ticket ticket_of_word(struct gen *g, kb_val word);
+/* Take the block's ticket, one for each of `tiles`.  The whole block arrives. */
+struct ticket ticket_take_tile(struct gen *g, kb_val tiles);
+/* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs
+ * from thread to thread for the builder but not in fact.  The thread that knows that all blocks have published, which
+ * they do when all their threads have read the epoch, starts the next one (one thread). */
+struct ticket ticket_of_block(struct gen *g);
+void ticket_next_epoch(struct gen *g, struct ticket t);
+/* For blocks that take tickets until one is beyond the last of `tiles`: thread 0 of the block whose last ticket, number
+ * `last`, is the last of all begins the next epoch. */
+void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles);
+
+/* What a tile has published. */
+enum { TILE_TOTAL, TILE_PREFIX };
+struct published {
+    kb_val kind;  /* u32: TILE_TOTAL or TILE_PREFIX */
+    kb_val there; /* bool: all words are of this launch, and belong together */
+    kb_tup x;
+};
+struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile);
+
+/* Publish a tile's total (one thread), and wait for that of an earlier tile. */
+void tile_publish(struct gen *g, struct ticket t, kb_tup total);
+kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
+/* Has the tile published its total (bool)?  Then *x is it. */
+kb_val tile_poll(struct gen *g, struct ticket t, kb_val tile, kb_tup *x);
+/* The same for totals and inclusive prefixes (bool), where tiles publish both. */
+void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
+kb_val tile_poll_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix);
+
+/* For blocks that read the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
+ * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
+ * rows begin with any tile, so there they lie by the tiles' numbers. */
+void total_publish(struct gen *g, struct ticket t, int each, struct run total);
+/* All lanes: the words (u64, scan_state_words() of them) of the lane's tile i in the window that begins at tile
+ * `first`, of whose tiles the first `count` matter (at least one); and what they say: has it published its total
+ * (bool)?  Then *x is it. */
+void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);
+kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x);
+/* The same for totals that have numbers (i64) of the caller's own; totals_read() reads those words too. */
+void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x);
+void state_words_load(struct gen *g, kb_val number, kb_val *word);
+/* The same for totals and prefixes (bool), where both are published. */
+void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix);
+kb_val state_read_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix);
+
+#endif
