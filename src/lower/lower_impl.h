@@ -12,7 +12,7 @@ enum {
 };
 
 /* Elements that a thread holds in registers at once, at most. */
-enum { HELD_MAX = 64 };
+enum { ITEMS_MAX = 64 };
 
 /* An empty plan with room for the above. */
 struct plan *plan_new(struct ptxgen_session *s, const struct problem *p);

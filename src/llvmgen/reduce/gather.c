@@ -89,29 +89,29 @@ static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
 }
 
 /* Every thread takes consecutive ones. */
-kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag)
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
-    LET(each, kb_div(k, kb_add(k, filled, threads - 1), threads));
+    LET(each, kb_div(k, kb_add(k, valid, threads - 1), threads));
     LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), filled));
+    LET(to, kb_min(k, kb_add(k, from, each), valid));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
     kb_for(k, b, from, to, 1) {
         state_accumulate(g, acc, have, collect(g, spare, kb_add(k, first, b), tag));
     }
-    LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
-    const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
+    LET(valid_threads, kb_div(k, kb_add(k, valid, kb_sub(k, each, 1)), each));
+    const struct valid_items f = g->padded ? valid_all() : valid_first(valid_threads);
     return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "gathered_totals"));
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
-static kb_tup combine_block(struct gen *g, kb_tup x, struct filled f)
+static kb_tup combine_block(struct gen *g, kb_tup x, struct valid_items f)
 {
-    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
-    return state_commutative(g->p) ? block_reduce(g, x, f, park) : warps_combine(g, x, f, park);
+    const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
+    return state_commutative(g->p) ? block_reduce(g, x, f, aggregates) : warps_combine(g, x, f, aggregates);
 }
 
 static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
@@ -127,8 +127,8 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
         words_publish(g, 0, total, block, tag);
     }
     kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
-        const kb_val filled = g->padded || !state_commutative(g->p) ? blocks : tiles_filled_blocks(g, blocks);
-        const kb_tup all = words_gather(g, 0, kb_imm(k, TY_I32, 0), filled, tag);
+        const kb_val valid = g->padded || !state_commutative(g->p) ? blocks : tiles_valid_blocks(g, blocks);
+        const kb_tup all = words_gather(g, 0, kb_imm(k, TY_I32, 0), valid, tag);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             state_finish(g, all, empty(g));
         }
@@ -144,7 +144,7 @@ void emit_reduce_gather(struct gen *g)
         tiles_prefetch(g, block);
     gen_wait_for_predecessor(g);
     const kb_var ticket_word = ticket_take_early(g, &tickets);
-    struct filled f;
+    struct valid_items f;
     const kb_tup x =
         state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);
     kb_section(k, "finish");

@@ -19,14 +19,14 @@
 
 kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
 {
-    struct filled f;
-    kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    struct valid_items f;
+    kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
     if (state_commutative(g->p)) {
         const kb_tup x = tiles_reduce(g, block, blocks, &f);
-        return threads_combine(g, x, f, park);
+        return threads_combine(g, x, f, aggregates);
     }
     const kb_tup x = windows_reduce(g, block, blocks, &f);
-    return warps_combine(g, x, f, park);
+    return warps_combine(g, x, f, aggregates);
 }
 
 static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
@@ -43,7 +43,7 @@ void emit_reduce_block(struct gen *g)
 
 /* Every block's total meets in the first block's shared memory, where behind this its threads find them.  The whole
  * cluster arrives, and no block ends before all totals are there. */
-static kb_arr cluster_park(struct gen *g, kb_tup total, kb_val rank)
+static kb_arr cluster_aggregates(struct gen *g, kb_tup total, kb_val rank)
 {
     kb *k = g->k;
     const kb_arr slots = state_shared(g, KB_WARP, "block_totals");
@@ -57,8 +57,8 @@ static kb_arr cluster_park(struct gen *g, kb_tup total, kb_val rank)
     return slots;
 }
 
-/* What the filled ones of a cluster's blocks have parked, in lane 0.  One warp of the first block arrives. */
-static kb_tup cluster_total(struct gen *g, kb_arr slots, struct filled blocks)
+/* What the valid ones of a cluster's blocks have stored, in lane 0.  One warp of the first block arrives. */
+static kb_tup cluster_total(struct gen *g, kb_arr slots, struct valid_items blocks)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
@@ -74,15 +74,15 @@ void emit_reduce_cluster(struct gen *g)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
-    kb_cluster_arrive(k); /* waited for in cluster_park() */
+    kb_cluster_arrive(k); /* waited for in cluster_aggregates() */
     gen_wait_for_predecessor(g);
     LET(rank, kb_cluster_rank(k));
     const kb_tup total = block_total(g, rank, kb_imm(k, TY_I32, cluster));
     kb_section(k, "cluster");
-    const kb_arr slots = cluster_park(g, total, rank);
+    const kb_arr slots = cluster_aggregates(g, total, rank);
     kb_if(k, kb_and(k, kb_eq(k, rank, 0), kb_eq(k, kb_warp(k), 0))) {
-        const struct filled blocks =
-            g->padded ? filled_all() : filled_first(tiles_filled_blocks(g, kb_imm(k, TY_I32, cluster)));
+        const struct valid_items blocks =
+            g->padded ? valid_all() : valid_first(tiles_valid_blocks(g, kb_imm(k, TY_I32, cluster)));
         const kb_tup all = cluster_total(g, slots, blocks);
         kb_if(k, kb_eq(k, kb_lane(k), 0)) {
             state_finish(g, all, empty(g));
@@ -112,12 +112,12 @@ static kb_val parts_of(struct gen *g, kb_val blocks)
 }
 
 /* How many parts, counted from the first, hold something. */
-static kb_val parts_filled(struct gen *g, kb_val blocks)
+static kb_val valid_parts(struct gen *g, kb_val blocks)
 {
     const int each = blocks_per_part(g);
     if (g->padded || !state_commutative(g->p))
         return parts_of(g, blocks);
-    return parts_of(g, kb_add(g->k, tiles_filled_blocks(g, blocks), each - 1));
+    return parts_of(g, kb_add(g->k, tiles_valid_blocks(g, blocks), each - 1));
 }
 
 /* The total of the cluster in thread 0 of its first block, all of which arrives. */
@@ -126,12 +126,12 @@ static kb_tup join_cluster(struct gen *g, kb_arr slots, kb_tup total, struct par
     kb *k = g->k;
     kb_tvar joined = kb_var_new(k, total, "joined");
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
-        struct filled filled = filled_all();
+        struct valid_items valid = valid_all();
         if (!g->padded) {
             const kb_val before = kb_mul(k, at.number, blocks_per_part(g));
-            filled = filled_first(kb_min(k, kb_sub(k, tiles_filled_blocks(g, at.blocks), before), blocks_per_part(g)));
+            valid = valid_first(kb_min(k, kb_sub(k, tiles_valid_blocks(g, at.blocks), before), blocks_per_part(g)));
         }
-        kb_set(k, joined, cluster_total(g, slots, filled));
+        kb_set(k, joined, cluster_total(g, slots, valid));
     }
     return kb_get(k, joined);
 }
@@ -148,7 +148,7 @@ static void combine_parts(struct gen *g, kb_val block, kb_val blocks, void (*com
     }
     kb_section(k, "cluster");
     LET(rank, kb_cluster_rank(k));
-    const kb_arr slots = cluster_park(g, total, rank);
+    const kb_arr slots = cluster_aggregates(g, total, rank);
     kb_if(k, kb_eq(k, rank, 0)) {
         mine.total = join_cluster(g, slots, total, mine);
         combine(g, mine);
@@ -159,7 +159,7 @@ static void combine_parts(struct gen *g, kb_val block, kb_val blocks, void (*com
 static void begin_parts(struct gen *g)
 {
     if (blocks_per_part(g) > 1)
-        kb_cluster_arrive(g->k); /* waited for in cluster_park() */
+        kb_cluster_arrive(g->k); /* waited for in cluster_aggregates() */
     gen_wait_for_predecessor(g);
 }
 
@@ -173,21 +173,21 @@ kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 }
 
 /* Every thread takes consecutive ones. */
-kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled)
+kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
     const kb_arr partial = gen_partials(g);
-    LET(each, kb_div(k, kb_add(k, filled, threads - 1), threads));
+    LET(each, kb_div(k, kb_add(k, valid, threads - 1), threads));
     LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), filled));
+    LET(to, kb_min(k, kb_add(k, from, each), valid));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
     kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
     kb_for(k, b, from, to, 1) {
         state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
     }
-    LET(threads_filled, kb_div(k, kb_add(k, filled, kb_sub(k, each, 1)), each));
-    const struct filled f = g->padded ? filled_all() : filled_first(threads_filled);
+    LET(valid_threads, kb_div(k, kb_add(k, valid, kb_sub(k, each, 1)), each));
+    const struct valid_items f = g->padded ? valid_all() : valid_first(valid_threads);
     return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
 }
 
@@ -237,7 +237,7 @@ void emit_reduce_two_kernel(struct gen *g)
     }
     gen_wait_for_predecessor(g);
     LET(blocks, gen_value(g, "blocks"));
-    const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), parts_filled(g, blocks));
+    const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), valid_parts(g, blocks));
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         state_finish(g, all, empty(g));
     }
@@ -255,7 +255,7 @@ static void combine_in_last(struct gen *g, struct part mine)
     kb_else
     {
         kb_if(k, is_last_block(g, mine.total, mine.number, mine.parts)) {
-            const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), parts_filled(g, mine.blocks));
+            const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), valid_parts(g, mine.blocks));
             kb_if(k, kb_eq(k, kb_tid(k), 0)) {
                 state_finish(g, all, empty(g));
             }

@@ -71,7 +71,7 @@ static kb_tup warp_redux(struct gen *g, kb_tup x)
     return x;
 }
 
-static kb_tup block_redux(struct gen *g, kb_tup x, kb_arr park)
+static kb_tup block_redux(struct gen *g, kb_tup x, kb_arr aggregates)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -81,20 +81,20 @@ static kb_tup block_redux(struct gen *g, kb_tup x, kb_arr park)
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
     kb_if(k, kb_eq(k, lane, 0)) {
-        kb_store(k, park, warp, kb_get(k, total));
+        kb_store(k, aggregates, warp, kb_get(k, total));
     }
     kb_barrier(k);
     kb_if(k, kb_eq(k, warp, 0)) {
-        kb_tvar y = kb_var_new(k, state_pad_value(g), "parked");
+        kb_tvar y = kb_var_new(k, state_pad_value(g), "aggregate");
         kb_if(k, kb_lt(k, lane, warps)) {
-            kb_set(k, y, kb_load(k, park, lane));
+            kb_set(k, y, kb_load(k, aggregates, lane));
         }
         kb_set(k, total, warp_redux(g, kb_get(k, y)));
     }
     return kb_get(k, total);
 }
 
-kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
+kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates)
 {
     kb *k = g->k;
     const kb_val leads = kb_eq(k, kb_lane(k), 0);
@@ -103,7 +103,7 @@ kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr pa
     case COMBINE_SHARED_ATOMIC_ALL: return shared_atomic(g, x, kb_imm(k, TY_BOOL, 1));
     case COMBINE_SHARED_ATOMIC_LEADERS: return shared_atomic(g, warp_reduce(g, x, KB_WARP, threads), leads);
     case COMBINE_TREE_LEADERS: return shared_atomic(g, shared_tree(g, x, KB_WARP), leads);
-    case COMBINE_REDUX: return block_redux(g, x, park);
-    default: return block_reduce(g, x, threads, park);
+    case COMBINE_REDUX: return block_redux(g, x, aggregates);
+    default: return block_reduce(g, x, threads, aggregates);
     }
 }

@@ -313,7 +313,7 @@ static struct tiles tiles_of(struct gen *g, kb_val full, kb_val block, kb_val bl
     return (struct tiles){ from, kb_min(k, kb_add(k, from, each), full), kb_imm(k, TY_I64, 1) };
 }
 
-kb_val tiles_filled_blocks(struct gen *g, kb_val blocks)
+kb_val tiles_valid_blocks(struct gen *g, kb_val blocks)
 {
     kb *k = g->k;
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
@@ -354,7 +354,7 @@ void tiles_prefetch(struct gen *g, kb_val block)
     }
 }
 
-kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads)
+kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *threads)
 {
     kb *k = g->k;
     struct share s;
@@ -387,13 +387,13 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *t
     kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_gt(k, extra, 0))) {
         ends(&s, extra);
     }
-    *threads = filled_all();
+    *threads = valid_all();
     if (!g->padded) {
         const kb_val none = kb_imm(k, TY_I32, 0), all = kb_imm(k, TY_I32, s.threads);
         LET(by_rest, kb_select(k, kb_eq(k, block, turn), threads_of(&s, rest), none));
         LET(by_ends, kb_select(k, kb_eq(k, block, 0), extra, none));
         LET(some, kb_max(k, by_rest, by_ends));
-        *threads = filled_first(kb_select(k, kb_lt(k, mine.from, mine.to), all, some));
+        *threads = valid_first(kb_select(k, kb_lt(k, mine.from, mine.to), all, some));
     }
     return kb_get(k, s.acc);
 }

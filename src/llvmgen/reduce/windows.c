@@ -198,7 +198,7 @@ static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
     }
     for (int q = 0; q < w->items; q++)
         points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_SMEM_TRANSPOSE));
-    return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, filled_all());
+    return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, valid_all());
 }
 
 /* A window that begins before the first element or ends behind the last one: its places [lo, hi) are inside.  Loads are
@@ -228,14 +228,14 @@ static kb_tup partial_window(struct windows *w, kb_val base)
             state_accumulate(g, acc, have, point_map(&pt));
         }
     }
-    /* Lanes are filled from the first one on: a window has an element, and `lead` is shorter than a lane's share. */
+    /* Lanes are valid from the first one on: a window has an element, and `lead` is shorter than a lane's share. */
     LET(lanes, kb_div(k, kb_add(k, hi, w->per_lane - 1), w->per_lane));
-    return warp_reduce(g, kb_get(k, acc), KB_WARP, filled_first(lanes));
+    return warp_reduce(g, kb_get(k, acc), KB_WARP, valid_first(lanes));
 }
 
 /* This warp's windows [from, to): the same number for all warps, one more for the first ones. */
 static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks, kb_val *from, kb_val *to,
-                     struct filled *filled)
+                     struct valid_items *valid)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -248,12 +248,12 @@ static void my_range(struct gen *g, kb_val windows, kb_val block, kb_val blocks,
     *from = begin;
     *to = kb_add(k, kb_add(k, begin, each), extra);
     /* Warps with a window are the first ones of the grid. */
-    LET(filled_warps, kb_cast(k, kb_min(k, windows, all), TY_I32));
+    LET(valid_warps, kb_cast(k, kb_min(k, windows, all), TY_I32));
     LET(before, kb_mul(k, block, warps));
-    *filled = filled_first(kb_min(k, kb_max(k, kb_sub(k, filled_warps, before), 0), warps));
+    *valid = valid_first(kb_min(k, kb_max(k, kb_sub(k, valid_warps, before), 0), warps));
 }
 
-kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps)
+kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *warps)
 {
     kb *k = g->k;
     struct windows w = { .g = g,

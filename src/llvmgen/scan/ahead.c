@@ -90,7 +90,7 @@ static struct run window_total(struct scan_ahead *a, struct ticket t, kb_val fir
     const kb_val lanes = kb_div(k, kb_add(k, count, a->each - 1), a->each);
     if (scan_marked(g->p))
         return run_from_lane(g, warp_scan(g, lane, KB_WARP, true), kb_sub(k, lanes, 1), true);
-    return run_of(g, warp_reduce(g, lane.x, KB_WARP, filled_first(lanes)), kb_imm(k, TY_BOOL, 0));
+    return run_of(g, warp_reduce(g, lane.x, KB_WARP, valid_first(lanes)), kb_imm(k, TY_BOOL, 0));
 }
 
 /* In rows windows are counted from the row's first tile; with a row everything begins anew. */

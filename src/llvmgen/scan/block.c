@@ -11,17 +11,17 @@
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 
 /* The totals, by the thread that holds the last position of the segment. */
-static void finish(struct gen *g, struct held *h, kb_tup last)
+static void finish(struct gen *g, struct items *h, kb_tup last)
 {
     kb *k = g->k;
-    kb_if(k, held_has_last(h)) {
+    kb_if(k, items_have_last(h)) {
         segment_finish(g, h->segment, last, kb_imm(k, TY_BOOL, 0));
     }
 }
 
 /* Shared memory of the block. */
 struct block_memory {
-    struct park park;
+    struct aggregates aggregates;
     kb_ptr stage;
 };
 
@@ -29,22 +29,22 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
                        const struct block_memory *m)
 {
     kb *k = g->k;
-    struct held *h = &(struct held){ .g = g, .segment = s, .n = per_thread(g), .base = base, .stage = m->stage };
+    struct items *h = &(struct items){ .g = g, .segment = s, .n = per_thread(g), .base = base, .stage = m->stage };
     const int tile = kb_threads(k) * h->n;
-    held_arrange(h);
+    items_arrange(h);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
     h->full = kb_assume_uniform(kb_eq(k, h->valid, tile), KB_UNI_BLOCK); /* as the length is */
     h->staged = gen_tunable(g, TN_SMEM_TRANSPOSE);
-    h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
-    held_load(h);
-    struct run total, in_tile[SCAN_HELD_MAX];
-    held_block_total(h, &m->park, in_tile, &total);
+    h->is_start = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
+    items_load(h);
+    struct run total, in_tile[SCAN_ITEMS_MAX];
+    items_block_total(h, &m->aggregates, in_tile, &total);
     const struct run before = run_get(g, carry);
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
-    held_scan(h, before, in_tile);
-    held_store(h);
+    items_scan(h, before, in_tile);
+    items_store(h);
     if (scan_has_totals(g->p))
-        finish(g, h, held_last(h));
+        finish(g, h, items_last(h));
     run_set(g, carry, run_join(g, before, total));
 }
 
@@ -55,7 +55,7 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
     /* The same for all threads: arguments, or offsets that all threads have read. */
     const kb_val length = kb_assume_uniform(s->length, KB_UNI_BLOCK);
     kb_for(k, base, kb_imm(k, TY_I64, 0), length, (int64_t)kb_threads(k) * per_thread(g)) {
-        kb_barrier(k); /* every warp has read the parked totals of the tile before */
+        kb_barrier(k); /* every warp has read the stored totals of the tile before */
         block_tile(g, s, base, carry, m);
     }
     if (scan_has_totals(g->p)) {
@@ -69,7 +69,7 @@ void emit_scan_block(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
-    struct block_memory m = { .park = park_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
+    struct block_memory m = { .aggregates = aggregates_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_SMEM_TRANSPOSE) && !gen_tunable(g, TN_STRIPED))
         m.stage = stage_new(g, per_thread(g));
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {

@@ -129,11 +129,11 @@ static kb_val next_begin(struct block_marks *m, kb_val found, kb_val next)
     return warp_narrow(g, from, to, apart, kb_threads(k) / 2, offset_below, &least);
 }
 
-void block_marks_finish(struct block_marks *m, kb_val first, kb_val fresh)
+void block_marks_finish(struct block_marks *m, kb_val first, kb_val is_start)
 {
     kb *k = m->g->k;
     kb_barrier(k); /* the map is empty */
-    kb_if(k, kb_and(k, fresh, kb_eq(k, kb_tid(k), 0))) {
+    kb_if(k, kb_and(k, is_start, kb_eq(k, kb_tid(k), 0))) {
         mark(m, first);
     }
     kb_var right = kb_var_new(k, guessed_right(m), "right");

@@ -79,11 +79,11 @@ static void lanes_scan(struct gen *g, const struct shape *s, kb_tup *x)
 struct part {
     struct gen *g;
     const struct scan_ring_tile *t;
-    kb_val row;                          /* i32: the first one, in the order of the scan */
-    kb_val valid;                        /* i32: rows of the tile */
-    kb_val at[SCAN_HELD_MAX];            /* i32: first element of row i, those outside stand for the last one */
-    struct direct direct[SCAN_HELD_MAX]; /* V of row 0, V of row 1, … */
-    kb_tup x[SCAN_HELD_MAX];
+    kb_val row;                           /* i32: the first one, in the order of the scan */
+    kb_val valid;                         /* i32: rows of the tile */
+    kb_val at[SCAN_ITEMS_MAX];            /* i32: first element of row i, those outside stand for the last one */
+    struct direct direct[SCAN_ITEMS_MAX]; /* V of row 0, V of row 1, … */
+    kb_tup x[SCAN_ITEMS_MAX];
 };
 
 static void part_point(const struct part *p, struct point *pt, int v_of, int i, int v)
@@ -155,16 +155,16 @@ void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, 
     kb_if(k, kb_ge(k, kb_lane(k), kb_sub(k, kb_imm(k, TY_I32, KB_WARP), s.q))) {
         for (int v = 0; v < s.v; v++) {
             const kb_val at = place_of(g, &s, kb_add(k, kb_mul(k, t->stage, r->warps), warp), v);
-            kb_store(k, r->parked.x, at, total[v]);
+            kb_store(k, r->aggregates.x, at, total[v]);
         }
     }
 }
 
 /* The totals of warp w's part in the lane's columns. */
-static kb_tup parked(const struct scan_ring *r, const struct shape *s, kb_val stage, int w, int v)
+static kb_tup stored(const struct scan_ring *r, const struct shape *s, kb_val stage, int w, int v)
 {
     kb *k = r->g->k;
-    return kb_load(k, r->parked.x, place_of(r->g, s, kb_add(k, kb_mul(k, stage, r->warps), w), v));
+    return kb_load(k, r->aggregates.x, place_of(r->g, s, kb_add(k, kb_mul(k, stage, r->warps), w), v));
 }
 
 void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity)
@@ -176,9 +176,9 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
     const kb_val first = kb_mul(k, kb_cast(k, t->ticket.tile, TY_I64), kb_cast(k, s.columns, TY_I64));
     kb_if(k, kb_lt(k, kb_lane(k), s.q)) {
         for (int v = 0; v < s.v; v++) {
-            kb_tup total = parked(r, &s, t->stage, 0, v);
+            kb_tup total = stored(r, &s, t->stage, 0, v);
             for (int w = 1; w < r->warps; w++)
-                total = state_combine(g, total, parked(r, &s, t->stage, w, v));
+                total = state_combine(g, total, stored(r, &s, t->stage, w, v));
             const kb_val column = kb_add(k, kb_mul(k, s.column, s.v), v);
             const kb_val number = kb_add(k, first, kb_cast(k, column, TY_I64));
             if (r->looks) {
@@ -413,7 +413,7 @@ static void before_part(const struct scan_ring *r, const struct shape *s, const 
                                    .x = kb_shfl(k, KB_SHFL_UP, total[v], s->q, KB_WARP) };
         struct run warps = run_none(g);
         for (int w = 0; w < r->warps - 1; w++) {
-            struct run part = run_of(g, parked(r, s, t->stage, w, v), never);
+            struct run part = run_of(g, stored(r, s, t->stage, w, v), never);
             part.some = kb_gt(k, kb_warp(k), w);
             warps = run_join(g, warps, part);
         }
@@ -458,7 +458,7 @@ void columns_scan(const struct scan_ring *r, const struct scan_ring_tile *t, kb_
     struct part *p = &(struct part){ .g = g };
     const struct shape s = shape_of(g);
     struct run before[V_MAX];
-    kb_tup state[SCAN_HELD_MAX];
+    kb_tup state[SCAN_ITEMS_MAX];
     part_load(r, &s, t, kb_tid(k), p);
     before_part(r, &s, t, parity, p, before);
     kb_if(k, kb_assume_uniform(kb_lt(k, t->valid, r->tile), KB_UNI_BLOCK)) { /* as the ticket is */

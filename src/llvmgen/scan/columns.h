@@ -6,7 +6,7 @@
 
 #include "ring.h"
 
-/* All lanes of a warp: park the totals of warp `warp`'s part of the tile. */
+/* All lanes of a warp: store the totals of warp `warp`'s part of the tile. */
 void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp);
 /* One warp, which then has nothing to do with the stage any more: publish the tile's totals. */
 void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
@@ -21,7 +21,7 @@ void columns_ahead_new(struct gen *g, struct columns_ahead *a);
 /* All lanes: what comes before the tile, into its stage; arrive at `prefixed` behind it. */
 void columns_prefix(struct columns_ahead *a, const struct scan_ring *r, const struct scan_ring_tile *t);
 
-/* By look-back instead, all lanes of each warp that looks, warp `own`: park what it sees; arrive at `looked` behind it.
+/* By look-back instead, all lanes of each warp that looks, warp `own`: store what it sees; arrive at `looked` behind it.
  * One of them, behind `looked`: what comes before the tile, into its stage and with its totals for those that look
  * back; arrive at `prefixed` behind it. */
 void columns_look(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val own);

@@ -233,7 +233,7 @@ static void single_head(struct lines *l)
     for (int i = 0; i < l->n * l->v; i++) {
         l->head[i] = l->tail[i] = kb_imm(k, TY_BOOL, 0);
         if (i < l->v)
-            l->head[i] = kb_and(k, l->fresh, kb_eq(k, place(l, i), l->from));
+            l->head[i] = kb_and(k, l->is_start, kb_eq(k, place(l, i), l->from));
     }
 }
 
@@ -292,7 +292,7 @@ struct run lines_total(struct lines *l)
     struct gen *g = l->g;
     kb *k = g->k;
     const bool cuts = l->rows || l->marks;
-    kb_val first[SCAN_HELD_MAX];
+    kb_val first[SCAN_ITEMS_MAX];
     if (l->rows)
         row_heads(l, first);
     else if (l->marks)

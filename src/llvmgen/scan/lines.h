@@ -26,24 +26,24 @@ struct line_rows {
 struct lines {
     struct gen *g;
     const struct scan_segment *segment; /* what positions count: a segment, or all of them as one sequence */
-    int n, v;    /* lines of a warp, and consecutive positions of a lane in each; n * v <= SCAN_HELD_MAX */
+    int n, v;    /* lines of a warp, and consecutive positions of a lane in each; n * v <= SCAN_ITEMS_MAX */
     kb_val base; /* i64 position of place 0 */
     kb_val own;  /* i32 place of the lane's first position in line 0 */
     kb_val from,
-        to;       /* i32, warp-uniform: places [from, to) are inside; 0 <= from < v, from < to; fewer may be stored */
-    kb_val fresh; /* bool, warp-uniform: the scan begins at `from` */
+        to; /* i32, warp-uniform: places [from, to) are inside; 0 <= from < v, from < to; fewer may be stored */
+    kb_val is_start;              /* bool, warp-uniform: the scan begins at `from` */
     const struct line_rows *rows; /* NULL: the tile is part of one segment, unless … */
     const kb_ptr *marks;          /* … not NULL: segments begin where this map says (block_marks.c) */
 
-    kb_val at[SCAN_HELD_MAX]; /* i32: the place, or the nearest one inside */
-    struct direct direct[SCAN_HELD_MAX];
-    kb_val head[SCAN_HELD_MAX], tail[SCAN_HELD_MAX]; /* bool: a segment begins, ends here (tail: with rows) */
-    kb_tup x[SCAN_HELD_MAX];                         /* contributions */
-    struct run upto[SCAN_HELD_MAX];    /* of the positions of the lane's vector, up to and including this one */
-    struct run in_line[SCAN_HELD_MAX]; /* per line: what comes before the lane in it, … */
-    struct run line[SCAN_HELD_MAX];    /* … and all of it, the same in all lanes */
-    kb_tup state[SCAN_HELD_MAX];       /* by lines_scan: what outputs call the state */
-    kb_tup result[SCAN_HELD_MAX];      /* by lines_scan: everything in the segment up to and including the position */
+    kb_val at[SCAN_ITEMS_MAX]; /* i32: the place, or the nearest one inside */
+    struct direct direct[SCAN_ITEMS_MAX];
+    kb_val head[SCAN_ITEMS_MAX], tail[SCAN_ITEMS_MAX]; /* bool: a segment begins, ends here (tail: with rows) */
+    kb_tup x[SCAN_ITEMS_MAX];                          /* contributions */
+    struct run upto[SCAN_ITEMS_MAX];    /* of the positions of the lane's vector, up to and including this one */
+    struct run in_line[SCAN_ITEMS_MAX]; /* per line: what comes before the lane in it, … */
+    struct run line[SCAN_ITEMS_MAX];    /* … and all of it, the same in all lanes */
+    kb_tup state[SCAN_ITEMS_MAX];       /* by lines_scan: what outputs call the state */
+    kb_tup result[SCAN_ITEMS_MAX];      /* by lines_scan: everything in the segment up to and including the position */
 };
 
 /* Places before the position: distance to where a vector of memory begins.  `position` and the result are i64. */
@@ -51,7 +51,7 @@ kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val pos
 /* Inputs on their way: loaded for one tile, taken when its turn comes. */
 struct lines_ahead {
     bool declared;
-    kb_var value[SCAN_HELD_MAX][DIRECT_FIELDS_MAX];
+    kb_var value[SCAN_ITEMS_MAX][DIRECT_FIELDS_MAX];
 };
 /* Load the vectors of the tile; needs no more than the fields up to `to`. */
 void lines_fetch(struct lines *l, struct lines_ahead *a);

@@ -15,7 +15,7 @@
 
 enum { BITS = 32, AT_ONCE = 16 /* offsets of a lane */, BATCH = AT_ONCE * KB_WARP };
 
-void held_take_marks(struct held *h, kb_ptr map)
+void items_take_marks(struct items *h, kb_ptr map)
 {
     kb *k = h->g->k;
     LET(word, kb_div(k, h->own, BITS));

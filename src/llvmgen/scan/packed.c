@@ -9,7 +9,7 @@
  *     before, the next  before + x0 + x1 + x2 + x3    one dot product with ones
  *
  * What comes before an even position is upto - pairs, before an odd one the even ones' upto.  Only the lowest byte of
- * any state is used, so bytes count as unsigned, whatever the types; a lane holds no more than SCAN_HELD_MAX bytes and
+ * any state is used, so bytes count as unsigned, whatever the types; a lane holds no more than SCAN_ITEMS_MAX bytes and
  * what comes before them, which is less than 2^16, so nothing is carried from lane to lane.
  */
 #include "scan_gen.h"
@@ -32,7 +32,7 @@ int packed_slot(const struct problem *p)
     return slot;
 }
 
-kb_val packed_word(const struct held *h, int slot, int w)
+kb_val packed_word(const struct items *h, int slot, int w)
 {
     kb *k = h->g->k;
     kb_val word = kb_imm(k, TY_U32, 0);
@@ -49,7 +49,7 @@ static kb_ptr words_at(kb *k, kb_ptr bytes, kb_val i)
 }
 
 /* Whole words are loaded as such; the one that the tile ends in is the same for all threads. */
-void packed_load_part(struct held *h, kb_ptr from)
+void packed_load_part(struct items *h, kb_ptr from)
 {
     kb *k = h->g->k;
     const kb_val whole = kb_and(k, h->valid, -4);
@@ -60,7 +60,7 @@ void packed_load_part(struct held *h, kb_ptr from)
     }
     for (int w = 0; w < h->n / 4; w++) {
         kb_var word = kb_var_new(k, last, "word");
-        LET(at, kb_add(k, h->own, held_distance(h, 4 * w)));
+        LET(at, kb_add(k, h->own, items_distance(h, 4 * w)));
         kb_if(k, kb_lt(k, at, whole)) {
             kb_set(k, word, kb_load(k, words_at(k, from, at), kb_imm(k, TY_I32, 0)));
         }
@@ -69,13 +69,13 @@ void packed_load_part(struct held *h, kb_ptr from)
 }
 
 /* Of the word that the tile ends in, the thread that holds it stores its bytes one by one. */
-void packed_store_part(struct held *h, kb_ptr to)
+void packed_store_part(struct items *h, kb_ptr to)
 {
     kb *k = h->g->k;
     LET(whole, kb_and(k, h->valid, -4));
     kb_val last = h->state_word[0], mine = kb_imm(k, TY_BOOL, 0);
     for (int w = 0; w < h->n / 4; w++) {
-        LET(at, kb_add(k, h->own, held_distance(h, 4 * w)));
+        LET(at, kb_add(k, h->own, items_distance(h, 4 * w)));
         kb_if(k, kb_lt(k, at, whole)) {
             kb_store(k, words_at(k, to, at), kb_imm(k, TY_I32, 0), h->state_word[w]);
         }
@@ -99,16 +99,16 @@ static kb_val byte_of(struct gen *g, const kb_val *word, int i)
 
 static kb_val with_low_byte(kb *k, kb_val word, kb_val x) { return kb_or(k, kb_and(k, word, -256), from_byte(k, x)); }
 
-void packed_contribute(struct held *h)
+void packed_contribute(struct items *h)
 {
     struct gen *g = h->g;
     if (!g->p->reduction[0].init[0])
         return;
     const kb_tup first = { .n = 1, .e = { byte_of(g, h->word, 0) } };
-    h->word[0] = with_low_byte(g->k, h->word[0], state_with_init(g, h->fresh, first).e[0]);
+    h->word[0] = with_low_byte(g->k, h->word[0], state_with_init(g, h->is_start, first).e[0]);
 }
 
-struct run packed_total(struct held *h, int first, int n)
+struct run packed_total(struct items *h, int first, int n)
 {
     kb *k = h->g->k;
     kb_val sum = kb_imm(k, TY_I32, 0);
@@ -122,7 +122,7 @@ static kb_val merge(kb *k, kb_val even, kb_val odd)
     return kb_or(k, kb_and(k, even, LOW_BYTES), kb_shl(k, kb_and(k, odd, LOW_BYTES), 8));
 }
 
-void packed_scan(struct held *h, int first, int n, struct run before)
+void packed_scan(struct items *h, int first, int n, struct run before)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -144,7 +144,7 @@ void packed_scan(struct held *h, int first, int n, struct run before)
         h->state[i] = (kb_tup){ .n = 1, .e = { byte_of(g, h->state_word, i) } };
 }
 
-bool held_stores_words(const struct held *h, int output)
+bool items_store_words(const struct items *h, int output)
 {
     return h->packed && h->g->c->aligned && scan_stores_byte(h->g->p, output);
 }

@@ -193,15 +193,15 @@ static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val w
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct held *h = &(struct held){ .g = g };
+    struct items *h = &(struct items){ .g = g };
     scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), h);
-    held_contribute(h);
-    struct run total = held_total(h); /* the last tile's goes nowhere */
+    items_contribute(h);
+    struct run total = items_total(h); /* the last tile's goes nowhere */
     if (h->marked)
         warp_scan_exclusive(g, total, true, &total);
     else
-        total.x = warp_reduce(g, total.x, KB_WARP, filled_all());
-    scan_ring_park(r, t, warp, total);
+        total.x = warp_reduce(g, total.x, KB_WARP, valid_all());
+    scan_ring_publish_part(r, t, warp, total);
 }
 
 static void combine(struct scan_ring *r)
@@ -240,23 +240,23 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct held *h = &(struct held){ .g = g };
+    struct items *h = &(struct items){ .g = g };
     struct run total;
     scan_ring_load(r, t, kb_tid(k), h);
-    held_contribute(h);
-    const struct run in_warp = warp_scan_exclusive(g, held_total(h), h->marked, &total);
+    items_contribute(h);
+    const struct run in_warp = warp_scan_exclusive(g, items_total(h), h->marked, &total);
     const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &total), in_warp);
     kb_if(k, kb_not(k, h->full)) {
         kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
     }
     kb_mbar_wait(k, r->prefixed, t->stage, parity);
     const struct run before = { kb_gt(k, t->index, 0), kb_imm(k, TY_BOOL, 0), kb_load(k, r->prefix, t->stage) };
-    held_scan(h, before, &in_tile);
+    items_scan(h, before, &in_tile);
     scan_ring_store(r, t, h);
     kb_mbar_arrive(k, r->scanned, t->stage);
     if (scan_has_totals(g->p))
-        kb_if(k, held_has_last(h)) {
-            segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+        kb_if(k, items_have_last(h)) {
+            segment_finish(g, h->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
         }
 }
 

@@ -62,33 +62,33 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
-int held_distance(const struct held *h, int i)
+int items_distance(const struct items *h, int i)
 {
     return h->stretch ? i / h->stretch * KB_WARP * h->stretch + i % h->stretch : i;
 }
 
 /* One comparison with a constant per position, so that nothing but the difference stays in a register. */
-kb_val held_inside(const struct held *h, int i)
+kb_val items_inside(const struct items *h, int i)
 {
     if (h->whole)
         return kb_imm(h->g->k, TY_BOOL, 1);
     if (h->within) {
         kb *k = h->g->k;
-        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), held_distance(h, i));
-        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), held_distance(h, i)));
+        const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), items_distance(h, i));
+        return kb_and(k, behind, kb_le(k, kb_sub(k, h->from, h->own), items_distance(h, i)));
     }
-    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), held_distance(h, i));
+    return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), items_distance(h, i));
 }
 
 /* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
  * the thread's first one on, so that whole tiles multiply once per thread. */
-static kb_val element_apart(const struct held *h, int i, kb_val at)
+static kb_val element_apart(const struct items *h, int i, kb_val at)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const kb_val stride = space_stride(g);
     kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
-    kb_val steps = h->whole ? kb_imm(k, TY_I64, held_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    kb_val steps = h->whole ? kb_imm(k, TY_I64, items_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
     if (g->p->reverse) {
         own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
         steps = kb_neg(k, steps);
@@ -96,11 +96,11 @@ static kb_val element_apart(const struct held *h, int i, kb_val at)
     return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
 }
 
-void held_point(const struct held *h, struct point *pt, int i)
+void items_point(const struct items *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const kb_val own = kb_add(k, h->own, held_distance(h, i));
+    const kb_val own = kb_add(k, h->own, items_distance(h, i));
     const kb_val at = h->whole ? own : kb_min(k, own, kb_sub(k, h->valid, 1));
     const struct scan_segment *s = h->segment;
     if (scan_trailing(g->p)) {
@@ -138,18 +138,18 @@ static kb_val flagged(struct gen *g, struct point *pt)
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-static void load_one_by_one(struct held *h)
+static void load_one_by_one(struct items *h)
 {
     struct point pt;
     for (int i = 0; i < h->n; i++) {
-        held_point(h, &pt, i);
+        items_point(h, &pt, i);
         direct_load(h->g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
         if (h->g->p->flags >= 0)
             h->head[i] = flagged(h->g, &pt);
     }
 }
 
-static void load_whole(struct held *h)
+static void load_whole(struct items *h)
 {
     h->whole = true;
     load_one_by_one(h);
@@ -165,18 +165,18 @@ static int direct_fields(const struct problem *p)
 }
 
 /* Where the tile begins in an array of bytes. */
-static kb_ptr tile_bytes(const struct held *h, kb_ptr array)
+static kb_ptr tile_bytes(const struct items *h, kb_ptr array)
 {
     return kb_advance(h->g->k, array, kb_add(h->g->k, h->segment->first, h->base));
 }
 
 /* A full tile takes the fast way, the last one the other; the values meet in variables. */
-static void load_two_ways(struct held *h)
+static void load_two_ways(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const int fields = direct_fields(g->p), summed = h->packed ? packed_slot(g->p) : 0;
-    kb_var value[SCAN_HELD_MAX][64], head[SCAN_HELD_MAX], word[SCAN_HELD_MAX / 4];
+    kb_var value[SCAN_ITEMS_MAX][64], head[SCAN_ITEMS_MAX], word[SCAN_ITEMS_MAX / 4];
     kb_if(k, h->full) {
         if (h->staged)
             stage_load(h);
@@ -216,7 +216,7 @@ static void load_two_ways(struct held *h)
 }
 
 /* Rows begin at `next` and every `period` after it. */
-static void row_heads(struct held *h)
+static void row_heads(struct items *h)
 {
     kb *k = h->g->k;
     kb_val next = h->next;
@@ -230,7 +230,7 @@ static void row_heads(struct held *h)
     }
 }
 
-void held_load(struct held *h)
+void items_load(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -242,10 +242,10 @@ void held_load(struct held *h)
         load_one_by_one(h);
     if (h->rows)
         row_heads(h);
-    held_contribute(h);
+    items_contribute(h);
 }
 
-void held_contribute(struct held *h)
+void items_contribute(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -256,19 +256,19 @@ void held_contribute(struct held *h)
     }
     for (int i = 0; i < h->n; i++) {
         struct point pt;
-        held_point(h, &pt, i);
+        items_point(h, &pt, i);
         pt.direct = &h->direct[i];
         if (i == 0 && g->p->flags >= 0)
-            h->head[i] = kb_or(k, h->head[i], h->fresh);
+            h->head[i] = kb_or(k, h->head[i], h->is_start);
         h->x[i] = point_map(&pt);
         if (i == 0 || heads)
-            h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->fresh) : h->head[i], h->x[i]);
+            h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->is_start) : h->head[i], h->x[i]);
     }
 }
 
 /* ---- scanning and storing ---------------------------------------------------------------------------------------- */
 
-static struct run stretch_total(struct held *h, int first, int n)
+static struct run stretch_total(struct items *h, int first, int n)
 {
     if (h->packed)
         return packed_total(h, first, n);
@@ -278,9 +278,9 @@ static struct run stretch_total(struct held *h, int first, int n)
     return r;
 }
 
-struct run held_total(struct held *h) { return stretch_total(h, 0, h->n); }
+struct run items_total(struct items *h) { return stretch_total(h, 0, h->n); }
 
-void held_arrange(struct held *h)
+void items_arrange(struct items *h)
 {
     kb *k = h->g->k;
     h->own = kb_mul(k, kb_tid(k), h->n);
@@ -291,7 +291,7 @@ void held_arrange(struct held *h)
 }
 
 /* Of a warp with striped positions, the same in all lanes. */
-static struct run warp_total(struct held *h, struct run *in_warp)
+static struct run warp_total(struct items *h, struct run *in_warp)
 {
     struct run before = run_none(h->g);
     for (int s = 0; s < h->n / h->stretch; s++) {
@@ -303,19 +303,19 @@ static struct run warp_total(struct held *h, struct run *in_warp)
     return before;
 }
 
-void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total)
+void items_block_total(struct items *h, const struct aggregates *aggregates, struct run *in_tile, struct run *total)
 {
     struct gen *g = h->g;
     if (!h->stretch) {
-        in_tile[0] = block_scan(g, held_total(h), park, total);
+        in_tile[0] = block_scan(g, items_total(h), aggregates, total);
         return;
     }
-    const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), park, total);
+    const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), aggregates, total);
     for (int s = 0; s < h->n / h->stretch; s++)
         in_tile[s] = run_join(g, before_warp, in_tile[s]);
 }
 
-void held_scan(struct held *h, struct run outside, const struct run *inside)
+void items_scan(struct items *h, struct run outside, const struct run *inside)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -339,18 +339,18 @@ void held_scan(struct held *h, struct run outside, const struct run *inside)
     }
 }
 
-void held_values(struct held *h, int output, kb_val *x)
+void items_values(struct items *h, int output, kb_val *x)
 {
     struct point pt;
     for (int i = 0; i < h->n; i++) {
-        held_point(h, &pt, i);
+        items_point(h, &pt, i);
         pt.direct = &h->direct[i];
         pt.state = &h->state[i];
         x[i] = emit_expr(h->g->k, &pt.env, h->g->p->output[output].value[0]);
     }
 }
 
-static void store_words(struct held *h, int output)
+static void store_words(struct items *h, int output)
 {
     kb_if(h->g->k, h->full) {
         stage_store(h, output, NULL);
@@ -358,31 +358,31 @@ static void store_words(struct held *h, int output)
     kb_else { packed_store_part(h, tile_bytes(h, gen_output(h->g, output))); }
 }
 
-static void store_direct(struct held *h, int output)
+static void store_direct(struct items *h, int output)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    kb_val x[SCAN_HELD_MAX];
+    kb_val x[SCAN_ITEMS_MAX];
     struct point pt;
-    if (held_stores_words(h, output)) {
+    if (items_store_words(h, output)) {
         store_words(h, output);
         return;
     }
-    held_values(h, output, x);
+    items_values(h, output, x);
     kb_if(k, h->full) {
         stage_store(h, output, x);
     }
     kb_else
     {
         for (int i = 0; i < h->n; i++)
-            kb_if(k, held_inside(h, i)) {
-                held_point(h, &pt, i);
+            kb_if(k, items_inside(h, i)) {
+                items_point(h, &pt, i);
                 kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
             }
     }
 }
 
-static void store_positions(struct held *h)
+static void store_positions(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -394,9 +394,9 @@ static void store_positions(struct held *h)
             continue;
         }
         for (int i = 0; i < h->n; i++)
-            kb_if(k, held_inside(h, i)) {
+            kb_if(k, items_inside(h, i)) {
                 struct point pt;
-                held_point(h, &pt, i);
+                items_point(h, &pt, i);
                 pt.direct = &h->direct[i];
                 pt.state = &h->state[i];
                 point_store_element(&pt, o);
@@ -404,7 +404,7 @@ static void store_positions(struct held *h)
     }
 }
 
-void held_store(struct held *h)
+void items_store(struct items *h)
 {
     kb *k = h->g->k;
     if (!h->apart) {
@@ -419,16 +419,16 @@ void held_store(struct held *h)
     kb_else { store_positions(h); }
 }
 
-kb_tup held_last(const struct held *h)
+kb_tup items_last(const struct items *h)
 {
     kb *k = h->g->k;
     kb_tup x = h->upto[0];
     for (int i = 1; i < h->n; i++)
-        x = kb_select(k, held_inside(h, i), h->upto[i], x);
+        x = kb_select(k, items_inside(h, i), h->upto[i], x);
     return x;
 }
 
-kb_val held_has_last(const struct held *h)
+kb_val items_have_last(const struct items *h)
 {
     kb *k = h->g->k;
     const kb_val left = kb_sub(k, h->segment->length, h->base);
@@ -439,7 +439,7 @@ kb_val held_has_last(const struct held *h)
     const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
     kb_val found = kb_imm(k, TY_BOOL, 0);
     for (int i = 0; i < h->n; i += h->stretch) {
-        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), held_distance(h, i));
+        const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), items_distance(h, i));
         found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));
     }
     return kb_and(k, found, kb_eq(k, left, kb_cast(k, h->valid, TY_I64)));

@@ -23,23 +23,23 @@
 
 /* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
  */
-static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val filled)
+static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    const kb_val in_warp = kb_sub(k, filled, kb_mul(k, kb_warp(k), KB_WARP));
-    x = warp_reduce(g, x, KB_WARP, g->padded ? filled_all() : filled_first(in_warp));
+    const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
+    x = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
     if (warps == 1)
         return kb_shfl_idx(k, x, zero);
-    const kb_arr park = state_shared(g, KB_WARP, "tile_totals");
+    const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        kb_store(k, park, kb_warp(k), x);
+        kb_store(k, aggregates, kb_warp(k), x);
     }
     kb_barrier(k);
-    const kb_tup parked = kb_load(k, park, kb_min(k, kb_lane(k), warps - 1));
-    const kb_val warps_filled = kb_shr(k, kb_add(k, filled, KB_WARP - 1), 5);
-    return kb_shfl_idx(k, warp_reduce(g, parked, KB_WARP, filled_first(warps_filled)), zero);
+    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), warps - 1));
+    const kb_val warps_valid = kb_shr(k, kb_add(k, valid, KB_WARP - 1), 5);
+    return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), zero);
 }
 
 /* The combination of all tiles before number `index` of a segment, in all threads.  The whole block arrives. */
@@ -56,8 +56,8 @@ static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
     kb_for(k, i, from, to, 1) {
         state_accumulate(g, acc, have, tile_await(g, t, kb_add(k, first, i)));
     }
-    LET(filled, kb_div(k, kb_add(k, index, kb_sub(k, each, 1)), each));
-    return combine_threads(g, kb_get(k, acc), filled);
+    LET(valid, kb_div(k, kb_add(k, index, kb_sub(k, each, 1)), each));
+    return combine_threads(g, kb_get(k, acc), valid);
 }
 
 /* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them.
@@ -140,7 +140,7 @@ static struct lines tile_across(struct gen *g, struct scan_segment *all, kb_val 
                            .own = kb_add(k, kb_mul(k, kb_warp(k), of_warp), kb_mul(k, kb_lane(k), v)),
                            .from = kb_cast(k, kb_max(k, kb_neg(k, base), 0), TY_I32), /* of the first one, backwards */
                            .to = kb_cast(k, kb_min(k, kb_sub(k, all->length, base), across_size(g)), TY_I32),
-                           .fresh = kb_eq(k, number, 0) };
+                           .is_start = kb_eq(k, number, 0) };
 }
 
 /* Its rows; *before: tiles before it that hold positions of its first row (i32). */
@@ -167,7 +167,7 @@ static void scan_across(struct gen *g)
 {
     kb *k = g->k;
     const struct ticket ticket = ticket_of_block(g);
-    const struct park park = park_new(g, KB_WARP, true, "warp_totals");
+    const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
     struct lines_ahead inputs = { .declared = false };
     struct run total;
@@ -178,7 +178,7 @@ static void scan_across(struct gen *g)
     l.rows = &rows;
     lines_fetch(&l, &inputs);
     lines_take(&l, &inputs);
-    const struct run in_tile = block_scan_warps(g, lines_total(&l), &park, &total);
+    const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         tile_publish(g, ticket, total.x);
     }
@@ -212,7 +212,7 @@ static void narrow(struct lines *l, const struct block_marks *m)
 
 /* What comes before the tile, for those warps before which no segment begins in it.  The first one waits for the tiles
  * back to where one does, the others for the first one only if none begins in its places. */
-static struct run before_warp(struct gen *g, struct ticket t, const struct park *park)
+static struct run before_warp(struct gen *g, struct ticket t, const struct aggregates *aggregates)
 {
     kb *k = g->k;
     const kb_val zero = kb_imm(k, TY_I32, 0), never = kb_imm(k, TY_BOOL, 0);
@@ -226,7 +226,7 @@ static struct run before_warp(struct gen *g, struct ticket t, const struct park 
         }
     }
     if (kb_threads(k) > KB_WARP) {
-        const kb_val open = kb_and(k, behind, kb_eq(k, kb_load(k, park->cut, zero), 0));
+        const kb_val open = kb_and(k, behind, kb_eq(k, kb_load(k, aggregates->cut, zero), 0));
         kb_if(k, kb_assume_uniform(open, KB_UNI_BLOCK)) { /* one word that all threads read */
             kb_barrier(k);
             kb_set(k, prefix, kb_load(k, slot, zero));
@@ -239,7 +239,7 @@ static struct run before_warp(struct gen *g, struct ticket t, const struct park 
 static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct block_marks *marks, kb_val base)
 {
     kb *k = g->k;
-    const struct park park = park_new(g, KB_WARP, true, "warp_totals");
+    const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct lines_ahead inputs = { .declared = false };
     struct run total;
     struct lines l = tile_across(g, all, kb_block(k), base);
@@ -247,13 +247,13 @@ static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct blo
     block_marks_fetch(marks);
     lines_fetch(&l, &inputs);
     const struct ticket ticket = ticket_of_block(g);
-    block_marks_finish(marks, l.from, l.fresh);
+    block_marks_finish(marks, l.from, l.is_start);
     lines_take(&l, &inputs);
-    const struct run in_tile = block_scan_warps(g, lines_total(&l), &park, &total);
+    const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         tile_publish_either(g, ticket, total.x, total.cut);
     }
-    const struct run before = before_warp(g, ticket, &park);
+    const struct run before = before_warp(g, ticket, &aggregates);
     lines_scan(&l, run_join(g, before, in_tile));
     narrow(&l, marks);
     lines_store(&l);

@@ -30,7 +30,7 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     const int states =
         scan_few_columns(g->p) ? scan_columns_most(r->looks, gen_tunable(g, TN_VECTOR)) : 1; /* where others have one */
     r->prefix = state_shared(g, r->stages * states, "prefixes");
-    r->parked = park_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
+    r->aggregates = aggregates_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
     if (scan_marked(g->p))
         r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
     if (r->looks) {
@@ -250,11 +250,11 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total)
+void scan_ring_publish_part(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total)
 {
     kb *k = r->g->k;
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        park_store(r->g, &r->parked, kb_add(k, kb_mul(k, t->stage, r->warps), warp), total);
+        aggregates_store(r->g, &r->aggregates, kb_add(k, kb_mul(k, t->stage, r->warps), warp), total);
     }
 }
 
@@ -262,7 +262,7 @@ struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_til
 {
     kb *k = r->g->k;
     kb_mbar_wait(k, r->combined, t->stage, parity);
-    return parked_before(r->g, &r->parked, kb_mul(k, t->stage, r->warps), r->warps, total);
+    return aggregates_before(r->g, &r->aggregates, kb_mul(k, t->stage, r->warps), r->warps, total);
 }
 
 void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity)
@@ -279,13 +279,13 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 /* Where the thread's positions of a full tile lie in the stage. */
-static kb_val first_place(const struct scan_ring *r, const struct held *h)
+static kb_val first_place(const struct scan_ring *r, const struct items *h)
 {
     return r->g->p->reverse ? kb_sub(r->g->k, kb_imm(r->g->k, TY_I32, r->tile - h->n), h->own) : h->own;
 }
 
 /* Where position i lies in the stage of any tile; positions outside stand for the last one. */
-static kb_val place(const struct held *h, int i)
+static kb_val place(const struct items *h, int i)
 {
     kb *k = h->g->k;
     const kb_val last = kb_sub(k, h->valid, 1), at = kb_min(k, kb_add(k, h->own, i), last);
@@ -293,7 +293,7 @@ static kb_val place(const struct held *h, int i)
 }
 
 /* In the order of memory from the order of positions, and back. */
-static void turn(const struct held *h, kb_val *x)
+static void turn(const struct items *h, kb_val *x)
 {
     for (int i = 0; h->g->p->reverse && i < h->n / 2; i++) {
         const kb_val t = x[i];
@@ -303,7 +303,7 @@ static void turn(const struct held *h, kb_val *x)
 }
 
 /* Widest access that keeps to a thread's own elements. */
-static int alignment(const struct held *h, int stride)
+static int alignment(const struct items *h, int stride)
 {
     int bytes = UNIT;
     while (h->n * stride % bytes)
@@ -311,17 +311,17 @@ static int alignment(const struct held *h, int stride)
     return bytes;
 }
 
-static void load_full(struct scan_ring *r, struct held *h, kb_ptr from, kb_val *x)
+static void load_full(struct scan_ring *r, struct items *h, kb_ptr from, kb_val *x)
 {
     kb_load_n(r->g->k, from, first_place(r, h), h->n, alignment(h, ty_bytes(from.ty)), x);
     turn(h, x);
 }
 
-static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slot)
+static void load_input(struct scan_ring *r, struct items *h, kb_ptr from, int slot)
 {
     kb *k = r->g->k;
-    kb_val x[SCAN_HELD_MAX];
-    kb_var var[SCAN_HELD_MAX];
+    kb_val x[SCAN_ITEMS_MAX];
+    kb_var var[SCAN_ITEMS_MAX];
     kb_if(k, h->full) {
         load_full(r, h, from, x);
         for (int i = 0; i < h->n; i++)
@@ -336,11 +336,11 @@ static void load_input(struct scan_ring *r, struct held *h, kb_ptr from, int slo
         h->direct[i].v[slot] = kb_get(k, var[i]);
 }
 
-static void load_words(struct held *h, kb_ptr from)
+static void load_words(struct items *h, kb_ptr from)
 {
     kb *k = h->g->k;
-    kb_val x[SCAN_HELD_MAX / 4];
-    kb_var word[SCAN_HELD_MAX / 4];
+    kb_val x[SCAN_ITEMS_MAX / 4];
+    kb_var word[SCAN_ITEMS_MAX / 4];
     kb_if(k, h->full) {
         kb_load_n(k, typed(from, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), x);
         for (int w = 0; w < h->n / 4; w++)
@@ -356,7 +356,7 @@ static void load_words(struct held *h, kb_ptr from)
         h->word[w] = kb_get(k, word[w]);
 }
 
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h)
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -367,13 +367,13 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->own = kb_mul(k, thread, h->n);
     h->valid = t->valid;
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
-    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
+    h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
     h->marked = scan_marked(g->p);
     if (h->marked)
-        held_take_marks(h, scan_ring_marks(r, t));
+        items_take_marks(h, scan_ring_marks(r, t));
     for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
         if (r->layout.input[i] < 0)
             continue;
@@ -387,7 +387,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     }
 }
 
-static void store_words(struct held *h, kb_ptr to)
+static void store_words(struct items *h, kb_ptr to)
 {
     kb *k = h->g->k;
     kb_if(k, h->full) {
@@ -396,11 +396,11 @@ static void store_words(struct held *h, kb_ptr to)
     kb_else { packed_store_part(h, to); }
 }
 
-static void store_output(const struct scan_ring *r, struct held *h, int output, kb_ptr to)
+static void store_output(const struct scan_ring *r, struct items *h, int output, kb_ptr to)
 {
     kb *k = r->g->k;
-    kb_val x[SCAN_HELD_MAX];
-    held_values(h, output, x);
+    kb_val x[SCAN_ITEMS_MAX];
+    items_values(h, output, x);
     kb_if(k, h->full) {
         turn(h, x);
         kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
@@ -409,13 +409,13 @@ static void store_output(const struct scan_ring *r, struct held *h, int output, 
     kb_else
     {
         for (int i = 0; i < h->n; i++)
-            kb_if(k, held_inside(h, i)) {
+            kb_if(k, items_inside(h, i)) {
                 kb_store(k, to, place(h, i), x[i]);
             }
     }
 }
 
-void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h)
+void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct items *h)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -424,7 +424,7 @@ void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, 
             continue;
         const enum ty type = g->p->output[o].array.field[0].type;
         const kb_ptr to = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.output[o])), type);
-        if (held_stores_words(h, o))
+        if (items_store_words(h, o))
             store_words(h, to);
         else
             store_output(r, h, o, to);

@@ -8,11 +8,11 @@
 
 struct scan_ring {
     struct gen *g;
-    struct scan_layout layout; /* of a stage */
-    int stages, tile;          /* tile: elements */
-    int warps;                 /* of the downsweep; a part of the tile for each */
-    struct park parked;        /* per stage and warp: the total of its part */
-    kb_ptr marks;              /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
+    struct scan_layout layout;    /* of a stage */
+    int stages, tile;             /* tile: elements */
+    int warps;                    /* of the downsweep; a part of the tile for each */
+    struct aggregates aggregates; /* per stage and warp: the total of its part */
+    kb_ptr marks;                 /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
     kb_ptr data;
     kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
     kb_arr prefix; /* per stage */
@@ -81,16 +81,16 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
 void scan_ring_bounds(struct scan_ring *r);
 
 /* The total of a warp's part of the tile, which lane 0 has. */
-void scan_ring_park(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
-/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are parked.  All lanes.
+void scan_ring_publish_part(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
+/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are stored.  All lanes.
  */
 struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);
 /* One warp, which then has nothing to do with the stage any more: publish the tile's total. */
 void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
 
 /* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct held *h);
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
-void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct held *h);
+void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct items *h);
 
 #endif

@@ -2,7 +2,7 @@
 /* runs.c - joining runs: two, a warp's, a block's.
  *
  *     warp    Kogge and Stone: lane i takes in lane i - d for d = 1, 2, 4, …, unless a segment begins in between
- *     block   every warp parks its total; every warp scans the parked totals by itself
+ *     block   every warp stores its total; every warp scans the stored totals by itself
  *
  * Where no segment can begin within a run, `cut` is the constant false and everything about it folds away.
  */
@@ -56,22 +56,22 @@ void run_set(struct gen *g, struct run_var v, struct run r)
 
 /* ---- shared memory ----------------------------------------------------------------------------------------------- */
 
-struct park park_new(struct gen *g, int count, bool cuts, const char *name)
+struct aggregates aggregates_new(struct gen *g, int count, bool cuts, const char *name)
 {
-    struct park p = { .x = state_shared(g, count, name), .cuts = cuts };
+    struct aggregates p = { .x = state_shared(g, count, name), .cuts = cuts };
     if (cuts)
         p.cut = kb_shared_v(g->k, TY_U32, count, "cuts");
     return p;
 }
 
-void park_store(struct gen *g, const struct park *p, kb_val i, struct run r)
+void aggregates_store(struct gen *g, const struct aggregates *p, kb_val i, struct run r)
 {
     kb_store(g->k, p->x, i, r.x);
     if (p->cuts)
         kb_store(g->k, p->cut, i, kb_cast(g->k, r.cut, TY_U32));
 }
 
-struct run park_load(struct gen *g, const struct park *p, kb_val i)
+struct run aggregates_load(struct gen *g, const struct aggregates *p, kb_val i)
 {
     const kb_val cut = p->cuts ? kb_ne(g->k, kb_load(g->k, p->cut, i), 0) : known(g, false);
     return run_of(g, kb_load(g->k, p->x, i), cut);
@@ -150,14 +150,14 @@ struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct 
     return shift_up(g, upto, cuts);
 }
 
-struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total)
+struct run block_scan(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total)
 {
     struct run in_warp, of_warp;
-    in_warp = warp_scan_exclusive(g, own, park->cuts, &of_warp);
-    return run_join(g, block_scan_warps(g, of_warp, park, total), in_warp);
+    in_warp = warp_scan_exclusive(g, own, aggregates->cuts, &of_warp);
+    return run_join(g, block_scan_warps(g, of_warp, aggregates, total), in_warp);
 }
 
-struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total)
+struct run block_scan_warps(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -166,21 +166,22 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct park *pa
         return run_none(g);
     }
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        park_store(g, park, kb_warp(k), own);
+        aggregates_store(g, aggregates, kb_warp(k), own);
     }
     kb_barrier(k);
-    return parked_before(g, park, kb_imm(k, TY_I32, 0), warps, total);
+    return aggregates_before(g, aggregates, kb_imm(k, TY_I32, 0), warps, total);
 }
 
-struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total)
+struct run aggregates_before(struct gen *g, const struct aggregates *aggregates, kb_val first, int warps,
+                             struct run *total)
 {
     kb *k = g->k;
     /* Lanes behind the last warp repeat it. */
-    const struct run parked = park_load(g, park, kb_add(k, first, kb_min(k, kb_lane(k), warps - 1)));
-    const struct run upto = warp_scan(g, parked, power_of_two_above(warps), park->cuts);
-    *total = run_from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), park->cuts);
+    const struct run aggregate = aggregates_load(g, aggregates, kb_add(k, first, kb_min(k, kb_lane(k), warps - 1)));
+    const struct run upto = warp_scan(g, aggregate, power_of_two_above(warps), aggregates->cuts);
+    *total = run_from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), aggregates->cuts);
     LET(warp, kb_warp(k));
-    struct run before = run_from_lane(g, upto, kb_max(k, kb_sub(k, warp, 1), 0), park->cuts);
+    struct run before = run_from_lane(g, upto, kb_max(k, kb_sub(k, warp, 1), 0), aggregates->cuts);
     before.some = kb_gt(k, warp, 0);
     before.cut = kb_and(k, before.some, before.cut);
     return before;

@@ -14,7 +14,7 @@
 #include "llvmgen/shared/gen.h"
 #include "lower/scan/scan.h"
 
-enum { SCAN_HELD_MAX = 128 };
+enum { SCAN_ITEMS_MAX = 128 };
 
 /* ---- runs (runs.c) ----------------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
 
 /* n positions of a thread: consecutive ones from base + own on, or striped, so that every vector of the thread is a
  * stretch by itself and a warp's vectors lie side by side.  The caller sets the fields up to `rows`. */
-struct held {
+struct items {
     struct gen *g;
     struct scan_segment *segment;
     int n;
@@ -62,11 +62,11 @@ struct held {
                   */
     kb_val base; /* i64 position where the tile begins */
     kb_val own;  /* i32, relative to base */
-    kb_val valid; /* i32: positions from base on that are inside, at least 1 */
-    kb_val fresh; /* bool: base + own is where the scan begins */
-    bool staged;  /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
+    kb_val valid;    /* i32: positions from base on that are inside, at least 1 */
+    kb_val is_start; /* bool: base + own is where the scan begins */
+    bool staged;     /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
                      striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
-    bool apart;   /* else: full tiles are loaded and stored by code of their own, without clamps */
+    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */
@@ -79,52 +79,52 @@ struct held {
 
     /* Bytes are summed, four positions to a word, in the place of x, upto and state. */
     bool packed;
-    kb_val word[SCAN_HELD_MAX / 4], state_word[SCAN_HELD_MAX / 4]; /* u32 */
+    kb_val word[SCAN_ITEMS_MAX / 4], state_word[SCAN_ITEMS_MAX / 4]; /* u32 */
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
-    struct direct direct[SCAN_HELD_MAX];
-    kb_val head[SCAN_HELD_MAX];  /* bool: a segment begins here by flags or rows */
-    kb_val tail[SCAN_HELD_MAX];  /* bool, with rows: a segment ends here */
-    kb_tup x[SCAN_HELD_MAX];     /* contributions, `init` included where a segment begins */
-    kb_tup upto[SCAN_HELD_MAX];  /* by held_scan: everything in the segment up to and including the position */
-    kb_tup state[SCAN_HELD_MAX]; /* by held_scan: what outputs call the state, which may exclude the position */
+    struct direct direct[SCAN_ITEMS_MAX];
+    kb_val head[SCAN_ITEMS_MAX];  /* bool: a segment begins here by flags or rows */
+    kb_val tail[SCAN_ITEMS_MAX];  /* bool, with rows: a segment ends here */
+    kb_tup x[SCAN_ITEMS_MAX];     /* contributions, `init` included where a segment begins */
+    kb_tup upto[SCAN_ITEMS_MAX];  /* by items_scan: everything in the segment up to and including the position */
+    kb_tup state[SCAN_ITEMS_MAX]; /* by items_scan: what outputs call the state, which may exclude the position */
 };
 /* Load what the positions contribute. */
-void held_load(struct held *h);
+void items_load(struct items *h);
 /* The second half of it: from direct inputs and heads to contributions. */
-void held_contribute(struct held *h);
+void items_contribute(struct items *h);
 /* Of a block's tile, set `own` and `stretch`. */
-void held_arrange(struct held *h);
+void items_arrange(struct items *h);
 /* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the
- * tile's total, the same in all threads.  The whole block arrives; park may be used again behind a barrier. */
-struct park;
-void held_block_total(struct held *h, const struct park *park, struct run *in_tile, struct run *total);
+ * tile's total, the same in all threads.  The whole block arrives; aggregates may be used again behind a barrier. */
+struct aggregates;
+void items_block_total(struct items *h, const struct aggregates *aggregates, struct run *in_tile, struct run *total);
 /* The combination of consecutive positions. */
-struct run held_total(struct held *h);
+struct run items_total(struct items *h);
 /* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */
-void held_scan(struct held *h, struct run outside, const struct run *inside);
+void items_scan(struct items *h, struct run outside, const struct run *inside);
 /* Write the results of the positions that are inside. */
-void held_store(struct held *h);
+void items_store(struct items *h);
 /* The values of a scalar output at the positions. */
-void held_values(struct held *h, int output, kb_val *x);
+void items_values(struct items *h, int output, kb_val *x);
 /* Are they the words of h->state_word? */
-bool held_stores_words(const struct held *h, int output);
+bool items_store_words(const struct items *h, int output);
 /* Distance of position i from own. */
-int held_distance(const struct held *h, int i);
+int items_distance(const struct items *h, int i);
 /* Is position i inside the segment? */
-kb_val held_inside(const struct held *h, int i);
+kb_val items_inside(const struct items *h, int i);
 /* The point at position i, or at the last one inside. */
-void held_point(const struct held *h, struct point *pt, int i);
+void items_point(const struct items *h, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
-kb_tup held_last(const struct held *h);
+kb_tup items_last(const struct items *h);
 /* Does the thread hold the last position of the segment? */
-kb_val held_has_last(const struct held *h);
+kb_val items_have_last(const struct items *h);
 
 /* ---- places where segments begin (marks.c) ----------------------------------------------------------------------- */
 
 /* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
-void held_take_marks(struct held *h, kb_ptr map);
+void items_take_marks(struct items *h, kb_ptr map);
 
 /* ---- the same by a whole block (block_marks.c) --------------------------------------------------------------------
  */
@@ -146,8 +146,8 @@ struct block_marks {
 void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base);
 /* Offsets where they are expected set out. */
 void block_marks_fetch(struct block_marks *m);
-/* The map is complete for all threads; place `first` (i32) is marked too, where `fresh` (bool). */
-void block_marks_finish(struct block_marks *m, kb_val first, kb_val fresh);
+/* The map is complete for all threads; place `first` (i32) is marked too, where `is_start` (bool). */
+void block_marks_finish(struct block_marks *m, kb_val first, kb_val is_start);
 /* Does a segment begin at the place, plus i?  bool; place is a multiple of v, a power of two, and i less than that. */
 kb_val block_marked(struct gen *g, kb_ptr map, kb_val place, int i, int v);
 
@@ -158,19 +158,19 @@ bool packed_fits(const struct problem *p, int n, int stretch);
 /* The place of the summed input among the direct ones. */
 int packed_slot(const struct problem *p);
 /* Word w of the bytes that are number `slot` of the direct inputs; behind a load of whole words it is such a one. */
-kb_val packed_word(const struct held *h, int slot, int w);
+kb_val packed_word(const struct items *h, int slot, int w);
 /* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing.
  */
-void packed_load_part(struct held *h, kb_ptr from);
+void packed_load_part(struct items *h, kb_ptr from);
 /* The bytes of h->state_word that are inside; `to` as above. */
-void packed_store_part(struct held *h, kb_ptr to);
+void packed_store_part(struct items *h, kb_ptr to);
 /* From h->word to what the positions contribute: `init` where the scan begins. */
-void packed_contribute(struct held *h);
+void packed_contribute(struct items *h);
 /* The combination of n positions from number `first` on. */
-struct run packed_total(struct held *h, int first, int n);
+struct run packed_total(struct items *h, int first, int n);
 /* Scan n positions from number `first` on, which come behind `before`: h->state_word, and h->state where those are not
  * stored. */
-void packed_scan(struct held *h, int first, int n, struct run before);
+void packed_scan(struct items *h, int first, int n, struct run before);
 
 /* ---- the transpose (stage.c) ------------------------------------------------------------------------------------- */
 
@@ -180,28 +180,29 @@ bool stage_has_output(const struct problem *p, int output);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
 kb_ptr stage_new(struct gen *g, int n);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
-void stage_load(struct held *h);
-/* Store the n values of a full tile, or, with held_stores_words(), its words. */
-void stage_store(struct held *h, int output, const kb_val *x);
+void stage_load(struct items *h);
+/* Store the n values of a full tile, or, with items_store_words(), its words. */
+void stage_store(struct items *h, int output, const kb_val *x);
 
 /* ---- collectives (runs.c) ---------------------------------------------------------------------------------------- */
 
 /* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run
- * of at least one element.  `park`: runs in shared memory, one per warp.  The whole block arrives; park may be used
+ * of at least one element.  `aggregates`: runs in shared memory, one per warp.  The whole block arrives; aggregates may be used
  * again behind a barrier. */
-struct park {
+struct aggregates {
     kb_arr x;
     kb_ptr cut;
     bool cuts;
 };
-struct park park_new(struct gen *g, int count, bool cuts, const char *name);
-void park_store(struct gen *g, const struct park *p, kb_val i, struct run r);
-struct run park_load(struct gen *g, const struct park *p, kb_val i);
-struct run block_scan(struct gen *g, struct run own, const struct park *park, struct run *total);
+struct aggregates aggregates_new(struct gen *g, int count, bool cuts, const char *name);
+void aggregates_store(struct gen *g, const struct aggregates *p, kb_val i, struct run r);
+struct run aggregates_load(struct gen *g, const struct aggregates *p, kb_val i);
+struct run block_scan(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total);
 /* The same from what each warp has, the same in all its lanes: what comes before the warp. */
-struct run block_scan_warps(struct gen *g, struct run own, const struct park *park, struct run *total);
-/* Its second half: what comes before the warp by the totals of `warps` warps, parked from place `first` on. */
-struct run parked_before(struct gen *g, const struct park *park, kb_val first, int warps, struct run *total);
+struct run block_scan_warps(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total);
+/* Its second half: what comes before the warp by the totals of `warps` warps, stored from place `first` on. */
+struct run aggregates_before(struct gen *g, const struct aggregates *aggregates, kb_val first, int warps,
+                             struct run *total);
 /* Inclusive over the lanes of a warp; all arrive. */
 struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
 /* What one lane has, for all of them, which all hold a run. */

@@ -73,7 +73,7 @@ static kb_ptr typed(kb_ptr stage, enum ty type)
 }
 
 /* What memory's side wrote to the window becomes the lane's n consecutive values. */
-static void get_blocked(const struct held *h, enum ty type, kb_val *x)
+static void get_blocked(const struct items *h, enum ty type, kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
@@ -82,7 +82,7 @@ static void get_blocked(const struct held *h, enum ty type, kb_val *x)
         kb_load_n(k, typed(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
 }
 
-static void put_blocked(const struct held *h, enum ty type, const kb_val *x)
+static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
@@ -92,14 +92,14 @@ static void put_blocked(const struct held *h, enum ty type, const kb_val *x)
 }
 
 /* Place of vector j of the lane in the window. */
-static kb_val striped(const struct held *h, int vector, int j)
+static kb_val striped(const struct items *h, int vector, int j)
 {
     kb *k = h->g->k;
     return kb_add(k, kb_mul(k, kb_lane(k), vector), j * KB_WARP * vector);
 }
 
 /* Where the window's vector j lies in an array. */
-static kb_ptr vector_address(const struct held *h, kb_ptr p, int vector, int j)
+static kb_ptr vector_address(const struct items *h, kb_ptr p, int vector, int j)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -116,7 +116,7 @@ static kb_ptr vector_address(const struct held *h, kb_ptr p, int vector, int j)
 }
 
 /* In the order of memory from the order of positions, and back. */
-static void turn(const struct held *h, int vector, kb_val *x)
+static void turn(const struct items *h, int vector, kb_val *x)
 {
     for (int i = 0; h->g->p->reverse && i < vector / 2; i++) {
         const kb_val t = x[i];
@@ -130,7 +130,7 @@ static int memory_alignment(const struct gen *g, int vector, int stride)
     return g->c->aligned ? vector * stride : stride;
 }
 
-static void load_striped(const struct held *h, int input, kb_val *x)
+static void load_striped(const struct items *h, int input, kb_val *x)
 {
     struct gen *g = h->g;
     const int vector = gen_tunable(g, TN_VECTOR), stride = g->p->input[input].array.stride;
@@ -142,7 +142,7 @@ static void load_striped(const struct held *h, int input, kb_val *x)
 }
 
 /* Flags stand on the element itself, or, reversed, on the one behind it. */
-static void load_flags(const struct held *h, kb_val *x)
+static void load_flags(const struct items *h, kb_val *x)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -160,7 +160,7 @@ static void load_flags(const struct held *h, kb_val *x)
 }
 
 /* The window may be written: every lane has read what was in it. */
-static void claim(struct held *h)
+static void claim(struct items *h)
 {
     if (h->stage_used)
         kb_warp_sync(h->g->k);
@@ -168,10 +168,10 @@ static void claim(struct held *h)
 }
 
 /* Vectors in memory are what the lane holds. */
-static bool same_arrangement(const struct held *h, int vector) { return h->stretch == vector || vector == h->n; }
+static bool same_arrangement(const struct items *h, int vector) { return h->stretch == vector || vector == h->n; }
 
 /* From vectors of the window to the lane's own values. */
-static void transpose_in(struct held *h, enum ty type, int vector, const kb_val *x, kb_val *own)
+static void transpose_in(struct items *h, enum ty type, int vector, const kb_val *x, kb_val *own)
 {
     kb *k = h->g->k;
     if (same_arrangement(h, vector)) {
@@ -185,12 +185,12 @@ static void transpose_in(struct held *h, enum ty type, int vector, const kb_val 
     get_blocked(h, type, own);
 }
 
-void stage_load(struct held *h)
+void stage_load(struct items *h)
 {
     struct gen *g = h->g;
     const struct problem *p = g->p;
     const int vector = gen_tunable(g, TN_VECTOR);
-    kb_val x[PROBLEM_ARGS_MAX][SCAN_HELD_MAX], own[SCAN_HELD_MAX], flag[SCAN_HELD_MAX];
+    kb_val x[PROBLEM_ARGS_MAX][SCAN_ITEMS_MAX], own[SCAN_ITEMS_MAX], flag[SCAN_ITEMS_MAX];
     struct point pt;
     int slot = 0;
     for (int i = 0; i < p->ninputs; i++)
@@ -200,7 +200,7 @@ void stage_load(struct held *h)
         load_flags(h, flag);
     for (int i = 0; i < h->n && has_structures(p);
          i++) { /* they come to their lane directly; scalars are overwritten below */
-        held_point(h, &pt, i);
+        items_point(h, &pt, i);
         direct_load(g, pt.base, pt.offset, pt.plus, 1, false, &h->direct[i]);
     }
     for (int i = 0, from = 0, to = 0; i < p->ninputs; i++) {
@@ -218,7 +218,7 @@ void stage_load(struct held *h)
     }
 }
 
-void stage_store(struct held *h, int output, const kb_val *x)
+void stage_store(struct items *h, int output, const kb_val *x)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -234,7 +234,7 @@ void stage_store(struct held *h, int output, const kb_val *x)
     for (int j = 0; j < h->n / vector; j++) {
         kb_val v[GEN_VECTOR_MAX];
         const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
-        if (held_stores_words(h, output)) {
+        if (items_store_words(h, output)) {
             kb_store_n(k, typed(at, TY_U32), kb_imm(k, TY_I32, 0), vector / 4, vector, &h->state_word[j * vector / 4]);
             continue;
         }

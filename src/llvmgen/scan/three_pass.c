@@ -6,9 +6,9 @@
  */
 #include "tile.h"
 
-static struct park partials(const struct gen *g)
+static struct aggregates partials(const struct gen *g)
 {
-    struct park p = { .x = gen_partials(g), .cuts = tile_cuts(g) };
+    struct aggregates p = { .x = gen_partials(g), .cuts = tile_cuts(g) };
     if (p.cuts)
         p.cut = gen_buffer(g, "cuts", TY_U32);
     return p;
@@ -20,8 +20,8 @@ static void totals(struct gen *g)
     struct tile t;
     tile_load(g, &t, kb_block(k));
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        const struct park p = partials(g);
-        park_store(g, &p, t.number, t.total);
+        const struct aggregates p = partials(g);
+        aggregates_store(g, &p, t.number, t.total);
     }
 }
 
@@ -29,20 +29,20 @@ static void totals(struct gen *g)
 static void prefixes(struct gen *g)
 {
     kb *k = g->k;
-    const struct park tiles = partials(g), park = park_new(g, KB_WARP, tile_cuts(g), "warp_totals");
+    const struct aggregates tiles = partials(g), aggregates = aggregates_new(g, KB_WARP, tile_cuts(g), "warp_totals");
     struct run_var carry = run_var_new(g, run_none(g));
     const kb_val count = gen_value(g, "tiles");
     kb_for(k, from, kb_imm(k, TY_I32, 0), count, kb_threads(k)) {
         LET(tile, kb_add(k, from, kb_tid(k)));
-        kb_barrier(k); /* every warp has read the parked totals of the round before */
-        const struct run own = park_load(g, &tiles, kb_min(k, tile, kb_sub(k, count, 1)));
+        kb_barrier(k); /* every warp has read the stored totals of the round before */
+        const struct run own = aggregates_load(g, &tiles, kb_min(k, tile, kb_sub(k, count, 1)));
         struct run total;
-        const struct run in_round = block_scan(g, own, &park, &total);
+        const struct run in_round = block_scan(g, own, &aggregates, &total);
         const struct run before = run_get(g, carry);
         if (kb_threads(k) == KB_WARP)
             kb_warp_sync(k); /* else block_scan has met a barrier: what repeats the last tile has been read */
         kb_if(k, kb_lt(k, tile, count)) {
-            park_store(g, &tiles, tile, run_join(g, before, in_round));
+            aggregates_store(g, &tiles, tile, run_join(g, before, in_round));
         }
         run_set(g, carry, run_join(g, before, total));
     }

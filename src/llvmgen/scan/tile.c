@@ -24,7 +24,7 @@ static bool rows(const struct gen *g) { return scan_keeps(g->p); }
 bool tile_cuts(const struct gen *g) { return rows(g) || g->p->flags >= 0; }
 
 /* Where segments begin within the tile, as seen by a thread; true when one begins with the tile. */
-static kb_val find_rows(struct gen *g, struct held *h, int tile)
+static kb_val find_rows(struct gen *g, struct items *h, int tile)
 {
     kb *k = g->k;
     h->rows = true;
@@ -42,19 +42,19 @@ static kb_val find_rows(struct gen *g, struct held *h, int tile)
 }
 
 /* The totals of the segments that end within the tile. */
-static void store_totals(struct gen *g, struct held *h)
+static void store_totals(struct gen *g, struct items *h)
 {
     kb *k = g->k;
     if (!h->rows) {
-        kb_if(k, held_has_last(h)) {
-            segment_finish(g, h->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+        kb_if(k, items_have_last(h)) {
+            segment_finish(g, h->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
         }
         return;
     }
     for (int i = 0; i < h->n; i++)
-        kb_if(k, kb_and(k, h->tail[i], held_inside(h, i))) {
+        kb_if(k, kb_and(k, h->tail[i], items_inside(h, i))) {
             struct point pt;
-            held_point(h, &pt, i);
+            items_point(h, &pt, i);
             pt.state = &h->upto[i];
             for (int o = 0; o < g->p->noutputs; o++)
                 if (g->p->output[o].role == OUT_SEGMENT)
@@ -63,28 +63,28 @@ static void store_totals(struct gen *g, struct held *h)
 }
 
 /* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
-typedef void mark_fn(struct gen *g, struct held *h);
+typedef void mark_fn(struct gen *g, struct items *h);
 
 /* Tile `index` of t->segment; `equal`: rows begin within tiles. */
 static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark)
 {
     kb *k = g->k;
-    struct held *h = &t->held;
+    struct items *h = &t->items;
     const int tile = tile_size(g);
-    *h = (struct held){
+    *h = (struct items){
         .g = g, .segment = &t->segment, .n = per_thread(g), .staged = gen_tunable(g, TN_SMEM_TRANSPOSE)
     };
     t->number = number;
     t->index = index;
-    t->park = park_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
+    t->aggregates = aggregates_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
     if (h->staged && !gen_tunable(g, TN_STRIPED))
         h->stage = stage_new(g, h->n);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
-    held_arrange(h);
+    items_arrange(h);
     h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
-    h->fresh = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
+    h->is_start = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
     t->alone = kb_eq(k, index, 0);
     if (equal)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
@@ -92,9 +92,9 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     if (mark)
         mark(g, h);
     kb_section(k, "load");
-    held_load(h);
+    items_load(h);
     kb_section(k, "upsweep");
-    held_block_total(h, &t->park, t->in_tile, &t->total);
+    items_block_total(h, &t->aggregates, t->in_tile, &t->total);
 }
 
 void tile_load(struct gen *g, struct tile *t, kb_val number)
@@ -125,11 +125,11 @@ void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mar
 void tile_finish(struct gen *g, struct tile *t, struct run before)
 {
     kb *k = g->k;
-    struct held *h = &t->held;
+    struct items *h = &t->items;
     kb_section(k, "downsweep");
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
-    held_scan(h, before, t->in_tile);
-    held_store(h);
+    items_scan(h, before, t->in_tile);
+    items_store(h);
     if (scan_has_totals(g->p))
         store_totals(g, h);
 }
@@ -143,7 +143,7 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
         kb_store(k, slot, zero, prefix);
     }
     kb_barrier(k);
-    t->held.stage_used = false;
+    t->items.stage_used = false;
     return (struct run){ kb_not(k, t->alone), kb_imm(k, TY_BOOL, 0), kb_load(k, slot, zero) };
 }
 

@@ -11,11 +11,11 @@ struct tile {
     kb_val alone;     /* bool, block-uniform: nothing before the tile goes into its first element */
     struct run total; /* of the tile, in all threads */
     struct run
-        in_tile[SCAN_HELD_MAX]; /* what comes before the thread within the tile, or before each of its stretches */
-    struct park park;
+        in_tile[SCAN_ITEMS_MAX]; /* what comes before the thread within the tile, or before each of its stretches */
+    struct aggregates aggregates;
     kb_val index;                /* i32, of the tile in `segment` */
     struct scan_segment segment; /* the tile's own, or the positions of all segments as one sequence */
-    struct held held;
+    struct items items;
 };
 /* Elements of a tile. */
 int tile_size(const struct gen *g);
@@ -25,7 +25,7 @@ bool tile_cuts(const struct gen *g);
 void tile_load(struct gen *g, struct tile *t, kb_val number);
 /* The same where segments begin at places that `mark` finds: it sets head, from and to of *h, and may clear h->full.
  * The whole block arrives in it. */
-void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)(struct gen *g, struct held *h));
+void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)(struct gen *g, struct items *h));
 /* The same where every row has tiles of its own, one row's after another's: value "per_segment", unless the whole array
  * is a single segment.  Operators read what belongs to the row, as long as *t lives. */
 void tile_load_own(struct gen *g, struct tile *t, kb_val number);

@@ -106,7 +106,7 @@ void batch_inside(struct shares *s, const struct batch *b)
     }
     struct partial part = partial_new(g, "part");
     chunk_walk(s, &c, take_elements, &part);
-    const kb_tup total = warp_reduce(g, kb_get(k, part.x), KB_WARP, filled_all());
+    const kb_tup total = warp_reduce(g, kb_get(k, part.x), KB_WARP, valid_all());
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
         partial_take(g, &s->open, total);
     }
@@ -119,7 +119,7 @@ void share_gather_open(struct shares *s)
     if (!state_commutative(g->p))
         return;
     kb_if(k, share_uniform(kb_get(k, s->spread))) {
-        const kb_tup total = warp_reduce(g, kb_get(k, s->open.x), KB_WARP, filled_all());
+        const kb_tup total = warp_reduce(g, kb_get(k, s->open.x), KB_WARP, valid_all());
         kb_set(k, s->open.x, kb_select(k, kb_eq(k, kb_lane(k), 0), total, state_pad_value(g)));
         kb_set(k, s->spread, kb_imm(k, TY_BOOL, 0));
     }

@@ -56,8 +56,8 @@ static void take_place(struct columns *c, kb_val place, const struct direct *d)
 static void take_round(struct columns *c, kb_val first)
 {
     kb *k = c->g->k;
-    kb_val place[SEG_HELD_MAX];
-    struct direct d[SEG_HELD_MAX];
+    kb_val place[SEG_ITEMS_MAX];
+    struct direct d[SEG_ITEMS_MAX];
     for (int u = 0; u < c->items; u++) {
         place[u] = kb_add(k, first, kb_mul(k, c->step, u));
         load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), &d[u * c->vector]);
@@ -99,8 +99,8 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     const int threads = kb_threads(k);
     const int per_warp = across < KB_WARP ? KB_WARP / across : 1, groups = threads / across / per_warp;
     struct partial total = partial_new(g, "column");
-    const kb_arr park = state_shared(g, groups * across * n, "rows");
-    const kb_ptr park_has = kb_shared_v(k, TY_U32, groups * across * n, "rows_have");
+    const kb_arr aggregates = state_shared(g, groups * across * n, "rows");
+    const kb_ptr aggregates_has = kb_shared_v(k, TY_U32, groups * across * n, "rows_have");
     LET(group, kb_div(k, kb_tid(k), across * per_warp));
     LET(x, kb_and(k, kb_tid(k), across - 1));
     for (int j = 0; j < n; j++) {
@@ -110,8 +110,8 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     kb_if(k, kb_eq(k, kb_and(k, kb_div(k, kb_tid(k), across), per_warp - 1), 0)) {
         LET(slot, kb_mul(k, kb_add(k, kb_mul(k, group, across), x), n));
         for (int j = 0; j < n; j++) {
-            kb_store(k, park, kb_add(k, slot, j), kb_get(k, acc[j].x));
-            kb_store(k, park_has, kb_add(k, slot, j), kb_cast(k, kb_get(k, acc[j].have), TY_U32));
+            kb_store(k, aggregates, kb_add(k, slot, j), kb_get(k, acc[j].x));
+            kb_store(k, aggregates_has, kb_add(k, slot, j), kb_cast(k, kb_get(k, acc[j].have), TY_U32));
         }
     }
     kb_barrier(k);
@@ -119,7 +119,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     kb_if(k, kb_lt(k, kb_tid(k), across * n)) {
         for (int i = 0; i < groups; i++) {
             const kb_val slot = kb_add(k, kb_tid(k), i * across * n);
-            partial_join(g, &total, kb_load(k, park, slot), kb_ne(k, kb_load(k, park_has, slot), 0));
+            partial_join(g, &total, kb_load(k, aggregates, slot), kb_ne(k, kb_load(k, aggregates_has, slot), 0));
         }
     }
     return total;

@@ -229,8 +229,8 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
             }
         }
     }
-    const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, kb_lt(k, own, to))), TY_I32);
-    return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? filled_all() : filled_first(filled));
+    const kb_val valid = kb_cast(k, kb_popcount(k, kb_ballot(k, kb_lt(k, own, to))), TY_I32);
+    return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? valid_all() : valid_first(valid));
 }
 
 /* The segment that has been entered ends in share `number`, whose head is its last part: its outputs from the total of
@@ -289,7 +289,7 @@ static void finish_staged(struct gen *g, kb_val number)
         kb_if(k, kb_gt(k, kb_sub(k, number, begin), KB_WARP)) {
             kb_set(k, tails, combine_tails(g, begin, number));
         }
-        kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, filled_all())); }
+        kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, valid_all())); }
         finish_cut(g, kb_get(k, tails), kb_imm(k, TY_BOOL, 1), head);
     }
 }

@@ -35,13 +35,13 @@ static const struct tickets tickets = { "launch", COUNT_BITS };
 
 struct cut {
     struct gen *g;
-    kb_val tile;     /* i64: elements */
-    kb_val tiles;    /* i32: how many there are */
-    kb_val watching; /* i32: blocks that look after tiles, the first ones of the grid */
-    kb_val helping;  /* i32: the last ones, which take parts from the queue when their segments are done */
-    kb_val segments; /* i64 */
-    kb_arr park;     /* totals of warps */
-    kb_ptr found;    /* i64 per warp: the segment of the tile that it looked at, or -1 */
+    kb_val tile;       /* i64: elements */
+    kb_val tiles;      /* i32: how many there are */
+    kb_val watching;   /* i32: blocks that look after tiles, the first ones of the grid */
+    kb_val helping;    /* i32: the last ones, which take parts from the queue when their segments are done */
+    kb_val segments;   /* i64 */
+    kb_arr aggregates; /* totals of warps */
+    kb_ptr found;      /* i64 per warp: the segment of the tile that it looked at, or -1 */
 };
 
 static kb_val tile_of(struct cut *c, kb_val element)
@@ -90,7 +90,7 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
     LET(parts, kb_assume_uniform(kb_sub(k, kb_add(k, last_tile(c, seg.last), 1), slot), KB_UNI_BLOCK));
     LET(first, kb_select(k, kb_eq(k, tile, slot), seg.first, tile_begin(c, tile)));
     LET(last, kb_min(k, seg.last, tile_begin(c, kb_add(k, tile, 1))));
-    const kb_tup total = block_stretch(g, &seg, first, last, c->park);
+    const kb_tup total = block_stretch(g, &seg, first, last, c->aggregates);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
         kb_store(k, gen_partials(g), tile, total);
     }
@@ -242,7 +242,7 @@ static void take_whole(struct cut *c, kb_val number)
     }
     /* From offsets that all threads read. */
     kb_if(k, kb_assume_uniform(kb_get(k, whole), KB_UNI_BLOCK)) {
-        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, c->park);
+        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, c->aggregates);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, total);
         }
@@ -438,7 +438,7 @@ void emit_segreduce_offsets_block(struct gen *g)
                                    .watching = gen_value(g, "watching"),
                                    .helping = gen_value(g, "helping"),
                                    .segments = gen_value(g, "segments"),
-                                   .park = state_shared(g, KB_WARP, "warp_totals"),
+                                   .aggregates = state_shared(g, KB_WARP, "warp_totals"),
                                    .found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found") };
     gen_wait_for_predecessor(g);
     LET(watches, kb_lt(k, kb_block(k), c->watching));

@@ -32,10 +32,10 @@ static kb_tup vector_tree(struct gen *g, struct point *pt, int n)
 
 /* The vectors of a round. */
 struct round {
-    struct seg seg[SEG_HELD_MAX];
-    struct point pt[SEG_HELD_MAX][GEN_VECTOR_MAX];
-    struct direct d[SEG_HELD_MAX];
-    kb_val exists[SEG_HELD_MAX]; /* bool */
+    struct seg seg[SEG_ITEMS_MAX];
+    struct point pt[SEG_ITEMS_MAX][GEN_VECTOR_MAX];
+    struct direct d[SEG_ITEMS_MAX];
+    kb_val exists[SEG_ITEMS_MAX]; /* bool */
 };
 
 /* The warp's vectors from `first` on, of which `left` exist; whole: all of the round do.  A segment's vectors divide
@@ -67,7 +67,7 @@ static void take_round(const struct packed *q, struct round *r)
 {
     struct gen *g = q->g;
     kb *k = g->k;
-    kb_tup x[SEG_HELD_MAX];
+    kb_tup x[SEG_ITEMS_MAX];
     for (int i = 0; i < q->items; i++) {
         seg_enter(g, &r->seg[i]);
         if (access_writes_elements(g->p)) {
@@ -77,7 +77,7 @@ static void take_round(const struct packed *q, struct round *r)
         }
         x[i] = vector_tree(g, r->pt[i], q->vector);
     }
-    kb_tvar total[SEG_HELD_MAX];
+    kb_tvar total[SEG_ITEMS_MAX];
     for (int i = 0; i < q->items; i++)
         total[i] = kb_var_new(k, x[i], "total");
     for (int step = 1; step < KB_WARP; step *= 2) {

@@ -12,7 +12,7 @@
 #include "llvmgen/shared/gen.h"
 #include "lower/segments.h"
 
-enum { SEG_AT_ONCE_MAX = 8, SEG_HELD_MAX = 64 };
+enum { SEG_AT_ONCE_MAX = 8, SEG_ITEMS_MAX = 64 };
 
 /* ---- segments (points.c) ----------------------------------------------------------------------------------------- */
 
@@ -61,14 +61,14 @@ struct team {
  */
 void stretches_reduce(struct gen *g, const struct team *team, int n, struct stretch *stretch, kb_val longest);
 /* How many lanes of the team hold something then, counted from the first; at least 1. */
-kb_val stretch_filled(struct gen *g, const struct team *team, const struct stretch *stretch);
+kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretch *stretch);
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
 /* ---- a block's stretch (segreduce.c) ----------------------------------------------------------------------------- */
-/* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `park`: state_shared of
+/* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared of
  * 32, which the first warp reads until the next barrier.  The whole block arrives. */
-kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park);
+kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr aggregates);
 
 /* ---- the whole kernel where a warp's loads are packed with segments (packed.c) ----------------------------------- */
 void emit_packed(struct gen *g);

@@ -69,17 +69,17 @@ void emit_segreduce_subwarp(struct gen *g)
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr park)
+static kb_tup block_commutative(struct gen *g, struct stretch *s, kb_arr aggregates)
 {
     kb *k = g->k;
     const struct team team = { kb_threads(k), kb_tid(k) };
     stretches_reduce(g, &team, 1, s, kb_sub(k, s->last, s->first));
-    const struct filled f = g->padded ? filled_all() : filled_first(stretch_filled(g, &team, s));
-    return block_reduce(g, kb_get(k, s->total.x), f, park);
+    const struct valid_items f = g->padded ? valid_all() : valid_first(stretch_valid(g, &team, s));
+    return block_reduce(g, kb_get(k, s->total.x), f, aggregates);
 }
 
 /* Every warp takes a range of whole rounds, the same for all but the last ones. */
-static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr park)
+static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr aggregates)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -92,11 +92,11 @@ static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr park)
     own.last = kb_min(k, kb_add(k, own.first, range), s->last);
     stretches_reduce(g, &team, 1, &own, kb_sub(k, own.last, own.first));
     const kb_val some = kb_lt(k, kb_mul(k, range, kb_cast(k, kb_lane(k), TY_I64)), length);
-    const kb_val filled = kb_cast(k, kb_popcount(k, kb_ballot(k, some)), TY_I32);
-    return warps_combine(g, kb_get(k, own.total.x), filled_first(kb_max(k, kb_min(k, filled, warps), 1)), park);
+    const kb_val valid = kb_cast(k, kb_popcount(k, kb_ballot(k, some)), TY_I32);
+    return warps_combine(g, kb_get(k, own.total.x), valid_first(kb_max(k, kb_min(k, valid, warps), 1)), aggregates);
 }
 
-kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr park)
+kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr aggregates)
 {
     seg_enter(g, seg);
     /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
@@ -104,19 +104,19 @@ kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, 
                          .first = kb_assume_uniform(first, KB_UNI_BLOCK),
                          .last = kb_assume_uniform(last, KB_UNI_BLOCK),
                          .total = partial_new(g, "total") };
-    return state_commutative(g->p) ? block_commutative(g, &s, park) : block_ordered(g, &s, park);
+    return state_commutative(g->p) ? block_commutative(g, &s, aggregates) : block_ordered(g, &s, aggregates);
 }
 
 void emit_segreduce_block(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
-    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct seg seg;
         kb_barrier(k); /* the first warp has read the totals of the segment before */
         seg_open(g, &seg, number);
-        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, park);
+        const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, aggregates);
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {
             seg_finish(g, &seg, total);
         }
@@ -168,7 +168,7 @@ void emit_segreduce_multi_block(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
-    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
+    const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
     LET(parts, gen_value(g, "parts"));
     LET(segment, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
@@ -177,7 +177,7 @@ void emit_segreduce_multi_block(struct gen *g)
     seg_open(g, &seg, kb_cast(k, segment, TY_I64));
     LET(chunk, gen_value(g, "chunk"));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
-    const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), park);
+    const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), aggregates);
     kb_val tag;
     kb_if(k, publish(g, &taken, total, parts, &tag)) {
         const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);

@@ -25,24 +25,24 @@ struct run {
     struct stretch *stretch;
     int items, vector;
     bool ordered, aligned;
-    bool alone;                     /* the only one that its warp has a part in: rounds end with it */
-    kb_val first;                   /* i64 position: the first vector boundary */
-    kb_val vectors;                 /* i64 */
-    kb_val head, ends;              /* i32: positions ahead of it, and those outside of whole vectors */
-    struct point end;               /* where this lane has loaded … */
-    kb_var end_value[SEG_HELD_MAX]; /* … the direct inputs of a position at an end */
+    bool alone;                      /* the only one that its warp has a part in: rounds end with it */
+    kb_val first;                    /* i64 position: the first vector boundary */
+    kb_val vectors;                  /* i64 */
+    kb_val head, ends;               /* i32: positions ahead of it, and those outside of whole vectors */
+    struct point end;                /* where this lane has loaded … */
+    kb_var end_value[SEG_ITEMS_MAX]; /* … the direct inputs of a position at an end */
     int nend;
 };
 
 /* What a lane has loaded in a round. */
 struct round {
-    kb_val base;             /* i64 position of what is loaded, … */
-    kb_val named;            /* … and of what indices are of: within the stretch, if it has a vector's positions */
-    kb_val at[SEG_HELD_MAX]; /* i32 per vector: where it was loaded, relative to base, … */
-    int plus[SEG_HELD_MAX];  /* … and a distance known when generating */
-    kb_val inside[SEG_HELD_MAX]; /* bool: it is part of the stretch */
+    kb_val base;              /* i64 position of what is loaded, … */
+    kb_val named;             /* … and of what indices are of: within the stretch, if it has a vector's positions */
+    kb_val at[SEG_ITEMS_MAX]; /* i32 per vector: where it was loaded, relative to base, … */
+    int plus[SEG_ITEMS_MAX];  /* … and a distance known when generating */
+    kb_val inside[SEG_ITEMS_MAX]; /* bool: it is part of the stretch */
     bool masked;
-    struct direct d[SEG_HELD_MAX]; /* per position */
+    struct direct d[SEG_ITEMS_MAX]; /* per position */
 };
 
 struct partial partial_new(struct gen *g, const char *name)
@@ -254,9 +254,9 @@ static void round_join(const struct run *r, struct partial *part, kb_val done)
     struct gen *g = r->g;
     kb *k = g->k;
     const kb_val left = vectors_left(r, done);
-    const kb_val filled = kb_div(k, kb_add(k, left, r->items - 1), r->items);
+    const kb_val valid = kb_div(k, kb_add(k, left, r->items - 1), r->items);
     const kb_val before = kb_sub(k, kb_lane(k), r->team->rank);
-    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, filled));
+    const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, valid));
     const kb_tup x = warp_reduce(g, kb_get(k, part->x), r->team->lanes, f);
     kb_if(k, kb_gt(k, left, 0)) {
         partial_take(g, &r->stretch->total, x);
@@ -328,13 +328,13 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
     }
 }
 
-kb_val stretch_filled(struct gen *g, const struct team *team, const struct stretch *s)
+kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretch *s)
 {
     kb *k = g->k;
     struct run r;
     run_open(&r, g, team, 1, (struct stretch *)s);
-    const kb_val filled = kb_max(k, r.vectors, kb_cast(k, r.ends, TY_I64));
-    return kb_cast(k, kb_max(k, kb_min(k, filled, team->lanes), 1), TY_I32);
+    const kb_val valid = kb_max(k, r.vectors, kb_cast(k, r.ends, TY_I64));
+    return kb_cast(k, kb_max(k, kb_min(k, valid, team->lanes), 1), TY_I32);
 }
 
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
@@ -345,6 +345,6 @@ kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
     if (!state_commutative(g->p))
         return x;
     const kb_val before = kb_sub(k, kb_lane(k), team->rank);
-    const struct filled f = g->padded ? filled_all() : filled_first(kb_add(k, before, stretch_filled(g, team, s)));
+    const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, stretch_valid(g, team, s)));
     return warp_reduce(g, x, team->lanes, f);
 }

@@ -10,7 +10,7 @@
  */
 #include "llvmgen/scan/tile.h"
 
-enum { PARKS = 2 };
+enum { BUFFERS = 2 };
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 
@@ -21,15 +21,15 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
     struct run_var carry = run_var_new(g, run_none(g));
     kb_tvar last = kb_var_new(k, state_zero(g), "last");
     kb_for(k, base, kb_imm(k, TY_I64, 0), s->length, n) {
-        struct held *h =
-            &(struct held){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0), .apart = true };
+        struct items *h =
+            &(struct items){ .g = g, .segment = s, .n = n, .base = base, .own = kb_imm(k, TY_I32, 0), .apart = true };
         h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), n), TY_I32);
         h->full = kb_eq(k, h->valid, n);
-        h->fresh = kb_eq(k, base, 0);
-        held_load(h);
-        held_scan(h, run_get(g, carry), NULL);
-        held_store(h);
-        kb_set(k, last, held_last(h));
+        h->is_start = kb_eq(k, base, 0);
+        items_load(h);
+        items_scan(h, run_get(g, carry), NULL);
+        items_store(h);
+        kb_set(k, last, items_last(h));
         run_set(g, carry, run_of(g, kb_get(k, last), kb_imm(k, TY_BOOL, 0)));
     }
     segment_finish(g, s, kb_get(k, last), kb_eq(k, s->length, 0));
@@ -52,8 +52,8 @@ static void threads_take_segments(struct gen *g)
 /* A strip of 32 segments, one per lane; lanes behind the last segment repeat it and store nothing. */
 struct strip {
     struct scan_segment segment;
-    kb_val exists; /* bool */
-    kb_arr park;   /* totals: per turn, warp and lane */
+    kb_val exists;     /* bool */
+    kb_arr aggregates; /* totals: per turn, warp and lane */
 };
 
 /* What comes before this warp's positions in the lane's segment within the tile, and the tile's total.  The whole block
@@ -63,12 +63,12 @@ static struct run warps_before(struct gen *g, const struct strip *s, kb_tup own,
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(slot, kb_add(k, kb_mul(k, turn, kb_threads(k)), kb_lane(k)));
-    kb_store(k, s->park, kb_add(k, slot, kb_mul(k, kb_warp(k), KB_WARP)), own);
+    kb_store(k, s->aggregates, kb_add(k, slot, kb_mul(k, kb_warp(k), KB_WARP)), own);
     kb_barrier(k);
     *total = run_none(g);
     struct run_var before = run_var_new(g, *total);
     for (int w = 0; w < warps; w++) {
-        const kb_tup x = kb_load(k, s->park, kb_add(k, slot, w * KB_WARP));
+        const kb_tup x = kb_load(k, s->aggregates, kb_add(k, slot, w * KB_WARP));
         *total = run_join(g, *total, run_of(g, x, kb_imm(k, TY_BOOL, 0)));
         kb_if(k, kb_gt(k, kb_warp(k), w)) {
             run_set(g, before, *total);
@@ -81,23 +81,23 @@ static void strip_tile(struct gen *g, struct strip *s, kb_val base, kb_val turn,
 {
     kb *k = g->k;
     const int n = per_thread(g), tile = kb_threads(k) / KB_WARP * n;
-    struct held *h = &(struct held){ .g = g, .segment = &s->segment, .n = n, .base = base, .apart = true };
+    struct items *h = &(struct items){ .g = g, .segment = &s->segment, .n = n, .base = base, .apart = true };
     struct run total;
     h->own = kb_mul(k, kb_warp(k), n);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->segment.length, base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
-    h->fresh = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_warp(k), 0));
-    held_load(h);
+    h->is_start = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_warp(k), 0));
+    items_load(h);
     kb_tup own = h->x[0];
     for (int i = 1; i < n; i++)
         own = state_combine(g, own, h->x[i]);
     const struct run in_tile = warps_before(g, s, own, turn, &total), before = run_get(g, carry);
-    held_scan(h, run_join(g, before, in_tile), NULL);
+    items_scan(h, run_join(g, before, in_tile), NULL);
     kb_if(k, s->exists) {
-        held_store(h);
+        items_store(h);
         if (scan_has_totals(g->p))
-            kb_if(k, held_has_last(h)) {
-                segment_finish(g, &s->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+            kb_if(k, items_have_last(h)) {
+                segment_finish(g, &s->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
             }
     }
     run_set(g, carry, run_join(g, before, total));
@@ -107,7 +107,7 @@ static void block_takes_strip(struct gen *g)
 {
     kb *k = g->k;
     const int tile = kb_threads(k) / KB_WARP * per_thread(g);
-    struct strip s = { .park = state_shared(g, PARKS * kb_threads(k), "warp_totals") };
+    struct strip s = { .aggregates = state_shared(g, BUFFERS * kb_threads(k), "warp_totals") };
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), KB_WARP), kb_cast(k, kb_lane(k), TY_I64)));
     LET(segments, gen_value(g, "segments"));
     kb_if(k, kb_gt(k, segments, 0)) {
@@ -119,7 +119,7 @@ static void block_takes_strip(struct gen *g)
         kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
         kb_for(k, base, kb_imm(k, TY_I64, 0), gen_value(g, "length"), tile) {
             strip_tile(g, &s, base, kb_get(k, turn), carry);
-            if (kb_point(k, "alternation of parks"))
+            if (kb_point(k, "alternation of buffers"))
                 kb_set(k, turn, kb_xor(k, kb_get(k, turn), 1));
         }
         const kb_val empty = kb_eq(k, gen_value(g, "length"), 0);

@@ -25,7 +25,7 @@
 struct shared {
     kb_ptr ticket; /* u64 */
     kb_arr prefix;
-    struct park park;
+    struct aggregates aggregates;
 };
 
 /* A ticket's tile. */
@@ -55,7 +55,7 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
     l->own = kb_add(k, kb_mul(k, kb_warp(k), warp_size), kb_mul(k, kb_lane(k), v));
     l->from = kb_cast(k, kb_max(k, kb_neg(k, l->base), 0), TY_I32);
     l->to = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, l->base), size), TY_I32);
-    t->first = l->fresh = kb_eq(k, tile, 0);
+    t->first = l->is_start = kb_eq(k, tile, 0);
     const kb_val per_segment = kb_cast(k, gen_value(g, "per_segment"), TY_U32);
     t->state = kb_cast(k, kb_add(k, kb_mul(k, segment, per_segment), tile), TY_I32);
 }
@@ -113,7 +113,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     kb_if(k, leader) {
         ticket_share(g, m->ticket, kb_get(k, taken));
     }
-    in_tile = block_scan_warps(g, own, &m->park, &total);
+    in_tile = block_scan_warps(g, own, &m->aggregates, &total);
     if (kb_threads(k) == KB_WARP)
         kb_barrier(k); /* a single warp has met none */
     LET(number, kb_cast(k, ticket_shared(g, m->ticket), TY_U32));
@@ -139,7 +139,7 @@ static void take_tiles(struct gen *g)
     kb *k = g->k;
     struct shared m = { .ticket = ticket_slot(g),
                         .prefix = state_shared(g, 1, "tile_prefix"),
-                        .park = park_new(g, KB_WARP, false, "warp_totals") };
+                        .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals") };
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     struct lines_ahead ahead = { .declared = false };
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {

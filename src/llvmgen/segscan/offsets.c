@@ -19,7 +19,7 @@ static kb_val offset_below(struct gen *g, const void *least, kb_val i)
 
 /* Segments that begin in [base, base + tile) of the scan's positions; a position and an offset add up to the number of
  * elements where the scan runs backwards. */
-static void mark_offsets(struct gen *g, struct held *h)
+static void mark_offsets(struct gen *g, struct items *h)
 {
     kb *k = g->k;
     const int tile = tile_size(g), words = scan_mark_words(tile), threads = kb_threads(k);
@@ -42,7 +42,7 @@ static void mark_offsets(struct gen *g, struct held *h)
         kb_atomic(k, KB_RMW_OR, map, kb_div(k, place, 32), bit);
     }
     kb_barrier(k); /* the map is full */
-    held_take_marks(h, map);
+    items_take_marks(h, map);
     const kb_val begin = segment_offset(g, kb_imm(k, TY_I64, 0)), end = segment_offset(g, kb_sub(k, offsets, 1));
     const kb_val from = reverse ? kb_sub(k, n, end) : begin, to = reverse ? kb_sub(k, n, begin) : end;
     h->from = kb_name(kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, from, h->base), tile), 0), TY_I32), "from");

@@ -14,7 +14,7 @@
 #include "llvmgen/scan/lines.h"
 #include "llvmgen/scan/tile.h"
 
-enum { PARKS = 2 };
+enum { BUFFERS = 2 };
 
 /* Who takes a tile together. */
 enum width { WARP, BLOCK, CLUSTER };
@@ -23,7 +23,7 @@ struct team {
     int warps;     /* of the team */
     kb_val number; /* i64, of the team in the grid; as uniform as it is wide */
     kb_val own;    /* i32: this lane's first place in its first line */
-    struct park park, blocks;
+    struct aggregates aggregates, blocks;
     kb_val rank; /* i32: of the block in its cluster */
 };
 
@@ -48,12 +48,12 @@ static struct team team_new(struct gen *g, enum width width, bool cuts)
         return t;
     }
     t.own = kb_add(k, t.own, kb_mul(k, kb_warp(k), lines));
-    t.park = park_new(g, PARKS * KB_WARP, cuts, "warp_totals");
+    t.aggregates = aggregates_new(g, BUFFERS * KB_WARP, cuts, "warp_totals");
     if (width == CLUSTER) {
         t.number = kb_div(k, t.number, cluster);
         t.rank = kb_cluster_rank(k);
         t.own = kb_add(k, t.own, kb_mul(k, t.rank, lines * warps));
-        t.blocks = park_new(g, PARKS, cuts, "block_totals");
+        t.blocks = aggregates_new(g, BUFFERS, cuts, "block_totals");
     }
     return t;
 }
@@ -68,34 +68,34 @@ static kb_val teams(struct gen *g, const struct team *t)
     return kb_mul(k, blocks, kb_threads(k) / KB_WARP / t->warps);
 }
 
-/* Places of a park from `slot` on. */
-static struct park park_at(struct gen *g, struct park park, kb_val slot)
+/* Places of shared aggregates from `slot` on. */
+static struct aggregates aggregates_at(struct gen *g, struct aggregates aggregates, kb_val slot)
 {
-    for (int f = 0; f < park.x.n; f++)
-        park.x.e[f] = kb_advance(g->k, park.x.e[f], slot);
-    if (park.cuts)
-        park.cut = kb_advance(g->k, park.cut, slot);
-    return park;
+    for (int f = 0; f < aggregates.x.n; f++)
+        aggregates.x.e[f] = kb_advance(g->k, aggregates.x.e[f], slot);
+    if (aggregates.cuts)
+        aggregates.cut = kb_advance(g->k, aggregates.cut, slot);
+    return aggregates;
 }
 
-/* What comes before this block in the cluster's tile, and the tile's total: every block parks its total, every warp
+/* What comes before this block in the cluster's tile, and the tile's total: every block stores its total, every warp
  * reads all of them, one per lane.  All blocks arrive. */
 static struct run cluster_scan(struct gen *g, const struct team *t, struct run own, kb_val slot, struct run *total)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
     const kb_val zero = kb_imm(k, TY_I32, 0);
-    struct park mine = park_at(g, t->blocks, slot);
+    struct aggregates mine = aggregates_at(g, t->blocks, slot);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        park_store(g, &mine, zero, own);
+        aggregates_store(g, &mine, zero, own);
     }
     kb_cluster_arrive(k);
     kb_cluster_wait(k);
     const kb_val rank = kb_min(k, kb_lane(k), cluster - 1); /* lanes behind the last block repeat it */
     for (int f = 0; f < mine.x.n; f++)
         mine.x.e[f] = kb_cluster_map(k, mine.x.e[f], rank);
-    const struct run parked = run_of(g, kb_load(k, mine.x, zero), kb_imm(k, TY_BOOL, 0));
-    const struct run upto = warp_scan(g, parked, cluster, false);
+    const struct run aggregate = run_of(g, kb_load(k, mine.x, zero), kb_imm(k, TY_BOOL, 0));
+    const struct run upto = warp_scan(g, aggregate, cluster, false);
     *total = run_of(g, kb_shfl_idx(k, upto.x, kb_imm(k, TY_I32, cluster - 1)), kb_imm(k, TY_BOOL, 0));
     struct run before = *total;
     before.x = kb_shfl_idx(k, upto.x, kb_max(k, kb_sub(k, t->rank, 1), 0));
@@ -112,8 +112,8 @@ static struct run team_scan(struct gen *g, const struct team *t, struct run own,
         *total = own;
         return run_none(g);
     }
-    const struct park park = park_at(g, t->park, kb_mul(k, turn, KB_WARP));
-    const struct run in_block = block_scan_warps(g, own, &park, total);
+    const struct aggregates aggregates = aggregates_at(g, t->aggregates, kb_mul(k, turn, KB_WARP));
+    const struct run in_block = block_scan_warps(g, own, &aggregates, total);
     if (t->width == BLOCK)
         return in_block;
     const struct run block = *total;
@@ -150,7 +150,7 @@ static struct lines tile_at(struct gen *g, const struct team *t, const struct st
     const kb_val origin = kb_sub(k, s->begin, base);
     l.from = kb_cast(k, kb_max(k, origin, 0), TY_I32);
     l.to = kb_name(kb_cast(k, kb_min(k, kb_sub(k, s->end, base), tile_of(g, t)), TY_I32), "to");
-    l.fresh = kb_ge(k, origin, 0);
+    l.is_start = kb_ge(k, origin, 0);
     if (s->rows) {
         *rows = (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32),
                                     kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first,
@@ -251,7 +251,7 @@ static void stretch_tiles(struct gen *g, const struct team *t, const struct stre
             lines_fetch(&next, &ahead);
         }
         tile_scan(&l, t, s, kb_get(k, turn), carry);
-        if (t->width != WARP && kb_point(k, "alternation of parks"))
+        if (t->width != WARP && kb_point(k, "alternation of buffers"))
             kb_set(k, turn, kb_xor(k, kb_get(k, turn), 1));
     }
 }

@@ -25,7 +25,7 @@ enum { LOOKS = 4 /* tiles that a group looks at at once, but for the first time 
 struct shared {
     int width, groups; /* columns of a strip, row groups */
     kb_ptr ticket;     /* u64: the next one */
-    kb_arr park;       /* per group and column: what the group has combined */
+    kb_arr aggregates; /* per group and column: what the group has combined */
     kb_arr seen;       /* per group and column: what the group has seen in an earlier tile, … */
     kb_ptr prefix;     /* … u32: a prefix */
 };
@@ -34,14 +34,14 @@ struct strip_tile {
     struct scan_segment segment; /* the thread's column; the last one stands for those that do not exist */
     kb_val exists;               /* bool: the column */
     kb_val strip, index;         /* u32: of the strip, and of the tile in it */
-    struct held h;
+    struct items h;
 };
 
 /* What stays of a tile between its two passes. */
 struct kept {
-    kb_var value[SCAN_HELD_MAX][64]; /* direct inputs of the thread's positions */
-    struct run_var before;           /* what comes before the thread in the tile */
-    kb_tvar total;                   /* in the last group: of the column in the tile */
+    kb_var value[SCAN_ITEMS_MAX][64]; /* direct inputs of the thread's positions */
+    struct run_var before;            /* what comes before the thread in the tile */
+    kb_tvar total;                    /* in the last group: of the column in the tile */
 };
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
@@ -75,13 +75,13 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
     const kb_val number = column_of(g, m, t->strip, kb_rem(k, kb_tid(k), m->width));
     t->exists = kb_lt(k, number, segments);
     segment_open(g, &t->segment, kb_min(k, number, kb_sub(k, segments, 1)));
-    t->h = (struct held){ .g = g, .segment = &t->segment, .n = n, .apart = true };
-    struct held *h = &t->h;
+    t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true };
+    struct items *h = &t->h;
     h->base = kb_mul(k, kb_cast(k, t->index, TY_I64), rows);
     h->own = kb_mul(k, kb_div(k, kb_tid(k), m->width), n);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), rows), TY_I32);
     h->full = kb_assume_uniform(kb_eq(k, h->valid, rows), KB_UNI_BLOCK); /* as the ticket is */
-    h->fresh = kb_and(k, kb_eq(k, t->index, 0), kb_lt(k, kb_tid(k), m->width));
+    h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_lt(k, kb_tid(k), m->width));
     for (int i = 0; i < n; i++)
         h->head[i] = kb_imm(k, TY_BOOL, 0);
 }
@@ -128,17 +128,17 @@ static void take_kept(struct gen *g, const struct kept *c, struct direct *direct
 
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
 
-/* What the thread combines of the tile that has been fetched, parked. */
+/* What the thread combines of the tile that has been fetched, stored. */
 static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c)
 {
-    struct held *h = &t->h;
+    struct items *h = &t->h;
     g->here = &t->segment.here;
     take_kept(g, c, h->direct);
-    held_contribute(h);
+    items_contribute(h);
     kb_tup x = h->x[0];
     for (int i = 1; i < h->n; i++)
         x = state_combine(g, x, h->x[i]);
-    kb_store(g->k, m->park, kb_tid(g->k), x);
+    kb_store(g->k, m->aggregates, kb_tid(g->k), x);
     return x;
 }
 
@@ -155,7 +155,7 @@ static void meet(struct gen *g, const struct shared *m, const struct strip_tile 
     const kb_val never = kb_imm(k, TY_BOOL, 0);
     run_set(g, c->before, run_none(g));
     kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_tid(k), m->width) {
-        run_set(g, c->before, run_join(g, run_get(g, c->before), run_of(g, kb_load(k, m->park, at), never)));
+        run_set(g, c->before, run_join(g, run_get(g, c->before), run_of(g, kb_load(k, m->aggregates, at), never)));
     }
     kb_if(k, last_group(g, m)) {
         const struct run total = run_join(g, run_get(g, c->before), run_of(g, own, never));
@@ -245,7 +245,7 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
 static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c, kb_val epoch)
 {
     kb *k = g->k;
-    struct held *h = &t->h;
+    struct items *h = &t->h;
     g->here = &t->segment.here;
     LET(begun, kb_assume_uniform(kb_gt(k, t->index, 0), KB_UNI_BLOCK)); /* as the ticket is */
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
@@ -254,14 +254,14 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
     }
     kb_else { kb_barrier(k); } /* as in look_back */
     take_kept(g, c, h->direct);
-    held_contribute(h);
+    items_contribute(h);
     const struct run outside = { begun, kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
-    held_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
+    items_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
     kb_if(k, t->exists) {
-        held_store(h);
+        items_store(h);
         if (scan_has_totals(g->p))
-            kb_if(k, held_has_last(h)) {
-                segment_finish(g, &t->segment, held_last(h), kb_imm(k, TY_BOOL, 0));
+            kb_if(k, items_have_last(h)) {
+                segment_finish(g, &t->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
             }
     }
 }
@@ -288,7 +288,7 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
         kb_if(k, leader) { /* its answer is not waited for before the upsweep */
             kb_set(k, taken, ticket_take(g, &tile_tickets));
         }
-        held_load(&next.h);
+        items_load(&next.h);
         keep(g, &w->new, next.h.direct);
     }
     open_tile(g, m, &last, kb_get(k, w->last));
@@ -323,7 +323,7 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
         LET(exists, kb_lt(k, kb_get(k, w.next), tiles));
         round_of(g, m, &w, exists, epoch);
         kb_break_if(k, kb_not(k, exists));
-        struct direct d[SCAN_HELD_MAX];
+        struct direct d[SCAN_ITEMS_MAX];
         take_kept(g, &w.new, d);
         keep(g, &w.cur, d);
         run_set(g, w.cur.before, run_get(g, w.new.before));
@@ -341,7 +341,7 @@ void emit_segscan_strips(struct gen *g)
         struct shared m = { .groups = gen_tunable(g, TN_ROWS) };
         m.width = kb_threads(k) / m.groups;
         m.ticket = ticket_slot(g);
-        m.park = state_shared(g, kb_threads(k), "group_totals");
+        m.aggregates = state_shared(g, kb_threads(k), "group_totals");
         m.seen = state_shared(g, kb_threads(k), "seen_totals");
         m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
         kb_if(k, kb_eq(k, kb_tid(k), 0)) {

@@ -2,11 +2,11 @@
 /* collectives.c - one state per thread to one state per warp or block.
  *
  *     warp    tree over the lanes by shuffle-down: lane i takes in lane i + d for d = 1, 2, 4, …
- *     block   lane 0 of each warp parks its total in shared memory, warp 0 reduces the parked totals
+ *     block   lane 0 of each warp stores its total in shared memory, warp 0 reduces the stored totals
  *
  * Operands keep their order, so the operator need not commute.  The tree depends on the number of lanes and warps
  * alone, so the result is the same on every run.  Where lanes may be empty and the state has no padding element, a lane
- * combines only with filled ones: a user's operator never sees anything but contributions of elements.
+ * combines only with valid ones: a user's operator never sees anything but contributions of elements.
  */
 #include "gen.h"
 
@@ -20,7 +20,7 @@ static kb_tup combine_if(struct gen *g, kb_val both, kb_tup left, kb_tup right)
     return kb_get(k, x);
 }
 
-kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f)
+kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct valid_items f)
 {
     kb *k = g->k;
     for (int d = 1; d < lanes; d *= 2) {
@@ -38,7 +38,7 @@ static int power_of_two_above(int n)
     return p;
 }
 
-kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park)
+kb_tup warps_combine(struct gen *g, kb_tup x, struct valid_items valid, kb_arr aggregates)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
@@ -47,31 +47,31 @@ kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park)
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
     kb_if(k, kb_eq(k, lane, 0)) {
-        kb_store(k, park, warp, x);
+        kb_store(k, aggregates, warp, x);
     }
     kb_barrier(k);
 
     kb_tvar total = kb_var_new(k, x, "total");
     kb_if(k, kb_eq(k, warp, 0)) {
-        kb_tvar y = kb_var_new(k, g->padded ? state_pad_value(g) : x, "parked");
-        kb_if(k, kb_lt(k, lane, filled.all ? kb_imm(k, TY_I32, warps) : filled.count)) {
-            kb_set(k, y, kb_load(k, park, lane));
+        kb_tvar y = kb_var_new(k, g->padded ? state_pad_value(g) : x, "aggregate");
+        kb_if(k, kb_lt(k, lane, valid.all ? kb_imm(k, TY_I32, warps) : valid.count)) {
+            kb_set(k, y, kb_load(k, aggregates, lane));
         }
-        const struct filled lanes = filled.all && !g->padded ? filled_first(kb_imm(k, TY_I32, warps)) : filled;
-        kb_set(k, total, warp_reduce(g, kb_get(k, y), power_of_two_above(warps), g->padded ? filled_all() : lanes));
+        const struct valid_items lanes = valid.all && !g->padded ? valid_first(kb_imm(k, TY_I32, warps)) : valid;
+        kb_set(k, total, warp_reduce(g, kb_get(k, y), power_of_two_above(warps), g->padded ? valid_all() : lanes));
     }
     return kb_get(k, total);
 }
 
-kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park)
+kb_tup block_reduce(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates)
 {
     kb *k = g->k;
     if (threads.all)
-        return warps_combine(g, warp_reduce(g, x, KB_WARP, threads), threads, park);
+        return warps_combine(g, warp_reduce(g, x, KB_WARP, threads), threads, aggregates);
     LET(in_warp, kb_sub(k, threads.count, kb_mul(k, kb_warp(k), KB_WARP)));
     LET(warps, kb_shr(k, kb_add(k, threads.count, KB_WARP - 1), 5));
-    x = warp_reduce(g, x, KB_WARP, filled_first(in_warp));
-    return warps_combine(g, x, filled_first(warps), park);
+    x = warp_reduce(g, x, KB_WARP, valid_first(in_warp));
+    return warps_combine(g, x, valid_first(warps), aggregates);
 }
 
 /* ---- with gaps --------------------------------------------------------------------------------------------------- */
@@ -98,23 +98,23 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
-    const kb_arr park = state_shared(g, KB_WARP, "warp_totals");
-    const kb_ptr park_have = kb_shared_v(k, TY_U32, KB_WARP, "warp_has");
+    const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
+    const kb_ptr aggregates_have = kb_shared_v(k, TY_U32, KB_WARP, "warp_has");
     kb_tvar total = kb_var_new(k, x, "total");
     kb_var some = kb_var_new(k, *have, "some");
     LET(lane, kb_lane(k));
     LET(warp, kb_warp(k));
     warp_reduce_some(g, total, some);
     kb_if(k, kb_eq(k, lane, 0)) {
-        kb_store(k, park, warp, kb_get(k, total));
-        kb_store(k, park_have, warp, kb_cast(k, kb_get(k, some), TY_U32));
+        kb_store(k, aggregates, warp, kb_get(k, total));
+        kb_store(k, aggregates_have, warp, kb_cast(k, kb_get(k, some), TY_U32));
     }
     kb_barrier(k);
     kb_if(k, kb_eq(k, warp, 0)) {
         kb_set(k, some, kb_imm(k, TY_BOOL, 0));
         kb_if(k, kb_lt(k, lane, warps)) {
-            kb_set(k, total, kb_load(k, park, lane));
-            kb_set(k, some, kb_ne(k, kb_load(k, park_have, lane), 0));
+            kb_set(k, total, kb_load(k, aggregates, lane));
+            kb_set(k, some, kb_ne(k, kb_load(k, aggregates_have, lane), 0));
         }
         warp_reduce_some(g, total, some);
     }

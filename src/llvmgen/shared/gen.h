@@ -119,27 +119,27 @@ void state_finish(struct gen *g, kb_tup total, kb_val empty);
 
 /* ---- collectives (collectives.c) --------------------------------------------------------------------------------- */
 /* How many of the leading lanes, threads or warps hold a state; with padding all do. */
-struct filled {
+struct valid_items {
     bool all;
     kb_val count; /* i32, when not all */
 };
-static inline struct filled filled_all(void) { return (struct filled){ .all = true }; }
-static inline struct filled filled_first(kb_val count) { return (struct filled){ .count = count }; }
-/* The total of the filled lanes among the first `lanes` (a power of two), in lane 0.  The whole warp arrives. */
-kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct filled f);
-/* The total of the warps, in thread 0; x is each warp's total in its lane 0. `park`: state_shared of 32.  The whole
+static inline struct valid_items valid_all(void) { return (struct valid_items){ .all = true }; }
+static inline struct valid_items valid_first(kb_val count) { return (struct valid_items){ .count = count }; }
+/* The total of the valid lanes among the first `lanes` (a power of two), in lane 0.  The whole warp arrives. */
+kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct valid_items f);
+/* The total of the warps, in thread 0; x is each warp's total in its lane 0. `aggregates`: state_shared of 32.  The whole
  * block arrives. */
-kb_tup warps_combine(struct gen *g, kb_tup x, struct filled filled, kb_arr park);
-/* The total of the filled threads, in thread 0, in order of the threads. The whole block arrives. */
-kb_tup block_reduce(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+kb_tup warps_combine(struct gen *g, kb_tup x, struct valid_items valid, kb_arr aggregates);
+/* The total of the valid threads, in thread 0, in order of the threads. The whole block arrives. */
+kb_tup block_reduce(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
 /* The total of those threads that have something, in order, in thread 0, and whether there is any. The whole block
  * arrives. */
 kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
 
 /* The same as `combine` says: shuffles, a tree in shared memory, atomic operations there, redux.sync
- * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads filled. The whole block arrives. */
-kb_tup threads_combine(struct gen *g, kb_tup x, struct filled threads, kb_arr park);
+ * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
+kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
 /* ---- irregular segments (offsets.c) ------------------------------------------------------------------------------ */
 /* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
@@ -173,8 +173,8 @@ kb_tup take_accumulated(struct gen *g, kb_ptr words);
 /* ---- the last block to finish (reduce/reduce.c) ------------------------------------------------------------------ */
 /* Thread 0 publishes the block's total and takes a ticket; true in every thread of the block that took the last one. */
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
-/* Partials number first, first + 1, … in order, `filled` of them, in thread 0.  The whole block arrives. */
-kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled);
+/* Partials number first, first + 1, … in order, `valid` of them, in thread 0.  The whole block arrives. */
+kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid);
 
 /* ---- totals in words that carry their own validity (reduce/gather.c) ------------------------- */
 /* Buffer "words", control: behind a line of the launches' own, slots of 8 bytes for each 32-bit word of the state
@@ -182,20 +182,20 @@ kb_tup reduce_partials(struct gen *g, kb_val first, kb_val filled);
 kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
 /* One thread: a total beside the launch's tag, u32, which no word bore before. */
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
-/* The totals of slots first, first + 1, … in order, of `filled` of them, which running blocks publish or have
+/* The totals of slots first, first + 1, … in order, of `valid` of them, which running blocks publish or have
  * published; in thread 0.  The whole block arrives. */
-kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val filled, kb_val tag);
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag);
 
 /* ---- one thread's or warp's share (reduce/tiles.c, reduce/windows.c) --------------------------------------------- */
 /* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
-kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *threads);
+kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *threads);
 /* Where bulk copies exist: have the beginning of the block's first tile brought to the second-level cache.  It reads
  * nothing, so it may come before gen_wait_for_predecessor(). */
 void tiles_prefetch(struct gen *g, kb_val block);
 /* How many blocks, counted from the first, hold something then; for states without padding. */
-kb_val tiles_filled_blocks(struct gen *g, kb_val blocks);
+kb_val tiles_valid_blocks(struct gen *g, kb_val blocks);
 /* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */
-kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct filled *warps);
+kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *warps);
 /* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */
 kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
 

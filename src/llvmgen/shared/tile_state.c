@@ -280,7 +280,8 @@ void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x)
 
 void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
 {
-    publish(g, place_of_number(g, number), x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
+    publish(g, place_of_number(g, number), x,
+            kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
 }
 
 kb_val state_read_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix)

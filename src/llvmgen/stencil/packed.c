@@ -144,7 +144,7 @@ static void store_words(struct stencil_point *sp, int n, int o, const kb_val *wo
     }
     kb_else
     {
-        for (int i = 0; i < n && w->slanted; i++) { /* else all of a row or nothing exists */
+        for (int i = 0; i < n && w->skewed; i++) { /* else all of a row or nothing exists */
             kb_if(k, sp[i].exists) {
                 kb_store(k, bytes, kb_imm(k, TY_I32, i), kb_extract(k, word, i, a->field[0].type));
             }

@@ -157,7 +157,7 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
         if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && d < w->rank - 1) || (w->ring && d == 0) || w->whole)
             continue;
         sp->exists = kb_and(k, sp->exists, kb_lt(k, sp->pt.index[d], w->extent[d]));
-        if (w->slanted && d == w->rank - 1)
+        if (w->skewed && d == w->rank - 1)
             sp->exists = kb_and(k, sp->exists, kb_ge(k, sp->pt.index[d], 0));
     }
     if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))

@@ -36,12 +36,12 @@ static void linear_origin(struct sweep *s)
 }
 
 /* To the boundary before, in the window's first row. */
-static void slant_origin(struct sweep *s)
+static void skew_origin(struct sweep *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1, vector = stencil_points(g->c, g->p->rank, last);
-    if (!stencil_slanted(g->c))
+    if (!stencil_skewed(g->c))
         return;
     kb_val phase = kb_imm(k, TY_I32, 0);
     for (int d = 0; d < last; d++)
@@ -73,7 +73,7 @@ static void box_origin(struct sweep *s)
         s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
     }
-    slant_origin(s);
+    skew_origin(s);
 }
 
 kb_val sweep_inside(struct sweep *s, int from, int to)
@@ -81,15 +81,15 @@ kb_val sweep_inside(struct sweep *s, int from, int to)
     struct gen *g = s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1;
-    const struct slants slants = stencil_slanted(g->c) ? stencil_slants(g->c, g->p->rank) : (struct slants){ 0, 0 };
+    const struct skews skews = stencil_skewed(g->c) ? stencil_skews(g->c, g->p->rank) : (struct skews){ 0, 0 };
     const struct reach r = stencil_space_reach(g->p);
     kb_val inside = kb_imm(k, TY_BOOL, 1);
     for (int d = from; d < to; d++) {
         const int points = stencil_points(g->c, g->p->rank, d);
         int64_t beyond = points + r.hi[d], before = -r.lo[d];
-        if (d == last && stencil_slanted(g->c)) { /* with the vectors that the outermost columns lie in */
-            beyond += slants.hi + points - 1;
-            before += points - 1 - slants.lo;
+        if (d == last && stencil_skewed(g->c)) { /* with the vectors that the outermost columns lie in */
+            beyond += skews.hi + points - 1;
+            before += points - 1 - skews.lo;
         }
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
         inside = kb_and(k, inside, kb_le(k, kb_add(k, s->origin[d], beyond), extent));
@@ -107,10 +107,10 @@ kb_val sweep_exists(struct sweep *s, int from, int to)
     kb_val exists = kb_imm(k, TY_BOOL, 1);
     for (int d = from; d < to; d++) {
         kb_val first = s->origin[d];
-        if (d == last && stencil_slanted(g->c)) {
-            const struct slants slants = stencil_slants(g->c, g->p->rank);
-            exists = kb_and(k, exists, kb_gt(k, kb_add(k, first, points + slants.hi), 0));
-            first = kb_add(k, first, slants.lo);
+        if (d == last && stencil_skewed(g->c)) {
+            const struct skews skews = stencil_skews(g->c, g->p->rank);
+            exists = kb_and(k, exists, kb_gt(k, kb_add(k, first, points + skews.hi), 0));
+            first = kb_add(k, first, skews.lo);
         }
         exists = kb_and(k, exists, kb_lt(k, first, gen_extent(g, &g->p->space[d].extent)));
     }
@@ -140,7 +140,7 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
     }
     for (int i = 0; i < n; i++) {
         int at[SPACE_MAX] = { first[0], first[1], first[2] };
-        at[w->rank - 1] = i + (w->slanted ? stencil_slant(s->g->c, w->rank, first) : 0);
+        at[w->rank - 1] = i + (w->skewed ? stencil_skew(s->g->c, w->rank, first) : 0);
         stencil_point_init(&sp[i], w, at, &s->gather);
     }
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
@@ -224,8 +224,8 @@ static struct sweep moved(struct sweep *s, int axis, kb_val row)
     int along[SPACE_MAX] = { 0 };
     along[axis] = 1;
     at.origin[axis] = kb_add(k, s->origin[axis], row);
-    if (stencil_slanted(s->g->c))
-        at.origin[last] = kb_add(k, at.origin[last], kb_mul(k, row, stencil_slant(s->g->c, last + 1, along)));
+    if (stencil_skewed(s->g->c))
+        at.origin[last] = kb_add(k, at.origin[last], kb_mul(k, row, stencil_skew(s->g->c, last + 1, along)));
     return at;
 }
 
@@ -296,7 +296,7 @@ static kb_tup block_sum(struct sweep *s)
 {
     struct gen *g = s->g;
     if (g->padded)
-        return block_reduce(g, kb_get(g->k, s->acc), filled_all(), state_shared(g, KB_WARP, "warp_totals"));
+        return block_reduce(g, kb_get(g->k, s->acc), valid_all(), state_shared(g, KB_WARP, "warp_totals"));
     kb_val have = kb_get(g->k, s->have);
     return block_reduce_some(g, kb_get(g->k, s->acc), &have);
 }

@@ -48,7 +48,7 @@ struct window {
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
     bool vectors;            /* rows of the window begin at vector boundaries */
-    bool slanted;            /* each row begins at a column of its own; see stencil_slant() */
+    bool skewed;             /* each row begins at a column of its own; see stencil_skew() */
     const struct tile *tile; /* per input, or NULL */
     const kb_val *box;       /* with tiles: the first point of the block */
     const struct ring *ring; /* per input, or NULL */

@@ -61,7 +61,7 @@ static void collect(const struct expr *e, void *user)
         int at[SPACE_MAX] = { 0 };
         for (int d = w->rank - 1, rest = i; d >= 0; rest /= w->points[d], d--)
             at[d] = rest % w->points[d];
-        at[w->rank - 1] += w->slanted ? stencil_slant(w->g->c, w->rank, at) : 0;
+        at[w->rank - 1] += w->skewed ? stencil_skew(w->g->c, w->rank, at) : 0;
         for (int d = 0; d < e->noffsets; d++)
             at[d] += e->offset[d];
         add_cell(w, e->which, e->field, at, e->noffsets && e->offset[w->rank - 1]);
@@ -76,7 +76,7 @@ static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val
     const kb_val i = kb_add(k, w->origin[axis], at), extent = w->extent[axis];
     beyond->ir = NULL;
     if (mode < 0) /* another point of the window, which may not exist */
-        return kb_min(k, w->slanted && axis == w->rank - 1 ? kb_max(k, i, 0) : i, kb_sub(k, extent, 1));
+        return kb_min(k, w->skewed && axis == w->rank - 1 ? kb_max(k, i, 0) : i, kb_sub(k, extent, 1));
     kb_val inside = kb_imm(k, TY_BOOL, 1);
     const kb_val element = boundary_index(k, (enum boundary_mode)mode, i, extent, &inside);
     if (mode == BOUND_CONSTANT)
@@ -84,14 +84,14 @@ static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val
     return element;
 }
 
-/* Is the coordinate known to lie inside?  The first place along an axis exists, but for columns where rows slant, and
+/* Is the coordinate known to lie inside?  The first place along an axis exists, but for columns where rows skew, and
  * in blocks that stream, which stay together. */
 static bool within(const struct window *w, int axis, int at)
 {
     const int last = w->rank - 1;
     if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && axis < last))
         return true;
-    return at == 0 && !(w->ring && axis > 0) && !(w->slanted && axis == last);
+    return at == 0 && !(w->ring && axis > 0) && !(w->skewed && axis == last);
 }
 
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond)
@@ -109,7 +109,7 @@ kb_val window_index(struct window *w, const struct input *in, const struct reach
 }
 
 /* Where only columns may leave, a value that points read in their own column lies inside if they exist; if they do not,
- * it lies in the rows around.  Rows that do not slant exist as whole vectors. */
+ * it lies in the rows around.  Rows that do not skew exist as whole vectors. */
 static bool loads_inside(const struct window *w, const struct cell *c)
 {
     const int x = c->at[w->rank - 1];
@@ -117,7 +117,7 @@ static bool loads_inside(const struct window *w, const struct cell *c)
         return true;
     if (w->place != PLACE_ROWS)
         return w->place == PLACE_INSIDE;
-    return !c->sideways || (w->vectors && !w->slanted && x >= 0 && x < w->points[w->rank - 1]);
+    return !c->sideways || (w->vectors && !w->skewed && x >= 0 && x < w->points[w->rank - 1]);
 }
 
 /* Coordinates of all cells, before anything that is emitted under a condition. */
@@ -234,11 +234,11 @@ struct run {
 static struct run run_around(struct window *w, const struct cell *c)
 {
     const struct prog_array *a = &w->g->p->input[c->input].array;
-    const int slant = stencil_slant(w->g->c, w->rank, c->at);
+    const int skew = stencil_skew(w->g->c, w->rank, c->at);
     struct run r = { .n = w->points[w->rank - 1] };
     while (r.n * a->stride > 16)
         r.n /= 2;
-    r.from = floor_multiple(c->at[w->rank - 1] - slant, r.n) + slant;
+    r.from = floor_multiple(c->at[w->rank - 1] - skew, r.n) + skew;
     for (bool halved = true; r.n > 1 && halved;) {
         bool low = false, high = false;
         for (int j = 0; j < r.n; j++)
@@ -290,7 +290,7 @@ static void load_run(struct window *w, const struct cell *c, struct run r)
 void window_init(struct window *w, struct gen *g, const kb_val *origin, const int *points, enum placement place)
 {
     *w = (struct window){
-        .g = g, .rank = g->p->rank, .place = place, .vectors = g->c->aligned, .slanted = stencil_slanted(g->c)
+        .g = g, .rank = g->p->rank, .place = place, .vectors = g->c->aligned, .skewed = stencil_skewed(g->c)
     };
     for (int d = 0; d < w->rank; d++) {
         w->points[d] = points[d];

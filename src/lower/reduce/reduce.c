@@ -172,7 +172,7 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
 static void choose_items(struct plan_case *c)
 {
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
         c->tunable[TN_ITEMS]--;
 }
 
@@ -361,7 +361,7 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % 32)
         return reduce_contradiction(pl, c, 1u << TN_THREADS, "threads must be a multiple of 32");
-    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
         return reduce_contradiction(pl, c, 1u << TN_ITEMS | 1u << TN_VECTOR, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
         return reduce_contradiction(pl, c, 1u << TN_VECTOR,

@@ -63,7 +63,7 @@ static bool plain_arrays(const struct problem *p)
     return inputs > 0;
 }
 
-/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, parked totals and cuts, prefixes,
+/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, stored totals and cuts, prefixes,
  * alignment. */
 static int reserved(const struct problem *p, int threads, int stages, int vector, int looks)
 {
@@ -121,10 +121,10 @@ static int all_threads(int threads, int upsweep, int markers, int looks)
     return threads + 32 * (upsweep + SIDE_WARPS + (looks ? looks : 1) + markers);
 }
 
-/* Bytes are summed by words where nothing but their sum is asked for (scan_held_most()). */
-static int held_most(const struct problem *p, int vector)
+/* Bytes are summed by words where nothing but their sum is asked for (scan_items_most()). */
+static int items_most(const struct problem *p, int vector)
 {
-    return scan_marked(p) || scan_few_columns(p) ? HELD_MAX : scan_held_most(p, vector);
+    return scan_marked(p) || scan_few_columns(p) ? ITEMS_MAX : scan_items_most(p, vector);
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
@@ -145,7 +145,7 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     /* A part for what is on its way; marks are two registers that every position asks. */
     const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
     const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
-    const int most = held_most(p, vector), positions = fit < most ? fit : most;
+    const int most = items_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
 }
@@ -376,7 +376,7 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
         return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
     if (threads % 32 || all > THREADS_MAX)
         return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
-    if (held > held_most(p, c->tunable[TN_VECTOR]))
+    if (held > items_most(p, c->tunable[TN_VECTOR]))
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (c->tunable[TN_VECTOR] > widest_vector(p))
         return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");

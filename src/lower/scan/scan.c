@@ -106,7 +106,7 @@ static int widest(const struct problem *p)
     return bytes;
 }
 
-int scan_held_words(const struct problem *p)
+int scan_items_in_words(const struct problem *p)
 {
     enum ty type[32];
     int words = 0;
@@ -139,22 +139,22 @@ int scan_summed_bytes(const struct problem *p)
     return e->kind == EX_CAST ? e->arg[0]->which : e->which;
 }
 
-int scan_held_most(const struct problem *p, int vector)
+int scan_items_most(const struct problem *p, int vector)
 {
     enum { POSITIONS = 64, BYTES = 128 };
     return vector % 4 == 0 && scan_summed_bytes(p) >= 0 ? BYTES : POSITIONS;
 }
 
-static int held_most(const struct problem *p, const struct plan_case *c)
+static int items_most(const struct problem *p, const struct plan_case *c)
 {
-    return scan_held_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
+    return scan_items_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
 }
 
 /* Registers that hold a thread's positions. */
 static int registers_held(const struct problem *p, const struct plan_case *c)
 {
-    const int words = scan_degree(c) * scan_held_words(p);
-    return held_most(p, c) > held_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
+    const int words = scan_degree(c) * scan_items_in_words(p);
+    return items_most(p, c) > items_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
 }
 
 /* Their addresses take registers. */
@@ -187,12 +187,12 @@ static bool may_stripe(const struct problem *p, const struct plan_case *c)
 static void choose_items(const struct problem *p, struct plan_case *c, int sm)
 {
     const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
-                      (c->tunable[TN_STRIPED] && (scan_held_words(p) > 2 || sm < 90));
+                      (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
     const int beside =
         c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
     const int registers = reads_neighbours(p) ? beside : more ? 48 : 64;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (scan_degree(c) > held_most(p, c) || registers_held(p, c) > registers || transpose_bytes(p, c) > STAGE_MAX))
+           (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers || transpose_bytes(p, c) > STAGE_MAX))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
 }
 
@@ -201,10 +201,10 @@ static void choose_items(const struct problem *p, struct plan_case *c, int sm)
  * are taken apart in reverse. */
 static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
 {
-    if (scan_held_words(p) >= VAST)
+    if (scan_items_in_words(p) >= VAST)
         return 1;
     const bool heavy =
-        scan_held_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+        scan_items_in_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -251,7 +251,7 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
 }
 
 /* States that want most registers of small blocks. */
-static bool vast(const struct problem *p) { return scan_held_words(p) >= VAST; }
+static bool vast(const struct problem *p) { return scan_items_in_words(p) >= VAST; }
 
 struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,
                                    const char *name, struct formula guard)
@@ -285,10 +285,10 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
         one_by_one(u);
     enum { BYTES_AT_ONCE = 16 }; /* they are loaded one by one */
-    while (held_most(p, u) > held_most(p, &(struct plan_case){ 0 }) && !u->overridden[TN_ITEMS] &&
+    while (items_most(p, u) > items_most(p, &(struct plan_case){ 0 }) && !u->overridden[TN_ITEMS] &&
            scan_degree(u) > BYTES_AT_ONCE && u->tunable[TN_ITEMS] > 1)
         u->tunable[TN_ITEMS] /= 2;
-    const int words = scan_held_words(p);
+    const int words = scan_items_in_words(p);
     const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
     if (u->tunable[TN_STRIPED] && heavy && !u->overridden[TN_MIN_BLOCKS])
         u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
@@ -348,7 +348,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
     const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
         return contradiction(pl, c, "threads must be a multiple of 32");
-    if (scan_degree(c) > held_most(p, c))
+    if (scan_degree(c) > items_most(p, c))
         return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
     if (vector > access_vector_width(p) || (vector & (vector - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");

@@ -40,11 +40,11 @@ bool scan_stores_byte(const struct problem *p, int output);
  * words. */
 int scan_summed_bytes(const struct problem *p);
 /* The most positions that a thread holds, whose vectors or pieces of consecutive positions have `vector` elements. */
-int scan_held_most(const struct problem *p, int vector);
+int scan_items_most(const struct problem *p, int vector);
 /* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
 int scan_state_words(const struct problem *p, int *offset);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
-int scan_held_words(const struct problem *p);
+int scan_items_in_words(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
  * that the case keeps resident; and those that the case has. */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
@@ -68,7 +68,7 @@ struct planner;
 struct strategy;
 struct plan_case;
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
-int scan_held_words(const struct problem *p);
+int scan_items_in_words(const struct problem *p);
 /* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
 enum { SCAN_RESIDENT = 2 };
 /* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than

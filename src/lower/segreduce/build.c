@@ -20,7 +20,7 @@ bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c)
     const bool runs = segments_trailing(p) || p->offsets >= 0;
     if (c->tunable[TN_THREADS] % 32)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
-    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements of a segment");
     if (c->tunable[TN_VECTOR] > (runs ? access_vector_width(p) : 1) || !power_of_two(c->tunable[TN_VECTOR]))
         return segreduce_contradiction(pl, c,

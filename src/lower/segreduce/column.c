@@ -66,7 +66,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)
         segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
     while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
-           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX)
+           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
         c->tunable[TN_ITEMS] /= 2;
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
 }
@@ -149,7 +149,7 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         return segreduce_contradiction(pl, c, "threads and rows must be powers of two, and rows not above threads");
     if (rows > 1 && rows < vector)
         return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
-    if (c->tunable[TN_ITEMS] * vector > HELD_MAX)
+    if (c->tunable[TN_ITEMS] * vector > ITEMS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
     if (vector > access_vector_width(pl->plan->problem) || !power_of_two(vector))
         return segreduce_contradiction(pl, c,

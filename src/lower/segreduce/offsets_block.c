@@ -74,7 +74,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         segreduce_set(c, TN_ITEMS, WIDE_ITEMS,
                       "H200 2^26, max segment sums of 1024/4096/16384/65536: 73.7/70.9/73.2/72.8 us; 2 vectors "
                       "79.2/86.8/73.9/78.1; segreduce.offsets 120/113/112/109");
-    segreduce_fit_held(c);
+    segreduce_fit_items(c);
     if (c->tunable[TN_THREADS] >= 512)
         segreduce_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;

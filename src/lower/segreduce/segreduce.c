@@ -147,9 +147,9 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
-void segreduce_fit_held(struct plan_case *c)
+void segreduce_fit_items(struct plan_case *c)
 {
-    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > HELD_MAX &&
+    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX &&
            !c->overridden[TN_ITEMS])
         c->tunable[TN_ITEMS] /= 2;
 }
@@ -160,11 +160,11 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
 {
     if (p->offsets >= 0 && segreduce_state_words(p) > 2)
         segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, c->tunable_from[TN_ITEMS]);
-    const int fields = direct_fields(p), most = fields > 1 ? HELD_MAX / 2 : HELD_MAX;
+    const int fields = direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
-    segreduce_fit_held(c);
+    segreduce_fit_items(c);
     plan_lighten(p, c);
 }
 

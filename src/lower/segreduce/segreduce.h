@@ -13,7 +13,7 @@ bool segreduce_pinned(const struct planner *pl);
 /* A tunable of the case, unless the strategy has none of that name or the user sets it. */
 void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
 /* Fewer items, where a thread would hold too many elements and the user sets none. */
-void segreduce_fit_held(struct plan_case *c);
+void segreduce_fit_items(struct plan_case *c);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
 struct formula segreduce_sms(const struct problem *p);   /* multiprocessors that grids are sized for */

@@ -79,7 +79,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         if (!c->overridden[TN_MIN_BLOCKS]) { /* wider states want all registers */
-            c->tunable[TN_MIN_BLOCKS] = scan_held_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT;
+            c->tunable[TN_MIN_BLOCKS] = scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT;
             c->tunable_from[TN_MIN_BLOCKS] = "blocks that wait for one another are resident at once";
         }
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;

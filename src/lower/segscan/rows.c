@@ -130,10 +130,10 @@ static void set(struct plan_case *c, enum tunable_id t, int value, const char *f
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
 {
-    const int words = scan_held_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
+    const int words = scan_items_in_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > HELD_MAX || held(c) * words > most))
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > ITEMS_MAX || held(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
     while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
         c->tunable[TN_VECTOR] /= 2;
@@ -197,8 +197,8 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = tile(c, true);
-        const struct formula filled = f_mul(f_div(f_const(size), length), length);
-        c->code.guard = both(f_le(f_const(size * FILLED / 100), filled), c->code.guard);
+        const struct formula valid = f_mul(f_div(f_const(size), length), length);
+        c->code.guard = both(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
     }
 }
 
@@ -321,7 +321,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
     const int vector = c->tunable[TN_VECTOR];
     if (c->tunable[TN_THREADS] % 32)
         return contradiction(pl, c, "threads must be a multiple of 32");
-    if (held(c) > HELD_MAX)
+    if (held(c) > ITEMS_MAX)
         return contradiction(pl, c, "a thread holds at most 64 elements");
     if (vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)))
         return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");

@@ -46,7 +46,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
 {
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
     const int words = (threads > 768 ? WORDS : WORDS_OF_FEW) - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * scan_held_words(p) > words)
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * scan_items_in_words(p) > words)
         c->tunable[TN_ITEMS]--;
 }
 

@@ -94,10 +94,10 @@ int stencil_threads(const struct plan_case *c, int rank, int axis)
     return axis == rank - 2 ? y : c->tunable[TN_THREADS] / (x * y);
 }
 
-bool stencil_slanted(const struct plan_case *c) { return c->shift[0] || c->shift[1]; }
+bool stencil_skewed(const struct plan_case *c) { return c->shift[0] || c->shift[1]; }
 
 /* Either way round is the same modulo the vector; the shorter one keeps windows narrow. */
-int stencil_slant(const struct plan_case *c, int rank, const int *at)
+int stencil_skew(const struct plan_case *c, int rank, const int *at)
 {
     const int vector = stencil_points(c, rank, rank - 1);
     int columns = 0;
@@ -108,12 +108,12 @@ int stencil_slant(const struct plan_case *c, int rank, const int *at)
     return columns;
 }
 
-struct slants stencil_slants(const struct plan_case *c, int rank)
+struct skews stencil_skews(const struct plan_case *c, int rank)
 {
-    struct slants s = { 0, 0 };
+    struct skews s = { 0, 0 };
     for (int z = 0; z < (rank > 2 ? stencil_points(c, rank, 0) : 1); z++)
         for (int y = 0; y < (rank > 1 ? stencil_points(c, rank, rank - 2) : 1); y++) {
-            const int at[] = { rank > 2 ? z : y, y }, columns = stencil_slant(c, rank, at);
+            const int at[] = { rank > 2 ? z : y, y }, columns = stencil_skew(c, rank, at);
             s.lo = columns < s.lo ? columns : s.lo;
             s.hi = columns > s.hi ? columns : s.hi;
         }
@@ -123,7 +123,7 @@ struct slants stencil_slants(const struct plan_case *c, int rank)
 int stencil_lead(const struct plan_case *c, int rank)
 {
     const int vector = stencil_points(c, rank, rank - 1);
-    return (stencil_slants(c, rank).hi + vector - 1) / vector * vector;
+    return (stencil_skews(c, rank).hi + vector - 1) / vector * vector;
 }
 
 bool stencil_streams(const struct plan_case *c) { return c->strategy->plan == stencil_stream_plan; }

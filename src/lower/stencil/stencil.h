@@ -37,13 +37,13 @@ int stencil_threads(const struct plan_case *c, int rank, int axis);
 /* Rows may begin anywhere in a vector.  Then each row of a window begins at a boundary of its own: so many columns
  * right of the window's origin, for the row at these coordinates along the outer axes.  Rows of windows side by side
  * still meet. */
-int stencil_slant(const struct plan_case *c, int rank, const int *at);
-bool stencil_slanted(const struct plan_case *c);
+int stencil_skew(const struct plan_case *c, int rank, const int *at);
+bool stencil_skewed(const struct plan_case *c);
 /* The least and the most of it over the rows of a window. */
-struct slants {
+struct skews {
     int lo, hi;
 };
-struct slants stencil_slants(const struct plan_case *c, int rank);
+struct skews stencil_skews(const struct plan_case *c, int rank);
 /* Columns that windows must begin before column 0, a multiple of points_x, so that every row is covered. */
 int stencil_lead(const struct plan_case *c, int rank);
 /* Do blocks stream along axis 0? */

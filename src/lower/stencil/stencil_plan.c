@@ -143,7 +143,7 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     if (points > 64)
         return contradiction(pl, c, 1u << TN_POINTS_X | 1u << TN_POINTS_Y | 1u << TN_POINTS_Z,
                              "a thread computes at most 64 points at once");
-    if (stencil_slanted(c) &&
+    if (stencil_skewed(c) &&
         (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
         return contradiction(pl, c, 0, "rows that begin at boundaries of their own are read in vectors");
     if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
@@ -155,14 +155,14 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     return true;
 }
 
-/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. Windows with slanting rows
+/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. Windows with skewed rows
  * begin up to a vector before their columns. */
 static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
 {
     struct formula columns = stencil_extent(p, axis);
-    if (axis == p->rank - 1 && stencil_slanted(c))
+    if (axis == p->rank - 1 && stencil_skewed(c))
         columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 -
-                                         stencil_slants(c, p->rank).lo));
+                                         stencil_skews(c, p->rank).lo));
     return f_cdiv(columns, f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
 }
 

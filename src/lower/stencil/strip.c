@@ -111,7 +111,7 @@ static const char *input_misfit(const struct problem *p, int i)
 }
 
 /* Lines of planes beside the middle one would have to go through shared memory too. */
-static void count_slanted(const struct expr *e, void *user)
+static void count_skewed(const struct expr *e, void *user)
 {
     if (e->kind == EX_INPUT && e->noffsets == 3 && e->offset[0] && e->offset[1])
         ++*(int *)user;
@@ -119,7 +119,7 @@ static void count_slanted(const struct expr *e, void *user)
 
 const char *strip_misfit(const struct problem *p, struct arena *a)
 {
-    int slanted = 0, arrays = p->nfeedback;
+    int skewed = 0, arrays = p->nfeedback;
     if (!p->iterated)
         return "there are no time steps";
     if (p->rank < 2 || p->dynamic || stencil_linear(p))
@@ -137,8 +137,8 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
     }
     if (arrays > STRIP_ARRAYS_MAX)
         return arena_printf(a, "there are more than %d arrays", STRIP_ARRAYS_MAX);
-    stencil_each_read(p, count_slanted, &slanted);
-    if (slanted > 0)
+    stencil_each_read(p, count_skewed, &skewed);
+    if (skewed > 0)
         return "an offset has both a plane and a line";
     if (strip_reach(p) > STRIP_REACH_MAX)
         return arena_printf(a, "offsets reach further than %d", STRIP_REACH_MAX);

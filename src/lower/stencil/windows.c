@@ -103,9 +103,9 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
     const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
     int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
-    /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on slanted rows, 6 spill */
+    /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on skewed rows, 6 spill */
     if (stencil_packs(p) && s.points_x % 4 == 0)
-        blocks = d->sm == 90 && !stencil_slanted(c) ? 6 : 4;
+        blocks = d->sm == 90 && !stencil_skewed(c) ? 6 : 4;
     stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 

@@ -78,18 +78,18 @@ static void block_sum(kb *k, const void *arg)
 {
     (void)arg;
     struct io io = begin(k, TY_F32, 4, KB_INVARIANT);
-    kb_ptr park = kb_shared_v(k, TY_F32, 4, "park");
+    kb_ptr totals = kb_shared_v(k, TY_F32, 4, "totals");
     kb_ptr flag = kb_shared_v(k, TY_BOOL, 1, "flag");
     kb_val x = kb_load(k, io.in, io.i);
     for (int d = 16; d > 0; d /= 2)
         x = kb_add(k, x, kb_shfl_down(k, x, d));
-    kb_section(k, "park");
+    kb_section(k, "totals");
     kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-        kb_store(k, park, kb_warp(k), x);
+        kb_store(k, totals, kb_warp(k), x);
     }
     kb_barrier(k);
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
-        LET(y, kb_load(k, park, kb_and(k, kb_lane(k), 3)));
+        LET(y, kb_load(k, totals, kb_and(k, kb_lane(k), 3)));
         kb_store(k, flag, kb_imm(k, TY_I32, 0), kb_any(k, kb_gt(k, y, kb_imm(k, TY_F32, 0))));
         kb_warp_sync(k);
         kb_store(k, io.out, kb_lane(k), kb_select(k, kb_load(k, flag, kb_imm(k, TY_I32, 0)), y, x));
@@ -313,7 +313,7 @@ static const struct row rows[] = {
         { "vote.sync.any", 1 },
         { ".shared .align 128", 1 },
         { ".local", 0 },
-        { "%park.then", -1 },
+        { "%totals.then", -1 },
         { ".reqntid 128", 1 } } },
     { "barrier omitted", block_sum, { .gen.omit_point = 1 }, { { "bar.sync", 1 }, { "bar.warp.sync", 1 } } },
     { "warp sync omitted", block_sum, { .gen.omit_point = 2 }, { { "bar.sync", 2 }, { "bar.warp.sync", 0 } } },
