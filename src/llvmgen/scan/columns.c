@@ -181,12 +181,9 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
                 total = state_combine(g, total, stored(r, &s, t->stage, w, v));
             const kb_val column = kb_add(k, kb_mul(k, s.column, s.v), v);
             const kb_val number = kb_add(k, first, kb_cast(k, column, TY_I64));
-            if (r->looks) {
+            if (r->looks)
                 kb_store(k, r->total, place_of(g, &s, t->stage, v), total);
-                state_publish_either(g, t->ticket, number, total, kb_eq(k, t->index, 0));
-            } else {
-                state_publish(g, t->ticket, number, total);
-            }
+            state_publish(g, t->ticket, number, total, r->looks ? kb_eq(k, t->index, 0) : kb_imm(k, TY_BOOL, 0));
         }
     }
     /* Who looks back waits for the totals, and `scanned` for that. */
@@ -318,11 +315,10 @@ static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct
             state_words_load(g, number_of(g, s, tile, column), word[i]);
         }
         for (int i = 0; i < n; i++) {
-            kb_tup there;
-            kb_val prefix;
-            const kb_val is_there = state_read_either(g, t->ticket, word[i], &there, &prefix);
-            missing = kb_or(k, missing, kb_not(k, kb_or(k, end, is_there)));
-            x = i ? kb_select(k, end, x, state_combine(g, there, x)) : there;
+            const struct published of = tile_state_of_words(g, t->ticket, word[i]);
+            const kb_val prefix = published_prefix(g, &of);
+            missing = kb_or(k, missing, kb_not(k, kb_or(k, end, of.there)));
+            x = i ? kb_select(k, end, x, state_combine(g, of.x, x)) : of.x;
             end = kb_or(k, end, prefix);
         }
         kb_set(k, seen, x);
@@ -386,8 +382,7 @@ void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t)
         const kb_val at = kb_add(k, kb_mul(k, t->stage, s.states), kb_lane(k));
         kb_if(k, kb_gt(k, t->index, 0)) {
             const kb_tup upto = state_combine(g, before, kb_load(k, r->total, at));
-            state_publish_either(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto,
-                                 kb_imm(k, TY_BOOL, 1));
+            state_publish(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto, kb_imm(k, TY_BOOL, 1));
         }
         kb_store(k, r->prefix, at, before);
     }

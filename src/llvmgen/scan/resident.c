@@ -68,9 +68,8 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_for(k, i, kb_imm(k, TY_I32, 0), before, KB_WARP) {
             kb_loop(k) {
-                kb_tup x;
                 const kb_val tile = kb_min(k, kb_add(k, i, kb_lane(k)), kb_sub(k, before, 1));
-                const kb_val missing = kb_ballot(k, kb_not(k, tile_poll(g, t, tile, &x)));
+                const kb_val missing = kb_ballot(k, kb_not(k, tile_state_read(g, t, tile).there));
                 kb_break_if(k, kb_eq(k, missing, 0));
                 kb_backoff(k, 20);
             }
@@ -91,7 +90,7 @@ void emit_scan_resident(struct gen *g)
         LET(first, kb_eq(k, kb_tid(k), 0));
         tile_load_own(g, &t, ticket.tile);
         kb_if(k, first) {
-            tile_publish(g, ticket, t.total.x);
+            tile_publish(g, ticket, t.total.x, kb_imm(k, TY_BOOL, 0));
         }
         kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
         kb_if(k, kb_gt(k, t.index, 0)) {
@@ -180,7 +179,7 @@ static void scan_across(struct gen *g)
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        tile_publish(g, ticket, total.x);
+        tile_publish(g, ticket, total.x, kb_imm(k, TY_BOOL, 0));
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     kb_if(k, kb_gt(k, index, 0)) {
@@ -251,7 +250,7 @@ static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct blo
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        tile_publish_either(g, ticket, total.x, total.cut);
+        tile_publish(g, ticket, total.x, total.cut);
     }
     const struct run before = before_warp(g, ticket, &aggregates);
     lines_scan(&l, run_join(g, before, in_tile));

@@ -160,7 +160,7 @@ static void meet(struct gen *g, const struct shared *m, const struct strip_tile 
     kb_if(k, last_group(g, m)) {
         const struct run total = run_join(g, run_get(g, c->before), run_of(g, own, never));
         kb_set(k, c->total, total.x);
-        tile_publish_either(g, state_of(g, m, t, t->index, epoch), total.x, kb_eq(k, t->index, 0));
+        tile_publish(g, state_of(g, m, t, t->index, epoch), total.x, kb_eq(k, t->index, 0));
     }
 }
 
@@ -175,17 +175,19 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
     kb_if(k, kb_ge(k, t->index, back)) {
         kb_loop(k) {
             kb_val all = kb_imm(k, TY_BOOL, 1), prefix[LOOKS];
-            kb_tup there[LOOKS];
+            struct published s[LOOKS];
             for (int i = 0; i < looks; i++) { /* all of them in flight; the first tile stands for those before it */
                 const kb_val from = kb_sub(k, t->index, kb_min(k, kb_add(k, back, i), t->index));
                 const struct ticket at = state_of(g, m, t, from, epoch);
-                all = kb_and(k, all, tile_poll_either(g, at, at.tile, &there[i], &prefix[i]));
+                s[i] = tile_state_read(g, at, at.tile);
+                prefix[i] = published_prefix(g, &s[i]);
+                all = kb_and(k, all, s[i].there);
             }
-            kb_set(k, x, there[0]);
+            kb_set(k, x, s[0].x);
             kb_set(k, ends, prefix[0]);
             for (int i = 1; i < looks; i++)
                 kb_if(k, kb_not(k, kb_get(k, ends))) {
-                    kb_set(k, x, state_combine(g, there[i], kb_get(k, x)));
+                    kb_set(k, x, state_combine(g, s[i].x, kb_get(k, x)));
                     kb_set(k, ends, prefix[i]);
                 }
             kb_break_if(k, all);
@@ -236,8 +238,7 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
     }
     const kb_tup found = run_get(g, prefix).x;
     kb_if(k, last_group(g, m)) {
-        tile_publish_either(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total),
-                            kb_imm(k, TY_BOOL, 1));
+        tile_publish(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total), kb_imm(k, TY_BOOL, 1));
     }
     return found;
 }

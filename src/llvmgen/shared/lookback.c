@@ -42,7 +42,7 @@ static struct lane_tiles poll_tiles(struct gen *g, struct ticket t, kb_val tile,
             }
         }
         r.missing = kb_or(k, r.missing, kb_and(k, open, kb_not(k, s[i].there)));
-        r.found = kb_or(k, r.found, kb_and(k, open, kb_and(k, s[i].there, kb_eq(k, s[i].kind, TILE_PREFIX))));
+        r.found = kb_or(k, r.found, kb_and(k, open, kb_and(k, s[i].there, published_prefix(g, &s[i]))));
     }
     return r;
 }
@@ -109,14 +109,14 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
     const kb_val final = kb_or(k, alone, total.cut);
     struct run before = { .some = kb_not(k, alone), .cut = kb_imm(k, TY_BOOL, 0) };
     kb_if(k, leader) {
-        tile_publish_either(g, t, total.x, final);
+        tile_publish(g, t, total.x, final);
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     kb_if(k, kb_not(k, alone)) {
         const kb_tup found = tiles_before(g, t);
         kb_set(k, prefix, found);
         kb_if(k, kb_and(k, leader, kb_not(k, final))) {
-            tile_publish_either(g, t, state_combine(g, found, total.x), kb_imm(k, TY_BOOL, 1));
+            tile_publish(g, t, state_combine(g, found, total.x), kb_imm(k, TY_BOOL, 1));
         }
     }
     before.x = kb_get(k, prefix);

@@ -146,9 +146,10 @@ static kb_val tag_of(struct gen *g, struct ticket t, int kind)
 }
 
 /* One lane. */
-static void publish(struct gen *g, struct place p, kb_tup x, kb_val tag)
+static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, struct ticket t)
 {
     kb *k = g->k;
+    const kb_val tag = kb_select(k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL));
     kb_val word[WORDS_MAX];
     const int n = scan_state_words(g->p, NULL);
     pack(g, x, word);
@@ -164,7 +165,7 @@ static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
         word[w] = kb_load_relaxed(g->k, state_word(g, p, w), p.at);
 }
 
-static struct published read_words(struct gen *g, struct ticket t, const kb_val *word)
+struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word)
 {
     kb *k = g->k;
     kb_val value[WORDS_MAX];
@@ -188,34 +189,14 @@ struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile)
 {
     kb_val word[WORDS_MAX];
     load_words(g, place_of(g, tile), word);
-    return read_words(g, t, word);
+    return tile_state_of_words(g, t, word);
 }
 
-/* ---- of one tile -------------------------------------------------------------------------------------------- */
+/* ---- of one tile ------------------------------------------------------------------------------------------------- */
 
-void tile_publish(struct gen *g, struct ticket t, kb_tup total)
+void tile_publish(struct gen *g, struct ticket t, kb_tup x, kb_val prefix)
 {
-    publish(g, place_of(g, t.tile), total, tag_of(g, t, TILE_TOTAL));
-}
-
-void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix)
-{
-    publish(g, place_of(g, t.tile), x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
-}
-
-kb_val tile_poll_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix)
-{
-    const struct published s = tile_state_read(g, t, tile);
-    *x = s.x;
-    *prefix = kb_eq(g->k, s.kind, TILE_PREFIX);
-    return s.there;
-}
-
-kb_val tile_poll(struct gen *g, struct ticket t, kb_val tile, kb_tup *x)
-{
-    const struct published s = tile_state_read(g, t, tile);
-    *x = s.x;
-    return s.there;
+    publish(g, place_of(g, t.tile), x, prefix, t);
 }
 
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
@@ -238,13 +219,13 @@ void total_publish(struct gen *g, struct ticket t, int each, struct run total)
 {
     kb *k = g->k;
     if (scan_own_tiles(g->p)) {
-        tile_publish(g, t, total.x);
+        tile_publish(g, t, total.x, kb_imm(k, TY_BOOL, 0));
         return;
     }
     LET(inside, kb_rem(k, t.tile, KB_WARP * each));
     const struct place p =
         place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
-    publish(g, p, total.x, kb_select(k, total.cut, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
+    publish(g, p, total.x, total.cut, t);
 }
 
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
@@ -260,9 +241,8 @@ void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_
 
 kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
 {
-    kb *k = g->k;
-    const struct published s = read_words(g, t, word);
-    *x = run_of(g, s.x, scan_marked(g->p) ? kb_eq(k, s.kind, TILE_PREFIX) : kb_imm(k, TY_BOOL, 0));
+    const struct published s = tile_state_of_words(g, t, word);
+    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_imm(g->k, TY_BOOL, 0));
     return s.there;
 }
 
@@ -273,23 +253,9 @@ static struct place place_of_number(struct gen *g, kb_val number)
     return (struct place){ kb_mul(k, number, scan_state_words(g->p, NULL)), kb_imm(k, TY_I64, 1) };
 }
 
-void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x)
+void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
 {
-    publish(g, place_of_number(g, number), x, tag_of(g, t, TILE_TOTAL));
-}
-
-void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
-{
-    publish(g, place_of_number(g, number), x,
-            kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
-}
-
-kb_val state_read_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix)
-{
-    const struct published s = read_words(g, t, word);
-    *x = s.x;
-    *prefix = kb_eq(g->k, s.kind, TILE_PREFIX);
-    return s.there;
+    publish(g, place_of_number(g, number), x, prefix, t);
 }
 
 void state_words_load(struct gen *g, kb_val number, kb_val *word) { load_words(g, place_of_number(g, number), word); }

@@ -36,15 +36,14 @@ struct published {
     kb_tup x;
 };
 struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile);
-
-/* Publish a tile's total (one thread), and wait for that of an earlier tile. */
-void tile_publish(struct gen *g, struct ticket t, kb_tup total);
+static inline kb_val published_prefix(struct gen *g, const struct published *s)
+{
+    return kb_eq(g->k, s->kind, TILE_PREFIX);
+}
+/* One thread: publish the tile's total, or (bool) its inclusive prefix. */
+void tile_publish(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
+/* Wait for the total of an earlier tile. */
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
-/* Has the tile published its total (bool)?  Then *x is it. */
-kb_val tile_poll(struct gen *g, struct ticket t, kb_val tile, kb_tup *x);
-/* The same for totals and inclusive prefixes (bool), where tiles publish both. */
-void tile_publish_either(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
-kb_val tile_poll_either(struct gen *g, struct ticket t, kb_val tile, kb_tup *x, kb_val *prefix);
 
 /* For blocks that read the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
  * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
@@ -55,11 +54,9 @@ void total_publish(struct gen *g, struct ticket t, int each, struct run total);
  * (bool)?  Then *x is it. */
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);
 kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x);
-/* The same for totals that have numbers (i64) of the caller's own; totals_read() reads those words too. */
-void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x);
+/* The same for states that have numbers (i64) of the caller's own. */
+void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix);
 void state_words_load(struct gen *g, kb_val number, kb_val *word);
-/* The same for totals and prefixes (bool), where both are published. */
-void state_publish_either(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix);
-kb_val state_read_either(struct gen *g, struct ticket t, const kb_val *word, kb_tup *x, kb_val *prefix);
+struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word);
 
 #endif
