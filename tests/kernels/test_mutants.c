@@ -90,11 +90,10 @@ static void whole_kernel_is_clean(struct subject_run *r, const struct subject *s
     cr_assert_null(mode, "%s: the whole kernel fails in mode %s, seed %d", sub->name, mode, seed);
 }
 
-/* first_case: the plan's others are for arrays that are not aligned. */
-static void test_subject(const struct subject *sub, bool first_case)
+static void test_subject(const struct subject *sub)
 {
     struct subject_run r;
-    open_subject(&r, sub, first_case);
+    open_subject(&r, sub, sub->cases);
     struct host_code *whole = build(&r, 0);
     cr_assert(whole);
     whole_kernel_is_clean(&r, sub, whole);
@@ -126,67 +125,13 @@ static void test_subject(const struct subject *sub, bool first_case)
     close_subject(&r);
 }
 
-static void test_first(const char *name, bool first_case)
+static void test_named(const char *name)
 {
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         if (!strcmp(subjects[i].name, name))
-            test_subject(&subjects[i], first_case);
+            test_subject(&subjects[i]);
 }
 
-static void test_named(const char *name) { test_first(name, false); }
-
-Test(mutants, block) { test_named("block"); }
-Test(mutants, last_block) { test_named("last_block"); }
-Test(mutants, gather) { test_named("gather"); }
-Test(mutants, atomic) { test_named("atomic"); }
-Test(mutants, two_kernel) { test_named("two_kernel"); }
-Test(mutants, tile_rings) { test_named("tile_rings"); }
-Test(mutants, leaders) { test_named("leaders"); }
-Test(mutants, cluster) { test_named("cluster"); }
-Test(mutants, clusters_atomic) { test_named("clusters_atomic"); }
-Test(mutants, clusters_last_block) { test_named("clusters_last_block"); }
-Test(mutants, clusters_two_kernel) { test_named("clusters_two_kernel"); }
-Test(mutants, ordered) { test_named("ordered"); }
-Test(mutants, rings) { test_named("rings"); }
-Test(mutants, staged) { test_named("staged"); }
-Test(mutants, scan_block) { test_named("scan_block"); }
-Test(mutants, scan_rows) { test_named("scan_rows"); }
-Test(mutants, whole_rows) { test_named("whole_rows"); }
-Test(mutants, warp_rows) { test_named("warp_rows"); }
-Test(mutants, stream_rows) { test_named("stream_rows"); }
-Test(mutants, cluster_rows) { test_named("cluster_rows"); }
-Test(mutants, turn_rows) { test_named("turn_rows"); }
-Test(mutants, strips) { test_named("strips"); }
-Test(mutants, shared_strips) { test_named("shared_strips"); }
-Test(mutants, lookback) { test_named("lookback"); }
-Test(mutants, resident) { test_named("resident"); }
-Test(mutants, resident_rows) { test_named("resident_rows"); }
-Test(mutants, resident_across) { test_named("resident_across"); }
-Test(mutants, resident_marks) { test_named("resident_marks"); }
-Test(mutants, resident_gaps) { test_named("resident_gaps"); }
-Test(mutants, pipeline) { test_named("pipeline"); }
-Test(mutants, pipeline_rows) { test_named("pipeline_rows"); }
-Test(mutants, pipeline_columns) { test_named("pipeline_columns"); }
-Test(mutants, pipeline_run) { test_named("pipeline_run"); }
-Test(mutants, pipeline_marks) { test_named("pipeline_marks"); }
-Test(mutants, pipeline_flags) { test_named("pipeline_flags"); }
-Test(mutants, pipeline_across) { test_named("pipeline_across"); }
-Test(mutants, three_pass) { test_named("three_pass"); }
-Test(mutants, marks) { test_named("marks"); }
-Test(mutants, flat_rows) { test_named("flat_rows"); }
-Test(mutants, flags) { test_named("flags"); }
-Test(mutants, stencil) { test_named("stencil"); }
-Test(mutants, stencil_tile) { test_named("stencil_tile"); }
-Test(mutants, stencil_stream) { test_first("stencil_stream", true); }
-Test(mutants, stencil_temporal) { test_first("stencil_temporal", true); }
-Test(mutants, stencil_some) { test_named("stencil_some"); }
-Test(mutants, seg_block) { test_named("seg_block"); }
-Test(mutants, seg_tile) { test_first("seg_tile", true); }
-Test(mutants, seg_copied) { test_first("seg_copied", true); }
-Test(mutants, seg_multi) { test_named("seg_multi"); }
-Test(mutants, column) { test_named("column"); }
-Test(mutants, offsets) { test_named("offsets"); }
-Test(mutants, offsets_block) { test_named("offsets_block"); }
-Test(mutants, offsets_queue) { test_named("offsets_queue"); }
-Test(mutants, offsets_warps) { test_named("offsets_warps"); }
-Test(mutants, staged_shares) { test_first("staged_shares", true); }
+#define SUBJECT(name, spec, arch, pins, cases, m, n)                                                                   \
+    Test(mutants, name) { test_named(#name); }
+#include "support/mutant_subjects.def"

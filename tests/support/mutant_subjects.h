@@ -1,494 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutant_subjects.h - the programs whose ordering points test_mutants.c leaves out one by one. */
+/* mutant_subjects.h - the programs whose ordering points test_mutants.c leaves out one by one (mutant_subjects.def). */
 #ifndef PTXGEN_TESTS_MUTANT_SUBJECTS_H
 #define PTXGEN_TESTS_MUTANT_SUBJECTS_H
 
 #include "llvmgen/llvmgen.h"
 
+#define VECTOR  "x: 'u32[n]'"
+#define MATRIX  "x: 'u32[m, n]'"
+#define OFFSETS VECTOR ", off: 'i32[k]'}\nsegments: {offsets: off"
+#define FLAGS   VECTOR ", head: 'u8[n]'}\nsegments: {flags: head"
+#define SPEC(kind, inputs, operator, outputs)                                                                          \
+    "kind: " kind "\ninputs: {" inputs "}\n" operator"\noutputs: {" outputs "}\n"
 /* x[0] x[1] … as a recurrence: not commutative, and any lost or repeated element shows. */
-#define RECURRENCE                                                                                                     \
-    "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"                      \
-    "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+#define STATE(identity)                                                                                                \
+    "operator:\n  state: {p: u32, q: u32}\n" identity "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+#define RECURRENCE "map: {p: x | 1, q: x + 1}\n" STATE("  identity: {p: 1, q: 0}\n")
 
-/* Its end in every row, and in every segment between offsets. */
-#define REDUCE_ROWS                                                                                                    \
-    "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: n\noutputs: {q: {type: 'u32[m]', value: r.q}}\n"
-#define REDUCE_OFFSETS                                                                                                 \
-    "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE                        \
-    "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n"
+/* ---- reductions: a sum, or the recurrence's end ------------------------------------------------------------------ */
+#define SUM SPEC("reduce", "x: 'i32[n]'", "operator: add", "sum: i32")
+#define SUM_AND_PRODUCT                                                                                                \
+    SPEC("reduce", "x: 'i32[n]'",                                                                                      \
+         "reductions:\n  s: {map: u32(x), operator: add}\n  p: {map: u32(x) * 2 + 1, operator: mul}",                  \
+         "s: {type: u32, value: s}, p: {type: u32, value: p}")
+#define SUM_ROWS       SPEC("reduce", MATRIX, "operator: add\nover: n", "sum: 'u32[m]'")
+#define SUM_OFFSETS    SPEC("reduce", OFFSETS, "operator: add", "sum: {type: 'u32[k-1]', value: r}")
+#define ORDERED        SPEC("reduce", VECTOR, "map: {p: x, q: x + 1}\n" STATE(""), "q: {type: u32, value: r.q}")
+#define REDUCE_ROWS    SPEC("reduce", MATRIX, RECURRENCE "over: n", "q: {type: 'u32[m]', value: r.q}")
+#define REDUCE_COLUMNS SPEC("reduce", MATRIX, RECURRENCE "over: m", "q: {type: 'u32[n]', value: r.q}")
+#define REDUCE_OFFSETS SPEC("reduce", OFFSETS, RECURRENCE, "q: {type: 'u32[k-1]', value: r.q}")
 
-/* All of it between offsets. */
-#define SCAN_OFFSETS                                                                                                   \
-    "kind: scan\ninputs: {x: 'u32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n" RECURRENCE                          \
-    "outputs: {y: {type: 'u32[n]', value: s.q}}\n"
+/* ---- scans: with totals, or alone -------------------------------------------------------------------------------- */
+#define Y                  "y: {type: 'u32[n]', value: s.q}"
+#define Z                  ", z: {type: 'u32[n]', value: s.p}"
+#define Y_ROWS             "y: {type: 'u32[m, n]', value: s.q}"
+#define TOTAL(type)        ", t: {type: " type ", value: total.q}"
+#define SCAN               SPEC("scan", VECTOR, RECURRENCE, Y TOTAL("u32"))
+#define SCAN_ALONE         SPEC("scan", VECTOR, RECURRENCE, Y)
+#define SCAN_BOTH          SPEC("scan", VECTOR, RECURRENCE, Y Z)
+#define SCAN_ALL           SPEC("scan", VECTOR, RECURRENCE, Y Z TOTAL("u32"))
+#define SCAN_OFFSETS       SPEC("scan", OFFSETS, RECURRENCE, Y)
+#define SCAN_FLAGS         SPEC("scan", FLAGS, RECURRENCE, Y)
+#define SCAN_ROWS          SPEC("scan", MATRIX, RECURRENCE, Y_ROWS TOTAL("'u32[m]'"))
+#define SCAN_ROWS_ALONE    SPEC("scan", MATRIX, RECURRENCE, Y_ROWS)
+#define SCAN_ROWS_REVERSE  SPEC("scan", MATRIX, "direction: reverse\n" RECURRENCE, Y_ROWS TOTAL("'u32[m]'"))
+#define SCAN_COLUMNS       SPEC("scan", MATRIX, RECURRENCE "over: m", Y_ROWS TOTAL("'u32[n]'"))
+#define SCAN_COLUMNS_ALONE SPEC("scan", MATRIX, RECURRENCE "over: m", Y_ROWS)
+#define SUMS_BEFORE        SPEC("scan", MATRIX, "mode: exclusive\noperator: add", "y: 'u32[m, n]', t: 'u32[m]'")
+/* Columns whose totals are always combined in the same way. */
+#define SUM_COLUMNS_RUN SPEC("scan", "x: 'f32[m, n]'", "over: m\noperator: add\ndeterminism: run", "y: 'f32[m, n]'")
 
-/* Scans have a second case for arrays that are not aligned, which no launch here would take. */
-#define ONE_BY_ONE                                                                                                     \
-    {                                                                                                                  \
-        "vector", "1", { 0, 0 }                                                                                        \
-    }
+/* ---- stencils ---------------------------------------------------------------------------------------------------- */
+#define STENCIL                                                                                                        \
+    SPEC("stencil", "u: 'u32[m, n]'", "boundary: wrap", "out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}")
+#define STENCIL_SUM                                                                                                    \
+    SPEC("stencil", "u: 'u32[n]'", "boundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}",               \
+         "out: {type: 'u32[n]', value: 'u[-1] + u[1]'}, top: u32")
+#define STENCIL_REDUCED                                                                                                \
+    SPEC("stencil", "u: 'u32[m, n]'",                                                                                  \
+         "reductions:\n  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, "                              \
+         "combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, commutative: true}}",                                           \
+         "out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}, top: {type: u32, value: top.s + top.m}")
+#define STENCIL_DEEP                                                                                                   \
+    SPEC("stencil", "u: 'u32[d, 7, 36]'", "boundary: mirror",                                                          \
+         "out: {type: 'u32[d, 7, 36]', value: 'u + 3 * u[-2, 0, 0] + u[-1, 0, 0] + u[1, 0, 0] + u[2, 0, 0] - "         \
+         "u[0, -1, 1]'}")
+#define STENCIL_STEPS                                                                                                  \
+    SPEC("stencil", "u: 'u32[d, 17, n]'", "boundary: mirror\niterate: {steps: 2, feedback: {u: out}}",                 \
+         "out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}")
 
-enum { SETTINGS_MAX = 6 };
-
-/* One program: its spec, pinned strategy, size; enough blocks and tiles that every part of the kernel runs. */
+enum subject_cases { ALL, FIRST };
 static const struct subject {
-    const char *name, *spec, *arch;
-    struct tunable set[SETTINGS_MAX];
+    const char *name, *spec, *arch, *pins;
+    enum subject_cases cases;
     int64_t size[2];
 } subjects[] = {
-    { "block",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "128", { 0, 0 } } },
-      { 3001 } },
-    { "last_block",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } },
-      { 20011 } },
-    { "gather",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.gather", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "16", { 0, 0 } } },
-      { 20011 } },
-    { "atomic",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\nreductions:\n  s: {map: u32(x), operator: add}\n  p: {map: u32(x) * 2 + 1, "
-      "operator: mul}\n"
-      "outputs: {s: {type: u32, value: s}, p: {type: u32, value: p}}\n",
-      "sm_90",
-      { { "strategy", "reduce.atomic", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "combine", "shared_atomic_all", { 0, 0 } } },
-      { 20011 } },
-    { "two_kernel",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.two_kernel", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "combine", "tree", { 0, 0 } },
-        { "blocks_per_sm", "16", { 0, 0 } } },
-      { 20011 } },
-    { "tile_rings",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "max_grid", "40", { 0, 0 } },
-        { "copy_stages", "2", { 0, 0 } } },
-      { 60011 } },
-    { "leaders",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } },
-        { "threads", "128", { 0, 0 } },
-        { "combine", "tree_leaders", { 0, 0 } } },
-      { 3001 } },
-    { "cluster",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.cluster", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "cluster", "4", { 0, 0 } } },
-      { 3001 } },
-    { "clusters_atomic",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.atomic", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "cluster", "4", { 0, 0 } } },
-      { 20011 } },
-    { "clusters_last_block",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "cluster", "2", { 0, 0 } } },
-      { 20011 } },
-    { "clusters_two_kernel",
-      "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {sum: i32}\n",
-      "sm_90",
-      { { "strategy", "reduce.two_kernel", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "cluster", "4", { 0, 0 } } },
-      { 20011 } },
-    { "ordered",
-      "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
-      "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_90",
-      { { "strategy", "reduce.last_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "16", { 0, 0 } },
-        { "copy_stages", "0", { 0, 0 } } },
-      { 20011 } },
-    { "rings",
-      "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
-      "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_90",
-      { { "strategy", "reduce.ordered", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "9", { 0, 0 } },
-        { "copy_stages", "2", { 0, 0 } } },
-      { 27011 } },
-    { "scan_block",
-      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } }, ONE_BY_ONE },
-      { 1501 } },
-    { "scan_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\ndirection: reverse\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_80",
-      { { "strategy", "segscan.block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 5, 700 } },
-    { "whole_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.staged", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 40, 63 } },
-    { "warp_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.subwarp", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 90, 31 } },
-    { "lookback",
-      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}, t: {type: u32, value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.lookback", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 3011 } },
-    { "resident",
-      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}, t: {type: u32, value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.resident", { 0, 0 } },
-        { "threads", "32", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 701 } },
-    { "resident_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.resident", { 0, 0 } },
-        { "threads", "32", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 3, 190 } },
-    { "resident_across",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.resident", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 3, 250 } },
-    { "resident_marks",
-      SCAN_OFFSETS,
-      "sm_90",
-      { { "strategy", "segscan.resident", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 750, 4000 } },
-    { "resident_gaps",
-      SCAN_OFFSETS,
-      "sm_90",
-      { { "strategy", "segscan.resident", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 750, 5 } },
-    { "pipeline",
-      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[n]', value: s.p}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 2805 } },
-    { "pipeline_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 4, 700 } },
-    { "pipeline_columns",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\n" RECURRENCE "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } },
-        { "lookback_warps", "2", { 0, 0 } } },
-      { 253, 16 } },
-    { "pipeline_run", /* columns whose totals are always combined in the same way */
-      "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: add\ndeterminism: run\n"
-      "outputs: {y: 'f32[m, n]'}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 253, 16 } },
-    { "pipeline_marks",
-      "kind: scan\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 2805, 900 } },
-    { "pipeline_flags",
-      "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 2805 } },
-    { "pipeline_across",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.pipeline", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "stages", "3", { 0, 0 } } },
-      { 4, 701 } },
-    { "three_pass",
-      "kind: scan\ninputs: {x: 'u32[n]'}\n" RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_90",
-      { { "strategy", "scan.three_pass", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        ONE_BY_ONE },
-      { 4501 } },
-    { "stream_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_80",
-      { { "strategy", "segscan.stream", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 5, 700 } },
-    { "cluster_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[m]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.cluster", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        ONE_BY_ONE },
-      { 2, 1700 } },
-    { "turn_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
-      "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
-      "sm_90",
-      { { "strategy", "segscan.lookback", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 7, 500 } },
-    { "strips",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[n]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.column", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "2", { 0, 0 } } },
-      { 61, 37 } },
-    { "shared_strips",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\n"
-      "outputs: {y: {type: 'u32[m, n]', value: s.q}, t: {type: 'u32[n]', value: total.q}}\n",
-      "sm_90",
-      { { "strategy", "segscan.strips", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "2", { 0, 0 } },
-        { "rows", "2", { 0, 0 } },
-        { "blocks_per_sm", "1", { 0, 0 } } },
-      { 303, 11 } },
-    { "marks",
-      SCAN_OFFSETS,
-      "sm_90",
-      { { "strategy", "segscan.offsets", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 1500, 900 } },
-    { "flat_rows",
-      "kind: scan\ninputs: {x: 'u32[m, n]'}\nmode: exclusive\noperator: add\n"
-      "outputs: {y: 'u32[m, n]', t: 'u32[m]'}\n",
-      "sm_80",
-      { { "strategy", "segscan.flat", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 7, 500 } },
-    { "flags",
-      "kind: scan\ninputs: {x: 'u32[n]', head: 'u8[n]'}\nsegments: {flags: head}\n" RECURRENCE
-      "outputs: {y: {type: 'u32[n]', value: s.q}}\n",
-      "sm_80",
-      { { "strategy", "segscan.flags", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "3", { 0, 0 } },
-        ONE_BY_ONE },
-      { 3011 } },
-    { "stencil",
-      "kind: stencil\ninputs: {u: 'u32[n]'}\nboundary: wrap\nreductions: {top: {map: 'out * 3', operator: add}}\n"
-      "outputs: {out: {type: 'u32[n]', value: 'u[-1] + u[1]'}, top: u32}\n",
-      "sm_90",
-      { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
-      { 3011 } },
-    { "stencil_tile",
-      "kind: stencil\ninputs: {u: 'u32[m, n]'}\nboundary: wrap\n"
-      "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}}\n",
-      "sm_80",
-      { { "strategy", "stencil.big_tile", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
-      { 37, 101 } },
-    { "stencil_stream",
-      "kind: stencil\ninputs: {u: 'u32[d, 7, 36]'}\nboundary: mirror\n"
-      "outputs: {out: {type: 'u32[d, 7, 36]', value: 'u + 3 * u[-2, 0, 0] + u[-1, 0, 0] + u[1, 0, 0] + u[2, 0, 0] - "
-      "u[0, -1, 1]'}}\n",
-      "sm_80",
-      { { "strategy", "stencil.stream", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "block_x", "32", { 0, 0 } },
-        { "points_y", "2", { 0, 0 } },
-        { "stages", "4", { 0, 0 } } },
-      { 11 } },
-    { "stencil_temporal",
-      "kind: stencil\ninputs: {u: 'u32[d, 17, n]'}\nboundary: mirror\n"
-      "outputs: {out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}}\niterate: {steps: "
-      "2, feedback: {u: out}}\n",
-      "sm_80",
-      { { "strategy", "stencil.temporal", { 0, 0 } },
-        { "threads", "128", { 0, 0 } },
-        { "items", "4", { 0, 0 } },
-        { "steps", "2", { 0, 0 } } },
-      { 7, 132 } },
-    { "stencil_some",
-      "kind: stencil\ninputs: {u: 'u32[m, n]'}\nreductions:\n"
-      "  top: {map: {s: out, m: u}, operator: {state: {s: u32, m: u32}, combine: {s: a.s + b.s, m: 'max(a.m, b.m)'}, "
-      "commutative: true}}\n"
-      "outputs: {out: {type: 'u32[m, n]', value: 'u[-1, 0] + u[0, 1]'}, top: {type: u32, value: top.s + top.m}}\n",
-      "sm_80",
-      { { "strategy", "stencil.global", { 0, 0 } }, { "threads", "64", { 0, 0 } } },
-      { 37, 101 } },
-    { "staged",
-      "kind: reduce\ninputs: {x: 'u32[n]'}\nmap: {p: x, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n"
-      "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {q: {type: u32, value: r.q}}\n",
-      "sm_80",
-      { { "strategy", "reduce.block", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "3", { 0, 0 } } },
-      { 5003 } },
-    { "seg_block",
-      REDUCE_ROWS,
-      "sm_80",
-      { { "strategy", "segreduce.block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "max_grid", "4", { 0, 0 } },
-        ONE_BY_ONE },
-      { 9, 700 } },
-    { "seg_tile",
-      REDUCE_ROWS,
-      "sm_90",
-      { { "strategy", "segreduce.tile", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "1", { 0, 0 } } },
-      { 1001, 5 } },
-    { "seg_copied",
-      REDUCE_ROWS,
-      "sm_80",
-      { { "strategy", "segreduce.tile", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "blocks_per_sm", "1", { 0, 0 } } },
-      { 1001, 5 } },
-    { "seg_multi",
-      "kind: reduce\ninputs: {x: 'u32[m, n]'}\noperator: add\nover: n\noutputs: {sum: 'u32[m]'}\n",
-      "sm_90",
-      { { "strategy", "segreduce.multi_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        ONE_BY_ONE },
-      { 2, 3001 } },
-    { "column",
-      "kind: reduce\ninputs: {x: 'u32[m, n]'}\n" RECURRENCE "over: m\noutputs: {q: {type: 'u32[n]', value: r.q}}\n",
-      "sm_90",
-      { { "strategy", "segreduce.column", { 0, 0 } },
-        { "threads", "128", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "rows", "2", { 0, 0 } } },
-      { 101, 61 } },
-    { "offsets",
-      REDUCE_OFFSETS,
-      "sm_90",
-      { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, ONE_BY_ONE },
-      { 6001, 7 } },
-    { "offsets_block",
-      REDUCE_OFFSETS,
-      "sm_90",
-      { { "strategy", "segreduce.offsets_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "lanes", "0", { 0, 0 } },
-        ONE_BY_ONE },
-      { 20001, 201 } },
-    { "offsets_queue",
-      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\n" RECURRENCE
-      "outputs: {q: {type: 'u32[k-1]', value: r.q}}\n",
-      "sm_90",
-      { { "strategy", "segreduce.offsets_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "lanes", "0", { 0, 0 } },
-        { "queue", "1", { 0, 0 } },
-        ONE_BY_ONE },
-      { 20001, 201 } },
-    { "offsets_warps",
-      REDUCE_OFFSETS,
-      "sm_80",
-      { { "strategy", "segreduce.offsets_block", { 0, 0 } },
-        { "threads", "64", { 0, 0 } },
-        { "items", "1", { 0, 0 } },
-        { "lanes", "32", { 0, 0 } },
-        ONE_BY_ONE },
-      { 20001, 201 } },
-    { "staged_shares",
-      "kind: reduce\ninputs: {x: 'u32[n]', off: 'u32[k]'}\nsegments: {offsets: off}\noperator: add\n"
-      "outputs: {sum: {type: 'u32[k-1]', value: r}}\n",
-      "sm_90",
-      { { "strategy", "segreduce.offsets", { 0, 0 } }, { "threads", "64", { 0, 0 } }, { "items", "1", { 0, 0 } } },
-      { 3001, 61 } },
+#define SUBJECT(name, spec, arch, pins, cases, m, n) { #name, spec, #arch, pins, cases, { m, n } },
+#include "mutant_subjects.def"
+#undef SUBJECT
 };
 
 #endif

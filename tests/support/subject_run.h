@@ -75,7 +75,26 @@ static inline int run_once(struct subject_run *r, const struct host_code *h, int
     return (int)report->what;
 }
 
-static inline void open_subject(struct subject_run *r, const struct subject *sub, bool first_case)
+enum { PINS_MAX = 8 };
+
+/* "STRATEGY@NAME=VALUE,..." as settings, in a copy of the text. */
+static inline int pins_of(struct arena *a, const char *pins, struct tunable *set)
+{
+    char *save = NULL, *text = arena_printf(a, "%s", pins), *tail = strchr(text, '@');
+    int n = 1;
+    if (tail)
+        *tail++ = '\0';
+    set[0] = (struct tunable){ "strategy", text, { 0, 0 } };
+    for (char *name = strtok_r(tail, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(name, '=');
+        cr_assert(value && n < PINS_MAX, "%s", pins);
+        *value++ = '\0';
+        set[n++] = (struct tunable){ name, value, { 0, 0 } };
+    }
+    return n;
+}
+
+static inline void open_subject(struct subject_run *r, const struct subject *sub, enum subject_cases cases)
 {
     static jmp_buf oom;
     memset(r, 0, sizeof *r);
@@ -87,16 +106,15 @@ static inline void open_subject(struct subject_run *r, const struct subject *sub
     struct device d;
     cr_assert(device_by_name(sub->arch, 0, &d));
     const struct problem *p = problem_build(&r->s, sub->name, sub->spec, strlen(sub->spec), sub->name);
-    int nset = 0;
-    while (nset < SETTINGS_MAX && sub->set[nset].name)
-        nset++;
-    const struct plan_options o = { .nset = nset, .set = sub->set, .size = sub->size }; /* fewer cases */
+    struct tunable set[PINS_MAX];
+    const int nset = pins_of(&r->s.arena, sub->pins, set);
+    const struct plan_options o = { .nset = nset, .set = set, .size = sub->size }; /* fewer cases */
     r->plan = p ? plan_create(&r->s, p, &d, &o) : NULL;
     struct str text = { 0 };
     if (!r->plan)
         diags_render_text(&r->s.diags, &text, false);
     cr_assert(r->plan, "%s: %s", sub->name, text.text);
-    if (first_case) {
+    if (cases == FIRST) {
         struct plan *one = arena_new(&r->s.arena, struct plan, 1);
         *one = *r->plan;
         one->ncases = 1;

@@ -68,7 +68,7 @@ static void subject_wraps(const struct subject *sub, int *counting)
     struct subject_run r;
     struct simt_options o;
     struct simt_report report = { 0 };
-    open_subject(&r, sub, true);
+    open_subject(&r, sub, FIRST);
     struct host_code *h = build(&r, 0);
     simt_options_default(&o);
     if (counts_launches(host_program(h)) && takes_first_case(&r, h, &o)) {
