@@ -94,6 +94,17 @@ enum tunable_id {
         TN_COUNT
 };
 
+/* Sets of them. */
+enum tunable_set {
+#define X(id, ...) WITH_##id = 1 << TN_##id,
+    TUNABLES(X)
+#undef X
+        WITH_BASICS = WITH_THREADS | WITH_ITEMS | WITH_VECTOR | WITH_MIN_BLOCKS | WITH_PDL,
+    WITH_BOX = WITH_THREADS | WITH_MIN_BLOCKS | WITH_PDL | WITH_BLOCK_X | WITH_BLOCK_Y,
+    WITH_POINTS = WITH_POINTS_X | WITH_POINTS_Y | WITH_POINTS_Z,
+    WITH_GRID = WITH_BLOCKS_PER_SM | WITH_MAX_GRID
+};
+
 /* Values of TN_COMBINE. */
 enum {
     COMBINE_SHUFFLE,

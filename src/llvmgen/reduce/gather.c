@@ -59,11 +59,17 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
     }
 }
 
+struct slots {
+    int spare;
+    kb_val tag;
+};
+
 /* One thread: wait until all words of a slot bear the tag. */
-static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
+static kb_tup collect(struct gen *g, const void *what, kb_val slot)
 {
     kb *k = g->k;
-    const kb_ptr words = words_slot(g, spare, slot);
+    const struct slots *s = what;
+    const kb_ptr words = words_slot(g, s->spare, slot);
     const int n = state_words_apart(g->p);
     kb_var word[2 * KB_TUP_MAX];
     for (int w = 0; w < n; w++)
@@ -71,9 +77,9 @@ static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
     kb_loop(k) {
         kb_val all = kb_imm(k, TY_BOOL, 1);
         for (int w = 0; w < n; w++) {
-            const kb_val x = kb_load_relaxed(k, words, kb_imm(k, TY_I32, spare + w));
+            const kb_val x = kb_load_relaxed(k, words, kb_imm(k, TY_I32, s->spare + w));
             kb_set(k, word[w], x);
-            all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), tag));
+            all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), s->tag));
         }
         kb_break_if(k, all);
         kb_backoff(k, 20);
@@ -88,22 +94,9 @@ static kb_tup collect(struct gen *g, int spare, kb_val slot, kb_val tag)
     return x;
 }
 
-/* Every thread takes consecutive ones. */
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)
 {
-    kb *k = g->k;
-    const int threads = kb_threads(k);
-    LET(each, kb_div(k, kb_add(k, valid, threads - 1), threads));
-    LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), valid));
-    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
-    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
-    kb_for(k, b, from, to, 1) {
-        state_accumulate(g, acc, have, collect(g, spare, kb_add(k, first, b), tag));
-    }
-    LET(valid_threads, kb_div(k, kb_add(k, valid, kb_sub(k, each, 1)), each));
-    const struct valid_items f = g->padded ? valid_all() : valid_first(valid_threads);
-    return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "gathered_totals"));
+    return block_gather(g, first, valid, collect, &(struct slots){ spare, tag });
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */

@@ -172,23 +172,15 @@ kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
     return last_of_group(g, kb_imm(k, TY_I32, 0), blocks);
 }
 
-/* Every thread takes consecutive ones. */
+static kb_tup load_partial(struct gen *g, const void *partials, kb_val number)
+{
+    return kb_load(g->k, *(const kb_arr *)partials, number);
+}
+
 kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid)
 {
-    kb *k = g->k;
-    const int threads = kb_threads(k);
-    const kb_arr partial = gen_partials(g);
-    LET(each, kb_div(k, kb_add(k, valid, threads - 1), threads));
-    LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), valid));
-    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "partials");
-    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_partial");
-    kb_for(k, b, from, to, 1) {
-        state_accumulate(g, acc, have, kb_load(k, partial, kb_add(k, first, b)));
-    }
-    LET(valid_threads, kb_div(k, kb_add(k, valid, kb_sub(k, each, 1)), each));
-    const struct valid_items f = g->padded ? valid_all() : valid_first(valid_threads);
-    return block_reduce(g, kb_get(k, acc), f, state_shared(g, KB_WARP, "last_totals"));
+    const kb_arr partials = gen_partials(g);
+    return block_gather(g, first, valid, load_partial, &partials);
 }
 
 /* The order is in block_total() and in that of the partials. */

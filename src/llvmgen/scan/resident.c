@@ -42,22 +42,18 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), zero);
 }
 
+static kb_tup await(struct gen *g, const void *ticket, kb_val tile)
+{
+    return tile_await(g, *(const struct ticket *)ticket, tile);
+}
+
 /* The combination of all tiles before number `index` of a segment, in all threads.  The whole block arrives. */
 static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
 {
-    kb *k = g->k;
-    const int threads = kb_threads(k);
-    LET(first, kb_sub(k, t.tile, index));
-    LET(each, kb_div(k, kb_add(k, index, threads - 1), threads));
-    LET(from, kb_mul(k, kb_tid(k), each));
-    LET(to, kb_min(k, kb_add(k, from, each), index));
-    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "totals");
-    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_total");
-    kb_for(k, i, from, to, 1) {
-        state_accumulate(g, acc, have, tile_await(g, t, kb_add(k, first, i)));
-    }
-    LET(valid, kb_div(k, kb_add(k, index, kb_sub(k, each, 1)), each));
-    return combine_threads(g, kb_get(k, acc), valid);
+    kb_val valid;
+    LET(first, kb_sub(g->k, t.tile, index));
+    const kb_tup own = gather_in_order(g, first, index, await, &t, &valid);
+    return combine_threads(g, own, valid);
 }
 
 /* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them.

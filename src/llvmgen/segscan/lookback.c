@@ -142,15 +142,10 @@ static void take_tiles(struct gen *g)
                         .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals") };
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
     struct lines_ahead ahead = { .declared = false };
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        ticket_share(g, m.ticket, ticket_take(g, &tile_tickets));
-    }
-    kb_barrier(k);
-    LET(word, ticket_shared(g, m.ticket));
+    LET(word, ticket_take_first(g, m.ticket));
     kb_var ticket = kb_var_new(k, kb_cast(k, word, TY_U32), "ticket");
     ticket.uni = KB_UNI_BLOCK; /* it only takes what all threads have read in one place */
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
-    kb_barrier(k); /* all have read the ticket */
     kb_if(k, kb_lt(k, kb_get(k, ticket), tiles)) {
         struct long_tile t;
         open_tile(g, &t, kb_get(k, ticket));

@@ -345,13 +345,7 @@ void emit_segscan_strips(struct gen *g)
         m.aggregates = state_shared(g, kb_threads(k), "group_totals");
         m.seen = state_shared(g, kb_threads(k), "seen_totals");
         m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-            ticket_share(g, m.ticket, ticket_take(g, &tile_tickets));
-        }
-        kb_barrier(k);
-        const kb_val word = ticket_shared(g, m.ticket);
-        kb_barrier(k); /* all have read the ticket */
-        rounds(g, &m, word);
+        rounds(g, &m, ticket_take_first(g, m.ticket));
         g->here = NULL;
     }
     kb_else { tile_none(g); }

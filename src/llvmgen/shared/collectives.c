@@ -121,3 +121,26 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have)
     *have = kb_get(k, some);
     return kb_get(k, total);
 }
+
+kb_tup gather_in_order(struct gen *g, kb_val first, kb_val count, load_state *load, const void *what, kb_val *valid)
+{
+    kb *k = g->k;
+    LET(each, kb_div(k, kb_add(k, count, kb_threads(k) - 1), kb_threads(k)));
+    LET(from, kb_mul(k, kb_tid(k), each));
+    LET(to, kb_min(k, kb_add(k, from, each), count));
+    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
+    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
+    kb_for(k, i, from, to, 1) {
+        state_accumulate(g, acc, have, load(g, what, kb_add(k, first, i)));
+    }
+    *valid = kb_name(kb_div(k, kb_add(k, count, kb_sub(k, each, 1)), each), "valid_threads");
+    return kb_get(k, acc);
+}
+
+kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load, const void *what)
+{
+    kb_val valid;
+    const kb_tup own = gather_in_order(g, first, count, load, what, &valid);
+    return block_reduce(g, own, g->padded ? valid_all() : valid_first(valid),
+                        state_shared(g, KB_WARP, "gathered_totals"));
+}

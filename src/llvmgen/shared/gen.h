@@ -137,6 +137,13 @@ kb_tup block_reduce(struct gen *g, kb_tup x, struct valid_items threads, kb_arr 
  * arrives. */
 kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
 
+/* States number first, first + 1, … in order, `count` of them, each as `load` gives it to one thread: every thread
+ * combines its consecutive ones.  The thread's total; *valid: how many threads have one.  The whole block arrives. */
+typedef kb_tup load_state(struct gen *g, const void *what, kb_val number);
+kb_tup gather_in_order(struct gen *g, kb_val first, kb_val count, load_state *load, const void *what, kb_val *valid);
+/* The same, and the block's total in thread 0. */
+kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load, const void *what);
+
 /* The same as `combine` says: shuffles, a tree in shared memory, atomic operations there, redux.sync
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);

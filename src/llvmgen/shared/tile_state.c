@@ -23,12 +23,6 @@
 
 const struct tickets tile_tickets = { "states", 32 };
 
-struct ticket ticket_of_word(struct gen *g, kb_val word)
-{
-    return (struct ticket){ kb_name(kb_cast(g->k, word, TY_I32), "tile"),
-                            kb_name(kb_cast(g->k, kb_shr(g->k, word, 32), TY_U32), "epoch") };
-}
-
 struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
 {
     kb *k = g->k;
@@ -39,7 +33,21 @@ struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
         ticket_last_begins_next(g, &tile_tickets, word, tiles);
     }
     kb_barrier(k);
-    return ticket_of_word(g, ticket_shared(g, slot));
+    const kb_val word = ticket_shared(g, slot);
+    return (struct ticket){ kb_name(kb_cast(k, word, TY_I32), "tile"),
+                            kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
+}
+
+kb_val ticket_take_first(struct gen *g, kb_ptr slot)
+{
+    kb *k = g->k;
+    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        ticket_share(g, slot, ticket_take(g, &tile_tickets));
+    }
+    kb_barrier(k);
+    const kb_val word = ticket_shared(g, slot);
+    kb_barrier(k); /* all have read it */
+    return word;
 }
 
 struct ticket ticket_of_block(struct gen *g)

@@ -16,9 +16,10 @@ struct ticket {
     kb_val tile;  /* i32, block-uniform: 0, 1, … in the order in which blocks started */
     kb_val epoch; /* u32, block-uniform: number of this launch */
 };
-struct ticket ticket_of_word(struct gen *g, kb_val word);
 /* Take the block's ticket, one for each of `tiles`.  The whole block arrives. */
 struct ticket ticket_take_tile(struct gen *g, kb_val tiles);
+/* For blocks that take several: the word of the first one, shared in `slot`, which may be used again at once. */
+kb_val ticket_take_first(struct gen *g, kb_ptr slot);
 /* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs
  * from thread to thread for the builder but not in fact.  The thread that knows that all blocks have published, which
  * they do when all their threads have read the epoch, starts the next one (one thread). */

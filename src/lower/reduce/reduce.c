@@ -142,7 +142,7 @@ static void choose_bulk(struct planner *pl, struct plan_case *c)
     enum { STAGES = 2 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
-    if (!(c->strategy->tunables & 1u << TN_COPY_STAGES) || c->overridden[TN_COPY_STAGES] || d->sm < 90 ||
+    if (!(c->strategy->tunables & WITH_COPY_STAGES) || c->overridden[TN_COPY_STAGES] || d->sm < 90 ||
         state_commutative(p) || !bulk_aligned(p, c))
         return;
     c->tunable[TN_COPY_STAGES] = STAGES;
@@ -329,21 +329,21 @@ bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigne
 static bool check_bulk(struct planner *pl, const struct plan_case *c)
 {
     enum { BARRIERS = 128 };
-    const unsigned ring = 1u << TN_COPY_STAGES | 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR | 1u << TN_COMBINE;
+    const unsigned ring = WITH_COPY_STAGES | WITH_THREADS | WITH_ITEMS | WITH_VECTOR | WITH_COMBINE;
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)
-        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES, "bulk copies need sm_90");
+        return reduce_contradiction(pl, c, WITH_COPY_STAGES, "bulk copies need sm_90");
     if (c->tunable[TN_SMEM_TRANSPOSE])
-        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_SMEM_TRANSPOSE,
+        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_SMEM_TRANSPOSE,
                                     "inputs come through bulk copies or through the transpose, not both");
     /* The case for other addresses has no ring, and deals its vectors out to threads in another order. */
     if (state_commutative(p) && !c->tunable[TN_OVER_THREADS] && state_determinism(p) != DET_ANY)
-        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_OVER_THREADS,
+        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_OVER_THREADS,
                                     "bulk copies make the tree depend on where arrays begin; `determinism` asks for "
                                     "the same bits anywhere");
     if (!bulk_aligned(p, c))
-        return reduce_contradiction(pl, c, 1u << TN_COPY_STAGES | 1u << TN_VECTOR,
+        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_VECTOR,
                                     "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
     if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_COPY_STAGES] > BARRIERS || window_bytes(p, c) >= 1 << 20)
         return reduce_contradiction(pl, c, ring, "a block has at most 128 stages");
@@ -360,11 +360,11 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % 32)
-        return reduce_contradiction(pl, c, 1u << TN_THREADS, "threads must be a multiple of 32");
+        return reduce_contradiction(pl, c, WITH_THREADS, "threads must be a multiple of 32");
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
-        return reduce_contradiction(pl, c, 1u << TN_ITEMS | 1u << TN_VECTOR, "a thread holds at most 64 elements");
+        return reduce_contradiction(pl, c, WITH_ITEMS | WITH_VECTOR, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
-        return reduce_contradiction(pl, c, 1u << TN_VECTOR,
+        return reduce_contradiction(pl, c, WITH_VECTOR,
                                     "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (!reduce_check_space(pl, c))
         return false;
@@ -372,8 +372,7 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
         return check_bulk(pl, c);
     if (!c->tunable[TN_SMEM_TRANSPOSE])
         return true;
-    const unsigned staged = 1u << TN_SMEM_TRANSPOSE | 1u << TN_COPY_STAGES,
-                   tile = 1u << TN_THREADS | 1u << TN_ITEMS | 1u << TN_VECTOR;
+    const unsigned staged = WITH_SMEM_TRANSPOSE | WITH_COPY_STAGES, tile = WITH_THREADS | WITH_ITEMS | WITH_VECTOR;
     if (state_commutative(p) || has_structures(p))
         return reduce_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
     return reduce_tile_bytes(p, c) <= STAGING_MAX ||

@@ -76,26 +76,25 @@ bool reduce_check_space(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const char *why = NULL;
     const int combine = c->tunable[TN_COMBINE];
-    const unsigned space = 1u << TN_COMBINE | 1u << TN_OVER_BLOCKS | 1u << TN_OVER_THREADS;
+    const unsigned space = WITH_COMBINE | WITH_OVER_BLOCKS | WITH_OVER_THREADS;
     if (!state_commutative(p) && (combine || c->tunable[TN_OVER_BLOCKS] || c->tunable[TN_OVER_THREADS]))
         return reduce_contradiction(pl, c, space, "an ordered operator has one distribution and one tree");
     if (combine == COMBINE_SHUFFLE)
         return true;
     if (!state_pad(p))
         return reduce_contradiction(
-            pl, c, 1u << TN_COMBINE,
-            "without an identity only `combine` shuffle leaves out threads that have no element");
+            pl, c, WITH_COMBINE, "without an identity only `combine` shuffle leaves out threads that have no element");
     if ((combine == COMBINE_SHARED_ATOMIC_ALL || combine == COMBINE_SHARED_ATOMIC_LEADERS ||
          combine == COMBINE_TREE_LEADERS) &&
         !atomic_states(p, &pl->s->arena, &why))
-        return reduce_contradiction(pl, c, 1u << TN_COMBINE, why);
+        return reduce_contradiction(pl, c, WITH_COMBINE, why);
     if (combine == COMBINE_REDUX && (pl->plan->device.sm < 80 || !has_redux(p)))
         return reduce_contradiction(
-            pl, c, 1u << TN_COMBINE,
+            pl, c, WITH_COMBINE,
             "redux.sync takes integers of 32 bits and add, min, max, and, or, xor, on sm_80 or newer");
     if ((combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS) &&
         c->tunable[TN_THREADS] * state_bytes(p) > SHARED_MAX)
-        return reduce_contradiction(pl, c, 1u << TN_COMBINE | 1u << TN_THREADS,
+        return reduce_contradiction(pl, c, WITH_COMBINE | WITH_THREADS,
                                     "a tree in shared memory of all threads' states takes more than 40960 bytes");
     return true;
 }
@@ -111,9 +110,9 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
     if (!clusters(c))
         return true;
     if (!reduce_cluster_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
-        return reduce_contradiction(pl, c, 1u << TN_CLUSTER, why);
+        return reduce_contradiction(pl, c, WITH_CLUSTER, why);
     return c->tunable[TN_CLUSTER] <= PORTABLE ||
-           reduce_contradiction(pl, c, 1u << TN_CLUSTER,
+           reduce_contradiction(pl, c, WITH_CLUSTER,
                                 "not every device with clusters holds a cluster of more than 8 blocks");
 }
 

@@ -325,7 +325,7 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row, struct
     const bool pinned = segreduce_pinned(pl);
     for (int i = 0; i < n; i++) {
         bool never;
-        if (strcmp(shapes[i].strategy, row->name) || ((row->tunables & 1u << TN_LANES) && other_lanes(pl, &shapes[i])))
+        if (strcmp(shapes[i].strategy, row->name) || ((row->tunables & WITH_LANES) && other_lanes(pl, &shapes[i])))
             continue;
         struct formula guard = length_guard(pl, &shapes[i], &never);
         const bool final = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name) != 0;

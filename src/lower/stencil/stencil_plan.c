@@ -138,10 +138,10 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         points *= stencil_points(c, p->rank, d);
     }
     if (threads != c->tunable[TN_THREADS] || threads % 32)
-        return contradiction(pl, c, 1u << TN_THREADS | 1u << TN_BLOCK_X | 1u << TN_BLOCK_Y,
+        return contradiction(pl, c, WITH_THREADS | WITH_BLOCK_X | WITH_BLOCK_Y,
                              "threads must be a multiple of 32, and of block_x times block_y");
     if (points > 64)
-        return contradiction(pl, c, 1u << TN_POINTS_X | 1u << TN_POINTS_Y | 1u << TN_POINTS_Z,
+        return contradiction(pl, c, WITH_POINTS_X | WITH_POINTS_Y | WITH_POINTS_Z,
                              "a thread computes at most 64 points at once");
     if (stencil_skewed(c) &&
         (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))

@@ -55,7 +55,7 @@ Test(odometer, recognises_what_is_illegal)
     cr_expect_eq(odometer_illegal(&o), 0);
     cr_expect_eq(odometer_learn(&o, 0), 0, "for an unknown reason");
     cr_expect_eq(odometer_illegal(&o), 0);
-    cr_expect_eq(odometer_learn(&o, 1u << TN_ITEMS | 1u << TN_CLUSTER | 1u << TN_VECTOR), 4);
+    cr_expect_eq(odometer_learn(&o, WITH_ITEMS | WITH_CLUSTER | WITH_VECTOR), 4);
     int illegal = 0;
     for (int n = 0; n < odometer_settings(&o); n++) {
         odometer_go_to(&o, n);
@@ -67,7 +67,7 @@ Test(odometer, recognises_what_is_illegal)
     /* What was learned first is forgotten first. */
     for (int k = 0; k < NOGOODS_MAX; k++) {
         odometer_go_to(&o, 0);
-        odometer_learn(&o, 1u << TN_THREADS | 1u << TN_ITEMS);
+        odometer_learn(&o, WITH_THREADS | WITH_ITEMS);
     }
     cr_expect_eq(odometer_illegal(&o), 2);
     odometer_go_to(&o, 16 + 2);
