@@ -36,7 +36,8 @@
 #endif
 #endif
 
-enum { GAP = 4096, STACK = 128 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
+/* Memory is taken where a stack is used; a kernel with formulas of hundreds of terms and 16 items took over 128 KB. */
+enum { GAP = 4096, STACK = 256 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
 /* ---- the switch ------------------------------------------------------------------------------ */

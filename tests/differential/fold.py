@@ -3,7 +3,8 @@
 
 Where the order cannot change bits the result is a value.  Sums and products of floats become a Span from the
 magnitudes and the number of operations, unless every partial result is exact.  logsumexp and welford have bounds of
-their own.  Other operators with floats are combined in two orders; where these differ, nothing is known.
+their own.  Other operators with floats are combined in two orders; where these differ, or where a partial result has
+probably been rounded, nothing is known.
 """
 import math
 from fractions import Fraction
@@ -51,7 +52,8 @@ def in_order(operator, values, i, _):
 
 def two_orders(operator, values, i, last):
     """From the left, and in runs with a run's prefix on the left of its own."""
-    direct, combine = in_order(operator, values, i, False), operator.combine
+    partials, combine = in_order(operator, values, i, False), operator.combine
+    direct = partials
     run, before, other = max(2, math.isqrt(len(values))), None, []
     for begin in range(0, len(values), run):
         inside = in_order(operator, values[begin:begin + run], i, False)
@@ -60,14 +62,33 @@ def two_orders(operator, values, i, last):
         inside = inside if before is None else [None if v is None else combine(before, v, i) for v in inside]
         before, other = inside[-1], other + inside
     if last:
-        return [direct[-1] if same(direct[-1], other[-1]) else undecided(direct[-1], other[-1])]
-    return [a if same(a, b) else undecided(a, b) for a, b in zip(direct, other)]
+        direct, other = [direct[-1]], [other[-1]]
+    rounded = [k if not last or k is None else 0 for k in rounded_from(operator.state, values, partials)]
+    return [decided(a, b, [k is not None and k <= n for k in rounded]) for n, (a, b) in enumerate(zip(direct, other))]
 
 
-def undecided(a, b):
+def rounded_from(state, values, partials):
+    """Per component the first of the partial results that uses all digits of its type and is none of the values: another
+    order may round otherwise, whatever two orders gave.  None: there is none."""
+    if not isinstance(state, tuple):
+        state, values, partials = (('', state),), [(v,) for v in values], [(v,) for v in partials]
+    return [first_rounded(t, [v[c] for v in values], [v[c] for v in partials]) for c, (_, t) in enumerate(state)]
+
+
+def first_rounded(t, values, partials):
+    if not is_float(t):
+        return None
+    given = {v for v in values if v.__class__ is float}
+    for k, v in enumerate(partials):
+        if v.__class__ is float and math.isfinite(v) and v not in given and int(math.frexp(v)[0] * 2 ** FLOATS[t][0]) & 1:
+            return k
+    return None
+
+
+def decided(a, b, rounded):
     if isinstance(a, tuple):
-        return tuple(x if same(x, y) else UNKNOWN for x, y in zip(a, b))
-    return UNKNOWN
+        return tuple(x if same(x, y) and not r else UNKNOWN for x, y, r in zip(a, b, rounded))
+    return a if same(a, b) and not rounded[0] else UNKNOWN
 
 
 def tree(combine, values, i):

@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from arith import CONVERT, INF, NAN, ROUND, UNKNOWN, Span, hull, lossless, same  # noqa: E402
 from evaluate import KEEP, Refused, evaluate  # noqa: E402
+from fold import fold, prefixes  # noqa: E402
 from expr import Parser, SpecError  # noqa: E402
 from operations import operation  # noqa: E402
 from place import constant  # noqa: E402
@@ -47,6 +48,19 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(operation('fma', 'f32')(one, one, -1 - 2.0 ** -22), 2.0 ** -46)
         self.assertEqual(ROUND['bf16'](2.0 ** -126), 2.0 ** -126)
         self.assertTrue(same(ROUND['bf16'](-2.0 ** -134), -0.0))
+
+    def test_orders_of_own_operators(self):
+        """Two orders may agree by chance; what may have been rounded is not decided."""
+        class Own:
+            name, state, identity = 'own', 'f32', 0.0
+            combine = staticmethod(lambda a, b, _: operation('+', 'f32')(a, b))
+        self.assertEqual(fold(Own, [1.0, 2.0, 0.5], None, None), 3.5)
+        tenth = ROUND['f32'](0.1)
+        self.assertEqual(fold(Own, [tenth, 0.0, -0.0], None, None), tenth)  # no digit of a sum
+        steps = [3.0 + k * 2.0 ** -16 for k in range(765)]
+        self.assertIs(fold(Own, steps, None, None), UNKNOWN)
+        self.assertEqual(prefixes(Own, steps, None, None)[0], 3.0)
+        self.assertIs(prefixes(Own, steps, None, None)[-1], UNKNOWN)
 
     def test_conversions(self):
         self.assertEqual(CONVERT['u8'](300), 44)
