@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_models.c - known GPUs: one row each, for rooflines.
  *
- * The H200 has been measured (docs/strategies.md, bench/NOTES.md): 1 GiB read 4637 GB/s, written 4621, copied 4258 of
+ * The H200 has been measured (docs/strategies.md, docs/design/measuring.md): 1 GiB read 4637 GB/s, written 4621, copied 4258 of
  * the 4800 that its data sheet promises; an empty kernel takes 2.6 us in a stream and 0.55 us in a graph.  The other
  * rows are data sheets (boost clock, memory bandwidth, dense f32), and of their bandwidth the same fractions are taken
  * to be within reach.
