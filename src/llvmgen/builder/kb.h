@@ -115,6 +115,8 @@ void kb_section(kb *k, const char *name); /* prefix of the block names that foll
 kb_val kb_imm(kb *k, enum ty ty, int64_t x);
 kb_val kb_immf(kb *k, enum ty ty, double x);
 kb_val kb_const(kb *k, enum ty ty, union value v);
+static inline kb_val kb_true(kb *k) { return kb_imm(k, TY_BOOL, 1); }
+static inline kb_val kb_false(kb *k) { return kb_imm(k, TY_BOOL, 0); }
 typedef struct kb_arg {
     kb_val v;
     int64_t imm;
@@ -187,7 +189,11 @@ void kb_set_v(kb *k, kb_var v, kb_val x);
 kb_val kb_assume_uniform(kb_val v, kb_uni u); /* a promise; say why at the call */
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
-/* One element p[i], weak.  i: any integer type; prefer i32 for short distances from an advanced pointer. */
+/* An index: a value of any integer type, or a C int. */
+static inline kb_val kb_index_v(kb *k, kb_val i) { return ((void)k, i); }
+static inline kb_val kb_index_i(kb *k, int64_t i) { return kb_imm(k, TY_I32, i); }
+#define KB_INDEX(k, i) _Generic((i), kb_val : kb_index_v, default : kb_index_i)((k), (i))
+/* One element p[i], weak.  Prefer i32 for short distances from an advanced pointer. */
 kb_val kb_load_v(kb *k, kb_ptr p, kb_val i);
 void kb_store_v(kb *k, kb_ptr p, kb_val i, kb_val x);
 kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i); /* &p[i] */
@@ -202,14 +208,19 @@ kb_val kb_extract(kb *k, const kb_val *word, int byte_offset, enum ty ty);
 kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_of s, const char *file, int line);
 void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file,
                     int line);
-#define kb_load_acquire(k, p, i)     kb_load_order((k), (p), (i), KB_ACQUIRE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
-#define kb_load_relaxed(k, p, i)     kb_load_order((k), (p), (i), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
-#define kb_store_release(k, p, i, x) kb_store_order((k), (p), (i), (x), KB_RELEASE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
-#define kb_store_relaxed(k, p, i, x) kb_store_order((k), (p), (i), (x), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_load_acquire(k, p, i)                                                                                       \
+    kb_load_order((k), (p), KB_INDEX(k, i), KB_ACQUIRE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_load_relaxed(k, p, i)                                                                                       \
+    kb_load_order((k), (p), KB_INDEX(k, i), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_store_release(k, p, i, x)                                                                                   \
+    kb_store_order((k), (p), KB_INDEX(k, i), (x), KB_RELEASE, KB_SCOPE_DEVICE, __FILE__, __LINE__)
+#define kb_store_relaxed(k, p, i, x)                                                                                   \
+    kb_store_order((k), (p), KB_INDEX(k, i), (x), KB_RELAXED, KB_SCOPE_DEVICE, __FILE__, __LINE__)
 /* Read-modify-write, relaxed, device scope (order comes from kb_fence); the old value.  KB_INC_WRAP: old >= x ? 0 : old
  * + 1. */
 enum kb_rmw { KB_RMW_ADD, KB_RMW_MIN, KB_RMW_MAX, KB_RMW_AND, KB_RMW_OR, KB_RMW_XOR, KB_RMW_XCHG, KB_RMW_INC_WRAP };
-kb_val kb_atomic(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x);
+kb_val kb_atomic_v(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x);
+#define kb_atomic(k, op, p, i, x) kb_atomic_v((k), (op), (p), KB_INDEX(k, i), (x))
 kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected,
               kb_val desired); /* relaxed, device scope; 4- and 8-byte integers; old value */
 /* Shared memory of the kernel: arrays of `count` elements, one per field, each aligned to 16. Content: undefined. */
@@ -230,21 +241,23 @@ kb_tup kb_shfl_t(kb *k, int mode, kb_tup x, kb_val arg, int width);
 #define kb_var_new(k, init, nm) _Generic((init), kb_val : kb_var_v, kb_tup : kb_var_t)((k), (init), (nm))
 #define kb_get(k, var)          _Generic((var), kb_var : kb_get_v, kb_tvar : kb_get_t)((k), (var))
 #define kb_set(k, var, x)       _Generic((var), kb_var : kb_set_v, kb_tvar : kb_set_t)((k), (var), (x))
-#define kb_load(k, p, i)        _Generic((p), kb_ptr : kb_load_v, kb_arr : kb_load_t)((k), (p), (i))
-#define kb_store(k, p, i, x)    _Generic((p), kb_ptr : kb_store_v, kb_arr : kb_store_t)((k), (p), (i), (x))
+#define kb_load(k, p, i)        _Generic((p), kb_ptr : kb_load_v, kb_arr : kb_load_t)((k), (p), KB_INDEX(k, i))
+#define kb_store(k, p, i, x)    _Generic((p), kb_ptr : kb_store_v, kb_arr : kb_store_t)((k), (p), KB_INDEX(k, i), (x))
 /* Shuffles: all lanes of the warp arrive; `width` lanes (power of two) are a group of their own. */
 enum { KB_SHFL_IDX, KB_SHFL_UP, KB_SHFL_DOWN, KB_SHFL_XOR };
 #define kb_shfl(k, mode, x, a, w) _Generic((x), kb_val : kb_shfl_v, kb_tup : kb_shfl_t)((k), (mode), (x), (a), (w))
 #define kb_shfl_down(k, x, d)     kb_shfl(k, KB_SHFL_DOWN, x, kb_imm((k), TY_I32, (d)), KB_WARP)
 #define kb_shfl_up(k, x, d)       kb_shfl(k, KB_SHFL_UP, x, kb_imm((k), TY_I32, (d)), KB_WARP)
 #define kb_shfl_xor(k, x, d)      kb_shfl(k, KB_SHFL_XOR, x, kb_imm((k), TY_I32, (d)), KB_WARP)
-#define kb_shfl_idx(k, x, l)      kb_shfl(k, KB_SHFL_IDX, x, (l), KB_WARP)
+#define kb_shfl_idx(k, x, l)      kb_shfl(k, KB_SHFL_IDX, x, KB_INDEX(k, l), KB_WARP)
 
 /* ---- threads and synchronisation --------------------------------------------------------------------------------- */
-kb_val kb_tid(kb *k);                                  /* i32, 0 … threads-1 */
-kb_val kb_block(kb *k);                                /* i32, block-uniform */
-kb_val kb_blocks(kb *k);                               /* i32, grid-uniform */
-kb_val kb_lane(kb *k);                                 /* tid & 31 */
+kb_val kb_tid(kb *k);    /* i32, 0 … threads-1 */
+kb_val kb_block(kb *k);  /* i32, block-uniform */
+kb_val kb_blocks(kb *k); /* i32, grid-uniform */
+kb_val kb_lane(kb *k);   /* tid & 31 */
+static inline kb_val kb_thread0(kb *k) { return kb_eq(k, kb_tid(k), 0); }
+static inline kb_val kb_lane0(kb *k) { return kb_eq(k, kb_lane(k), 0); }
 kb_val kb_warp(kb *k);                                 /* tid >> 5, warp-uniform */
 int kb_threads(const kb *k);                           /* of the block, or of the team */
 void kb_barrier_at(kb *k, const char *file, int line); /* all threads of the block, or of the team */

@@ -334,7 +334,7 @@ void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum k
     k->target->store(k, &a, x.ir);
 }
 
-kb_val kb_atomic(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x)
+kb_val kb_atomic_v(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x)
 {
     const bool bitwise = op == KB_RMW_AND || op == KB_RMW_OR || op == KB_RMW_XOR;
     const bool bad = !ordered_type(k, p) || !same_type(k, p, x) || (op == KB_RMW_INC_WRAP && ty_kind(p.ty) != 'u') ||

@@ -78,7 +78,7 @@ static void update_native(struct gen *g, kb_ptr words, int r, kb_val x)
     kb *k = g->k;
     const enum native native = op_native(g->p->reduction[r].op);
     const kb_val value = ty_is_float(x.ty) ? x : recode(k, native, field_bits(k, x), ty_is_signed(x.ty));
-    kb_atomic(k, rmw[native], view(k, words, r, value.ty), kb_imm(k, TY_I32, 0), value);
+    kb_atomic(k, rmw[native], view(k, words, r, value.ty), 0, value);
 }
 
 static void update_by_swap(struct gen *g, struct emit_env *env, kb_ptr words, int r, kb_tup x)
@@ -142,7 +142,7 @@ kb_tup read_accumulated(struct gen *g, kb_ptr words)
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
-        decode(g, op, kb_load(g->k, view(g->k, words, r, word_type(op)), kb_imm(g->k, TY_I32, 0)), &x);
+        decode(g, op, kb_load(g->k, view(g->k, words, r, word_type(op)), 0), &x);
     }
     return x;
 }
@@ -150,14 +150,12 @@ kb_tup read_accumulated(struct gen *g, kb_ptr words)
 kb_tup take_accumulated(struct gen *g, kb_ptr words)
 {
     kb *k = g->k;
-    const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
         const kb_ptr at = view(k, words, r, word_type(op));
         const bool reset = kb_point(k, "accumulator reset");
-        decode(g, op, reset ? kb_atomic(k, KB_RMW_XCHG, at, zero, kb_imm(k, at.ty, 0)) : kb_load_relaxed(k, at, zero),
-               &x);
+        decode(g, op, reset ? kb_atomic(k, KB_RMW_XCHG, at, 0, kb_imm(k, at.ty, 0)) : kb_load_relaxed(k, at, 0), &x);
     }
     return x;
 }

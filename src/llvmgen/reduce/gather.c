@@ -22,10 +22,10 @@ static kb_ptr post(struct gen *g, kb_var ticket_word)
 {
     kb *k = g->k;
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         const kb_val word = kb_get(k, ticket_word);
-        kb_store(k, turn, kb_imm(k, TY_I32, 0), ticket_number(g, &tickets, word));
-        kb_store(k, turn, kb_imm(k, TY_I32, 1), ticket_tag(g, &tickets, word));
+        kb_store(k, turn, 0, ticket_number(g, &tickets, word));
+        kb_store(k, turn, 1, ticket_tag(g, &tickets, word));
         ticket_last_begins_next(g, &tickets, word, kb_blocks(k));
     }
     if (kb_threads(k) == KB_WARP)
@@ -54,7 +54,7 @@ void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val t
         const kb_val bits = kb_cast(k, field_bits(k, total.e[f]), TY_U64);
         for (int w = 0; w < words_of(g->field[f]); w++) {
             const kb_val word = kb_and(k, kb_shr(k, bits, 32 * w), (int64_t)UINT32_MAX);
-            kb_store_relaxed(k, words, kb_imm(k, TY_I32, at++), kb_or(k, high, word));
+            kb_store_relaxed(k, words, at++, kb_or(k, high, word));
         }
     }
 }
@@ -75,9 +75,9 @@ static kb_tup collect(struct gen *g, const void *what, kb_val slot)
     for (int w = 0; w < n; w++)
         word[w] = kb_var_new(k, kb_imm(k, TY_U64, 0), "word");
     kb_loop(k) {
-        kb_val all = kb_imm(k, TY_BOOL, 1);
+        kb_val all = kb_true(k);
         for (int w = 0; w < n; w++) {
-            const kb_val x = kb_load_relaxed(k, words, kb_imm(k, TY_I32, s->spare + w));
+            const kb_val x = kb_load_relaxed(k, words, s->spare + w);
             kb_set(k, word[w], x);
             all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), s->tag));
         }
@@ -114,15 +114,15 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
 {
     kb *k = g->k;
     /* Words behind the barrier of combine_block(), read by all threads. */
-    const kb_val ticket = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
-    const kb_val tag = kb_assume_uniform(kb_load(k, turn, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    const kb_val ticket = kb_assume_uniform(kb_load(k, turn, 0), KB_UNI_BLOCK);
+    const kb_val tag = kb_assume_uniform(kb_load(k, turn, 1), KB_UNI_BLOCK);
+    kb_if(k, kb_thread0(k)) {
         words_publish(g, 0, total, block, tag);
     }
     kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
         const kb_val valid = g->padded || !state_commutative(g->p) ? blocks : tiles_valid_blocks(g, blocks);
         const kb_tup all = words_gather(g, 0, kb_imm(k, TY_I32, 0), valid, tag);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             state_finish(g, all, empty(g));
         }
     }
@@ -144,7 +144,7 @@ void emit_reduce_gather(struct gen *g)
     const kb_ptr turn = post(g, ticket_word);
     const kb_tup total = combine_block(g, x, f);
     kb_if(k, kb_eq(k, blocks, 1)) {
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             state_finish(g, total, empty(g));
         }
     }

@@ -36,7 +36,7 @@ void emit_reduce_block(struct gen *g)
     kb *k = g->k;
     gen_wait_for_predecessor(g);
     const kb_tup total = block_total(g, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1));
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         state_finish(g, total, empty(g));
     }
 }
@@ -48,7 +48,7 @@ static kb_arr cluster_aggregates(struct gen *g, kb_tup total, kb_val rank)
     kb *k = g->k;
     const kb_arr slots = state_shared(g, KB_WARP, "block_totals");
     kb_cluster_wait(k); /* every block of the cluster has started, so its shared memory is there */
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         for (int f = 0; f < g->nfields; f++)
             kb_store(k, kb_cluster_map(k, slots.e[f], kb_imm(k, TY_I32, 0)), rank, total.e[f]);
     }
@@ -84,7 +84,7 @@ void emit_reduce_cluster(struct gen *g)
         const struct valid_items blocks =
             g->padded ? valid_all() : valid_first(tiles_valid_blocks(g, kb_imm(k, TY_I32, cluster)));
         const kb_tup all = cluster_total(g, slots, blocks);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             state_finish(g, all, empty(g));
         }
     }
@@ -166,7 +166,7 @@ static void begin_parts(struct gen *g)
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks)
 {
     kb *k = g->k;
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_store(k, gen_partials(g), block, total);
     }
     return last_of_group(g, kb_imm(k, TY_I32, 0), blocks);
@@ -192,11 +192,11 @@ static void combine_atomically(struct gen *g, struct part mine)
     kb *k = g->k;
     const kb_ptr words = gen_buffer(g, "accumulator", TY_U64);
     kb_section(k, "finish");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         accumulate_atomic(g, words, mine.total);
     }
     kb_if(k, last_of_group(g, kb_imm(k, TY_I32, 0), mine.parts)) {
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             state_finish(g, take_accumulated(g, words), empty(g));
         }
     }
@@ -212,7 +212,7 @@ void emit_reduce_atomic(struct gen *g)
 static void leave_partial(struct gen *g, struct part mine)
 {
     kb *k = g->k;
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_store(k, gen_partials(g), mine.number, mine.total);
     }
 }
@@ -230,7 +230,7 @@ void emit_reduce_two_kernel(struct gen *g)
     gen_wait_for_predecessor(g);
     LET(blocks, gen_value(g, "blocks"));
     const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), valid_parts(g, blocks));
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         state_finish(g, all, empty(g));
     }
 }
@@ -240,7 +240,7 @@ static void combine_in_last(struct gen *g, struct part mine)
     kb *k = g->k;
     kb_section(k, "finish");
     kb_if(k, kb_eq(k, mine.parts, 1)) {
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             state_finish(g, mine.total, empty(g));
         }
     }
@@ -248,7 +248,7 @@ static void combine_in_last(struct gen *g, struct part mine)
     {
         kb_if(k, is_last_block(g, mine.total, mine.number, mine.parts)) {
             const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), valid_parts(g, mine.blocks));
-            kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+            kb_if(k, kb_thread0(k)) {
                 state_finish(g, all, empty(g));
             }
         }

@@ -46,7 +46,7 @@ static kb_tup shared_atomic(struct gen *g, kb_tup x, kb_val takes)
     const kb_val tid = kb_tid(k);
     kb_if(k, kb_eq(k, tid, 0)) {
         for (int r = 0; r < g->p->nreductions; r++)
-            kb_store(k, words, kb_imm(k, TY_I32, r), kb_imm(k, TY_U64, 0));
+            kb_store(k, words, r, kb_imm(k, TY_U64, 0));
     }
     kb_barrier(k);
     kb_if(k, takes) {
@@ -97,10 +97,10 @@ static kb_tup block_redux(struct gen *g, kb_tup x, kb_arr aggregates)
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates)
 {
     kb *k = g->k;
-    const kb_val leads = kb_eq(k, kb_lane(k), 0);
+    const kb_val leads = kb_lane0(k);
     switch (gen_tunable(g, TN_COMBINE)) {
     case COMBINE_TREE: return shared_tree(g, x, kb_threads(k));
-    case COMBINE_SHARED_ATOMIC_ALL: return shared_atomic(g, x, kb_imm(k, TY_BOOL, 1));
+    case COMBINE_SHARED_ATOMIC_ALL: return shared_atomic(g, x, kb_true(k));
     case COMBINE_SHARED_ATOMIC_LEADERS: return shared_atomic(g, warp_reduce(g, x, KB_WARP, threads), leads);
     case COMBINE_TREE_LEADERS: return shared_atomic(g, shared_tree(g, x, KB_WARP), leads);
     case COMBINE_REDUX: return block_redux(g, x, aggregates);

@@ -93,7 +93,7 @@ static void fill(struct share *s, const struct tiles *mine, kb_val t, struct rin
 {
     kb *k = s->g->k;
     const int part = KB_WARP * s->items * s->vector;
-    kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, t, mine->to))) {
+    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, t, mine->to))) {
         const kb_val tile =
             kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
         const kb_val first = kb_add(k, tile, kb_cast(k, kb_mul(k, kb_warp(k), part), TY_I64));
@@ -267,7 +267,7 @@ static void share_init(struct share *s, struct gen *g)
         s->place = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * s->items), kb_lane(k));
     s->offset = kb_mul(k, s->place, s->vector);
     s->acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
-    s->have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
+    s->have = kb_var_new(k, kb_false(k), "have");
 }
 
 /* How many threads have one of the first `rest` vectors of a tile. */
@@ -344,7 +344,7 @@ void tiles_prefetch(struct gen *g, kb_val block)
     if (!kb_has_bulk(k) || !g->c->aligned || gen_tunable(g, TN_COPY_STAGES))
         return;
     LET(end, kb_mul(k, kb_add(k, kb_cast(k, block, TY_I64), 1), tile));
-    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_le(k, end, gen_value(g, "vectors")))) {
+    kb_if(k, kb_and(k, kb_thread0(k), kb_le(k, end, gen_value(g, "vectors")))) {
         const kb_val head = kb_cast(k, gen_value(g, "head"), TY_I64);
         const kb_val first = kb_add(k, head, kb_mul(k, kb_sub(k, end, tile), vector));
         for (int i = 0; i < g->p->ninputs; i++)

@@ -99,7 +99,7 @@ static void fill(struct windows *w, kb_val i, struct ring_place at)
 {
     struct gen *g = w->g;
     kb *k = g->k;
-    kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, i, w->to))) {
+    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, i, w->to))) {
         ring_announce(&w->ring, at, kb_imm(k, TY_I32, stage_bytes(w)));
         for (int input = 0, byte = 0; input < g->p->ninputs; input++)
             if (access_input_direct(g->p, input)) {
@@ -218,7 +218,7 @@ static kb_tup partial_window(struct windows *w, kb_val base)
         direct_load(g, base, at[i], 0, 1, false, &d[i]);
     }
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "part");
-    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_part");
+    kb_var have = kb_var_new(k, kb_false(k), "have_part");
     for (int i = 0; i < w->per_lane; i++) {
         kb_if(k, kb_eq(k, at[i], kb_add(k, own, i))) {
             struct point pt;

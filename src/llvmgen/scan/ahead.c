@@ -32,7 +32,7 @@ void scan_ahead_new(struct gen *g, struct scan_ahead *a)
     a->from = kb_var_new(k, kb_imm(k, TY_I32, 0), "from");
     a->from.uni = KB_UNI_WARP;
     a->whole = run_var_new(g, run_none(g));
-    a->ends = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "ends");
+    a->ends = kb_var_new(k, kb_false(k), "ends");
 }
 
 /* Have those of the lanes' tiles published that the window's total is made of, all behind the last cut? */
@@ -49,12 +49,12 @@ static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_
                         struct run_var *seen)
 {
     kb *k = a->g->k;
-    const kb_val never = kb_imm(k, TY_BOOL, 0);
+    const kb_val never = kb_false(k);
     for (int i = 0; i < a->each; i++)
         seen[i] = run_var_new(a->g, run_of(a->g, state_zero(a->g), never));
     LET(own, kb_mul(k, kb_lane(k), a->each));
     kb_loop(k) {
-        kb_val word[EACH_MAX][WORDS_MAX], all = kb_imm(k, TY_BOOL, 1), cut = never;
+        kb_val word[EACH_MAX][WORDS_MAX], all = kb_true(k), cut = never;
         for (int i = 0; i < a->each; i++)
             totals_load(a->g, a->each, first, count, i, word[i]);
         for (int i = 0; i < a->each; i++) {
@@ -90,7 +90,7 @@ static struct run window_total(struct scan_ahead *a, struct ticket t, kb_val fir
     const kb_val lanes = kb_div(k, kb_add(k, count, a->each - 1), a->each);
     if (scan_marked(g->p))
         return run_from_lane(g, warp_scan(g, lane, KB_WARP, true), kb_sub(k, lanes, 1), true);
-    return run_of(g, warp_reduce(g, lane.x, KB_WARP, valid_first(lanes)), kb_imm(k, TY_BOOL, 0));
+    return run_of(g, warp_reduce(g, lane.x, KB_WARP, valid_first(lanes)), kb_false(k));
 }
 
 /* In rows windows are counted from the row's first tile; with a row everything begins anew. */
@@ -112,7 +112,7 @@ static kb_val begin_of(struct scan_ahead *a, struct ticket t, kb_val index)
 static kb_val window_cuts(struct scan_ahead *a, struct ticket t, kb_val first)
 {
     kb *k = a->g->k;
-    kb_val word[WORDS_MAX], cuts = kb_imm(k, TY_BOOL, 0);
+    kb_val word[WORDS_MAX], cuts = kb_false(k);
     for (int i = 0; i < a->each; i++) {
         struct run x;
         totals_load(a->g, a->each, first, kb_imm(k, TY_I32, a->window), i, word);
@@ -168,7 +168,7 @@ kb_tup scan_ahead_prefix(struct scan_ahead *a, struct ticket t, kb_val index)
         }
         return run_get(g, prefix).x;
     }
-    struct run_var near = run_var_new(g, (struct run){ kb_gt(k, rest, 0), kb_imm(k, TY_BOOL, 0), state_zero(g) });
+    struct run_var near = run_var_new(g, (struct run){ kb_gt(k, rest, 0), kb_false(k), state_zero(g) });
     LET(ends, kb_assume_uniform(kb_get(k, a->ends), KB_UNI_WARP)); /* one lane's, for all */
     kb_if(k, ends) {
         kb_if(k, kb_gt(k, rest, 0)) {

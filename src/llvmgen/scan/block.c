@@ -15,7 +15,7 @@ static void finish(struct gen *g, struct items *h, kb_tup last)
 {
     kb *k = g->k;
     kb_if(k, items_have_last(h)) {
-        segment_finish(g, h->segment, last, kb_imm(k, TY_BOOL, 0));
+        segment_finish(g, h->segment, last, kb_false(k));
     }
 }
 
@@ -35,7 +35,7 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, s->length, base), tile), TY_I32);
     h->full = kb_assume_uniform(kb_eq(k, h->valid, tile), KB_UNI_BLOCK); /* as the length is */
     h->staged = gen_tunable(g, TN_SMEM_TRANSPOSE);
-    h->is_start = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_tid(k), 0));
+    h->is_start = kb_and(k, kb_eq(k, base, 0), kb_thread0(k));
     items_load(h);
     struct run total, in_tile[SCAN_ITEMS_MAX];
     items_block_total(h, &m->aggregates, in_tile, &total);
@@ -59,8 +59,8 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
         block_tile(g, s, base, carry, m);
     }
     if (scan_has_totals(g->p)) {
-        kb_if(k, kb_and(k, kb_eq(k, s->length, 0), kb_eq(k, kb_tid(k), 0))) {
-            segment_finish(g, s, state_zero(g), kb_imm(k, TY_BOOL, 1));
+        kb_if(k, kb_and(k, kb_eq(k, s->length, 0), kb_thread0(k))) {
+            segment_finish(g, s, state_zero(g), kb_true(k));
         }
     }
 }

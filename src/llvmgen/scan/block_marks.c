@@ -133,7 +133,7 @@ void block_marks_finish(struct block_marks *m, kb_val first, kb_val is_start)
 {
     kb *k = m->g->k;
     kb_barrier(k); /* the map is empty */
-    kb_if(k, kb_and(k, is_start, kb_eq(k, kb_tid(k), 0))) {
+    kb_if(k, kb_and(k, is_start, kb_thread0(k))) {
         mark(m, first);
     }
     kb_var right = kb_var_new(k, guessed_right(m), "right");
@@ -150,7 +150,7 @@ void block_marks_finish(struct block_marks *m, kb_val first, kb_val is_start)
         kb_if(k, more) {
             kb_set(k, m->begin, next_begin(m, found, next));
             batch_load(m);
-            kb_set(k, right, kb_imm(k, TY_BOOL, 1));
+            kb_set(k, right, kb_true(k));
         }
         batch_mark(m, x);
         kb_break_if(k, kb_not(k, more));

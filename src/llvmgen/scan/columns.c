@@ -183,7 +183,7 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
             const kb_val number = kb_add(k, first, kb_cast(k, column, TY_I64));
             if (r->looks)
                 kb_store(k, r->total, place_of(g, &s, t->stage, v), total);
-            state_publish(g, t->ticket, number, total, r->looks ? kb_eq(k, t->index, 0) : kb_imm(k, TY_BOOL, 0));
+            state_publish(g, t->ticket, number, total, r->looks ? kb_eq(k, t->index, 0) : kb_false(k));
         }
     }
     /* Who looks back waits for the totals, and `scanned` for that. */
@@ -214,7 +214,7 @@ static void window_totals(struct gen *g, const struct shape *s, struct ticket t,
             seen[i][v] = kb_var_new(k, state_zero(g), "seen");
     LET(own, kb_mul(k, kb_shr(k, kb_lane(k), s->log), EACH));
     kb_loop(k) {
-        kb_val word[EACH][V_MAX][WORDS_MAX], all = kb_imm(k, TY_BOOL, 1);
+        kb_val word[EACH][V_MAX][WORDS_MAX], all = kb_true(k);
         for (int i = 0; i < EACH; i++) {
             const kb_val tile = kb_add(k, first, kb_min(k, kb_add(k, own, i), kb_sub(k, count, 1)));
             const kb_val begin = kb_mul(k, kb_cast(k, tile, TY_I64), kb_cast(k, s->columns, TY_I64));
@@ -243,7 +243,7 @@ static void window_totals(struct gen *g, const struct shape *s, struct ticket t,
     const kb_val last = kb_div(k, kb_sub(k, count, 1), EACH); /* among the lanes of the same columns */
     const kb_val lane = kb_add(k, kb_shl(k, last, s->log), s->column);
     for (int v = 0; v < s->v; v++)
-        total[v] = run_of(g, kb_shfl_idx(k, x[v], lane), kb_imm(k, TY_BOOL, 0));
+        total[v] = run_of(g, kb_shfl_idx(k, x[v], lane), kb_false(k));
 }
 
 void columns_prefix(struct columns_ahead *a, const struct scan_ring *r, const struct scan_ring_tile *t)
@@ -308,7 +308,7 @@ static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct
     const kb_val column = lane_column(g, s);
     kb_tvar seen = kb_var_new(k, state_zero(g), "seen");
     kb_loop(k) {
-        kb_val word[TILES][WORDS_MAX], missing = kb_imm(k, TY_BOOL, 0), end = missing;
+        kb_val word[TILES][WORDS_MAX], missing = kb_false(k), end = missing;
         kb_tup x = { 0 };
         for (int i = 0; i < n; i++) { /* the first tile stands for those before it: it has a prefix */
             const kb_val tile = kb_max(k, kb_sub(k, t->ticket.tile, kb_add(k, back, i)), 0);
@@ -335,11 +335,11 @@ void columns_look(const struct scan_ring *r, const struct scan_ring_tile *t, kb_
     kb *k = g->k;
     const struct shape s = shape_of(g);
     LET(of, kb_add(k, kb_mul(k, t->stage, r->looks), own));
-    kb_var ends = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "ends");
+    kb_var ends = kb_var_new(k, kb_false(k), "ends");
     const kb_tup seen = glance(g, t, &s, kb_add(k, kb_mul(k, own, tiles_at_once(g)), 1), ends);
     const kb_val end = kb_ballot(k, kb_get(k, ends));
     kb_store(k, r->seen, kb_add(k, kb_mul(k, of, KB_WARP), kb_lane(k)), seen);
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         kb_store(k, r->ends, of, end);
     }
 }
@@ -350,7 +350,7 @@ static kb_tup before_tile(const struct scan_ring *r, const struct scan_ring_tile
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    kb_var done = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "done"), ends = kb_var_new(k, kb_get(k, done), "ends");
+    kb_var done = kb_var_new(k, kb_false(k), "done"), ends = kb_var_new(k, kb_get(k, done), "ends");
     kb_tvar before = kb_var_new(k, state_zero(g), "before");
     for (int w = 0; w < r->looks; w++) {
         const kb_val of = kb_add(k, kb_mul(k, t->stage, r->looks), w);
@@ -382,7 +382,7 @@ void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t)
         const kb_val at = kb_add(k, kb_mul(k, t->stage, s.states), kb_lane(k));
         kb_if(k, kb_gt(k, t->index, 0)) {
             const kb_tup upto = state_combine(g, before, kb_load(k, r->total, at));
-            state_publish(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto, kb_imm(k, TY_BOOL, 1));
+            state_publish(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto, kb_true(k));
         }
         kb_store(k, r->prefix, at, before);
     }
@@ -396,7 +396,7 @@ static void before_part(const struct scan_ring *r, const struct shape *s, const 
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const kb_val never = kb_imm(k, TY_BOOL, 0);
+    const kb_val never = kb_false(k);
     kb_tup total[V_MAX];
     struct run in_tile[V_MAX];
     part_totals(p, s, total);
@@ -461,7 +461,7 @@ void columns_scan(const struct scan_ring *r, const struct scan_ring_tile *t, kb_
     }
     for (int i = 0; i < s.rows; i++)
         for (int v = 0; v < s.v; v++) {
-            const struct run upto = run_join(g, before[v], run_of(g, p->x[i * s.v + v], kb_imm(k, TY_BOOL, 0)));
+            const struct run upto = run_join(g, before[v], run_of(g, p->x[i * s.v + v], kb_false(k)));
             state[i * s.v + v] = upto.x;
             if (g->p->exclusive)
                 state[i * s.v + v] = kb_select(k, before[v].some, before[v].x, state_start(g));

@@ -231,7 +231,7 @@ static void single_head(struct lines *l)
 {
     kb *k = l->g->k;
     for (int i = 0; i < l->n * l->v; i++) {
-        l->head[i] = l->tail[i] = kb_imm(k, TY_BOOL, 0);
+        l->head[i] = l->tail[i] = kb_false(k);
         if (i < l->v)
             l->head[i] = kb_and(k, l->is_start, kb_eq(k, place(l, i), l->from));
     }
@@ -281,7 +281,7 @@ static void marked_heads(struct lines *l)
     for (int i = 0; i < l->n * v; i++) {
         const kb_val p = place(l, i / v * v);
         l->head[i] = block_marked(l->g, *l->marks, p, i % v, v);
-        l->tail[i] = kb_imm(k, TY_BOOL, 0);
+        l->tail[i] = kb_false(k);
     }
 }
 
@@ -313,7 +313,7 @@ struct run lines_total(struct lines *l)
             if (l->rows)
                 own.cut = kb_le(k, first[u], j);
             else if (!l->marks)
-                own.cut = kb_imm(k, TY_BOOL, 0); /* what precedes the first place belongs to nobody */
+                own.cut = kb_false(k); /* what precedes the first place belongs to nobody */
             l->upto[i] = own;
         }
         l->in_line[u] = warp_scan_exclusive(g, own, cuts, &l->line[u]);
@@ -416,7 +416,7 @@ void lines_store_totals(struct lines *l)
                 number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
             struct scan_segment s;
             segment_open(g, &s, number);
-            segment_finish(g, &s, l->result[i], kb_imm(k, TY_BOOL, 0));
+            segment_finish(g, &s, l->result[i], kb_false(k));
             g->here = NULL; /* operators read nothing that differs between rows */
         }
 }

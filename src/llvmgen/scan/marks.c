@@ -96,7 +96,7 @@ static void batch_load(struct gen *g, kb_val first, kb_val offsets, kb_var *at)
         const kb_ptr lanes = kb_advance(k, p, own);
         kb_val x[AT_ONCE];
         for (int i = 0; i < AT_ONCE; i++)
-            x[i] = kb_load(k, lanes, kb_imm(k, TY_I32, i * KB_WARP));
+            x[i] = kb_load(k, lanes, i * KB_WARP);
         for (int i = 0; i < AT_ONCE; i++)
             kb_set(k, at[i], x[i]);
     }
@@ -150,7 +150,7 @@ static void mark_offsets(struct scan_marker *m, const struct scan_ring_tile *t, 
         kb_val x[AT_ONCE];
         for (int i = 0; i < AT_ONCE; i++)
             x[i] = kb_get(k, at[i]);
-        LET(last, kb_cast(k, kb_shfl_idx(k, x[AT_ONCE - 1], kb_imm(k, TY_I32, KB_WARP - 1)), TY_I64));
+        LET(last, kb_cast(k, kb_shfl_idx(k, x[AT_ONCE - 1], KB_WARP - 1), TY_I64));
         LET(next, kb_add(k, kb_get(k, from), BATCH));
         /* Searches, votes and one lane's value agree. */
         LET(more, kb_assume_uniform(kb_and(k, kb_lt(k, last, behind), kb_lt(k, next, offsets)), KB_UNI_WARP));

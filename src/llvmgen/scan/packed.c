@@ -62,7 +62,7 @@ void packed_load_part(struct items *h, kb_ptr from)
         kb_var word = kb_var_new(k, last, "word");
         LET(at, kb_add(k, h->own, items_distance(h, 4 * w)));
         kb_if(k, kb_lt(k, at, whole)) {
-            kb_set(k, word, kb_load(k, words_at(k, from, at), kb_imm(k, TY_I32, 0)));
+            kb_set(k, word, kb_load(k, words_at(k, from, at), 0));
         }
         h->word[w] = kb_get(k, word);
     }
@@ -73,11 +73,11 @@ void packed_store_part(struct items *h, kb_ptr to)
 {
     kb *k = h->g->k;
     LET(whole, kb_and(k, h->valid, -4));
-    kb_val last = h->state_word[0], mine = kb_imm(k, TY_BOOL, 0);
+    kb_val last = h->state_word[0], mine = kb_false(k);
     for (int w = 0; w < h->n / 4; w++) {
         LET(at, kb_add(k, h->own, items_distance(h, 4 * w)));
         kb_if(k, kb_lt(k, at, whole)) {
-            kb_store(k, words_at(k, to, at), kb_imm(k, TY_I32, 0), h->state_word[w]);
+            kb_store(k, words_at(k, to, at), 0, h->state_word[w]);
         }
         const kb_val here = kb_eq(k, at, whole);
         last = kb_select(k, here, h->state_word[w], last);
@@ -114,7 +114,7 @@ struct run packed_total(struct items *h, int first, int n)
     kb_val sum = kb_imm(k, TY_I32, 0);
     for (int w = first / 4; w < (first + n) / 4; w++)
         sum = kb_sum_bytes(k, h->word[w], false, sum);
-    return run_of(h->g, state_of(h->g, sum), kb_imm(k, TY_BOOL, 0));
+    return run_of(h->g, state_of(h->g, sum), kb_false(k));
 }
 
 static kb_val merge(kb *k, kb_val even, kb_val odd)

@@ -40,12 +40,12 @@ static kb_val take_ticket(struct gen *g)
 {
     kb *k = g->k;
     kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         const kb_val taken = ticket_take(g, &tile_tickets);
         ticket_last_begins_next(g, &tile_tickets, taken, kb_add(k, gen_value(g, "tiles"), kb_blocks(k)));
         kb_set(k, word, taken);
     }
-    return kb_shfl_idx(k, kb_get(k, word), kb_imm(k, TY_I32, 0));
+    return kb_shfl_idx(k, kb_get(k, word), 0);
 }
 
 /* A ticket is taken when its stage is free and not before: other blocks wait for the tiles of all tickets taken. */
@@ -59,7 +59,7 @@ static void produce(struct scan_ring *r)
         LET(stage, kb_get(k, at.stage));
         kb_mbar_wait(k, r->empty, stage, kb_get(k, at.parity));
         LET(word, take_ticket(g));
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             kb_store(k, r->ticket, stage, word);
         }
         const struct scan_ring_tile t = scan_ring_tile(r, word, stage);
@@ -67,7 +67,7 @@ static void produce(struct scan_ring *r)
             scan_ring_fill_rest(r, &t);
         }
         kb_mbar_arrive(k, r->numbered, stage);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             kb_if(k, t.exists) {
                 scan_ring_fill(r, &t);
             }
@@ -130,7 +130,7 @@ static void look_ahead(struct scan_ring *r)
         } else {
             scan_ring_enter(r, &t);
             const kb_tup prefix = scan_ahead_prefix(&ahead, t.ticket, t.index);
-            kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+            kb_if(k, kb_lane0(k)) {
                 kb_store(k, r->prefix, stage, prefix);
             }
         }
@@ -250,13 +250,13 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
         kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
     }
     kb_mbar_wait(k, r->prefixed, t->stage, parity);
-    const struct run before = { kb_gt(k, t->index, 0), kb_imm(k, TY_BOOL, 0), kb_load(k, r->prefix, t->stage) };
+    const struct run before = { kb_gt(k, t->index, 0), kb_false(k), kb_load(k, r->prefix, t->stage) };
     items_scan(h, before, &in_tile);
     scan_ring_store(r, t, h);
     kb_mbar_arrive(k, r->scanned, t->stage);
     if (scan_has_totals(g->p))
         kb_if(k, items_have_last(h)) {
-            segment_finish(g, h->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
+            segment_finish(g, h->segment, items_last(h), kb_false(k));
         }
 }
 

@@ -71,7 +71,7 @@ int items_distance(const struct items *h, int i)
 kb_val items_inside(const struct items *h, int i)
 {
     if (h->whole)
-        return kb_imm(h->g->k, TY_BOOL, 1);
+        return kb_true(h->g->k);
     if (h->within) {
         kb *k = h->g->k;
         const kb_val behind = kb_gt(k, kb_sub(k, h->to, h->own), items_distance(h, i));
@@ -235,7 +235,7 @@ void items_load(struct items *h)
     struct gen *g = h->g;
     kb *k = g->k;
     for (int i = 0; i < h->n && !h->marked; i++)
-        h->head[i] = kb_imm(k, TY_BOOL, 0);
+        h->head[i] = kb_false(k);
     if (h->staged || h->apart)
         load_two_ways(h);
     else
@@ -437,7 +437,7 @@ kb_val items_have_last(const struct items *h)
         return kb_and(k, kb_gt(k, beyond, 0), kb_le(k, beyond, h->n));
     }
     const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
-    kb_val found = kb_imm(k, TY_BOOL, 0);
+    kb_val found = kb_false(k);
     for (int i = 0; i < h->n; i += h->stretch) {
         const kb_val beyond = kb_sub(k, kb_sub(k, last, h->own), items_distance(h, i));
         found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));

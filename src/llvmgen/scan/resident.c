@@ -27,19 +27,18 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
-    const kb_val zero = kb_imm(k, TY_I32, 0);
     const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
     x = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
     if (warps == 1)
-        return kb_shfl_idx(k, x, zero);
+        return kb_shfl_idx(k, x, 0);
     const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         kb_store(k, aggregates, kb_warp(k), x);
     }
     kb_barrier(k);
     const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), warps - 1));
     const kb_val warps_valid = kb_shr(k, kb_add(k, valid, KB_WARP - 1), 5);
-    return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), zero);
+    return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), 0);
 }
 
 static kb_tup await(struct gen *g, const void *ticket, kb_val tile)
@@ -70,7 +69,7 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
                 kb_backoff(k, 20);
             }
         }
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             ticket_next_epoch(g, t);
         }
     }
@@ -83,10 +82,10 @@ void emit_scan_resident(struct gen *g)
     kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
         struct tile t;
         const struct ticket ticket = ticket_of_block(g);
-        LET(first, kb_eq(k, kb_tid(k), 0));
+        LET(first, kb_thread0(k));
         tile_load_own(g, &t, ticket.tile);
         kb_if(k, first) {
-            tile_publish(g, ticket, t.total.x, kb_imm(k, TY_BOOL, 0));
+            tile_publish(g, ticket, t.total.x, kb_false(k));
         }
         kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
         kb_if(k, kb_gt(k, t.index, 0)) {
@@ -97,7 +96,7 @@ void emit_scan_resident(struct gen *g)
             kb_if(k, kb_and(k, first, last)) {
                 ticket_next_epoch(g, ticket);
             }
-        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) });
+        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), kb_get(k, prefix) });
         if (scan_keeps(g->p))
             kb_if(k, last) {
                 finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
@@ -174,14 +173,14 @@ static void scan_across(struct gen *g)
     lines_fetch(&l, &inputs);
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-        tile_publish(g, ticket, total.x, kb_imm(k, TY_BOOL, 0));
+    kb_if(k, kb_thread0(k)) {
+        tile_publish(g, ticket, total.x, kb_false(k));
     }
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     kb_if(k, kb_gt(k, index, 0)) {
         kb_set(k, prefix, collect(g, ticket, index));
     }
-    const struct run before = { kb_gt(k, index, 0), kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    const struct run before = { kb_gt(k, index, 0), kb_false(k), kb_get(k, prefix) };
     lines_scan(&l, run_join(g, before, in_tile));
     lines_store(&l);
     if (scan_has_totals(g->p))
@@ -210,13 +209,13 @@ static void narrow(struct lines *l, const struct block_marks *m)
 static struct run before_warp(struct gen *g, struct ticket t, const struct aggregates *aggregates)
 {
     kb *k = g->k;
-    const kb_val zero = kb_imm(k, TY_I32, 0), never = kb_imm(k, TY_BOOL, 0);
+    const kb_val zero = kb_imm(k, TY_I32, 0), never = kb_false(k);
     const kb_arr slot = state_shared(g, 1, "tile_prefix");
     kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
     LET(behind, kb_gt(k, t.tile, 0));
     kb_if(k, kb_and(k, behind, kb_eq(k, kb_warp(k), 0))) {
         kb_set(k, prefix, tiles_before(g, t));
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             kb_store(k, slot, zero, kb_get(k, prefix));
         }
     }
@@ -245,7 +244,7 @@ static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct blo
     block_marks_finish(marks, l.from, l.is_start);
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         tile_publish(g, ticket, total.x, total.cut);
     }
     const struct run before = before_warp(g, ticket, &aggregates);

@@ -60,7 +60,7 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
                 { r->published, 1 },
                 { r->looked, r->looks } };
     const size_t bars = sizeof all / sizeof *all - (r->looks ? 0 : 2);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         for (size_t b = 0; b < bars; b++)
             for (int s = 0; s < r->stages; s++)
                 kb_mbar_init(k, all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
@@ -253,7 +253,7 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
 void scan_ring_publish_part(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total)
 {
     kb *k = r->g->k;
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         aggregates_store(r->g, &r->aggregates, kb_add(k, kb_mul(k, t->stage, r->warps), warp), total);
     }
 }
@@ -270,7 +270,7 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
     kb *k = r->g->k;
     struct run total;
     scan_ring_parts(r, t, parity, &total);
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total);
     }
     kb_mbar_arrive(k, r->scanned, t->stage);
@@ -370,7 +370,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
     for (int i = 0; i < h->n; i++)
-        h->head[i] = kb_imm(k, TY_BOOL, 0);
+        h->head[i] = kb_false(k);
     h->marked = scan_marked(g->p);
     if (h->marked)
         items_take_marks(h, scan_ring_marks(r, t));

@@ -165,7 +165,7 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct aggregat
         *total = own;
         return run_none(g);
     }
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         aggregates_store(g, aggregates, kb_warp(k), own);
     }
     kb_barrier(k);

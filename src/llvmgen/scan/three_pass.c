@@ -19,7 +19,7 @@ static void totals(struct gen *g)
     kb *k = g->k;
     struct tile t;
     tile_load(g, &t, kb_block(k));
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         const struct aggregates p = partials(g);
         aggregates_store(g, &p, t.number, t.total);
     }
@@ -55,7 +55,7 @@ static void apply(struct gen *g)
         struct tile t;
         tile_load(g, &t, kb_block(k));
         const kb_tup prefix = kb_load(k, gen_partials(g), t.number);
-        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_imm(k, TY_BOOL, 0), prefix });
+        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), prefix });
     }
     kb_else { tile_none(g); }
 }

@@ -47,7 +47,7 @@ static void store_totals(struct gen *g, struct items *h)
     kb *k = g->k;
     if (!h->rows) {
         kb_if(k, items_have_last(h)) {
-            segment_finish(g, h->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
+            segment_finish(g, h->segment, items_last(h), kb_false(k));
         }
         return;
     }
@@ -84,7 +84,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
-    h->is_start = kb_and(k, kb_eq(k, index, 0), kb_eq(k, kb_tid(k), 0));
+    h->is_start = kb_and(k, kb_eq(k, index, 0), kb_thread0(k));
     t->alone = kb_eq(k, index, 0);
     if (equal)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
@@ -138,13 +138,12 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
 {
     kb *k = g->k;
     const kb_arr slot = state_shared(g, 1, "tile_prefix");
-    const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_if(k, mine) {
-        kb_store(k, slot, zero, prefix);
+        kb_store(k, slot, 0, prefix);
     }
     kb_barrier(k);
     t->items.stage_used = false;
-    return (struct run){ kb_not(k, t->alone), kb_imm(k, TY_BOOL, 0), kb_load(k, slot, zero) };
+    return (struct run){ kb_not(k, t->alone), kb_false(k), kb_load(k, slot, 0) };
 }
 
 struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
@@ -154,7 +153,7 @@ struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
     }
-    return tile_share(g, t, kb_eq(k, kb_tid(k), 0), kb_get(k, prefix));
+    return tile_share(g, t, kb_thread0(k), kb_get(k, prefix));
 }
 
 void tile_none(struct gen *g)
@@ -167,7 +166,7 @@ void tile_none(struct gen *g)
     kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
-        segment_finish(g, &s, state_zero(g), kb_imm(k, TY_BOOL, 1));
+        segment_finish(g, &s, state_zero(g), kb_true(k));
     }
     g->here = NULL;
 }

@@ -101,13 +101,13 @@ void batch_inside(struct shares *s, const struct batch *b)
     const struct chunk c = chunk_of(s, b, &each);
     if (state_commutative(g->p)) {
         chunk_walk(s, &c, take_elements, &s->open);
-        kb_set(k, s->spread, kb_imm(k, TY_BOOL, 1));
+        kb_set(k, s->spread, kb_true(k));
         return;
     }
     struct partial part = partial_new(g, "part");
     chunk_walk(s, &c, take_elements, &part);
     const kb_tup total = warp_reduce(g, kb_get(k, part.x), KB_WARP, valid_all());
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         partial_take(g, &s->open, total);
     }
 }
@@ -120,8 +120,8 @@ void share_gather_open(struct shares *s)
         return;
     kb_if(k, share_uniform(kb_get(k, s->spread))) {
         const kb_tup total = warp_reduce(g, kb_get(k, s->open.x), KB_WARP, valid_all());
-        kb_set(k, s->open.x, kb_select(k, kb_eq(k, kb_lane(k), 0), total, state_pad_value(g)));
-        kb_set(k, s->spread, kb_imm(k, TY_BOOL, 0));
+        kb_set(k, s->open.x, kb_select(k, kb_lane0(k), total, state_pad_value(g)));
+        kb_set(k, s->spread, kb_false(k));
     }
 }
 
@@ -276,8 +276,8 @@ void batch_ends(struct shares *s, const struct batch *b, void (*take_head)(struc
     kb_if(k, kb_and(k, cut, kb_gt(k, kb_lane(k), 0))) {
         kb_store(k, memory, ahead, state_combine(g, before, kb_load(k, memory, ahead)));
     }
-    const kb_tup left = kb_shfl_idx(k, kb_get(k, w.acc.x), kb_imm(k, TY_I32, KB_WARP - 1));
-    kb_set(k, s->open.x, kb_select(k, kb_eq(k, kb_lane(k), 0), left, state_pad_value(g)));
+    const kb_tup left = kb_shfl_idx(k, kb_get(k, w.acc.x), KB_WARP - 1);
+    kb_set(k, s->open.x, kb_select(k, kb_lane0(k), left, state_pad_value(g)));
     kb_warp_sync(k); /* totals are complete */
     const kb_val last = kb_add(k, b->at, kb_sub(k, kb_sub(k, kb_get(k, s->now.end), 1), b->pos));
     finish(s, b, s->in_place ? last : set_before(k, b->ends), take_head);

@@ -55,7 +55,7 @@ static void group_take(struct shares *s, kb_val base)
     LET(end, kb_cast(k, clamped(k, kb_sub(k, last, s->from), zero, behind), TY_I32));
     kb_set(k, s->now.base, base);
     kb_set(k, s->now.end, kb_select(k, kb_lt(k, first, last), end, kb_imm(k, TY_I32, SHARE_NONE)));
-    kb_set(k, s->now.last, kb_shfl_idx(k, end, kb_imm(k, TY_I32, KB_WARP - 1)));
+    kb_set(k, s->now.last, kb_shfl_idx(k, end, KB_WARP - 1));
 }
 
 struct group_target {

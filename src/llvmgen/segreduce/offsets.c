@@ -180,7 +180,7 @@ static void take_tail(struct share *s)
         part.last = kb_max(k, first, s->to);
         stretches_reduce(g, &team, 1, &part, kb_sub(k, part.last, first));
         const kb_tup total = team_total(g, &team, &part);
-        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), 0), kb_lt(k, first, part.last))) {
+        kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, first, part.last))) {
             kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, s->number, 2), 1), total);
         }
     }
@@ -195,7 +195,7 @@ static void emit_shares(struct gen *g)
     kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
         struct share s;
         share_open(g, &s, number);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) { /* which is also the lane that replaces the mark */
+        kb_if(k, kb_lane0(k)) { /* which is also the lane that replaces the mark */
             kb_store(k, gen_buffer(g, "carry", TY_I64), number, kb_imm(k, TY_I64, -1));
         }
         take_ends(&s);
@@ -239,12 +239,12 @@ static void finish_cut(struct gen *g, kb_tup tails, kb_val has_head, kb_tup head
 {
     kb *k = g->k;
     struct partial total = partial_new(g, "carried");
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         partial_take(g, &total, tails);
         kb_if(k, has_head) {
             partial_take(g, &total, head);
         }
-        state_finish(g, kb_get(k, total.x), kb_imm(k, TY_BOOL, 0));
+        state_finish(g, kb_get(k, total.x), kb_false(k));
     }
 }
 
@@ -290,7 +290,7 @@ static void finish_staged(struct gen *g, kb_val number)
             kb_set(k, tails, combine_tails(g, begin, number));
         }
         kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, valid_all())); }
-        finish_cut(g, kb_get(k, tails), kb_imm(k, TY_BOOL, 1), head);
+        finish_cut(g, kb_get(k, tails), kb_true(k), head);
     }
 }
 

@@ -91,12 +91,12 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
     LET(first, kb_select(k, kb_eq(k, tile, slot), seg.first, tile_begin(c, tile)));
     LET(last, kb_min(k, seg.last, tile_begin(c, kb_add(k, tile, 1))));
     const kb_tup total = block_stretch(g, &seg, first, last, c->aggregates);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_store(k, gen_partials(g), tile, total);
     }
     kb_if(k, last_to_finish(c->g, take_of_part, &(struct part){ ticket_word, slot, parts })) {
         const kb_tup all = reduce_partials(g, slot, parts);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             seg_finish(g, &seg, all);
         }
     }
@@ -154,7 +154,7 @@ static kb_val look(struct cut *c, kb_val tile)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     const kb_val number = tile_segment(c, kb_add(k, tile, kb_mul(k, c->watching, kb_warp(k))));
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         kb_store(k, c->found, kb_warp(k), number);
     }
     kb_barrier(k); /* all warps have looked */
@@ -185,7 +185,7 @@ static void watch(struct cut *c)
         }
         kb_barrier(k); /* all threads have read what was found */
     }
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         ticket_last_begins_next(g, &tickets, kb_get(k, ticket_word), c->watching);
     }
 }
@@ -223,7 +223,7 @@ static void take_short(struct cut *c, kb_val number)
                                .total = partial_new(g, "total") };
         stretches_reduce(g, &team, 1, &all, kb_sub(k, all.last, all.first));
         const kb_tup total = team_total(g, &team, &all);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             seg_finish(g, &seg, total);
         }
     }
@@ -236,14 +236,14 @@ static void take_whole(struct cut *c, kb_val number)
     kb *k = g->k;
     struct seg seg;
     seg_open(g, &seg, number);
-    kb_var whole = kb_var_new(k, kb_imm(k, TY_BOOL, 1), "whole");
+    kb_var whole = kb_var_new(k, kb_true(k), "whole");
     kb_if(k, kb_gt(k, kb_sub(k, seg.last, seg.first), c->tile)) {
         kb_set(k, whole, kb_le(k, kb_sub(k, last_tile(c, seg.last), tile_of(c, seg.first)), 1));
     }
     /* From offsets that all threads read. */
     kb_if(k, kb_assume_uniform(kb_get(k, whole), KB_UNI_BLOCK)) {
         const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, c->aggregates);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             seg_finish(g, &seg, total);
         }
     }
@@ -300,12 +300,12 @@ static void list_parts(struct cut *c, kb_val ticket_word, kb_val tile, kb_val fo
     kb *k = g->k;
     kb_if(k, kb_and(k, kb_eq(k, kb_warp(k), 0), kb_ne(k, found, 0))) {
         kb_var place = kb_var_new(k, kb_imm(k, TY_U32, 0), "place");
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+        kb_if(k, kb_lane0(k)) {
             const kb_val at = kb_add(k, queue_words(c, ticket_word, 0), LISTED);
             const kb_val several = kb_cast(k, kb_popcount(k, found), TY_U64);
             kb_set(k, place, kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, several), TY_U32));
         }
-        LET(first, kb_shfl_idx(k, kb_get(k, place), kb_imm(k, TY_I32, 0)));
+        LET(first, kb_shfl_idx(k, kb_get(k, place), 0));
         const kb_val bit = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
         const kb_val before = kb_popcount(k, kb_and(k, found, kb_sub(k, bit, 1)));
         kb_if(k, kb_ne(k, kb_and(k, found, bit), 0)) {
@@ -367,9 +367,8 @@ static void take_listed(struct cut *c, kb_val ticket_word, kb_val watches)
     struct gen *g = c->g;
     kb *k = g->k;
     const kb_ptr next = kb_shared_v(k, TY_I64, 1, "next");
-    const kb_val zero = kb_imm(k, TY_I32, 0);
     kb_var listed = kb_var_new(k, kb_imm(k, TY_U32, 0), "listed");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_if(k, kb_eq(k, ticket_number(g, &tickets, ticket_word), 0)) {
             for (int w = 0; w < QUEUE_WORDS; w++)
                 if (kb_point(k, "next queue"))
@@ -379,17 +378,17 @@ static void take_listed(struct cut *c, kb_val ticket_word, kb_val watches)
         kb_set(k, listed, parts_listed(c, ticket_word, watches));
     }
     kb_loop(k) {
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
-            kb_store(k, next, zero, next_part(c, ticket_word, kb_get(k, listed)));
+        kb_if(k, kb_thread0(k)) {
+            kb_store(k, next, 0, next_part(c, ticket_word, kb_get(k, listed)));
         }
         kb_barrier(k);
         /* One word read by all threads behind a barrier. */
-        LET(part, kb_assume_uniform(kb_load(k, next, zero), KB_UNI_BLOCK));
+        LET(part, kb_assume_uniform(kb_load(k, next, 0), KB_UNI_BLOCK));
         kb_break_if(k, kb_lt(k, part, 0));
         const kb_val tile = kb_cast(k, kb_and(k, part, ((int64_t)1 << TILE_BITS) - 1), TY_I32);
         take_part(c, ticket_word, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
     }
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         ticket_last_begins_next(g, &tickets, ticket_word, kb_add(k, c->watching, c->helping));
     }
 }

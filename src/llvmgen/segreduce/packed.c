@@ -48,7 +48,7 @@ static void load_round(const struct packed *q, struct round *r, kb_val first, kb
     LET(segment, kb_shr(k, kb_add(k, first, kb_cast(k, kb_lane(k), TY_I64)), q->log));
     for (int i = 0; i < q->items; i++) {
         const kb_val own = kb_add(k, kb_lane(k), i * KB_WARP), at = kb_min(k, own, kb_sub(k, left, 1));
-        r->exists[i] = whole ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, own, left);
+        r->exists[i] = whole ? kb_true(k) : kb_lt(k, own, left);
         seg_open(g, &r->seg[i],
                  whole ? kb_add(k, segment, kb_shr(k, kb_imm(k, TY_I64, i * KB_WARP), q->log))
                        : kb_shr(k, kb_add(k, first, kb_cast(k, at, TY_I64)), q->log));
@@ -93,7 +93,7 @@ static void take_round(const struct packed *q, struct round *r)
     for (int i = 0; i < q->items; i++) {
         kb_if(k, kb_and(k, r->exists[i], leads)) {
             seg_enter(g, &r->seg[i]);
-            state_finish(g, kb_get(k, total[i]), kb_imm(k, TY_BOOL, 0));
+            state_finish(g, kb_get(k, total[i]), kb_false(k));
         }
     }
 }

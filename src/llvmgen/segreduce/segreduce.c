@@ -117,7 +117,7 @@ void emit_segreduce_block(struct gen *g)
         kb_barrier(k); /* the first warp has read the totals of the segment before */
         seg_open(g, &seg, number);
         const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, aggregates);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             seg_finish(g, &seg, total);
         }
     }
@@ -136,7 +136,7 @@ static struct taken take_tickets(struct gen *g, kb_val segment, kb_val parts)
 {
     kb *k = g->k;
     struct taken d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), ticket_take_early(g, &tickets) };
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_ptr counter = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
         counter.ty = TY_U32;
         kb_set(k, d.ticket, finish_ticket(g, counter, kb_imm(k, TY_I32, 0), parts).ticket);
@@ -149,18 +149,18 @@ static kb_val publish(struct gen *g, const struct taken *d, kb_tup total, kb_val
 {
     kb *k = g->k;
     const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         const kb_val ticket_word = kb_get(k, d->launch);
         LET(own, ticket_tag(g, &tickets, ticket_word));
         words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
         ticket_last_begins_next(g, &tickets, ticket_word, kb_blocks(k));
-        kb_store(k, shown, kb_imm(k, TY_I32, 0), kb_get(k, d->ticket));
-        kb_store(k, shown, kb_imm(k, TY_I32, 1), own);
+        kb_store(k, shown, 0, kb_get(k, d->ticket));
+        kb_store(k, shown, 1, own);
     }
     kb_barrier(k);
     /* Words that all threads read behind a barrier. */
-    *tag = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 1)), KB_UNI_BLOCK);
-    const kb_val ticket = kb_assume_uniform(kb_load(k, shown, kb_imm(k, TY_I32, 0)), KB_UNI_BLOCK);
+    *tag = kb_assume_uniform(kb_load(k, shown, 1), KB_UNI_BLOCK);
+    const kb_val ticket = kb_assume_uniform(kb_load(k, shown, 0), KB_UNI_BLOCK);
     return kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, parts, 1));
 }
 
@@ -181,7 +181,7 @@ void emit_segreduce_multi_block(struct gen *g)
     kb_val tag;
     kb_if(k, publish(g, &taken, total, parts, &tag)) {
         const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             seg_finish(g, &seg, all);
         }
     }

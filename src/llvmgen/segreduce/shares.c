@@ -30,7 +30,7 @@ static void start_copies(struct shares *s, int i, kb_val stage, kb_val first, kb
     LET(own, kb_mul(k, kb_lane(k), 16));
     kb_if(k, kb_eq(k, all, bytes)) {
         for (int at = 0; at < bytes; at += step) {
-            kb_if(k, at + step <= bytes ? kb_imm(k, TY_BOOL, 1) : kb_lt(k, own, bytes - at)) {
+            kb_if(k, at + step <= bytes ? kb_true(k) : kb_lt(k, own, bytes - at)) {
                 kb_copy(k, 16, into, kb_add(k, own, at), source, kb_add(k, own, at));
             }
         }
@@ -114,7 +114,7 @@ static void take_part(struct shares *s, kb_val stage, kb_val begin, kb_val end)
     kb_else
     {
         batch_ends(s, &b, keep_head);
-        kb_set(k, s->ended, kb_imm(k, TY_BOOL, 1));
+        kb_set(k, s->ended, kb_true(k));
     }
     kb_set(k, s->pos, b.end);
 }
@@ -164,7 +164,7 @@ static void take_share(struct shares *s)
 static void show(struct shares *s, const struct summary *all)
 {
     kb *k = s->g->k;
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         kb_store(k, all->head, kb_warp(k), kb_get(k, s->head));
         kb_store(k, all->head_first, kb_warp(k), kb_get(k, s->head_first));
         kb_store(k, all->ended, kb_warp(k), kb_cast(k, kb_get(k, s->ended), TY_U32));
@@ -220,10 +220,10 @@ static void shares_init(struct shares *s, struct gen *g, kb_val number)
     group_init(s);
     s->head = kb_var_new(k, kb_imm(k, TY_I64, SHARE_NONE), "head");
     s->head_first = kb_var_new(k, kb_imm(k, TY_I64, 0), "head_first");
-    s->ended = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "ended");
+    s->ended = kb_var_new(k, kb_false(k), "ended");
     s->pos = kb_var_new(k, kb_imm(k, TY_I32, 0), "pos");
     s->open = partial_new(g, "open");
-    s->spread = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "spread");
+    s->spread = kb_var_new(k, kb_false(k), "spread");
     seg_open_at(g, &s->here, kb_imm(k, TY_I64, 0), s->from);
     seg_enter(g, &s->here);
 }
@@ -246,7 +246,7 @@ void emit_staged_shares(struct gen *g)
     groups_finish_empty(s, number, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps));
     show(s, &all);
     kb_barrier(k); /* the block's shares are there */
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         join_shares(s, &all, kb_mul(k, first, gen_value(g, "share")));
     }
 }

@@ -48,7 +48,7 @@ struct round {
 struct partial partial_new(struct gen *g, const char *name)
 {
     return (struct partial){ kb_var_new(g->k, g->padded ? state_pad_value(g) : state_zero(g), name),
-                             kb_var_new(g->k, kb_imm(g->k, TY_BOOL, 0), "have") };
+                             kb_var_new(g->k, kb_false(g->k), "have") };
 }
 
 void partial_take(struct gen *g, struct partial *p, kb_tup x)

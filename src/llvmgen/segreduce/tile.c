@@ -100,7 +100,7 @@ static kb_ptr tile_source(const struct tiles *t, int i, const struct tile *x)
 static void start_copies(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         kb_val all = kb_imm(k, TY_I32, 0);
         for (int i = 0; i < t->stages.arrays; i++)
             all = kb_add(k, all, kb_and(k, tile_bytes(t, i, x), -16));
@@ -119,7 +119,7 @@ static void start_copies(const struct tiles *t, const struct tile *x)
 static void copy_rest(const struct tiles *t, const struct tile *x)
 {
     kb *k = t->g->k;
-    kb_val some = kb_imm(k, TY_BOOL, 0);
+    kb_val some = kb_false(k);
     for (int i = 0; i < t->stages.arrays; i++)
         some = kb_or(k, some, kb_ne(k, kb_and(k, tile_bytes(t, i, x), 15), 0));
     kb_if(k, some) {
@@ -223,7 +223,7 @@ static void mbarriers_init(struct tiles *t)
     kb *k = t->g->k;
     const int count = kb_threads(k) / KB_WARP * t->stages.count;
     const kb_ptr bars = kb_mbarriers(k, count, "landed");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         for (int i = 0; i < count; i++)
             kb_mbar_init(k, bars, kb_imm(k, TY_I32, i), 1);
         kb_mbar_ready(k);

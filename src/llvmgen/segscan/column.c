@@ -30,7 +30,7 @@ static void thread_segment(struct gen *g, struct scan_segment *s)
         items_scan(h, run_get(g, carry), NULL);
         items_store(h);
         kb_set(k, last, items_last(h));
-        run_set(g, carry, run_of(g, kb_get(k, last), kb_imm(k, TY_BOOL, 0)));
+        run_set(g, carry, run_of(g, kb_get(k, last), kb_false(k)));
     }
     segment_finish(g, s, kb_get(k, last), kb_eq(k, s->length, 0));
 }
@@ -69,7 +69,7 @@ static struct run warps_before(struct gen *g, const struct strip *s, kb_tup own,
     struct run_var before = run_var_new(g, *total);
     for (int w = 0; w < warps; w++) {
         const kb_tup x = kb_load(k, s->aggregates, kb_add(k, slot, w * KB_WARP));
-        *total = run_join(g, *total, run_of(g, x, kb_imm(k, TY_BOOL, 0)));
+        *total = run_join(g, *total, run_of(g, x, kb_false(k)));
         kb_if(k, kb_gt(k, kb_warp(k), w)) {
             run_set(g, before, *total);
         }
@@ -97,7 +97,7 @@ static void strip_tile(struct gen *g, struct strip *s, kb_val base, kb_val turn,
         items_store(h);
         if (scan_has_totals(g->p))
             kb_if(k, items_have_last(h)) {
-                segment_finish(g, &s->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
+                segment_finish(g, &s->segment, items_last(h), kb_false(k));
             }
     }
     run_set(g, carry, run_join(g, before, total));
@@ -125,7 +125,7 @@ static void block_takes_strip(struct gen *g)
         const kb_val empty = kb_eq(k, gen_value(g, "length"), 0);
         if (scan_has_totals(g->p))
             kb_if(k, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0)))) {
-                segment_finish(g, &s.segment, state_zero(g), kb_imm(k, TY_BOOL, 1));
+                segment_finish(g, &s.segment, state_zero(g), kb_true(k));
             }
     }
 }

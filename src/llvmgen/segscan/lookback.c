@@ -67,8 +67,8 @@ static void share_prefix(struct gen *g, const struct shared *m, const struct lon
     kb *k = g->k;
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         const struct run found = lookback(g, (struct ticket){ t->state, epoch }, total, t->first);
-        kb_if(k, kb_eq(k, kb_lane(k), 0)) {
-            kb_store(k, m->prefix, kb_imm(k, TY_I32, 0), found.x);
+        kb_if(k, kb_lane0(k)) {
+            kb_store(k, m->prefix, 0, found.x);
         }
     }
 }
@@ -76,7 +76,7 @@ static void share_prefix(struct gen *g, const struct shared *m, const struct lon
 static struct run shared_prefix(struct gen *g, const struct shared *m, const struct long_tile *t)
 {
     kb *k = g->k;
-    return (struct run){ kb_not(k, t->first), kb_imm(k, TY_BOOL, 0), kb_load(k, m->prefix, kb_imm(k, TY_I32, 0)) };
+    return (struct run){ kb_not(k, t->first), kb_false(k), kb_load(k, m->prefix, 0) };
 }
 
 static void finish_tile(struct gen *g, struct long_tile *t, struct run before)
@@ -90,7 +90,7 @@ static void finish_tile(struct gen *g, struct long_tile *t, struct run before)
     const kb_tup last = lines_last(&t->l, &mine);
     const kb_val end = kb_add(k, t->l.base, kb_cast(k, t->l.to, TY_I64));
     kb_if(k, kb_and(k, mine, kb_eq(k, end, t->segment.length))) {
-        segment_finish(g, &t->segment, last, kb_imm(k, TY_BOOL, 0));
+        segment_finish(g, &t->segment, last, kb_false(k));
     }
 }
 
@@ -100,17 +100,13 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
 {
     kb *k = g->k;
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
-    LET(leader, kb_eq(k, kb_tid(k), 0));
-    kb_var taken = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
-    kb_if(k, leader) { /* its answer is not waited for before the upsweep is done */
-        kb_set(k, taken, ticket_take(g, &tile_tickets));
-    }
+    const kb_var taken = ticket_take_early(g, &tile_tickets); /* not waited for before the upsweep is done */
     struct long_tile t, following;
     struct run total = run_none(g), in_tile;
     open_tile(g, &t, current);
     lines_take(&t.l, ahead);
     const struct run own = lines_total(&t.l);
-    kb_if(k, leader) {
+    kb_if(k, kb_thread0(k)) {
         ticket_share(g, m->ticket, kb_get(k, taken));
     }
     in_tile = block_scan_warps(g, own, &m->aggregates, &total);

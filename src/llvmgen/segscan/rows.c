@@ -86,7 +86,7 @@ static struct run cluster_scan(struct gen *g, const struct team *t, struct run o
     const int cluster = gen_tunable(g, TN_CLUSTER);
     const kb_val zero = kb_imm(k, TY_I32, 0);
     struct aggregates mine = aggregates_at(g, t->blocks, slot);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         aggregates_store(g, &mine, zero, own);
     }
     kb_cluster_arrive(k);
@@ -94,9 +94,9 @@ static struct run cluster_scan(struct gen *g, const struct team *t, struct run o
     const kb_val rank = kb_min(k, kb_lane(k), cluster - 1); /* lanes behind the last block repeat it */
     for (int f = 0; f < mine.x.n; f++)
         mine.x.e[f] = kb_cluster_map(k, mine.x.e[f], rank);
-    const struct run aggregate = run_of(g, kb_load(k, mine.x, zero), kb_imm(k, TY_BOOL, 0));
+    const struct run aggregate = run_of(g, kb_load(k, mine.x, zero), kb_false(k));
     const struct run upto = warp_scan(g, aggregate, cluster, false);
-    *total = run_of(g, kb_shfl_idx(k, upto.x, kb_imm(k, TY_I32, cluster - 1)), kb_imm(k, TY_BOOL, 0));
+    *total = run_of(g, kb_shfl_idx(k, upto.x, cluster - 1), kb_false(k));
     struct run before = *total;
     before.x = kb_shfl_idx(k, upto.x, kb_max(k, kb_sub(k, t->rank, 1), 0));
     before.some = kb_gt(k, t->rank, 0);
@@ -206,7 +206,7 @@ static void store_total(struct lines *l, const struct stretch_of *s)
     kb_val mine;
     const kb_tup last = lines_last(l, &mine);
     kb_if(k, kb_and(k, mine, kb_eq(k, kb_add(k, l->base, kb_cast(k, l->to, TY_I64)), s->end))) {
-        segment_finish(g, s->segment, last, kb_imm(k, TY_BOOL, 0));
+        segment_finish(g, s->segment, last, kb_false(k));
     }
 }
 
@@ -275,7 +275,7 @@ static void segment_each(struct gen *g, enum width width)
         {
             if (scan_has_totals(g->p))
                 kb_if(k, kb_eq(k, t.own, 0)) { /* one lane of the team */
-                    segment_finish(g, &s, state_zero(g), kb_imm(k, TY_BOOL, 1));
+                    segment_finish(g, &s, state_zero(g), kb_true(k));
                 }
         }
     }

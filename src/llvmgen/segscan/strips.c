@@ -83,7 +83,7 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
     h->full = kb_assume_uniform(kb_eq(k, h->valid, rows), KB_UNI_BLOCK); /* as the ticket is */
     h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_lt(k, kb_tid(k), m->width));
     for (int i = 0; i < n; i++)
-        h->head[i] = kb_imm(k, TY_BOOL, 0);
+        h->head[i] = kb_false(k);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
@@ -152,7 +152,7 @@ static void meet(struct gen *g, const struct shared *m, const struct strip_tile 
                  struct kept *c)
 {
     kb *k = g->k;
-    const kb_val never = kb_imm(k, TY_BOOL, 0);
+    const kb_val never = kb_false(k);
     run_set(g, c->before, run_none(g));
     kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_tid(k), m->width) {
         run_set(g, c->before, run_join(g, run_get(g, c->before), run_of(g, kb_load(k, m->aggregates, at), never)));
@@ -171,10 +171,10 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
 {
     kb *k = g->k;
     kb_tvar x = kb_var_new(k, state_zero(g), "seen");
-    kb_var ends = kb_var_new(k, kb_imm(k, TY_BOOL, 1), "ends");
+    kb_var ends = kb_var_new(k, kb_true(k), "ends");
     kb_if(k, kb_ge(k, t->index, back)) {
         kb_loop(k) {
-            kb_val all = kb_imm(k, TY_BOOL, 1), prefix[LOOKS];
+            kb_val all = kb_true(k), prefix[LOOKS];
             struct published s[LOOKS];
             for (int i = 0; i < looks; i++) { /* all of them in flight; the first tile stands for those before it */
                 const kb_val from = kb_sub(k, t->index, kb_min(k, kb_add(k, back, i), t->index));
@@ -209,7 +209,7 @@ static kb_val look_round(struct gen *g, const struct shared *m, const struct str
     kb_barrier(k); /* see Note [Barriers of a round] */
     kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_imm(k, TY_I32, m->groups * m->width), m->width) {
         kb_break_if(k, kb_get(k, done));
-        const struct run seen = run_of(g, kb_load(k, m->seen, at), kb_imm(k, TY_BOOL, 0));
+        const struct run seen = run_of(g, kb_load(k, m->seen, at), kb_false(k));
         run_set(g, prefix, run_join(g, seen, run_get(g, prefix)));
         kb_set(k, done, kb_ne(k, kb_load(k, m->prefix, at), 0));
     }
@@ -224,8 +224,8 @@ static kb_val look_round(struct gen *g, const struct shared *m, const struct str
 static kb_tup look_back(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val epoch, kb_tup total)
 {
     kb *k = g->k;
-    kb_var back = kb_var_new(k, kb_imm(k, TY_U32, 1), "back"), done = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "done");
-    kb_var all = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "all");
+    kb_var back = kb_var_new(k, kb_imm(k, TY_U32, 1), "back"), done = kb_var_new(k, kb_false(k), "done");
+    kb_var all = kb_var_new(k, kb_false(k), "all");
     back.uni = all.uni = KB_UNI_BLOCK;
     struct run_var prefix = run_var_new(g, run_none(g));
     kb_set(k, all, look_round(g, m, t, kb_get(k, back), 1, epoch, prefix, done));
@@ -238,7 +238,7 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
     }
     const kb_tup found = run_get(g, prefix).x;
     kb_if(k, last_group(g, m)) {
-        tile_publish(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total), kb_imm(k, TY_BOOL, 1));
+        tile_publish(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total), kb_true(k));
     }
     return found;
 }
@@ -256,13 +256,13 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
     kb_else { kb_barrier(k); } /* as in look_back */
     take_kept(g, c, h->direct);
     items_contribute(h);
-    const struct run outside = { begun, kb_imm(k, TY_BOOL, 0), kb_get(k, prefix) };
+    const struct run outside = { begun, kb_false(k), kb_get(k, prefix) };
     items_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
     kb_if(k, t->exists) {
         items_store(h);
         if (scan_has_totals(g->p))
             kb_if(k, items_have_last(h)) {
-                segment_finish(g, &t->segment, items_last(h), kb_imm(k, TY_BOOL, 0));
+                segment_finish(g, &t->segment, items_last(h), kb_false(k));
             }
     }
 }
@@ -281,7 +281,7 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
 {
     kb *k = g->k;
     struct strip_tile next, last;
-    LET(leader, kb_eq(k, kb_tid(k), 0));
+    LET(leader, kb_thread0(k));
     kb_var taken = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
     kb_var following = kb_var_new(k, kb_get(k, w->next), "following");
     open_tile(g, m, &next, kb_get(k, w->next));
@@ -316,7 +316,7 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
     struct way w = { .next = kb_var_new(k, kb_cast(k, word, TY_U32), "next"),
                      .last = kb_var_new(k, kb_imm(k, TY_U32, 0), "last"),
-                     .there = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "there") };
+                     .there = kb_var_new(k, kb_false(k), "there") };
     w.next.uni = w.last.uni = w.there.uni = KB_UNI_BLOCK;
     kept_new(g, &w.cur);
     kept_new(g, &w.new);
@@ -329,7 +329,7 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
         keep(g, &w.cur, d);
         run_set(g, w.cur.before, run_get(g, w.new.before));
         kb_set(k, w.cur.total, kb_get(k, w.new.total));
-        kb_set(k, w.there, kb_imm(k, TY_BOOL, 1));
+        kb_set(k, w.there, kb_true(k));
     }
     tickets_used_up(g, kb_get(k, w.last), epoch, gen_value(g, "tickets"));
 }

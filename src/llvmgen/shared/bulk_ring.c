@@ -28,7 +28,7 @@ struct bulk_ring bulk_ring_block(kb *k, int stages, int bytes, int consumers)
     r.memory = kb_shared_v(k, TY_U8, stages * bytes, "stage");
     r.full = kb_mbarriers(k, stages, "full");
     r.empty = kb_mbarriers(k, stages, "empty");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         init_barriers(&r, consumers);
     }
     kb_barrier(k);
@@ -41,7 +41,7 @@ struct bulk_ring bulk_ring_warp(kb *k, int stages, int bytes)
     struct bulk_ring r = { .k = k, .stages = stages, .bytes = bytes, .first = kb_mul(k, kb_warp(k), stages) };
     r.memory = kb_shared_v(k, TY_U8, warps * stages * bytes, "stage");
     r.full = kb_mbarriers(k, warps * stages, "full");
-    kb_if(k, kb_eq(k, kb_lane(k), 0)) {
+    kb_if(k, kb_lane0(k)) {
         init_barriers(&r, 0);
     }
     kb_warp_sync(k);

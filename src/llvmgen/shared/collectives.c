@@ -111,7 +111,7 @@ kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have)
     }
     kb_barrier(k);
     kb_if(k, kb_eq(k, warp, 0)) {
-        kb_set(k, some, kb_imm(k, TY_BOOL, 0));
+        kb_set(k, some, kb_false(k));
         kb_if(k, kb_lt(k, lane, warps)) {
             kb_set(k, total, kb_load(k, aggregates, lane));
             kb_set(k, some, kb_ne(k, kb_load(k, aggregates_have, lane), 0));
@@ -129,7 +129,7 @@ kb_tup gather_in_order(struct gen *g, kb_val first, kb_val count, load_state *lo
     LET(from, kb_mul(k, kb_tid(k), each));
     LET(to, kb_min(k, kb_add(k, from, each), count));
     kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
-    kb_var have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have_gathered");
+    kb_var have = kb_var_new(k, kb_false(k), "have_gathered");
     kb_for(k, i, from, to, 1) {
         state_accumulate(g, acc, have, load(g, what, kb_add(k, first, i)));
     }

@@ -49,7 +49,7 @@ kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_va
         return kb_load(g->k, p, element);
     kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
     q.ty = a->field[field].type;
-    return kb_load(g->k, q, kb_imm(g->k, TY_I32, 0));
+    return kb_load(g->k, q, 0);
 }
 
 /* Any input at the point plus constant offsets. */
@@ -58,7 +58,7 @@ static kb_val load_general(struct point *pt, const struct expr *e)
     struct gen *g = pt->g;
     kb *k = g->k;
     const struct input *in = &g->p->input[e->which];
-    kb_val element = kb_imm(k, TY_I64, 0), inside = kb_imm(k, TY_BOOL, 1);
+    kb_val element = kb_imm(k, TY_I64, 0), inside = kb_true(k);
     const union value *outside = NULL;
     for (int d = 0; d < in->array.rank; d++) {
         const kb_val extent = gen_extent(g, &in->array.dim[d]);
@@ -227,7 +227,7 @@ void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val
     }
     kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
     q.ty = a->field[field].type;
-    kb_store(g->k, q, kb_imm(g->k, TY_I32, 0), x);
+    kb_store(g->k, q, 0, x);
 }
 
 /* Element number in an output whose dimensions may be in any order. */
@@ -246,7 +246,7 @@ kb_val point_output_element(struct point *pt, const struct output *o)
 kb_val point_in_output(struct point *pt, const struct output *o)
 {
     kb *k = pt->g->k;
-    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    kb_val inside = kb_true(k);
     for (int d = 0; d < o->array.rank; d++)
         inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), gen_extent(pt->g, &o->array.dim[d])));
     return inside;
@@ -256,7 +256,7 @@ void point_store_element(struct point *pt, int output)
 {
     struct gen *g = pt->g;
     const struct output *o = &g->p->output[output];
-    const kb_val inside = access_output_whole(g->p, output) ? kb_imm(g->k, TY_BOOL, 1) : point_in_output(pt, o);
+    const kb_val inside = access_output_whole(g->p, output) ? kb_true(g->k) : point_in_output(pt, o);
     const kb_val element = point_output_element(pt, o);
     kb_val x[STATE_FIELDS_MAX];
     for (int f = 0; f < o->array.nfields; f++)

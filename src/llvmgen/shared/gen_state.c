@@ -68,7 +68,7 @@ void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x)
         kb_set(k, acc, state_combine(g, kb_get(k, acc), x));
     }
     kb_else { kb_set(k, acc, x); }
-    kb_set(k, have, kb_imm(k, TY_BOOL, 1));
+    kb_set(k, have, kb_true(k));
 }
 
 /* init combined with x by reduction r, where `begins`. */

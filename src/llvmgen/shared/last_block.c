@@ -20,16 +20,15 @@ kb_val last_to_finish(struct gen *g, struct finish (*take)(struct gen *g, const 
 {
     kb *k = g->k;
     const kb_ptr flag = kb_shared_v(k, TY_U32, 1, "is_last");
-    const kb_val zero = kb_imm(k, TY_I32, 0);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_fence(k, KB_RELEASE, KB_SCOPE_DEVICE); /* pairs with the acquire below, through the ticket */
         const struct finish f = take(g, what);
         kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* the block with the last ticket sees all partials */
-        kb_store(k, flag, zero, kb_cast(k, kb_eq(k, f.ticket, f.last), TY_U32));
+        kb_store(k, flag, 0, kb_cast(k, kb_eq(k, f.ticket, f.last), TY_U32));
     }
     kb_barrier(k);
     /* One word read by all threads after a barrier. */
-    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, zero), 0), KB_UNI_BLOCK);
+    return kb_assume_uniform(kb_ne(k, kb_load(k, flag, 0), 0), KB_UNI_BLOCK);
 }
 
 struct group {

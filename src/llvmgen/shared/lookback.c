@@ -29,7 +29,7 @@ static struct lane_tiles poll_tiles(struct gen *g, struct ticket t, kb_val tile,
     kb *k = g->k;
     const int n = tiles_per_lane(g);
     struct published s[4];
-    struct lane_tiles r = { kb_imm(k, TY_BOOL, 0), kb_imm(k, TY_BOOL, 0) };
+    struct lane_tiles r = { kb_false(k), kb_false(k) };
     for (int i = 0; i < n; i++)
         s[i] = tile_state_read(g, t, kb_max(k, kb_sub(k, tile, i), 0));
     for (int i = 0; i < n; i++) {
@@ -93,21 +93,21 @@ kb_tup tiles_before(struct gen *g, struct ticket t)
         const kb_val tile = kb_sub(k, kb_sub(k, t.tile, kb_get(k, back)), kb_mul(k, kb_lane(k), tiles_per_lane(g)));
         LET(nearest, wait_for_window(g, t, tile, x));
         const kb_tup window = window_reduce(g, kb_get(k, x), kb_min(k, nearest, KB_WARP - 1));
-        const struct run older = run_of(g, window, kb_imm(k, TY_BOOL, 0));
+        const struct run older = run_of(g, window, kb_false(k));
         run_set(g, prefix, run_join(g, older, run_get(g, prefix)));
         kb_break_if(k, kb_lt(k, nearest, KB_WARP));
         kb_set(k, back, kb_add(k, kb_get(k, back), KB_WARP * tiles_per_lane(g)));
     }
-    return kb_shfl_idx(k, kb_get(k, prefix.x), kb_imm(k, TY_I32, 0));
+    return kb_shfl_idx(k, kb_get(k, prefix.x), 0);
 }
 
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone)
 {
     kb *k = g->k;
     kb_section(k, "lookback");
-    LET(leader, kb_eq(k, kb_lane(k), 0));
+    LET(leader, kb_lane0(k));
     const kb_val final = kb_or(k, alone, total.cut);
-    struct run before = { .some = kb_not(k, alone), .cut = kb_imm(k, TY_BOOL, 0) };
+    struct run before = { .some = kb_not(k, alone), .cut = kb_false(k) };
     kb_if(k, leader) {
         tile_publish(g, t, total.x, final);
     }
@@ -116,7 +116,7 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
         const kb_tup found = tiles_before(g, t);
         kb_set(k, prefix, found);
         kb_if(k, kb_and(k, leader, kb_not(k, final))) {
-            tile_publish(g, t, state_combine(g, found, total.x), kb_imm(k, TY_BOOL, 1));
+            tile_publish(g, t, state_combine(g, found, total.x), kb_true(k));
         }
     }
     before.x = kb_get(k, prefix);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ticket.c - see ticket.h.  Nothing waits for the answer of ticket_take() before it is used, so a block takes its ticket
- * early.  The word lies right before what bears the launch's number: see Note [Where the counter lies] in tile_state.c.
- */
+/* ticket.c - see ticket.h, and Note [Where the counter lies] in tile_state.c. */
 #include "ticket.h"
 
 static kb_ptr counter(struct gen *g, const struct tickets *l) { return gen_buffer(g, l->buffer, TY_U64); }
@@ -9,14 +7,14 @@ static kb_ptr counter(struct gen *g, const struct tickets *l) { return gen_buffe
 kb_val ticket_take(struct gen *g, const struct tickets *l)
 {
     kb *k = g->k;
-    return kb_atomic(k, KB_RMW_ADD, counter(g, l), kb_imm(k, TY_I32, 0), kb_imm(k, TY_U64, 1));
+    return kb_atomic(k, KB_RMW_ADD, counter(g, l), 0, kb_imm(k, TY_U64, 1));
 }
 
 kb_var ticket_take_early(struct gen *g, const struct tickets *l)
 {
     kb *k = g->k;
     kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         kb_set(k, word, ticket_take(g, l));
     }
     return word;
@@ -40,7 +38,7 @@ void ticket_next_launch(struct gen *g, const struct tickets *l, kb_val launch)
     kb *k = g->k;
     const kb_val next = kb_add(k, launch, 1);
     if (kb_point(k, "next launch"))
-        kb_store_relaxed(k, counter(g, l), kb_imm(k, TY_I32, 0), kb_shl(k, next, l->bits));
+        kb_store_relaxed(k, counter(g, l), 0, kb_shl(k, next, l->bits));
 }
 
 void ticket_last_begins_next(struct gen *g, const struct tickets *l, kb_val word, kb_val taken)
@@ -53,9 +51,9 @@ void ticket_last_begins_next(struct gen *g, const struct tickets *l, kb_val word
 
 kb_ptr ticket_slot(struct gen *g) { return kb_shared_v(g->k, TY_U64, 1, "ticket_slot"); }
 
-void ticket_share(struct gen *g, kb_ptr slot, kb_val word) { kb_store(g->k, slot, kb_imm(g->k, TY_I32, 0), word); }
+void ticket_share(struct gen *g, kb_ptr slot, kb_val word) { kb_store(g->k, slot, 0, word); }
 
 kb_val ticket_shared(struct gen *g, kb_ptr slot)
 {
-    return kb_assume_uniform(kb_load(g->k, slot, kb_imm(g->k, TY_I32, 0)), KB_UNI_BLOCK); /* one word that all read */
+    return kb_assume_uniform(kb_load(g->k, slot, 0), KB_UNI_BLOCK); /* one word that all read */
 }

@@ -16,7 +16,7 @@ struct tickets {
     int bits; /* of the word that count tickets; at most 32 */
 };
 
-/* One thread, after gen_wait_for_predecessor(): take a ticket; the word, u64. */
+/* One thread, after gen_wait_for_predecessor(): take a ticket; the word, u64.  Nothing waits for it before its use. */
 kb_val ticket_take(struct gen *g, const struct tickets *l);
 /* The same by thread 0; the other threads have zero. */
 kb_var ticket_take_early(struct gen *g, const struct tickets *l);

@@ -27,7 +27,7 @@ struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
 {
     kb *k = g->k;
     const kb_ptr slot = ticket_slot(g);
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         const kb_val word = ticket_take(g, &tile_tickets);
         ticket_share(g, slot, word);
         ticket_last_begins_next(g, &tile_tickets, word, tiles);
@@ -41,7 +41,7 @@ struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
 kb_val ticket_take_first(struct gen *g, kb_ptr slot)
 {
     kb *k = g->k;
-    kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+    kb_if(k, kb_thread0(k)) {
         ticket_share(g, slot, ticket_take(g, &tile_tickets));
     }
     kb_barrier(k);
@@ -53,9 +53,8 @@ kb_val ticket_take_first(struct gen *g, kb_ptr slot)
 struct ticket ticket_of_block(struct gen *g)
 {
     kb *k = g->k;
-    const kb_val zero = kb_imm(k, TY_I32, 0);
     const kb_ptr counter = gen_buffer(g, tile_tickets.buffer, TY_U64);
-    const kb_val word = kb_shfl_idx(k, kb_load_relaxed(k, counter, zero), zero);
+    const kb_val word = kb_shfl_idx(k, kb_load_relaxed(k, counter, 0), 0);
     return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
 }
 
@@ -68,7 +67,7 @@ void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles)
 {
     kb *k = g->k;
     const kb_val taken = kb_add(k, kb_cast(k, tiles, TY_U32), kb_cast(k, kb_blocks(k), TY_U32));
-    kb_if(k, kb_and(k, kb_eq(k, kb_tid(k), 0), kb_eq(k, last, kb_sub(k, taken, 1)))) {
+    kb_if(k, kb_and(k, kb_thread0(k), kb_eq(k, last, kb_sub(k, taken, 1)))) {
         ticket_next_epoch(g, (struct ticket){ .epoch = epoch });
     }
 }
@@ -227,7 +226,7 @@ void total_publish(struct gen *g, struct ticket t, int each, struct run total)
 {
     kb *k = g->k;
     if (scan_own_tiles(g->p)) {
-        tile_publish(g, t, total.x, kb_imm(k, TY_BOOL, 0));
+        tile_publish(g, t, total.x, kb_false(k));
         return;
     }
     LET(inside, kb_rem(k, t.tile, KB_WARP * each));
@@ -250,7 +249,7 @@ void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_
 kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
 {
     const struct published s = tile_state_of_words(g, t, word);
-    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_imm(g->k, TY_BOOL, 0));
+    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_false(g->k));
     return s.there;
 }
 

@@ -22,7 +22,7 @@ static void neighbour(struct stencil_point *sp, const struct expr *e, kb_val row
     for (int d = 0; d < in->array.rank; d++) {
         const kb_val extent = gen_extent(g, &in->array.dim[d]);
         const kb_val at = kb_add(k, sp->pt.index[in->axis[d]], row_offset(g, e, row, d));
-        inside[d] = kb_imm(k, TY_BOOL, 1);
+        inside[d] = kb_true(k);
         const kb_val i = boundary_index(k, in->boundary[d].mode, at, extent, &inside[d]);
         element = d == 0 ? i : kb_add(k, kb_mul(k, element, extent), i);
     }

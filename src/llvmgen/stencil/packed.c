@@ -146,7 +146,7 @@ static void store_words(struct stencil_point *sp, int n, int o, const kb_val *wo
     {
         for (int i = 0; i < n && w->skewed; i++) { /* else all of a row or nothing exists */
             kb_if(k, sp[i].exists) {
-                kb_store(k, bytes, kb_imm(k, TY_I32, i), kb_extract(k, word, i, a->field[0].type));
+                kb_store(k, bytes, i, kb_extract(k, word, i, a->field[0].type));
             }
         }
     }

@@ -150,7 +150,7 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     sp->pt.env.leaf = leaf;
     sp->pt.env.user = sp;
     sp->w = w;
-    sp->exists = kb_imm(k, TY_BOOL, 1);
+    sp->exists = kb_true(k);
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);

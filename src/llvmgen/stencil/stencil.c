@@ -83,7 +83,7 @@ kb_val sweep_inside(struct sweep *s, int from, int to)
     const int last = g->p->rank - 1;
     const struct skews skews = stencil_skewed(g->c) ? stencil_skews(g->c, g->p->rank) : (struct skews){ 0, 0 };
     const struct reach r = stencil_space_reach(g->p);
-    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    kb_val inside = kb_true(k);
     for (int d = from; d < to; d++) {
         const int points = stencil_points(g->c, g->p->rank, d);
         int64_t beyond = points + r.hi[d], before = -r.lo[d];
@@ -104,7 +104,7 @@ kb_val sweep_exists(struct sweep *s, int from, int to)
     struct gen *g = s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1, points = stencil_points(g->c, g->p->rank, last);
-    kb_val exists = kb_imm(k, TY_BOOL, 1);
+    kb_val exists = kb_true(k);
     for (int d = from; d < to; d++) {
         kb_val first = s->origin[d];
         if (d == last && stencil_skewed(g->c)) {
@@ -245,7 +245,7 @@ static void by_rows(struct sweep *s, int count, enum placement place)
         struct sweep there = rank > 1 ? moved(s, 0, i) : *s;
         kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {
             struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
-            kb_if(k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_imm(k, TY_BOOL, 1))) {
+            kb_if(k, kb_and(k, exists(&at, 0), rank > 2 ? exists(&at, 1) : kb_true(k))) {
                 window(&at, row, place);
             }
         }
@@ -269,7 +269,7 @@ static void windows(struct sweep *s)
     int points[SPACE_MAX] = { 1, 1, 1 };
     for (int d = 0; d < rank; d++)
         points[d] = stencil_points(s->g->c, rank, d);
-    LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_imm(k, TY_BOOL, 0));
+    LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_false(k));
     kb_section(k, "inside");
     kb_if(k, kb_all(k, sweep_inside(s, 0, rank))) {
         window(s, points, PLACE_INSIDE);
@@ -304,7 +304,7 @@ static kb_tup block_sum(struct sweep *s)
 static kb_val no_points(struct gen *g)
 {
     kb *k = g->k;
-    kb_val none = kb_imm(k, TY_BOOL, 0);
+    kb_val none = kb_false(k);
     for (int d = 0; d < g->p->rank; d++)
         none = kb_or(k, none, kb_le(k, gen_extent(g, &g->p->space[d].extent), 0));
     return none;
@@ -318,7 +318,7 @@ static void finish(struct sweep *s)
     LET(blocks, kb_blocks(k));
     kb_section(k, "finish");
     if (g->nfields == 0) {
-        kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_eq(k, kb_tid(k), 0))) {
+        kb_if(k, kb_and(k, kb_eq(k, block, 0), kb_thread0(k))) {
             state_finish(g, (kb_tup){ .n = 0 }, no_points(g));
         }
         return;
@@ -327,7 +327,7 @@ static void finish(struct sweep *s)
     kb_if(k, is_last_block(g, total, block, blocks)) {
         /* The first window of every block has a point, or there are none at all. */
         const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), blocks);
-        kb_if(k, kb_eq(k, kb_tid(k), 0)) {
+        kb_if(k, kb_thread0(k)) {
             state_finish(g, all, no_points(g));
         }
     }
@@ -377,7 +377,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
     s.gather = gather_reach(g);
     if (s.role == STENCIL_LAST) {
         s.acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
-        s.have = kb_var_new(k, kb_imm(k, TY_BOOL, 0), "have");
+        s.have = kb_var_new(k, kb_false(k), "have");
     }
     if (staged) {
         tiles_load(g, s.box, tile);

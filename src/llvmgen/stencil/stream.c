@@ -57,7 +57,7 @@ static void locate(struct stream *st, int input, kb_val row, kb_val column, stru
     for (int d = 1; d <= last; d++) {
         const kb_val extent = st->extent[d], at = kb_cast(k, d == last ? column : row, TY_I64);
         const int64_t first = d == last ? -r->is.before : r->is.reach.lo[d];
-        kb_val inside = kb_imm(k, TY_BOOL, 1);
+        kb_val inside = kb_true(k);
         const kb_val i =
             boundary_index(k, in->boundary[d].mode, kb_add(k, kb_add(k, st->s->box[d], at), first), extent, &inside);
         p->element = d == 1 ? i : kb_add(k, kb_mul(k, p->element, extent), i);
@@ -95,7 +95,7 @@ static kb_val plane_at(struct stream *st, int input, kb_val place, kb_val *outsi
     struct gen *g = st->s->g;
     kb *k = g->k;
     const struct input *in = &g->p->input[input];
-    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    kb_val inside = kb_true(k);
     const kb_val z = boundary_index(k, in->boundary[0].mode, place, st->extent[0], &inside);
     outside->ir = NULL;
     if (in->boundary[0].mode == BOUND_CONSTANT)
@@ -176,7 +176,7 @@ static void copy_plane(struct stream *st, kb_val place, int position)
                 first = kb_mul(k, first, st->extent[d]);
             for (int n = 0; n < st->parts[i]; n++) {
                 const struct part *p = &st->part[i][n];
-                kb_if(k, p->exists.ir ? p->exists : kb_imm(k, TY_BOOL, 1)) {
+                kb_if(k, p->exists.ir ? p->exists : kb_true(k)) {
                     (r->vector > 1 ? copy_vector : copy_element)(st, i, p, first, outside,
                                                                  position * r->is.rows * r->is.pitch);
                 }
@@ -286,7 +286,7 @@ static kb_val window_exists(struct stream *st, bool whole)
 {
     struct gen *g = st->s->g;
     kb *k = g->k;
-    kb_val exists = kb_imm(k, TY_BOOL, 1);
+    kb_val exists = kb_true(k);
     for (int d = 1; d < g->p->rank; d++) {
         const int points = whole ? stencil_points(g->c, g->p->rank, d) : 1;
         exists = kb_and(k, exists, kb_le(k, kb_add(k, st->s->origin[d], points), st->extent[d]));

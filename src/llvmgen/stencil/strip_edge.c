@@ -117,7 +117,7 @@ kb_val strip_keep(const struct strip *s, const struct strip_point *sp, const str
 {
     kb *k = s->g->k;
     const struct problem *p = s->g->p;
-    kb_val skip = kb_imm(k, TY_BOOL, 0);
+    kb_val skip = kb_false(k);
     if ((!s->sides && !s->ends) || !stencil_skips(p))
         return v;
     for (int i = 0; i < p->ninputs; i++)

@@ -166,7 +166,7 @@ static void store_at_side(const struct strip *s, kb_ptr array, const struct prog
     for (int i = 0; i < V; i++) {
         const kb_val at = kb_add(k, s->x, i);
         kb_if(k, kb_and(k, kb_ge(k, at, part.rest_first), kb_lt(k, at, part.rest_last))) {
-            kb_store(k, kb_advance(k, to, s->x), kb_imm(k, TY_I32, i), v[i]);
+            kb_store(k, kb_advance(k, to, s->x), i, v[i]);
         }
     }
 }
@@ -214,7 +214,7 @@ kb_val strip_plane(const struct strip *s, int input, kb_val z, kb_val *outside)
     struct gen *g = s->g;
     kb *k = g->k;
     const enum boundary_mode mode = g->p->input[input].boundary[0].mode;
-    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    kb_val inside = kb_true(k);
     outside->ir = NULL;
     if (s->ends)
         z = boundary_index(k, mode, z, s->planes, &inside);

@@ -84,7 +84,7 @@ static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
 
 static kb_val wrapped(const struct strip *s, bool beyond, int axis, kb_val i, kb_val extent)
 {
-    kb_val inside = kb_imm(s->g->k, TY_BOOL, 1);
+    kb_val inside = kb_true(s->g->k);
     return beyond && strip_wraps(s->g->p, axis) ? boundary_index(s->g->k, BOUND_WRAP, i, extent, &inside) : i;
 }
 
@@ -142,7 +142,7 @@ static void store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX]
     kb_if(k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
         for (int j = 0; j < s->is.lines; j++) {
             const kb_val row = kb_add(k, kb_mul(k, kb_cast(k, z, TY_I64), s->pitch), s->line[j]);
-            kb_val written = kb_imm(k, TY_BOOL, 1);
+            kb_val written = kb_true(k);
             if (s->is.height) {
                 const kb_val y = kb_add(k, s->y, j);
                 written = kb_and(k, kb_ge(k, y, s->top), kb_lt(k, y, s->bottom));

@@ -23,7 +23,7 @@ static void load_element(struct gen *g, int input, const kb_val *box, const stru
     for (int d = 0; d < g->p->rank; d++) {
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
         kb_val c = kb_add(k, kb_add(k, box[d], kb_cast(k, at[d], TY_I64)), r.lo[d]);
-        beyond[d] = kb_imm(k, TY_BOOL, 1);
+        beyond[d] = kb_true(k);
         if (!inside)
             c = boundary_index(k, in->boundary[d].mode, c, extent, &beyond[d]);
         element = d == 0 ? c : kb_add(k, kb_mul(k, element, extent), c);
@@ -75,7 +75,7 @@ void tiles_load(struct gen *g, const kb_val *box, struct tile *tile)
 {
     kb *k = g->k;
     const struct reach r = stencil_space_reach(g->p);
-    kb_val inside = kb_imm(k, TY_BOOL, 1), any = inside;
+    kb_val inside = kb_true(k), any = inside;
     declare_tiles(g, tile);
     for (int d = 0; d < g->p->rank; d++) {
         const kb_val extent = gen_extent(g, &g->p->space[d].extent);
@@ -109,5 +109,5 @@ kb_val tile_read(struct window *w, int input, int field, const int *at)
         element = d == 0 ? c : kb_add(k, kb_mul(k, element, t->extent[d]), c);
         distance = distance * t->extent[d] + at[d] - r.lo[d];
     }
-    return kb_load(k, kb_advance(k, t->field[field], element), kb_imm(k, TY_I32, distance));
+    return kb_load(k, kb_advance(k, t->field[field], element), distance);
 }

@@ -77,7 +77,7 @@ static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val
     beyond->ir = NULL;
     if (mode < 0) /* another point of the window, which may not exist */
         return kb_min(k, w->skewed && axis == w->rank - 1 ? kb_max(k, i, 0) : i, kb_sub(k, extent, 1));
-    kb_val inside = kb_imm(k, TY_BOOL, 1);
+    kb_val inside = kb_true(k);
     const kb_val element = boundary_index(k, (enum boundary_mode)mode, i, extent, &inside);
     if (mode == BOUND_CONSTANT)
         *beyond = kb_not(k, inside);

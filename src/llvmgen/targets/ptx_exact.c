@@ -8,6 +8,7 @@
  *                                   number becomes 32768 (seen: div, shr, cvt, setp after neg.s16)
  *     p ? -0.0 : -1.0 of f32        ptxas converts an integer 0 or -1, and loses the sign of zero
  */
+#define _GNU_SOURCE /* memmem */
 #include <string.h>
 
 #include "base/str.h"
@@ -58,10 +59,7 @@ static bool begins(const char *line, size_t length, const char *with)
 
 static bool holds(const char *line, size_t length, const char *what)
 {
-    for (size_t i = 0; i + strlen(what) <= length; i++)
-        if (memcmp(line + i, what, strlen(what)) == 0)
-            return true;
-    return false;
+    return memmem(line, length, what, strlen(what)) != NULL;
 }
 
 static void add_line(struct str *out, const char *line, size_t length)

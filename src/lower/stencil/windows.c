@@ -326,7 +326,8 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
                                      wide ? (struct shape){ 128, 32, 4, 1, 4, 1 }
                                           : (struct shape){ 256, 32, 8, 1, 8, 1 },
                                      { 128, 32, 4, 1, 1, 8 } };
-    const struct windows w = { vectors, shifted, columns, "H200, 8191^2, 8192^2, 511^3, 512^3: see docs/design/stencil-one-step.md" };
+    const struct windows w = { vectors, shifted, columns,
+                               "H200, 8191^2, 8192^2, 511^3, 512^3: see docs/design/stencil-one-step.md" };
     window_cases(pl, row, &w);
 }
 
