@@ -208,7 +208,9 @@ static double propagate(const struct expr *e, const struct num *arg, union value
     return wave ? fmin(err, 2) : spread;
 }
 
-/* A finite double may be beyond the type: certainly, then it is an infinity there; or perhaps. */
+/* A finite double may be beyond the type: certainly, then it is an infinity there; or perhaps.  Errors come
+ * from roundings of what is larger by 1 / unit: where that is beyond the type, another order of combination may have
+ * had an infinity on its way. */
 struct num ref_limit(enum ty t, struct num x)
 {
     if (!ty_is_float(t) || !isfinite(x.v.f)) {
@@ -218,7 +220,7 @@ struct num ref_limit(enum ty t, struct num x)
     if (fabs(x.v.f) - x.err > max * (1 + unit(t))) {
         return (struct num){ { .f = copysign(INFINITY, x.v.f) }, 0 };
     }
-    if (fabs(x.v.f) + x.err > max) {
+    if (fabs(x.v.f) + x.err > max || x.err > max * fmin(0.25, 64 * unit(t))) {
         x.err = INFINITY;
     }
     return x;
