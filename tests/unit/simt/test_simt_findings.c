@@ -121,10 +121,10 @@ static void races(void *const *args)
 
 __attribute__((noinline)) static int32_t big_frame(const int32_t *x)
 {
-    volatile char local[125000];
+    volatile char local[256000]; /* of the 256 KB of a stack */
     local[0] = 1;
-    local[124999] = LD(int32_t, x, 0, "x") != 0;
-    return local[0] + local[124999];
+    local[255999] = LD(int32_t, x, 0, "x") != 0;
+    return local[0] + local[255999];
 }
 
 /* 1: the assertion fails; 2: an address that no check sees; 3: too much stack; 4: waits for a cluster without arriving
