@@ -117,7 +117,7 @@ static bool take_dim(struct builder *b, struct cursor *c, bool is_output, struct
     if (!is_output)
         return bad_dim(b, c, from, c->at, "only an output may be smaller than a dimension");
     if (!take_number(c, &less))
-        return bad_dim(b, c, from, c->at + 1, "a number is expected behind '-'");
+        return bad_dim(b, c, from, c->at + 1, "a number is expected after '-'");
     out->add = -less;
     return true;
 }

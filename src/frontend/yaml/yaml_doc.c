@@ -212,7 +212,7 @@ static void check_flow_pair(struct attempt *a, const struct ynode *key, const st
     if (colon == NULL || value->kind != Y_SCALAR || value->length != 0 || value->at.begin != value->at.end)
         return;
     const uint32_t at = (uint32_t)(colon - key->text);
-    yaml_found(a->r, D_YAML_SPACE, ynode_span(key, at, at + 1), "':' needs a blank behind it to end a key");
+    yaml_found(a->r, D_YAML_SPACE, ynode_span(key, at, at + 1), "':' needs a blank after it to end a key");
 }
 
 /* A key and its value, or false. A key that is no scalar is reported, and dropped with its value. */
@@ -391,7 +391,7 @@ static void check_root(struct yaml_reader *r, const struct ynode *root)
             : yaml_found(r, D_YAML_ROOT, root->at, "a spec is a mapping, 'key: value' per line, not a %s",
                          root->kind == Y_SCALAR ? "single value" : "list");
     if (colon != NULL)
-        f->hint = "':' needs a blank behind it to end a key";
+        f->hint = "':' needs a blank after it to end a key";
 }
 
 static int by_place(const void *x, const void *y)

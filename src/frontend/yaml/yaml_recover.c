@@ -219,7 +219,7 @@ static bool drop_line(struct yaml_reader *r, struct finding *f, uint32_t at)
 static bool missing_blank(struct yaml_reader *r, uint32_t colon)
 {
     struct finding *f =
-        yaml_found(r, D_YAML_SPACE, (struct span){ colon, colon + 1 }, "':' needs a blank behind it to end a key");
+        yaml_found(r, D_YAML_SPACE, (struct span){ colon, colon + 1 }, "':' needs a blank after it to end a key");
     return drop_line(r, f, colon);
 }
 
@@ -330,7 +330,7 @@ static bool explain_failure(struct yaml_reader *r, const struct yaml_failure *f)
         says(f->problem, "did not find expected ','"))
         return unexpected_rest(r, f);
     if (says(f->problem, "expected <document start>")) {
-        yaml_found(r, D_YAML_DOCUMENTS, line_of(r, f->at), "text behind the end of the document");
+        yaml_found(r, D_YAML_DOCUMENTS, line_of(r, f->at), "text after the end of the document");
         return false;
     }
     if (says(f->context, "quoted scalar")) {

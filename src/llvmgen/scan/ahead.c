@@ -10,7 +10,7 @@
  * at once, and windows twice as long or half as long, are slower.
  *
  * Note [Fixed windows]
- * Totals are combined in windows of the same tiles whoever does it, the last one partly: so the tree depends on sizes
+ * Totals are combined in windows of the same tiles by every warp, the last one partly: so the tree depends on sizes
  * and tunables alone, whichever block takes which tile, and results are the same on every run.
  *
  * Note [Back to the last cut]

@@ -4,7 +4,7 @@
  *     for segment in my segments:
  *         for tile of the segment:    load, combine each thread's positions, scan over the block,
  *                                     join with the carry, store;   carry := carry * total of the tile
- *         whoever holds the last position writes the totals
+ *         the thread with the last position writes the totals
  */
 #include "tile.h"
 

@@ -91,7 +91,7 @@ void packed_store_part(struct items *h, kb_ptr to)
 
 static kb_tup state_of(struct gen *g, kb_val x) { return (kb_tup){ .n = 1, .e = { kb_cast(g->k, x, g->field[0]) } }; }
 
-/* As a state: whoever asks for it uses the lowest byte. */
+/* As a state: its users take the lowest byte. */
 static kb_val byte_of(struct gen *g, const kb_val *word, int i)
 {
     return kb_cast(g->k, kb_extract(g->k, word, i, TY_U8), g->field[0]);

@@ -275,7 +275,7 @@ static void take_several(struct cut *c, kb_val block)
  * Parts are taken once all watching blocks have looked, for only then their number is known.  A block that comes before
  * that waits, but no longer than POLLS times, and leaves: it may run while a watching block has not begun, and blocks
  * are promised no order.  The watching block that is the last to have looked knows that the list is complete and takes
- * parts until none is left.  So no part is forgotten, whoever else helps.
+ * parts until none is left.  So no part is forgotten, whichever blocks help.
  *
  * The words are cleared by the launch before, which uses others: see queue_words(). */
 enum queue_word {

@@ -3,8 +3,8 @@
  *
  *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
  *     block             a block per segment, segments round-robin over the grid
- *     multi_block       `parts` blocks per segment take tickets and publish totals that carry their own validity; who
- *                       drew the segment's last ticket gathers them (as reduce.gather does)
+ *     multi_block       `parts` blocks per segment take tickets and publish totals that carry their own validity; the
+ *                       block with the segment's last ticket gathers them (as reduce.gather does)
  *
  * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
  * No thread divides by the size of a segment: teams know their segment, and blocks their part.

@@ -114,7 +114,7 @@ static void block_takes_strip(struct gen *g)
         s.exists = kb_lt(k, number, segments);
         segment_open(g, &s.segment, kb_min(k, number, kb_sub(k, segments, 1)));
         struct run_var carry = run_var_new(g, run_none(g));
-        /* Totals alternate between two places: whoever writes a place has met the barrier behind which all had read it.
+        /* Totals alternate between two places: a thread that writes one has passed the barrier after which all have read it.
          */
         kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
         kb_for(k, base, kb_imm(k, TY_I64, 0), gen_value(g, "length"), tile) {

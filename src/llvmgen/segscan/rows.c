@@ -261,8 +261,8 @@ static void segment_each(struct gen *g, enum width width)
     kb *k = g->k;
     scan_wait_for_predecessor(g);
     const struct team t = team_new(g, width, false);
-    /* Parked totals alternate between two places: whoever writes a place has met the barrier behind which all had read
-     * it. */
+    /* Aggregates alternate between two places: a thread that writes one has passed the barrier after which all have
+     * read it. */
     kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
     kb_for(k, number, t.number, gen_value(g, "segments"), teams(g, &t)) {
         struct scan_segment s;
