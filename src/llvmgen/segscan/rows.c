@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - scans of segments that lie one behind the other, by teams that wait for no other team.
+/* rows.c - scans of segments that lie one after the other, by teams that wait for no other team.
  *
- *     subwarp, staged    a warp, or a block, takes as many whole rows as fit its tile: one sequence with cuts
- *     stream             a block takes several whole rows of any length, tile by tile, with cuts and a running carry
- *     warp, block        a warp, or a block, takes a segment of any length, tile by tile with a running carry
- *     cluster            the blocks of a cluster do, a part of each tile each; totals of blocks through distributed
- * shared memory
+ *     staged         a block takes as many whole rows as fit its tile: one sequence with cuts
+ *     warp, block    a warp, or a block, takes a segment of any length, tile by tile with a running carry; or the blocks
+ *                    of a cluster do, a part of each tile each, totals of blocks through distributed shared memory
  *
  * Where there is more than one tile, the loads of the next one are in flight while this one is scanned.  Tiles are
  * arranged in lines (scan/lines.h).  The host says how many rows a team takes and gives the reciprocal of their length,
@@ -91,7 +89,7 @@ static struct run cluster_scan(struct gen *g, const struct team *t, struct run o
     }
     kb_cluster_arrive(k);
     kb_cluster_wait(k);
-    const kb_val rank = kb_min(k, kb_lane(k), cluster - 1); /* lanes behind the last block repeat it */
+    const kb_val rank = kb_min(k, kb_lane(k), cluster - 1); /* lanes after the last block repeat it */
     for (int f = 0; f < mine.x.n; f++)
         mine.x.e[f] = kb_cluster_map(k, mine.x.e[f], rank);
     const struct run aggregate = run_of(g, kb_load(k, mine.x, zero), kb_false(k));
@@ -130,18 +128,14 @@ static void open_all(struct gen *g, struct scan_segment *all)
     g->here = NULL; /* operators read nothing that differs between rows */
 }
 
-/* Positions [begin, end) of a segment or of all rows, which a team takes; rows: several whole ones, from number `first`
- * on. */
+/* Positions [begin, end) of a segment, or of all rows, which a team takes. */
 struct stretch_of {
     struct scan_segment *segment;
     kb_val begin, end; /* i64 */
-    bool rows;
-    kb_val first; /* i64 */
 };
 
-/* The team's tile at `base`; its rows are kept in *rows. */
-static struct lines tile_at(struct gen *g, const struct team *t, const struct stretch_of *s, kb_val base,
-                            struct line_rows *rows)
+/* The team's tile at `base`. */
+static struct lines tile_at(struct gen *g, const struct team *t, const struct stretch_of *s, kb_val base)
 {
     kb *k = g->k;
     struct lines l = {
@@ -151,39 +145,39 @@ static struct lines tile_at(struct gen *g, const struct team *t, const struct st
     l.from = kb_cast(k, kb_max(k, origin, 0), TY_I32);
     l.to = kb_name(kb_cast(k, kb_min(k, kb_sub(k, s->end, base), tile_of(g, t)), TY_I32), "to");
     l.is_start = kb_ge(k, origin, 0);
-    if (s->rows) {
-        *rows = (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32),
-                                    kb_cast(k, gen_value(g, "reciprocal"), TY_U64), s->first,
-                                    kb_cast(k, origin, TY_I32), kb_imm(k, TY_I64, 0) };
-        l.rows = rows;
-    }
     return l;
 }
 
-/* The rows that the team takes. */
-static struct stretch_of rows_of(struct gen *g, kb_val first, struct scan_segment *all)
+/* The tile of the rows [first, last), which begin in it. */
+static struct lines tile_of_rows(struct gen *g, const struct team *t, const struct stretch_of *s, kb_val first,
+                                 struct line_rows *rows)
 {
     kb *k = g->k;
-    const kb_val length = gen_value(g, "length");
-    const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, "rows")), gen_value(g, "segments"));
-    open_all(g, all);
-    return (struct stretch_of){ all, kb_name(kb_mul(k, first, length), "begin"),
-                                kb_name(kb_mul(k, last, length), "end"), true, first };
+    struct lines l = tile_at(g, t, s, kb_sub(k, s->begin, lines_skew(g, s->segment, vector_of(g), s->begin)));
+    *rows =
+        (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32), kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
+                            first, kb_cast(k, kb_sub(k, s->begin, l.base), TY_I32), kb_imm(k, TY_I64, 0) };
+    l.rows = rows;
+    return l;
 }
 
-static void whole_rows(struct gen *g, enum width width)
+void emit_segscan_staged(struct gen *g)
 {
     kb *k = g->k;
     scan_wait_for_predecessor(g);
-    const struct team t = team_new(g, width, true);
+    const struct team t = team_new(g, BLOCK, true);
     LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
     kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
         struct scan_segment all;
         struct line_rows rows;
         struct lines_ahead inputs = { .declared = false };
         struct run total;
-        const struct stretch_of s = rows_of(g, first, &all);
-        struct lines l = tile_at(g, &t, &s, kb_sub(k, s.begin, lines_skew(g, &all, vector_of(g), s.begin)), &rows);
+        const kb_val length = gen_value(g, "length");
+        const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, "rows")), gen_value(g, "segments"));
+        open_all(g, &all);
+        const struct stretch_of s = { &all, kb_name(kb_mul(k, first, length), "begin"),
+                                      kb_name(kb_mul(k, last, length), "end") };
+        struct lines l = tile_of_rows(g, &t, &s, first, &rows);
         lines_fetch(&l, &inputs);
         lines_take(&l, &inputs);
         lines_scan(&l, team_scan(g, &t, lines_total(&l), kb_imm(k, TY_I32, 0), &total));
@@ -192,9 +186,6 @@ static void whole_rows(struct gen *g, enum width width)
             lines_store_totals(&l);
     }
 }
-
-void emit_segscan_subwarp(struct gen *g) { whole_rows(g, WARP); }
-void emit_segscan_staged(struct gen *g) { whole_rows(g, BLOCK); }
 
 /* ---- tile by tile ------------------------------------------------------------------------------------------------ */
 
@@ -220,9 +211,7 @@ static void tile_scan(struct lines *l, const struct team *t, const struct stretc
     const struct run before = run_get(g, carry);
     lines_scan(l, run_join(g, before, in_tile));
     lines_store(l);
-    if (scan_has_totals(g->p) && l->rows)
-        lines_store_totals(l);
-    else if (scan_has_totals(g->p))
+    if (scan_has_totals(g->p))
         store_total(l, s);
     run_set(g, carry, run_join(g, before, total));
 }
@@ -231,7 +220,6 @@ static void tile_scan(struct lines *l, const struct team *t, const struct stretc
 static void stretch_tiles(struct gen *g, const struct team *t, const struct stretch_of *s, kb_var turn)
 {
     kb *k = g->k;
-    struct line_rows rows;
     struct lines_ahead ahead = { .declared = false };
     struct run_var carry = run_var_new(g, run_none(g));
     const int64_t size = tile_of(g, t);
@@ -239,15 +227,14 @@ static void stretch_tiles(struct gen *g, const struct team *t, const struct stre
     const kb_val begin = kb_sub(k, s->begin, lines_skew(g, s->segment, vector_of(g), s->begin));
     LET(start, kb_assume_uniform(begin, uniformity(t)));
     LET(end, kb_assume_uniform(s->end, uniformity(t)));
-    struct lines l = tile_at(g, t, s, start, &rows);
+    struct lines l = tile_at(g, t, s, start);
     lines_fetch(&l, &ahead);
     kb_for(k, base, start, end, size) {
-        l = tile_at(g, t, s, base, &rows);
+        l = tile_at(g, t, s, base);
         lines_take(&l, &ahead);
-        LET(behind, kb_add(k, base, size));
-        kb_if(k, kb_lt(k, behind, end)) {
-            struct line_rows next_rows;
-            struct lines next = tile_at(g, t, s, behind, &next_rows);
+        LET(after, kb_add(k, base, size));
+        kb_if(k, kb_lt(k, after, end)) {
+            struct lines next = tile_at(g, t, s, after);
             lines_fetch(&next, &ahead);
         }
         tile_scan(&l, t, s, kb_get(k, turn), carry);
@@ -283,34 +270,19 @@ static void segment_each(struct gen *g, enum width width)
 
 void emit_segscan_warp(struct gen *g) { segment_each(g, WARP); }
 
-void emit_segscan_stream(struct gen *g)
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    const struct team t = team_new(g, BLOCK, true);
-    kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-    LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
-    kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
-        struct scan_segment all;
-        const struct stretch_of s = rows_of(g, first, &all);
-        stretch_tiles(g, &t, &s, turn);
-    }
-}
-
-/* No block leaves while others may read its shared memory. */
-void emit_segscan_cluster(struct gen *g)
-{
-    kb *k = g->k;
-    segment_each(g, CLUSTER);
-    kb_cluster_arrive(k);
-    kb_cluster_wait(k);
-}
-
-/* Segments that are no runs of elements are taken element by element. */
+/* Segments that are no runs of elements are taken element by element.  No block leaves a cluster while others may read
+ * its shared memory. */
 void emit_segscan_block(struct gen *g)
 {
-    if (scan_trailing(g->p))
-        segment_each(g, BLOCK);
-    else
+    kb *k = g->k;
+    const bool cluster = gen_tunable(g, TN_CLUSTER) > 1;
+    if (!scan_trailing(g->p)) {
         emit_scan_block(g);
+        return;
+    }
+    segment_each(g, cluster ? CLUSTER : BLOCK);
+    if (cluster) {
+        kb_cluster_arrive(k);
+        kb_cluster_wait(k);
+    }
 }

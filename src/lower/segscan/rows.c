@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - planning of scans of segments by teams that wait for nobody.
+/* rows.c - planning of scans of segments by teams that wait for no other team.
  *
- *   segscan.subwarp   a warp takes as many whole rows as fit its tile
- *   segscan.staged    a block does
- *   segscan.stream    a block takes several whole rows, tile by tile
+ *   segscan.staged    a block takes as many whole rows as fit its tile
  *   segscan.warp      a warp takes a segment of any length, tile by tile
- *   segscan.cluster   a cluster of blocks does
- *   segscan.block     a block does; segments that are no runs of elements too, one element at a time
+ *   segscan.block     a block or a cluster of blocks does; a block segments that are no runs of elements too, one
+ *                     element at a time
  *
  * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector
  * does; so a tile loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks
@@ -20,12 +18,9 @@ enum {
     HELD_WORDS = 64,
     VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
-    STREAM_ROW = 1 << 12,
     NARROW_ROW = 1 << 12,
     SHORT_ROW = 10 << 10,
     LONG_ROW = 1 << 14,
-    STREAM = 1 << 15,
-    WAVES = 8,
     CLUSTER_ROW = 1 << 10,
     SHORT_SEGMENT = 1 << 9,
     FILLED = 77 /* percent of a tile */
@@ -42,10 +37,11 @@ bool segscan_has_segments(const struct problem *p, struct arena *a, const char *
     return scan_few_fields(p, a, why);
 }
 
-static bool has_rows(const struct problem *p, struct arena *a, const char **why)
+bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    (void)d;
     if (!scan_keeps(p) || !scan_trailing(p)) {
-        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
+        *why = "it scans rows: some dimension must be kept, and those after it scanned";
         return false;
     }
     if (scan_operator_reads(p)) {
@@ -53,18 +49,6 @@ static bool has_rows(const struct problem *p, struct arena *a, const char **why)
         return false;
     }
     return scan_few_fields(p, a, why);
-}
-
-bool segscan_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    return has_rows(p, a, why);
-}
-
-bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    return has_rows(p, a, why);
 }
 
 bool segscan_warp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -77,23 +61,16 @@ bool segscan_warp_fits(const struct problem *p, const struct device *d, struct a
     return segscan_has_segments(p, a, why);
 }
 
-bool segscan_stream_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+/* May a cluster of blocks take a segment? */
+static bool clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return has_rows(p, a, why);
-}
-
-bool segscan_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    if (d->sm < 90) {
+    if (d->sm < 90)
         *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
-        return false;
-    }
-    if (state_determinism(p) != DET_ANY) {
-        *why = "arrays that begin anywhere take another strategy; the problem asks for determinism";
-        return false;
-    }
-    return segscan_warp_fits(p, d, a, why);
+    else if (state_determinism(p) != DET_ANY)
+        *why = "arrays that begin anywhere are not for clusters; the problem asks for determinism";
+    else
+        return segscan_warp_fits(p, d, a, why);
+    return false;
 }
 
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -173,14 +150,6 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
     add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
 }
 
-/* Only when asked for: segscan.staged is as fast on the same rows. */
-void segscan_subwarp_plan(struct planner *pl, const struct strategy *row)
-{
-    if (!segscan_pinned(pl))
-        return;
-    segscan_add_cases(pl, row, "", "subwarp", (struct formula){ 0 }, true, false);
-}
-
 /* Multiprocessors, in conditions that results depend on. */
 static struct formula sms_of(const struct problem *p)
 {
@@ -218,16 +187,6 @@ void segscan_warp_plan(struct planner *pl, const struct strategy *row)
 static struct formula enough(const struct problem *p, int blocks)
 {
     return f_le(f_mul(sms_of(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
-}
-
-/* Only when asked for: a block per row is as fast, or faster. */
-void segscan_stream_plan(struct planner *pl, const struct strategy *row)
-{
-    const struct formula length = scan_length(pl->plan->problem);
-    if (!segscan_pinned(pl))
-        return;
-    const struct formula guard = f_and(f_ge(length, f_const(1)), f_le(length, f_const(STREAM_ROW)));
-    segscan_add_cases(pl, row, "", "stream", guard, false, true);
 }
 
 /* Shapes for rows of some lengths: few threads that all have something, more of them for longer ones. */
@@ -274,11 +233,24 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
     prefer_fuller(p, &pl->plan->cases[tight], &pl->plan->cases[tight + 1]);
 }
 
+/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads
+ * without work. Arrays that begin anywhere are left to look-back. */
+static void add_pairs(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula guard = f_and(f_ge(scan_length(p), f_const(CLUSTER_ROW)), enough(p, 2));
+    const int from = pl->plan->ncases;
+    segscan_add_cases(pl, row, "pairs", "cluster", guard, false, true);
+    if (pl->plan->ncases > from + 1)
+        pl->plan->ncases = from + 1;
+}
+
 /* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
  * cannot do.  Small tiles fit most lengths well; long segments are worth larger ones. */
 void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
+    const char *why;
     if (!scan_trailing(p)) {
         if (!scan_pinned(pl, row, "segments", false))
             scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
@@ -286,24 +258,10 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     }
     if (!segscan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
-    const struct formula full = !segscan_pinned(pl) && scan_spreads(pl) ? enough(p, 1) : (struct formula){ 0 };
-    segscan_add_cases(pl, row, "", "rows", full, false, true);
-}
-
-/* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads
- * without work. Arrays that begin anywhere are left to look-back. */
-void segscan_cluster_plan(struct planner *pl, const struct strategy *row)
-{
-    const struct problem *p = pl->plan->problem;
-    const int from = pl->plan->ncases;
-    struct formula guard = f_ge(scan_length(p), f_const(CLUSTER_ROW));
-    if (segscan_pinned(pl)) {
-        segscan_add_cases(pl, row, "", "cluster", guard, false, true);
-        return;
-    }
-    segscan_add_cases(pl, row, "", "cluster", both(guard, enough(p, 2)), false, true);
-    if (pl->plan->ncases > from + 1)
-        pl->plan->ncases = from + 1;
+    const bool spreads = !segscan_pinned(pl) && scan_spreads(pl);
+    segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false, true);
+    if (spreads && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
+        add_pairs(pl, row);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -347,63 +305,48 @@ static struct formula rows_per_tile(const struct problem *p, int64_t size, int v
     return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
 }
 
-/* A kernel whose teams take so many rows each. */
-static struct formula build_rows(struct planner *pl, struct plan_case *c, struct formula rows)
+bool segscan_staged_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
+    const int64_t size = tile(c, true);
+    const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), f_const(1));
     struct prog_kernel *k = segscan_kernel(pl, c);
     plan_value_arg(k, "rows", TY_I64, rows);
     plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
-    return f_cdiv(scan_segments(p), rows);
-}
-
-static bool build_whole(struct planner *pl, struct plan_case *c, bool block)
-{
-    const int64_t size = tile(c, block);
-    const struct formula rows = rows_per_tile(pl->plan->problem, size, c->tunable[TN_VECTOR]);
-    const struct formula teams = build_rows(pl, c, f_max(rows, f_const(1)));
-    plan_launch(pl, c, 0, f_max(f_cdiv(teams, f_const(block ? 1 : c->tunable[TN_THREADS] / 32)), f_const(1)));
+    plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), f_const(1)));
     if (size > TILE_MAX)
         return contradiction(pl, c, "a tile has at most 16384 elements");
     return segscan_check(pl, c);
 }
 
-bool segscan_subwarp_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, false); }
-bool segscan_staged_build(struct planner *pl, struct plan_case *c) { return build_whole(pl, c, true); }
-
-/* Rows per block: some tiles, but no fewer blocks than some for every multiprocessor. */
-bool segscan_stream_build(struct planner *pl, struct plan_case *c)
+bool segscan_warp_build(struct planner *pl, struct plan_case *c)
 {
-    const struct problem *p = pl->plan->problem;
-    const struct formula share = f_div(scan_segments(p), f_mul(sms_of(p), f_const(WAVES)));
-    const struct formula rows = f_min(f_div(f_const(STREAM), scan_length(p)), share);
-    plan_launch(pl, c, 0, f_max(build_rows(pl, c, f_max(rows, f_const(1))), f_const(1)));
+    segscan_kernel(pl, c);
+    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(c->tunable[TN_THREADS] / 32));
+    plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
     return segscan_check(pl, c);
 }
 
-/* Teams take segments in turns once there are more than blocks to start at once. */
-static bool build_long(struct planner *pl, struct plan_case *c, bool block)
-{
-    const struct problem *p = pl->plan->problem;
-    segscan_kernel(pl, c);
-    const struct formula blocks = f_cdiv(scan_segments(p), f_const(block ? 1 : c->tunable[TN_THREADS] / 32));
-    plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
-    return scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c);
-}
-
-bool segscan_warp_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, false); }
-bool segscan_block_build(struct planner *pl, struct plan_case *c) { return build_long(pl, c, true); }
-
-bool segscan_cluster_build(struct planner *pl, struct plan_case *c)
+static bool check_cluster(struct planner *pl, const struct plan_case *c)
 {
     const int cluster = c->tunable[TN_CLUSTER];
-    struct prog_kernel *k = segscan_kernel(pl, c);
-    k->cluster = cluster;
-    struct prog_step *step = plan_launch(
-        pl, c, 0,
-        f_mul(f_max(f_min(scan_segments(pl->plan->problem), f_const(1 << 16)), f_const(1)), f_const(cluster)));
-    step->nonportable_cluster = cluster > 8;
+    const char *why;
+    if (cluster > 1 && !clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
+        return contradiction(pl, c, why);
     if (cluster & (cluster - 1))
         return contradiction(pl, c, "the cluster must be a power of two");
-    return segscan_check(pl, c);
+    return true;
+}
+
+/* Blocks, or clusters, take segments in turns once there are more than are started at once. */
+bool segscan_block_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int cluster = c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 0;
+    const struct formula teams = f_max(f_min(scan_segments(p), f_const(1 << (cluster ? 16 : 20))), f_const(1));
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    k->cluster = cluster;
+    struct prog_step *step = plan_launch(pl, c, 0, cluster ? f_mul(teams, f_const(cluster)) : teams);
+    step->nonportable_cluster = cluster > 8;
+    return check_cluster(pl, c) && (scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
 }
