@@ -183,9 +183,6 @@ kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid)
     return block_gather(g, first, valid, load_partial, &partials);
 }
 
-/* The order is in block_total() and in that of the partials. */
-void emit_reduce_ordered(struct gen *g) { emit_reduce_last_block(g); }
-
 /* Every part adds its total to the accumulators; the last one takes what they have. */
 static void combine_atomically(struct gen *g, struct part mine)
 {
@@ -255,6 +252,7 @@ static void combine_in_last(struct gen *g, struct part mine)
     }
 }
 
+/* The order of an ordered operator is in block_total() and in that of the partials. */
 void emit_reduce_last_block(struct gen *g)
 {
     begin_parts(g);

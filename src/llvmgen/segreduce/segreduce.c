@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segreduce.c - reductions of segments by teams: a few lanes, a warp, a block, or several blocks per segment.
  *
- *     thread, subwarp   a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
+ *     subwarp           a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
  *     block             a block per segment, segments round-robin over the grid
  *     multi_block       `parts` blocks per segment take tickets and publish totals that carry their own validity; the
  *                       block with the segment's last ticket gathers them (as reduce.gather does)
@@ -55,8 +55,6 @@ static void emit_teams(struct gen *g, int lanes)
         warp_segments(g, &team, n, first);
     }
 }
-
-void emit_segreduce_thread(struct gen *g) { emit_teams(g, 1); }
 
 void emit_segreduce_subwarp(struct gen *g)
 {

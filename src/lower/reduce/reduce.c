@@ -56,18 +56,6 @@ bool reduce_gather_fits(const struct problem *p, const struct device *d, struct 
     return reduce_whole_array(p, a, why);
 }
 
-bool reduce_ordered_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (!reduce_whole_array(p, a, why))
-        return false;
-    if (state_commutative(p)) {
-        *why = "the operator commutes, so that its elements need no order";
-        return false;
-    }
-    return true;
-}
-
 bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     if (!reduce_whole_array(p, a, why))
@@ -77,7 +65,7 @@ bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct
         return false;
     }
     if (!state_commutative(p)) {
-        *why = "the operator is not commutative; reduce.ordered keeps the order";
+        *why = "the operator is not commutative; reduce.last_block keeps the order";
         return false;
     }
     if (state_determinism(p) == DET_DEVICE) {
@@ -259,7 +247,7 @@ void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
 }
 
 /* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket
- * takes than the shorter end gives back, and have reduce.ordered. */
+ * takes than the shorter end gives back, and have reduce.last_block. */
 void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen)
 {
     if (pinned(pl, row, "grid") || !chosen)
@@ -312,8 +300,6 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
         plan_middle(pl, row, &middles[i]);
     reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
 }
-
-void reduce_ordered_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  *   reduce.atomic      every block updates one accumulator per reduction atomically; the last one reads and resets it,
  *                      so that no launch has to initialise anything
  *   reduce.two_kernel  a second kernel of one block reduces the partials
- *   reduce.last_block  the last block to finish does (Futhark's SegRed); reduce.ordered is built alike
+ *   reduce.last_block  the last block to finish does (Futhark's SegRed)
  *
  * and, for these and reduce.block, the tunables `combine`, `over_blocks` and `over_threads`; for these alone `cluster`:
  * the blocks of a thread-block cluster combine first, and its first block alone takes part in what the grid does
@@ -181,7 +181,7 @@ bool reduce_two_kernel_build(struct planner *pl, struct plan_case *c)
     return fine;
 }
 
-/* ---- reduce.last_block, reduce.ordered --------------------------------------------------------------------------- */
+/* ---- reduce.last_block ------------------------------------------------------------------------------------------- */
 
 bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -199,8 +199,6 @@ bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
     partials_args(pl, c, blocks);
     return launch_grid(pl, c, blocks);
 }
-
-bool reduce_ordered_build(struct planner *pl, struct plan_case *c) { return reduce_last_block_build(pl, c); }
 
 int reduce_tile_bytes(const struct problem *p, const struct plan_case *c)
 {

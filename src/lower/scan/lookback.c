@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookback.c - planning of single-pass scans.
  *
- *   scan.resident        whole arrays and rows of medium size: every block reads the totals of all tiles before its own
- *   scan.lookback      whole arrays, decoupled look-back
- *   segscan.flat       few segments of equal length, along the last dimensions: the tiles cut across them
- *   segscan.flags      segments that begin at flags
- *   segscan.offsets    segments between offsets, without totals
+ *   scan.resident      whole arrays and rows of medium size: every block reads the totals of all tiles before its own
+ *   scan.lookback      whole arrays, by decoupled look-back; tiles that cut across few rows, segments that begin at flags,
+ *                      and segments between offsets, without totals
  *
  * One launch, every element read and written once.  Control memory holds the counter of tickets and, per tile, 8
  * bytes for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a
@@ -20,24 +18,6 @@
 #include "scan.h"
 
 enum { FEW_SEGMENTS = 8 };
-
-static bool fits_tiles(const struct problem *p, struct arena *a, const char **why)
-{
-    if (state_determinism(p) != DET_ANY) {
-        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
-}
-
-static bool fits(const struct problem *p, struct arena *a, const char **why)
-{
-    if (p->offsets >= 0) {
-        *why = "its segments are given by flags or equal lengths; these are given by offsets";
-        return false;
-    }
-    return fits_tiles(p, a, why);
-}
 
 bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -65,71 +45,36 @@ bool scan_grid_fits(const struct problem *p, const struct device *d, struct aren
 bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (scan_keeps(p) || p->flags >= 0) {
-        *why = "it scans whole arrays; this problem has many segments";
-        return false;
-    }
-    return fits(p, a, why);
-}
-
-bool segscan_flags_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (p->flags < 0) {
-        *why = "its segments begin at flags; this problem has none";
-        return false;
-    }
-    return fits(p, a, why);
-}
-
-bool segscan_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (p->offsets < 0) {
-        *why = "its segments lie between offsets; this problem has none";
-        return false;
-    }
-    if (scan_has_totals(p) || scan_operator_reads(p)) {
-        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
-        return false;
-    }
-    return fits_tiles(p, a, why);
-}
-
-bool segscan_flat_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    if (!scan_keeps(p) || !scan_trailing(p)) {
-        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
-        return false;
-    }
-    if (scan_operator_reads(p)) {
+    const bool rows = p->offsets < 0 && p->flags < 0 && scan_keeps(p);
+    *why = NULL;
+    if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)))
+        *why = "tiles cut across segments between offsets, so there are no totals, and operators read no inputs";
+    else if (rows && !scan_trailing(p))
+        *why = "of segments it scans rows: here they are not runs of elements";
+    else if (rows && scan_operator_reads(p))
         *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
-        return false;
-    }
-    return fits(p, a, why);
+    else if (state_determinism(p) != DET_ANY)
+        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
+    return !*why && scan_few_fields(p, a, why);
 }
 
-static void plan(struct planner *pl, const struct strategy *row, const char *name)
+/* Fewer rows than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are
+ * fewer. */
+static struct formula few_rows(const struct problem *p)
 {
-    if (!scan_pinned(pl, row, name, true))
-        scan_add_cases(pl, row, "", name, (struct formula){ 0 }, true);
+    return f_and(f_le(scan_segments(p), f_const(FEW_SEGMENTS)), f_ge(access_count(p), f_const(1 << 24)));
 }
 
-void scan_lookback_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "large"); }
-/* Fewer segments than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take
- * turns are fewer. */
-void segscan_flat_plan(struct planner *pl, const struct strategy *row)
+void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula large = f_ge(access_count(p), f_const(1 << 24));
-    const struct formula few = f_and(f_le(scan_segments(p), f_const(FEW_SEGMENTS)), large);
-    if (!scan_pinned(pl, row, "flat", true))
-        scan_add_cases(pl, row, "", "flat", few, true);
+    const bool marked = p->flags >= 0 || p->offsets >= 0, rows = !marked && scan_keeps(p);
+    const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
+    struct span at;
+    const struct formula any = { 0 };
+    scan_add_cases(pl, row, variant, *variant ? variant : "large",
+                   rows && !plan_pinned_name(pl, &at) ? few_rows(p) : any, true);
 }
-
-void segscan_flags_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "flags"); }
-void segscan_offsets_plan(struct planner *pl, const struct strategy *row) { plan(pl, row, "offsets"); }
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
 static const struct {
@@ -226,6 +171,3 @@ static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
 
 bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
 bool scan_resident_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
-bool segscan_flat_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
-bool segscan_flags_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
-bool segscan_offsets_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }

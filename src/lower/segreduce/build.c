@@ -73,8 +73,6 @@ static bool build_teams(struct planner *pl, struct plan_case *c, int lanes)
     return true;
 }
 
-bool segreduce_thread_build(struct planner *pl, struct plan_case *c) { return build_teams(pl, c, 1); }
-
 /* A warp takes as many vectors at a time as its lanes load. */
 static bool build_packed(struct planner *pl, struct plan_case *c)
 {

@@ -4,9 +4,8 @@
  * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses
  * by their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
  *
- *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 8 or 32 lanes per
+ *   segreduce.subwarp      a lane per vector where a warp's loads are packed with segments, else 1, 8 or 32 lanes per
  *                          segment
- *   segreduce.thread       a lane per segment
  *   segreduce.multi_block  several blocks per segment, where there are too few segments to fill the device
  *   segreduce.column       where segments are not runs of elements (column.c)
  *   segreduce.block        a block per segment
@@ -51,12 +50,6 @@ bool segreduce_regular(const struct problem *p, struct arena *a, const char **wh
     return false;
 }
 
-bool segreduce_thread_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    return segreduce_regular(p, a, why);
-}
-
 bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
@@ -92,12 +85,12 @@ static const struct shape {
       "model: eight vectors in flight per lane, all of them needed" },
     { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1,
       "model: eight vectors in flight per lane, all of them needed" },
+    { "segreduce.subwarp", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
     { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2,
       "model: lanes of 128 bytes, eight vectors in flight per lane" },
     { "segreduce.subwarp", "warps", 4, WARP_VECTORS, 256, 32, 4, 1,
       "H200 f32 2^26 by 256/512/1000/1024: 62.9/62.2/62.0/61.9 us; 8 items 75.5/62.7/62.1/61.9, 2 segments "
       "89/61.8/65.9/61.9; read 61.1" },
-    { "segreduce.thread", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
     { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
     { "segreduce.block", "rows", 0, 2048, 256, 0, 4, 0,
       "H200 f32 2^26 by 2048/4096/8192: 61.9/61.3/61.3 us; 128 threads 62.7-63.7/61.9-62.8/61.6-63.0, 256 x 2 "
@@ -251,6 +244,13 @@ static bool other_lanes(const struct planner *pl, const struct shape *shape)
     return plan_overrides(pl, TN_LANES) && (plan_setting(pl, TN_LANES, 0) == 0) != packed(shape);
 }
 
+/* A lane per segment: where segreduce.tile does not take short segments, or when asked for. */
+static bool no_lane_each(const struct planner *pl, const struct shape *shape)
+{
+    return shape->lanes == 1 &&
+           (segreduce_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
+}
+
 /* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
 static struct formula packed_guard(const struct planner *pl, int vector, int vectors, bool *never)
 {
@@ -302,8 +302,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     return hi <= most ? guard : segreduce_all(guard, f_le(segments_length(p), f_const(most)));
 }
 
-/* An aligned case, and behind it one for arrays that begin anywhere: for every case where the tree must stay, else for
- * the last one of the strategy. */
+/* An aligned case, and after it one for arrays that begin anywhere: for every case where the tree must stay, else for
+ * the last one of the strategy and of short segments. */
 static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, struct formula guard,
                       bool last)
 {
@@ -315,7 +315,7 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         return;
     }
     c->code.guard = segreduce_all(guard, aligned);
-    if (last || state_determinism(p) != DET_ANY)
+    if (last || shape->lanes == 1 || state_determinism(p) != DET_ANY)
         shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
 }
 
@@ -325,7 +325,8 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row, struct
     const bool pinned = segreduce_pinned(pl);
     for (int i = 0; i < n; i++) {
         bool never;
-        if (strcmp(shapes[i].strategy, row->name) || ((row->tunables & WITH_LANES) && other_lanes(pl, &shapes[i])))
+        if (strcmp(shapes[i].strategy, row->name) || no_lane_each(pl, &shapes[i]) ||
+            ((row->tunables & WITH_LANES) && other_lanes(pl, &shapes[i])))
             continue;
         struct formula guard = length_guard(pl, &shapes[i], &never);
         const bool final = i + 1 == n || strcmp(shapes[i + 1].strategy, row->name) != 0;
@@ -345,13 +346,6 @@ static bool skips(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     return !segreduce_pinned(pl) && !(segments_trailing(p) || p->offsets >= 0);
-}
-
-void segreduce_thread_plan(struct planner *pl, const struct strategy *row)
-{
-    if (skips(pl) || (!segreduce_pinned(pl) && segreduce_tile_length(pl)))
-        return;
-    segreduce_add_shapes(pl, row, (struct formula){ 0 });
 }
 
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
