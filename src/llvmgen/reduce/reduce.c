@@ -31,7 +31,7 @@ kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
 
 static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
 
-void emit_reduce_block(struct gen *g)
+static void one_block(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
@@ -70,7 +70,7 @@ static kb_tup cluster_total(struct gen *g, kb_arr slots, struct valid_items bloc
     return warp_reduce(g, kb_get(k, x), cluster, blocks);
 }
 
-void emit_reduce_cluster(struct gen *g)
+static void one_cluster(struct gen *g)
 {
     kb *k = g->k;
     const int cluster = gen_tunable(g, TN_CLUSTER);
@@ -88,6 +88,14 @@ void emit_reduce_cluster(struct gen *g)
             state_finish(g, all, empty(g));
         }
     }
+}
+
+void emit_reduce_block(struct gen *g)
+{
+    if (gen_tunable(g, TN_CLUSTER) > 1)
+        one_cluster(g);
+    else
+        one_block(g);
 }
 
 /* ---- what the grid combines -------------------------------------------------------------------------------------- */

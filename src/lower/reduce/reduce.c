@@ -5,11 +5,11 @@
  * vectors of `vector` elements after `head` elements that lead to a common 16-byte boundary; what is left over at both
  * ends, fewer than 2 * vector elements, is taken by the first block.
  *
- *   reduce.block       one block, for small arrays; with more threads where there is more than a little
- *   reduce.cluster     one cluster of blocks (sm_90); totals meet in the first block's shared memory
+ *   reduce.block       one block, for small arrays; with more threads where there is more than a little; one cluster of
+ *                      blocks (sm_90), whose totals meet in the first block's shared memory, for a little more
  *   reduce.gather      a grid; the block that starts last gathers partials in words that tell of which launch they are
- *   reduce.ordered     a grid, for operators that do not commute; inputs may come through rings of bulk copies (sm_90)
- *   reduce.last_block  a grid; the last block to finish combines the partials (Futhark's SegRed)
+ *   reduce.last_block  a grid; the last block to finish combines the partials (Futhark's SegRed); of operators that do
+ *                      not commute inputs may come through rings of bulk copies (sm_90)
  *
  * Commutative operators: tiles of threads x items vectors go round-robin to the blocks.  Ordered operators: every warp
  * takes one consecutive range of windows of 32 x items vectors, and partials are combined in order.
@@ -56,23 +56,16 @@ bool reduce_gather_fits(const struct problem *p, const struct device *d, struct 
     return reduce_whole_array(p, a, why);
 }
 
-bool reduce_cluster_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    if (!reduce_whole_array(p, a, why))
-        return false;
-    if (d->sm < 90) {
+    *why = NULL;
+    if (d->sm < 90)
         *why = arena_printf(a, "thread-block clusters need sm_90; the target is %s", d->arch);
-        return false;
-    }
-    if (!state_commutative(p)) {
-        *why = "the operator is not commutative; reduce.last_block keeps the order";
-        return false;
-    }
-    if (state_determinism(p) == DET_DEVICE) {
+    else if (!state_commutative(p))
+        *why = "blocks of a cluster combine in any order, and the operator does not commute";
+    else if (state_determinism(p) == DET_DEVICE)
         *why = "determinism: device forbids a combination tree that only some devices can build";
-        return false;
-    }
-    return true;
+    return !*why;
 }
 
 /* Dependent launch pays where launches follow one another and the kernel is short. */
@@ -219,31 +212,38 @@ static bool pinned(struct planner *pl, const struct strategy *row, const char *n
     return true;
 }
 
-void reduce_block_plan(struct planner *pl, const struct strategy *row)
+/* A little more than what one block takes: a cluster. */
+static void add_cluster(struct planner *pl, const struct strategy *row)
 {
+    const struct problem *p = pl->plan->problem;
+    const char *why;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (pinned(pl, row, "block") || lo > REDUCE_BLOCK_LIMIT)
+    if (hi <= REDUCE_BLOCK_LIMIT || lo > CLUSTER_LIMIT ||
+        !reduce_clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         return;
-    const struct formula n = access_count(pl->plan->problem), always = { 0 };
-    const bool two = state_commutative(pl->plan->problem) && hi > SHORT_LIMIT; /* with more threads above that */
+    const char *variant = !strcmp(tuning_variant(p), "several") ? "several cluster" : "cluster";
+    const struct formula n = access_count(p);
+    const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
+    add_cases(pl, row, variant, "medium", f_and(above, below), false);
+}
+
+void reduce_block_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_count_range(pl, &lo, &hi);
+    if (pinned(pl, row, "block"))
+        return;
+    const struct formula n = access_count(p), always = { 0 };
+    const bool two = state_commutative(p) && hi > SHORT_LIMIT; /* with more threads above that */
     const int first = two ? SHORT_LIMIT : REDUCE_BLOCK_LIMIT;
     if (lo <= first)
         add_cases(pl, row, "", "small", hi <= first ? always : f_le(n, f_const(first)), false);
-    if (two)
+    if (two && lo <= REDUCE_BLOCK_LIMIT)
         add_cases(pl, row, "long", "small_wide",
                   hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, f_const(REDUCE_BLOCK_LIMIT)), false);
-}
-
-void reduce_cluster_plan(struct planner *pl, const struct strategy *row)
-{
-    int64_t lo, hi;
-    plan_count_range(pl, &lo, &hi);
-    if (pinned(pl, row, "cluster") || hi <= REDUCE_BLOCK_LIMIT || lo > CLUSTER_LIMIT)
-        return;
-    const struct formula n = access_count(pl->plan->problem);
-    const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
-    add_cases(pl, row, "", "medium", f_and(above, below), false);
+    add_cluster(pl, row);
 }
 
 /* What is not small: reduce.gather for commutative operators; ordered ones lose more by the registers that its ticket
@@ -389,17 +389,14 @@ struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const
 
 bool reduce_block_build(struct planner *pl, struct plan_case *c)
 {
-    reduce_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_const(1));
-    return reduce_check_tunables(pl, c);
-}
-
-bool reduce_cluster_build(struct planner *pl, struct plan_case *c)
-{
+    const int cluster = c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 0;
+    const char *why;
     struct prog_kernel *k = reduce_kernel(pl, c, "");
-    k->cluster = c->tunable[TN_CLUSTER];
-    struct prog_step *step = plan_launch(pl, c, 0, f_const(k->cluster));
-    step->nonportable_cluster = k->cluster > 8;
+    k->cluster = cluster;
+    struct prog_step *step = plan_launch(pl, c, 0, f_const(cluster ? cluster : 1));
+    step->nonportable_cluster = cluster > 8;
+    if (cluster && !reduce_clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
+        return reduce_contradiction(pl, c, WITH_CLUSTER, why);
     return reduce_check_tunables(pl, c);
 }
 

@@ -109,7 +109,7 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
     const char *why = NULL;
     if (!clusters(c))
         return true;
-    if (!reduce_cluster_fits(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
+    if (!reduce_clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
         return reduce_contradiction(pl, c, WITH_CLUSTER, why);
     return c->tunable[TN_CLUSTER] <= PORTABLE ||
            reduce_contradiction(pl, c, WITH_CLUSTER,
