@@ -23,10 +23,12 @@ const struct strategy *strategy_row(int i) { return &rows[i]; }
 const struct strategy *strategy_by_name(const char *name)
 {
     /* To go with version 0.2. */
-    static const struct alias old[] = { { "scan.allpre", "scan.resident" },
-                                        { "segscan.allpre", "segscan.resident" },
-                                        { "scan.lookahead", "scan.pipeline" },
-                                        { NULL, NULL } };
+    static const struct alias old[] = {
+        { "scan.allpre", "scan.resident" },        { "segscan.allpre", "segscan.resident" },
+        { "scan.lookahead", "scan.pipeline" },     { "segscan.flat", "scan.lookback" },
+        { "segscan.flags", "scan.lookback" },      { "segscan.offsets", "scan.lookback" },
+        { "reduce.ordered", "reduce.last_block" }, { NULL, NULL }
+    };
     name = name_now(old, name);
     for (int i = 0; i < strategy_count(); i++)
         if (!strcmp(rows[i].name, name))
@@ -57,17 +59,33 @@ static bool fits(const struct planner *pl, const struct strategy *row, const cha
     return row->fits(p, &pl->plan->device, &pl->s->arena, why);
 }
 
+static bool unknown(struct diags *d, const char *name, struct span at)
+{
+    /* To go with version 0.2. */
+    static const struct alias gone[] = { { "reduce.cluster", "reduce.block with cluster: 8" },
+                                         { "segreduce.thread", "segreduce.subwarp with lanes: 1" },
+                                         { "segscan.cluster", "segscan.block with cluster: 2" },
+                                         { "segscan.stream", "segscan.block" },
+                                         { "segscan.subwarp", "segscan.staged" },
+                                         { NULL, NULL } };
+    const char *names[sizeof rows / sizeof *rows];
+    struct diag *m = diag_error(d, D_BAD_TUNABLE, at, "unknown strategy '%s'", name);
+    if (name_now(gone, name) != name) {
+        diag_hint(d, m, "version 0.1 has %s in its place", name_now(gone, name));
+        return false;
+    }
+    for (int i = 0; i < strategy_count(); i++)
+        names[i] = rows[i].name;
+    diag_suggest(d, m, name, names, strategy_count());
+    return false;
+}
+
 static bool plan_pinned(struct planner *pl, const char *name, struct span at)
 {
     struct diags *d = &pl->s->diags;
     const struct strategy *row = strategy_by_name(name);
-    if (!row) {
-        const char *names[sizeof rows / sizeof *rows];
-        for (int i = 0; i < strategy_count(); i++)
-            names[i] = rows[i].name;
-        diag_suggest(d, diag_error(d, D_BAD_TUNABLE, at, "unknown strategy '%s'", name), name, names, strategy_count());
-        return false;
-    }
+    if (!row)
+        return unknown(d, name, at);
     const char *why = NULL;
     if (!fits(pl, row, &why)) {
         diag_error(d, D_NO_STRATEGY, at, "%s does not fit: %s", name, why);

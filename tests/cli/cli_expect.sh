@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # cli_expect.sh PTXGEN - every spec says beside itself what becomes of it, in lines `# expect: …` for sm_90:
-#     plan NAME     the plan has a case of this strategy
+#     plan NAME     the plan has a case of this strategy; NAME@TUNABLE=VALUE: with this value
 #     ptx TEXT      the PTX contains this
 #     run ARGS => TEXT   `ptxgen run SPEC ARGS --device cpu` prints this line
 set -u
@@ -16,7 +16,11 @@ for spec in "$specs"/*.yaml; do
     "$ptxgen" "$spec" --arch=sm_90 -o "$work/ptx" 2>/dev/null
     while read -r what rest; do
         case $what in
-        plan) grep -qx "    strategy: $rest" "$work/plan" ;;
+        plan)
+            value=${rest#*@}
+            [ "$value" != "$rest" ] || value=
+            grep -x -A 2 "    strategy: ${rest%@*}" "$work/plan" | grep -q "${value%=*}${value:+: }${value#*=}"
+            ;;
         ptx) grep -qF -- "$rest" "$work/ptx" ;;
         run)
             # shellcheck disable=SC2086 # a list of words

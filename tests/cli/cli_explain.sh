@@ -58,7 +58,7 @@ json 'any(s["strategy"] == "segreduce.offsets" and s["why_not"] for s in d["stra
 json 'sum(s["legal"] for s in d["strategies"]) == d["legal"] and d["strategies"][0]["illegal"] > 0'
 run variants "$specs/sum.yaml" --arch=sm_90 --strategy=reduce.block --set threads=1024 --set items=16 --all --limit=all
 exits 0; out_has '  no: .*at most 64'
-run variants "$specs/row_sum.yaml" --arch=sm_90 --main --set strategy=segreduce.thread --set items=1,2 --set threads=64,128 --compile --json --limit=all
+run variants "$specs/row_sum.yaml" --arch=sm_90 --main --set strategy=segreduce.subwarp --set lanes=1 --set items=1,2 --set threads=64,128 --compile --json --limit=all
 exits 0; json 'd["failed"] == 0 and len(d["variants"]) == d["legal"] and all(v["compile_ms"] > 0 and v["ptx_bytes"] > 500 for v in d["variants"])'
 run variants "$specs/sum.yaml" --size n=2^20 --gpu=H200 --main; exits 0; out_has 'us predicted'; out_has '^[0-9]* variants, of which 100 are shown'
 some="--arch=sm_90 --strategy=scan.lookback --main --set threads=256 --set items=3,4 --limit=all --compile --json"
@@ -66,6 +66,7 @@ run variants "$specs/scan_sum.yaml" $some; exits 0; cp out whole.json
 run variants "$specs/scan_sum.yaml" $some --size n=2^24
 exits 0; json '[3 * v["ptx_bytes"] < 2 * w["ptx_bytes"] for v, w in zip(d["variants"], json.load(open("whole.json"))["variants"])].count(True) > len(d["variants"]) // 2'
 run variants "$specs/sum.yaml" --limit=0; exits 2
+run "$specs/sum.yaml" --set strategy=reduce.cluster -o -; exits 2; err_has 'reduce.block with cluster: 8'
 run variants "$specs/sum.yaml" --strategy=reduce.blok; exits 2; err_has "did you mean 'reduce.block'"
 run variants "$specs/sum.yaml" --strategy=scan.block; exits 2; err_has 'another kind of problem'
 run variants "$specs/sum.yaml" --set thread=4; exits 2; err_has "did you mean 'threads'"

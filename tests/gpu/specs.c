@@ -15,7 +15,10 @@ static const char *const strategies[] = {
 #define STRATEGY(id, kind, name, reference, tunables) name,
 #include "lower/strategies.def"
 #undef STRATEGY
+    "reduce.block@cluster=8",
+    "segreduce.subwarp@lanes=1",
     "segreduce.offsets_block@queue=1",
+    "segscan.block@cluster=2",
 };
 
 void expect_strategies(void)

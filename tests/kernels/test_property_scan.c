@@ -259,7 +259,7 @@ Test(scans, block_marks)
 Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
-    static const char *const strategy[] = { "segscan.offsets", "scan.pipeline", "segscan.resident", "segscan.warp",
+    static const char *const strategy[] = { "scan.lookback", "scan.pipeline", "segscan.resident", "segscan.warp",
                                             "segscan.column" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)

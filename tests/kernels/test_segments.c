@@ -176,7 +176,7 @@ static char *random_spec(struct shape *s)
 
 static const char *pinned(const struct shape *s)
 {
-    static const char *const regular[] = { "segreduce.thread", "segreduce.subwarp", "segreduce.block",
+    static const char *const regular[] = { "segreduce.subwarp", "segreduce.subwarp", "segreduce.block",
                                            "segreduce.multi_block" };
     static const char *const offsets[] = { "segreduce.offsets", "segreduce.offsets_block" };
     if (chance(40))
@@ -207,7 +207,8 @@ static void run_seed(uint64_t seed)
     state = seed * 7919;
     char *spec = random_spec(&shape);
     const char *arch = chance(50) ? "sm_90" : "sm_80", *strategy = pinned(&shape);
-    const char *set[] = { "strategy", strategy, "threads", "64", NULL };
+    const bool lane_each = strategy && !strcmp(strategy, "segreduce.subwarp") && chance(50);
+    const char *set[] = { "strategy", strategy, "threads", "64", lane_each ? "lanes" : NULL, "1", NULL };
     cr_assert(harness_open(&h, "random", spec, arch, strategy ? set : NULL), "seed %llu on %s: %s\n%s",
               (unsigned long long)seed, arch, h.text, spec);
     for (int k = 0; k < 4; k++) {
