@@ -7,16 +7,7 @@
 #include <string.h>
 
 static const struct tuning tuning_rows[] = {
-#define TUNE(strategy, variant, sm, threads, items, blocks, cluster, grid, evidence)                                   \
-    { strategy,                                                                                                        \
-      variant,                                                                                                         \
-      sm,                                                                                                              \
-      { [TN_THREADS] = threads,                                                                                        \
-        [TN_ITEMS] = items,                                                                                            \
-        [TN_BLOCKS_PER_SM] = blocks,                                                                                   \
-        [TN_CLUSTER] = cluster,                                                                                        \
-        [TN_MAX_GRID] = grid },                                                                                        \
-      evidence },
+#define TUNE(strategy, variant, sm, evidence, ...) { strategy, variant, sm, { __VA_ARGS__ }, evidence },
 #include "tuning.def"
 #undef TUNE
 };
@@ -51,17 +42,25 @@ void plan_evidence(struct arena *a, struct plan_case *c)
     }
 }
 
-/* In the columns of TUNE above. */
+/* As a row of tuning.def: what planning does not derive from the problem and the device. */
 void tuning_row(const struct plan *plan, const char *evidence, struct str *out)
 {
+    static const char *const id[] = {
+#define X(id, ...) [TN_##id] = #id,
+        TUNABLES(X)
+#undef X
+    };
     const struct plan_case *c = &plan->cases[0];
-    str_printf(out, "TUNE( \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, \"", c->strategy->name,
-               tuning_variant(plan->problem), plan->device.sm, c->tunable[TN_THREADS], c->tunable[TN_ITEMS],
-               c->tunable[TN_BLOCKS_PER_SM], c->tunable[TN_CLUSTER], c->tunable[TN_MAX_GRID]);
+    const unsigned tuned = c->strategy->tunables & ~(WITH_VECTOR | WITH_MIN_BLOCKS | WITH_PDL);
+    str_printf(out, "TUNE(\"%s\", \"%s\", %d, \"", c->strategy->name, tuning_variant(plan->problem), plan->device.sm);
     for (; *evidence; evidence++)
         if (*evidence != '"' && *evidence != '\\' && *evidence != '\n')
             str_addc(out, *evidence);
-    str_add(out, "\" )\n");
+    str_add(out, "\",\n    ");
+    for (int t = 0, n = 0; t < TN_COUNT; t++)
+        if (tuned & 1u << t && c->tunable[t])
+            str_printf(out, "%s [TN_%s] = %d", n++ ? "," : "", id[t], c->tunable[t]);
+    str_add(out, ")\n");
 }
 
 /* One setting of the user, which plan_settings_check() has seen. */
@@ -161,7 +160,7 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     return c;
 }
 
-void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant)
+void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant)
 {
     const struct tuning *t = *variant ? tuning_lookup(c->strategy->name, variant, pl->plan->device.sm) : NULL;
     for (int i = 0; t && i < TN_COUNT; i++)
@@ -169,6 +168,11 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
             c->tunable[i] = t->value[i];
             c->tunable_from[i] = t->evidence;
         }
+}
+
+void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant)
+{
+    plan_case_tuned(pl, c, variant);
     plan_lighten(pl->plan->problem, c);
 }
 

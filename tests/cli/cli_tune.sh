@@ -31,7 +31,7 @@ some="--set strategy=reduce.block,reduce.gather --set threads=64,128 --set items
 run tune sum.yaml --size n=3000 --device cpu --limit 6 --tuning=here/t.yaml $some --export=t4 --emit-def rows.def
 exits 0; out_has '6 of [0-9]* variants tried'; out_has '1.000x  default'; out_has 'written to here/t.yaml'
 file_has here/t.yaml 'sizes: {n: 3000}'; file_has here/t.yaml 'gpu: "host executor"'; file_has here/t.yaml 'variants: 6'
-file_has rows.def '^TUNE( "reduce\.'; file_has rows.def 'host executor sum n=3000: '
+file_has rows.def '^TUNE("reduce\.'; file_has rows.def 'host executor sum n=3000: '
 json sum.t4.json 'd["schema_version"] == "1.0.0" and len(d["results"]) == 6 and all(r["invalidity"] == "correct" and r["times"]["runtimes"] for r in d["results"])'
 run tune sum.yaml --size n=3000 --device cpu --limit 9 --tuning=here/t.yaml $some --json
 exits 0; json out 'd["tried"] == 9 and len(d["results"]) == 9 and d["best"] in [r["id"] for r in d["results"]]'

@@ -70,34 +70,30 @@ bool segreduce_multi_block_fits(const struct problem *p, const struct device *d,
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-/* Shapes of teams, in order of preference: above and up to how many vectors a segment has (0: any), or where it has 1,
- * 2, 4, … 32, or where it has so many elements, which are the vector then. */
+/* Shapes of teams, in order of preference: their variants in tuning.def, and above and up to how many vectors a segment
+ * has (0: any), or where it has 1, 2, 4, … 32, or where it has so many elements, which are the vector then. */
 static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
-    int threads, lanes, items, segments;
-    const char *evidence;
 } shapes[] = {
-    { "segreduce.subwarp", "single", 1, EXACTLY, 256, 0, 8, 1, "H200 f32 2^26 by 1: 133 us; segreduce.tile 152" },
-    { "segreduce.subwarp", "pair", 2, EXACTLY, 256, 0, 8, 1,
-      "H200 f32 2^26 by 2: 103 us; segreduce.tile 166, one element per load 108" },
-    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW, 256, 0, 8, 1,
-      "model: eight vectors in flight per lane, all of them needed" },
-    { "segreduce.subwarp", "packed", 0, PACKED, 256, 0, 8, 1,
-      "model: eight vectors in flight per lane, all of them needed" },
-    { "segreduce.subwarp", "tiny", 0, 4, 256, 1, 2, 2, "model: two vectors of two segments in flight per lane" },
-    { "segreduce.subwarp", "medium", 4, 32, 256, 8, 4, 2,
-      "model: lanes of 128 bytes, eight vectors in flight per lane" },
-    { "segreduce.subwarp", "warps", 4, WARP_VECTORS, 256, 32, 4, 1,
-      "H200 f32 2^26 by 256/512/1000/1024: 62.9/62.2/62.0/61.9 us; 8 items 75.5/62.7/62.1/61.9, 2 segments "
-      "89/61.8/65.9/61.9; read 61.1" },
-    { "segreduce.multi_block", "split", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.block", "rows", 0, 2048, 256, 0, 4, 0,
-      "H200 f32 2^26 by 2048/4096/8192: 61.9/61.3/61.3 us; 128 threads 62.7-63.7/61.9-62.8/61.6-63.0, 256 x 2 "
-      "61.3/61.3/61.7, read 61.2-61.5" },
-    { "segreduce.block", "wide", 0, 0, 512, 0, 4, 0, "model: 512 x 4 x 16 bytes per block and round" },
-    { "segreduce.offsets", "offsets", 0, 0, 256, 0, 4, 0, "model: four vectors in flight per lane" },
+    { "segreduce.subwarp", "single", 1, EXACTLY },
+    { "segreduce.subwarp", "pair", 2, EXACTLY },
+    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
+    { "segreduce.subwarp", "packed", 0, PACKED },
+    { "segreduce.subwarp", "tiny", 0, 4 },
+    { "segreduce.subwarp", "medium", 4, 32 },
+    { "segreduce.subwarp", "warps", 4, WARP_VECTORS },
+    { "segreduce.multi_block", "split", 0, 0 },
+    { "segreduce.block", "rows", 0, 2048 },
+    { "segreduce.block", "wide", 0, 0 },
+    { "segreduce.offsets", "offsets", 0, 0 },
 };
+
+static int lanes_of(const struct shape *shape)
+{
+    const struct tuning *t = tuning_lookup(shape->strategy, shape->name, 0);
+    return t ? t->value[TN_LANES] : 0;
+}
 
 /* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
  * is cut into, and cannot be another one where arrays begin anywhere. */
@@ -173,24 +169,16 @@ static void leave_registers(const struct problem *p, struct plan_case *c)
 }
 
 /* A warp's rounds of states of several words: how many vectors are in flight. */
-static void fit_wide_state(const struct problem *p, struct plan_case *c)
+static void fit_wide_state(struct planner *pl, struct plan_case *c)
 {
-    const bool padded = state_pad(p);
+    const struct problem *p = pl->plan->problem;
     enum ty type[32];
     const int fields = state_fields(p, type);
     bool doubles = false;
     for (int f = 0; f < fields; f++)
         doubles |= ty_bytes(type[f]) == 8;
-    const char *evidence = !padded ? "H200 2^26 by 1023/1024, max segment sum: 73.3/65.6 us; 256 threads x 4 vectors "
-                                     "77.2/66.8, 128 x 4 76.1/66.8, 128 x 8 126/116"
-                           : doubles
-                               ? "H200 2^26 by 1023/1024, argmin: 63.8/62.5 us; 256 threads x 4 vectors 66.4/62.8, "
-                                 "128 x 2 66.5/63.1, 128 x 8 70.8/62.7"
-                               : "H200 2^26 by 1023/1024, Welford: 64.1/62.3 us; 256 threads x 4 vectors 67.9/62.8, "
-                                 "128 x 4 66.8/62.5, 128 x 2 76.7/67.2";
-    segreduce_set(c, TN_THREADS, 128, evidence);
-    segreduce_set(c, TN_ITEMS, !padded ? 2 : doubles ? 4 : 8, evidence);
-    segreduce_set(c, TN_MIN_BLOCKS, !padded ? 0 : doubles ? 10 : 8, evidence);
+    segreduce_set(c, TN_MIN_BLOCKS, 0, "ptxas is left alone, as when this was tuned");
+    plan_case_tuned(pl, c, !state_pad(p) ? "warps ordered" : doubles ? "warps doubles" : "warps words");
 }
 
 /* Where lanes of a warp share vectors with one another, the first-level cache must keep them. */
@@ -205,7 +193,8 @@ static void set_stream(const struct problem *p, struct plan_case *c, const struc
         segreduce_set(c, TN_EVICT_FIRST, 1,
                       "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
     else
-        segreduce_set(c, TN_EVICT_FIRST, shape->lanes == 0 || shape->lanes == WARP, "where every vector is read once");
+        segreduce_set(c, TN_EVICT_FIRST, lanes_of(shape) == 0 || lanes_of(shape) == WARP,
+                      "where every vector is read once");
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *shape,
@@ -213,17 +202,14 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
-    segreduce_set(c, TN_LANES, shape->lanes, shape->evidence);
-    segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
-    segreduce_set(c, TN_SEGMENTS, shape->segments, shape->evidence);
-    if (shape->lanes == WARP && segreduce_state_words(p) > 2)
-        fit_wide_state(p, c);
+    plan_case_tuned(pl, c, shape->name);
+    if (lanes_of(shape) == WARP && segreduce_state_words(p) > 2)
+        fit_wide_state(pl, c);
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     set_stream(p, c, shape);
     const bool runs = segments_trailing(p) || p->offsets >= 0;
     if (shape->up_to == EXACTLY) {
-        segreduce_set(c, TN_VECTOR, (int)shape->above, shape->evidence);
+        segreduce_set(c, TN_VECTOR, (int)shape->above, "as many as a segment has");
         if (direct_fields(p) <= 1) /* more of them need the registers */
             segreduce_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
     }
@@ -247,7 +233,7 @@ static bool other_lanes(const struct planner *pl, const struct shape *shape)
 /* A lane per segment: where segreduce.tile does not take short segments, or when asked for. */
 static bool no_lane_each(const struct planner *pl, const struct shape *shape)
 {
-    return shape->lanes == 1 &&
+    return lanes_of(shape) == 1 &&
            (segreduce_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
 }
 
@@ -315,7 +301,7 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         return;
     }
     c->code.guard = segreduce_all(guard, aligned);
-    if (last || shape->lanes == 1 || state_determinism(p) != DET_ANY)
+    if (last || lanes_of(shape) == 1 || state_determinism(p) != DET_ANY)
         shape_case(pl, row, shape, arena_printf(&pl->s->arena, "%s_unaligned", shape->name), guard, false);
 }
 

@@ -347,7 +347,9 @@ Test(tuning, merged_text_and_rows)
     o.arch = "sm_90";
     cr_assert_eq(ptxgen_plan_create(t.s, t.p, &o, &plan), PTXGEN_OK);
     char *row = ptxgen_tuning_row(plan, "H200: \"fast\"");
-    cr_expect(strstr(row, "TUNE( \"reduce.gather\", \"\", 90, 512, 3, 6,") == row && strstr(row, "\"H200: fast\" )"),
+    cr_expect(strstr(row, "TUNE(\"reduce.gather\", \"\", 90, \"H200: fast\",\n     [TN_THREADS] = 512, [TN_ITEMS] = 3, "
+                          "[TN_BLOCKS_PER_SM] = 6") == row &&
+                  strstr(row, ")\n"),
               "%s", row);
     ptxgen_free(row);
     tuned_end(&t);
