@@ -110,6 +110,7 @@ struct let_slot {
     int depth;              /* with the lets in it written out */
     struct span at;
     unsigned takes, tried; /* bits by type: literals_take(), and whether it has been asked */
+    bool used;
 };
 /* Named expressions, of the problem or of one operator: as written, and as typed for their uses. */
 struct let_table {
@@ -119,6 +120,12 @@ struct let_table {
     struct let *let;
     unsigned *axes; /* of each let: axes of the space that its value varies along */
     int nlets, cap_lets, cap_axes;
+};
+
+/* What only building asks of a param. */
+struct param_slot {
+    struct span at;
+    bool used;
 };
 
 struct builder {
@@ -133,8 +140,8 @@ struct builder {
     struct input *input;
     int ninputs, cap_inputs;
     struct prog_param *param;
-    struct span *param_at;
-    int nparams, cap_params, cap_param_at;
+    struct param_slot *param_slot;
+    int nparams, cap_params, cap_param_slots;
     struct let_table lets;
     struct reduction *reduction;
     int *map_type; /* per reduction: type of a scalar map before it was widened to the accumulator, else T_ANY */
@@ -292,6 +299,7 @@ void build_iterate(struct builder *b);
 void build_assume(struct builder *b);
 void build_strategy(struct builder *b);
 void build_reads(struct builder *b);
+void warn_unused_lets(struct builder *b, const struct let_table *t);
 
 /* Texts of types and shapes. */
 bool parse_array(struct builder *b, const struct ynode *node, const char *name, bool is_output, struct prog_array *out);
@@ -307,6 +315,8 @@ bool match_axes(const struct builder *b, const struct prog_array *array, int *ax
 void dim_print(const struct builder *b, struct prog_dim d, struct str *out);
 
 /* Slots. */
+/* How to write what the language does not have under this word; NULL: not known. */
+const char *way_out(const char *place, const char *word);
 bool node_integer(struct builder *b, const struct ynode *n, int64_t lo, int64_t hi, int64_t *out);
 bool node_is(struct builder *b, const struct ynode *n, enum ynode_kind kind, const char *what); /* reports */
 bool node_name(struct builder *b, const struct ynode *n, const char *what); /* an identifier, reports */

@@ -59,7 +59,10 @@ static int gather_peek(const struct scope *sc, struct ast *e)
         return T_POISON;
     inner.neighbour = e->arg[2]->name;
     inner.neighbour_input = input_find(sc->b, e->arg[0]->name);
-    return inner.neighbour_input < 0 ? T_POISON : type_peek(&inner, e->arg[4]);
+    if (inner.neighbour_input < 0)
+        return T_POISON;
+    sc->b->input[inner.neighbour_input].used = true;
+    return type_peek(&inner, e->arg[4]);
 }
 
 int call_peek(const struct scope *sc, struct ast *e)

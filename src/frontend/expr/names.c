@@ -331,6 +331,17 @@ static bool peel(const struct scope *sc, const struct ast *e, struct peeled *out
     return true;
 }
 
+static void mark_used(const struct scope *sc, const struct symbol *y)
+{
+    struct builder *b = sc->b;
+    if (y->kind == SYM_INPUT)
+        b->input[y->which].used = true;
+    else if (y->kind == SYM_PARAM)
+        b->param_slot[y->which].used = true;
+    else if (y->kind == SYM_LET || y->kind == SYM_OP_LET)
+        (y->kind == SYM_LET ? &b->lets : sc->op_lets)->slot[y->which].used = true;
+}
+
 bool reference_of(const struct scope *sc, const struct ast *e, struct reference *out, bool quiet)
 {
     struct peeled part = { 0 };
@@ -357,6 +368,7 @@ bool reference_of(const struct scope *sc, const struct ast *e, struct reference 
     }
     if (!scope_permits(sc, y, name, part.name->at, quiet))
         return false;
+    mark_used(sc, y);
     if (part.offsets && !take_offsets(sc, part.offsets, out, quiet))
         return false;
     return !part.field || find_field(sc, y, part.field, &out->field, quiet);

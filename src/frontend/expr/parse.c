@@ -136,9 +136,11 @@ static struct ast *parse_offsets(struct parser *p, struct ast *base, uint32_t fr
         if (negative || is(p, TOK_OP, "+"))
             advance(p);
         if (p->now.kind != TOK_INT || p->now.integer > INT16_MAX) {
-            if (!p->failed)
-                diag_error(p->lex.diags, D_BAD_OFFSET, source_span(&p->lex.source, at, p->now.to),
-                           "an offset is a constant integer of at most %d", INT16_MAX);
+            if (!p->failed) {
+                struct diag *m = diag_error(p->lex.diags, D_BAD_OFFSET, source_span(&p->lex.source, at, p->now.to),
+                                            "an offset is a constant integer of at most %d", INT16_MAX);
+                diag_hint(p->lex.diags, m, "offsets count from the element: the one before it is x[-1], not x[i-1]");
+            }
             p->failed = true;
             return NULL;
         }

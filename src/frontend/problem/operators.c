@@ -111,6 +111,7 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
         op->pad[i] = pad ? row_expr(&sc, pad, i, at, field[i]) : NULL;
         op->combine[i] = row_expr(&sc, row->combine, i, at, field[i]);
     }
+    warn_unused_lets(b, &lets);
     op->let = lets.let;
     op->nlets = lets.nlets;
     op->commutative = row->commutative;
@@ -233,6 +234,7 @@ const struct op *op_user(struct builder *b, const struct ynode *node)
     good &= fields_build(&sc, op, combine, false, op->combine);
     if (!good)
         return op; /* its fields are known, so that what uses them is still checked */
+    warn_unused_lets(b, &lets);
     op->let = lets.let;
     op->nlets = lets.nlets;
     const struct ynode *declared = schema_get(node, ST_OPERATOR, "commutative");

@@ -22,17 +22,20 @@ static void wrong_shape(struct builder *b, const struct output *out)
 {
     const struct problem *p = b->p;
     struct str text = { 0 };
-    bool kept = false;
+    bool kept = false, constant = false;
     for (int i = 0; i < p->rank; i++) {
         str_add(&text, i ? ", " : "");
         dim_print(b, p->space[i].extent, &text);
         kept |= !p->space[i].reduced;
+        constant |= p->space[i].extent.size < 0;
     }
     const char *all = arena_strdup(b->a, text.text ? text.text : "");
     str_finish(&text);
     struct diag *m =
         diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output", out->array.name);
-    if (p->kind == KIND_STENCIL)
+    if (p->kind == KIND_STENCIL && constant)
+        diag_hint(b->d, m, "one value per point has the shape [%s]; %s", all, way_out("a spec", "weights"));
+    else if (p->kind == KIND_STENCIL)
         diag_hint(b->d, m, "one value per point has the shape [%s]; the result of a reduction is a scalar", all);
     else if (p->offsets >= 0)
         diag_hint(b->d, m, "one value per element has the shape [%s], one per segment the number of offsets less 1",
@@ -158,6 +161,40 @@ static bool default_fields(struct builder *b, struct output *out, int which, boo
     return true;
 }
 
+/* The field that an output means: that of its name, else the only one of its type; -1: not known. */
+static int likely_field(const struct op *op, const struct output *out)
+{
+    int typed = -1, same = 0;
+    if (*out->array.field[0].name)
+        return -1;
+    for (int f = 0; f < op->nfields; f++) {
+        if (!strcmp(op->field_name[f], out->array.name))
+            return f;
+        if (op->field[f] == out->array.field[0].type) {
+            typed = f;
+            same++;
+        }
+    }
+    return same == 1 ? typed : -1;
+}
+
+static void hint_fields(struct builder *b, struct diag *m, const struct output *out, int which, bool total)
+{
+    const struct op *op = b->reduction[which].op;
+    const char *suffix = total && b->nreductions > 1 ? ".total" : "",
+               *of = total && !*suffix ? "total" : b->reduction[which].name;
+    int likely = likely_field(op, out);
+    struct str text = { 0 };
+    for (int f = 0; f < op->nfields; f++)
+        if (likely < 0 || likely == f)
+            str_printf(&text, "%s%s%s.%s", text.length ? ", " : "", of, suffix, op->field_name[f]);
+    if (likely >= 0)
+        diag_hint(b->d, m, "value: %s", text.text);
+    else
+        diag_hint(b->d, m, "write a value of the fields %s", text.text ? text.text : "");
+    str_finish(&text);
+}
+
 static void default_value(struct builder *b, struct output *out)
 {
     bool has_state = out->role == OUT_SEGMENT || b->p->kind == KIND_SCAN,
@@ -188,7 +225,7 @@ static void default_value(struct builder *b, struct output *out)
         return;
     struct diag *m = diag_error(b->d, D_NO_VALUE, out->at, "'%s' needs a value", out->array.name);
     if (tuple)
-        diag_hint(b->d, m, "value: %s.%s", total ? "total" : b->reduction[which].name, op->field_name[0]);
+        hint_fields(b, m, out, which, total);
     else if (has_state && b->named)
         diag_hint(b->d, m, "an output takes the result of its own name by default");
     else

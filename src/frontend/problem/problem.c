@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+static const struct ynode *top(const struct builder *b, const char *key) { return schema_get(b->root, ST_TOP, key); }
+
 static int enumerated(struct builder *b, const struct ynode *n, const char *const *names, int count, int otherwise)
 {
     if (!n)
@@ -20,13 +22,15 @@ static int enumerated(struct builder *b, const struct ynode *n, const char *cons
         if (!strcmp(n->text, names[i]))
             return i;
     struct diag *m = diag_error(b->d, D_BAD_VALUE, n->at, "'%s' is none of the values this key has", n->text);
-    diag_suggest(b->d, m, n->text, names, count);
+    const char *way = n == top(b, "kind") ? way_out("kind", n->text) : NULL;
+    if (way)
+        diag_hint(b->d, m, "%s", way);
+    else
+        diag_suggest(b->d, m, n->text, names, count);
     if (!m->hint)
         diag_hint(b->d, m, "the first of them is '%s'", names[0]);
     return -1;
 }
-
-static const struct ynode *top(const struct builder *b, const char *key) { return schema_get(b->root, ST_TOP, key); }
 
 /* A C identifier from the stem of a file name. */
 static const char *identifier(struct arena *a, const char *stem)
@@ -100,7 +104,7 @@ void build_params(struct builder *b)
             diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is a dimension already, and has its size as value",
                        key->text);
         int n = b->nparams;
-        ARENA_PUSH(b->a, b->param_at, n, b->cap_param_at, key->at);
+        ARENA_PUSH(b->a, b->param_slot, n, b->cap_param_slots, ((struct param_slot){ .at = key->at }));
         ARENA_PUSH(b->a, b->param, b->nparams, b->cap_params, param);
     }
 }
@@ -237,6 +241,48 @@ static void check_limits(struct builder *b)
                    fields, STATE_FIELDS_MAX);
 }
 
+/* ---- what nothing uses ---- */
+
+static void warn_unused(struct builder *b, struct span at, const char *what, const char *name)
+{
+    diag_warning(b->d, D_UNUSED, at, "nothing uses the %s '%s'", what, name);
+}
+
+void warn_unused_lets(struct builder *b, const struct let_table *t)
+{
+    for (int i = 0; i < t->nslots; i++)
+        if (!t->slot[i].used && t->slot[i].type != T_POISON)
+            warn_unused(b, t->slot[i].at, "let", t->slot[i].name);
+}
+
+/* Is each dimension of the input also one of an input that is used?  Else the input may be there for its shape. */
+static bool shape_is_known(const struct builder *b, const struct prog_array *array)
+{
+    for (int d = 0; d < array->rank; d++) {
+        bool known = array->dim[d].size < 0;
+        for (int i = 0; i < b->ninputs && !known; i++)
+            for (int k = 0; b->input[i].used && k < b->input[i].array.rank; k++)
+                known |= b->input[i].array.dim[k].size == array->dim[d].size;
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+/* A param that nothing uses has no influence, so it gets a default: a run needs no value for it. */
+static void check_unused(struct builder *b)
+{
+    for (int i = 0; i < b->ninputs; i++)
+        if (!b->input[i].used && b->input[i].role == ROLE_ELEMENT && shape_is_known(b, &b->input[i].array))
+            warn_unused(b, b->input[i].at, "input", b->input[i].array.name);
+    for (int i = 0; i < b->nparams; i++)
+        if (!b->param_slot[i].used) {
+            b->param[i].has_default = true;
+            warn_unused(b, b->param_slot[i].at, "param", b->param[i].name);
+        }
+    warn_unused_lets(b, &b->lets);
+}
+
 static void publish(struct builder *b)
 {
     struct problem *p = b->p;
@@ -276,6 +322,7 @@ static const struct problem *build(struct builder *b, const char *default_name)
         check_limits(b);
     if (b->d->errors > errors)
         return NULL;
+    check_unused(b);
     publish(b);
     return p;
 }

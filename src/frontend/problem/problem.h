@@ -53,6 +53,7 @@ struct input {
     int axis[PROG_RANK_MAX];                 /* axis of the space that each dimension follows; -1 for other roles */
     struct boundary boundary[PROG_RANK_MAX]; /* per dimension of the input */
     bool neighbours;                         /* read at a nonzero offset somewhere */
+    bool used;                               /* read at all */
     struct span at;
 };
 

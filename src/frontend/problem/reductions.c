@@ -318,6 +318,21 @@ static void check_empty(struct builder *b, const struct reduction *r)
     diag_hint(b->d, m, "give it an identity, or an init");
 }
 
+/* Sums of products of two inputs that have other dimensions each: every element is read again for each of those. */
+static void warn_product(struct builder *b, const struct reduction *r)
+{
+    const struct expr *e = r->map[0];
+    unsigned all = (1u << b->p->rank) - 1;
+    if (!r->op || !e || strcmp(r->op->name, "add") || e->kind != EX_BINARY || e->op != BIN_MUL)
+        return;
+    unsigned left = expr_axes(b, e->arg[0]), right = expr_axes(b, e->arg[1]);
+    if (left == all || right == all || (left | right) != all || !(left & right & reduced_axes(b)))
+        return;
+    struct diag *m =
+        diag_warning(b->d, D_PRODUCT, r->at, "this is a matrix product, which reads its inputs many times");
+    diag_hint(b->d, m, "%s", way_out("kind", "matmul"));
+}
+
 static void build_init(struct builder *b, struct reduction *r)
 {
     const struct ynode *node = schema_get(b->root, ST_TOP, "init");
@@ -336,6 +351,7 @@ static void build_entry(struct builder *b, const struct entry *entry)
         build_user(b, entry, &r);
     build_init(b, &r);
     check_empty(b, &r);
+    warn_product(b, &r);
     int n = b->nreductions;
     ARENA_PUSH(b->a, b->map_type, n, b->cap_map_types, map_type);
     ARENA_PUSH(b->a, b->reduction, b->nreductions, b->cap_reductions, r);

@@ -51,7 +51,11 @@ static void unknown(struct diags *d, enum schema_table table, const struct ynode
         if (schema_keys[i].table == table)
             names[n++] = schema_keys[i].key;
     struct diag *m = diag_error(d, D_UNKNOWN_KEY, key->at, "%s has no key '%s'", table_names[table], key->text);
-    diag_suggest(d, m, key->text, names, n);
+    const char *way = way_out(table_names[table], key->text);
+    if (way)
+        diag_hint(d, m, "%s", way);
+    else
+        diag_suggest(d, m, key->text, names, n);
 }
 
 static void check_pair(struct diags *d, enum schema_table table, const struct ypair *pair, unsigned kinds)

