@@ -133,7 +133,8 @@ struct job {
     double seconds;
 };
 
-int job_prepare(struct job *j); /* sizes, params, inputs filled, outputs zeroed */
+int job_prepare(struct job *j);                  /* sizes, params, inputs filled, outputs zeroed */
+const char *input_source(const struct array *a); /* DATA, also of an input that none is given for */
 /* The params alone, as far as they are known: given, default, or 1. */
 int job_params(struct job *j);
 void job_finish(struct job *j);
@@ -224,7 +225,10 @@ bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double
 /* ---- results ---- */
 void report_text(const struct job *j, const struct verdict *verdict);
 void report_json(const struct job *j, const struct verdict *verdict);
-/* {"name": ..., "device": ..., "case": ..., "sizes": {...}: the object stays open; the case only where it is given. */
+/* The line that says that the data is random, where no --input is given. */
+void report_random(FILE *to, const struct job *j);
+/* {"name": ..., "device": ..., "case": ..., "sizes": {...}, "inputs": {...}: the object stays open; the case only where
+ * it is given. */
 void report_json_head(const struct job *j, const char *case_name);
 void report_difference(const struct job *j, const struct array *a, const struct verdict *v);
 int report_files(const struct job *j);

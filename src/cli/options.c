@@ -34,7 +34,7 @@ const struct command command_table[] = {
     { "explain", "SPEC.yaml | PTXG-nnnn", "say what was chosen and why, or what a message means",
       "Prints the chosen strategies and the reasons, or the explanation of a message's code.", cmd_explain },
     { "run", "SPEC.yaml", "generate, run on data, and show or verify the results",
-      "DATA is FILE.npy, random[:SEED], iota or const:V; an input without --input is random:1.\n"
+      "DATA is FILE.npy, random[:SEED], iota or const:V, for all inputs; without any --input they are random:1.\n"
       "Sizes and seeds may be written 1000000, 1e6, 2^20, 1Mi.",
       cmd_run },
     { "schema", "", "print the JSON Schema of the spec language", "", cmd_schema },

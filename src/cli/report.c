@@ -198,8 +198,17 @@ static void text_verdict(const struct job *j, const struct verdict *v)
 
 static bool goes_to_file(const struct array *a) { return a->source && strcmp(a->source, "-") != 0; }
 
+void report_random(FILE *to, const struct job *j)
+{
+    for (int i = 0; j->options->input.n == 0 && i < j->ninputs; i++) {
+        fprintf(to, "%s%s%s", i ? ", " : "random data, as no --input is given: ", j->input[i].info.name,
+                i + 1 == j->ninputs ? " = random:1\n" : "");
+    }
+}
+
 void report_text(const struct job *j, const struct verdict *verdict)
 {
+    report_random(stdout, j);
     for (int i = 0; i < j->noutputs; i++) {
         if (!goes_to_file(&j->output[i])) {
             text_output(j, &j->output[i]);
@@ -267,6 +276,13 @@ void report_json_head(const struct job *j, const char *case_name)
         fputs(i ? ", " : "", stdout);
         json_text(stdout, ptxgen_problem_size_name(j->problem, i));
         printf(": %lld", (long long)j->size[i]);
+    }
+    printf("}, \"inputs_given\": %s, \"inputs\": {", j->options->input.n ? "true" : "false");
+    for (int i = 0; i < j->ninputs; i++) {
+        fputs(i ? ", " : "", stdout);
+        json_text(stdout, j->input[i].info.name);
+        fputs(": ", stdout);
+        json_text(stdout, input_source(&j->input[i]));
     }
     putchar('}');
 }

@@ -60,7 +60,7 @@ run run dot.yaml --size n=1x; exits 2
 run run dot.yaml --size n=-1; exits 2
 run run dot.yaml --size n=4 --input q=iota; exits 2; err_has "no input 'q'"
 run run dot.yaml --size n=4 --input x=iota --input x=iota; exits 2; err_has 'twice'
-run run dot.yaml --size n=4 --input x=const:abc; exits 2
+run run dot.yaml --size n=4 --input x=const:abc --input y=iota; exits 2; err_has abc
 run run dot.yaml --size n=4 --device=quantum; exits 2
 run run scale.yaml --size n=4; exits 2; err_has "param 'k'"
 run run scale.yaml --size n=4 --param k=1.5; exits 2
@@ -111,7 +111,11 @@ ls -A | grep -q 'XXXXXX\|ptx\.' && complain 'a temporary file is left'
 
 # Running.
 host() { run run "$@" --device cpu; }
-host dot.yaml --size n=1000 --verify; exits 0; out_has '^dot = '; out_has verified; err_has "input 'x' is random:1"
+host dot.yaml --size n=1000 --verify; exits 0; out_has '^dot = '; out_has verified; err_empty
+[ "$(head -n 1 out)" = 'random data, as no --input is given: x, y = random:1' ] || complain 'the first line does not say that the data is random'
+host dot.yaml --size n=8 --json; exits 0; out_has '"inputs_given": false, "inputs": {"x": "random:1", "y": "random:1"}'
+host dot.yaml --size n=8 --input x=iota --input y=iota --json; exits 0; out_has '"inputs_given": true, "inputs": {"x": "iota", "y": "iota"}'
+host dot.yaml --size n=8 --input x=iota; exits 2; out_empty; err_has "dot.yaml: the input 'y' has no data: give --input y=FILE.npy"
 host dot.yaml --size n=1e3 --input x=iota --input y=const:2; exits 0; out_has '^dot = 999000$'; err_empty
 host dot.yaml --size n=1e12; exits 3; err_has 'not enough memory for .x.'; out_empty
 host dot.yaml --size n=0 --verify; exits 0; out_has '^dot = 0$'
@@ -129,9 +133,9 @@ host scale.yaml --size n=4 --input x=iota --param k=2 --output y=y.npy; exits 0;
 if grep -q '^y' out; then complain 'an output that went to a file is printed'; fi
 host scale.yaml --input x=y.npy --param k=1 --param c=0; exits 0; out_has '\[5, 7, 9, 11\]'; out_has '^s = 32$'
 host scale.yaml --size n=5 --input x=y.npy --param k=1; exits 1; err_has 'is 4, but n is already 5'
-host dot.yaml --input x=y.npy; exits 1; err_has 'spec says f32'
-host dot.yaml --input x=no-such.npy; exits 1; err_has 'no-such.npy'
-host dot.yaml --input x=dot.yaml; exits 1; err_has 'not an .npy file'
+host dot.yaml --input x=y.npy --input y=iota; exits 1; err_has 'spec says f32'
+host dot.yaml --input x=no-such.npy --input y=iota; exits 1; err_has 'no-such.npy'
+host dot.yaml --input x=dot.yaml --input y=iota; exits 1; err_has 'not an .npy file'
 head -c 130 y.npy > cut.npy
 host scale.yaml --input x=cut.npy --param k=1; exits 1; err_has 'shorter'
 PTXGEN_LIBCUDA=$work/no-such-driver run run dot.yaml --size n=4 --device cuda; exits 3

@@ -30,6 +30,7 @@ static void print_sizes(const struct job *j)
 static void show_text(const struct bench *b)
 {
     const struct job *j = &b->job;
+    report_random(stdout, j);
     printf("%s on %s, ", ptxgen_problem_name(j->problem), j->device);
     print_sizes(j);
     printf("%scase %s: %.3f MB per launch, %lld copies\n", j->nsizes ? ", " : "", j->case_name, b->bytes * 1e-6,

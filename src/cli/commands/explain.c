@@ -152,6 +152,7 @@ static int measure(struct explanation *x)
     if (prepared != EXIT_OK) {
         return prepared;
     }
+    report_random(stderr, &x->job);
     ptxgen_status status = subject_open(&x->job, x->gpu, &subject);
     status = status == PTXGEN_OK ? subject_load(&subject, x->loaded) : status;
     status = status == PTXGEN_OK ? time_stream(&subject, &stream) : status;

@@ -85,6 +85,23 @@ static int assign(const char *option, const char *kind, const struct list *items
     return status;
 }
 
+const char *input_source(const struct array *a) { return a->source ? a->source : "random:1"; }
+
+/* All inputs have DATA, or none: with some given, another one was forgotten. */
+static int all_or_none(const struct job *j)
+{
+    for (int i = 0; j->options->input.n && i < j->ninputs; i++) {
+        const char *name = j->input[i].info.name;
+        if (!j->input[i].source) {
+            return fail(EXIT_USAGE,
+                        "%s: the input '%s' has no data: give --input %s=FILE.npy, or %s=random:SEED, iota or const:V "
+                        "(without any --input all inputs are random:1)",
+                        j->options->operands.item[0], name, name, name);
+        }
+    }
+    return EXIT_OK;
+}
+
 /* More than this machine can hold, where the system would promise it all the same.  Four times what it says it has:
  * virtual machines that grow on demand say less. */
 static bool beyond_memory(size_t bytes)
@@ -286,10 +303,7 @@ static int fill_input(const struct job *j, struct array *a)
         free(a->file->elements);
         a->file->elements = NULL;
     } else {
-        if (!a->source) {
-            say("note", "input '%s' is random:1; --input %s=DATA gives others", a->info.name, a->info.name);
-        }
-        status = data_fill(a, a->source ? a->source : "random:1", end);
+        status = data_fill(a, input_source(a), end);
     }
     return status == EXIT_OK && a->info.role == 1 ? check_offsets(a, end) : status;
 }
@@ -356,6 +370,7 @@ int job_prepare(struct job *j)
         ptxgen_problem_output(j->problem, i, &j->output[i].info);
     }
     int status = assign("input", "input", &j->options->input, j->input, j->ninputs);
+    status = status ? status : all_or_none(j);
     status = status ? status : assign("output", "output", &j->options->output, j->output, j->noutputs);
     status = status ? status : find_params(j, true);
     status = status ? status : find_sizes(j);

@@ -73,6 +73,7 @@ static void show_text(const struct tuner *t, const int *index, int n, const char
     int outcomes[OUT_COUNT];
     const struct trial *base = &t->trial[0];
     count(t, outcomes);
+    report_random(stdout, &t->job);
     printf("%s on %s", ptxgen_problem_name(t->job.problem), t->job.device);
     for (int i = 0; i < t->job.nsizes; i++) {
         printf(", %s = %lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);

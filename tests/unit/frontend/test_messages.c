@@ -6,8 +6,9 @@
 
 #define REDUCE  "kind: reduce\n"
 #define STENCIL "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
-#define PAIR    "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n" \
-                "map: {first: x, second: x, n: 1}\n"
+#define PAIR                                                                                                           \
+    "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n"      \
+    "map: {first: x, second: x, n: 1}\n"
 
 /* The messages of a spec as text. */
 static const char *messages(struct spec *f, const char *text)
@@ -27,7 +28,8 @@ static const struct {
     { REDUCE "inputs: {x: \"f32[n]\"}\n" PAIR "outputs: {sum: f32}\n", "the fields r.first, r.second, r.n\n" },
     { "kind: scan\ninputs: {x: \"f32[n]\"}\n" PAIR "outputs: {sum: \"f32[n]\", n: i32}\n", "value: total.n\n" },
     /* what nothing uses */
-    { STENCIL "params: {k: f32}\noutputs: {y: {type: \"f32[n]\", value: x}}\n", "nothing uses the param 'k' [PTXG-2216]" },
+    { STENCIL "params: {k: f32}\noutputs: {y: {type: \"f32[n]\", value: x}}\n",
+      "nothing uses the param 'k' [PTXG-2216]" },
     { STENCIL "let: {t: x + 1}\noutputs: {y: {type: \"f32[n]\", value: x}}\n", "nothing uses the let 't'" },
     { REDUCE "inputs: {x: \"f32[n]\", y: \"f32[n]\"}\nmap: x\noperator: add\noutputs: {s: f32}\n",
       "nothing uses the input 'y'" },
@@ -59,10 +61,12 @@ Test(messages, say)
 /* Used by steps, by segments, by a gather, by a let that is used, for its shape alone; a matrix times a vector. */
 static const char *const quiet[] = {
     STENCIL "params: {k: i32}\niterate: {steps: k, feedback: {x: y}}\noutputs: {y: {type: \"f32[n]\", value: x}}\n",
-    REDUCE "inputs: {x: \"f32[n]\", o: \"i64[k]\"}\nsegments: {offsets: o}\noperator: add\noutputs: {s: \"f32[k-1]\"}\n",
+    REDUCE
+    "inputs: {x: \"f32[n]\", o: \"i64[k]\"}\nsegments: {offsets: o}\noperator: add\noutputs: {s: \"f32[k-1]\"}\n",
     "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\nlet: {g: \"gather(x, o, k, max, k)\"}\n"
     "outputs: {y: {type: \"f32[n]\", value: g}}\n",
-    "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\noutputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, add, 1.0)\"}}\n",
+    "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\noutputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, "
+    "add, 1.0)\"}}\n",
     STENCIL "outputs: {y: {type: \"i64[n]\", value: index(n)}}\n",
     REDUCE "inputs: {a: \"f32[m, k]\", b: \"f32[k]\"}\nover: k\nmap: a * b\noperator: add\noutputs: {c: \"f32[m]\"}\n",
     REDUCE "inputs: {a: \"f32[m]\", b: \"f32[k]\"}\nmap: a * b\noperator: add\noutputs: {c: f32}\n",
