@@ -17,9 +17,7 @@ static bool find_model(ptxgen_session *s, const char *gpu, int sm, struct gpu_mo
     *model = gpu_model_find(gpu, sm, NULL, room) ? room : NULL;
     if (!gpu || *model)
         return true;
-    struct diag *m = diag_error(&s->diags, D_BAD_TARGET, span_none(), "unknown GPU '%s'", gpu);
-    const char *names[GPU_MODELS_MAX];
-    diag_suggest(&s->diags, m, gpu, names, gpu_model_names(names));
+    gpu_model_unknown(&s->diags, gpu);
     return false;
 }
 

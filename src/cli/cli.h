@@ -2,7 +2,8 @@
 /* cli.h - what the files of the command line share.
  *
  *   main.c       finds the command
- *   options.c    the one table of options, parsing and help
+ *   options.c    the tables of commands and options, and parsing
+ *   options_show.c   help, reference and completion from them
  *   message.c    messages on standard error, exit statuses
  *   file.c       whole files in, atomic files out
  *   sizes.c      numbers and sizes as users write them
@@ -56,7 +57,8 @@ struct options {
         *emit_def, *export, *html;
     const char *prover, *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
         *unaligned;
-    bool verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version;
+    bool verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
+        named; /* named: the command is */
 };
 
 struct command {
@@ -71,6 +73,9 @@ int options_parse(struct options *o, int argc, char **argv);
 void options_finish(struct options *o);
 void options_help(FILE *to, const struct command *c); /* NULL: of the program */
 void options_reference(FILE *to);                     /* all commands and options, as Markdown */
+
+const struct command *command_by_name(const char *name); /* or NULL */
+int unknown_command(const char *name);                   /* the message, with the nearest command */
 
 /* "name=value" of a list item: the value, and the length of the name; NULL without '='. */
 const char *setting_value(const char *item, int *name_length);
@@ -90,7 +95,8 @@ void json_text(FILE *to, const char *s); /* with quotes */
 void json_number(FILE *to, double x);    /* inf and nan as strings */
 
 /* ---- files ---- */
-char *read_file(const char *path, size_t *length); /* malloc, NUL-terminated; NULL: errno */
+/* malloc, NUL-terminated; NULL: errno.  "-": standard input. */
+char *read_file(const char *path, size_t *length);
 /* Up to `length` bytes of a file; how many there were. */
 size_t read_part(FILE *from, void *to, size_t length);
 /* All or nothing: a temporary file in the same directory takes the name when complete, and the permissions of the file
@@ -178,6 +184,8 @@ const char *npy_matches(const struct npy *f, const ptxgen_array_info *a, char *b
 char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length);
 
 /* ---- compilation ---- */
+/* The problem of a file, or of standard input ("-"), which is called stdin. */
+ptxgen_status problem_of(ptxgen_session *s, const char *path, ptxgen_problem **out);
 /* With --laws the operators are judged, and those that are proved commutative are marked. */
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,
@@ -203,6 +211,8 @@ char *usual_tuning(const struct options *o);
 int device_ordinal(const char *device, int *ordinal);
 
 void laws_options(const struct options *o, ptxgen_laws_options *out);
+/* Says once that the directory of the cache cannot be used, if so: before what is kept there. */
+void warn_cache(void);
 
 /* ---- running ---- */
 int device_run(struct job *j);
@@ -246,5 +256,8 @@ int cmd_bench(const struct options *o);
 int cmd_cache(const struct options *o);
 int cmd_variants(const struct options *o);
 int cmd_tune(const struct options *o);
+int cmd_new(const struct options *o);
+int cmd_help(const struct options *o);
+int cmd_complete(const struct options *o);
 
 #endif

@@ -14,9 +14,8 @@ static int run_command(int argc, char **argv, struct options *o)
     if (status != EXIT_OK) {
         return status;
     }
-    bool named = argc > 1 && !strcmp(argv[1], o->command->name);
     if (o->help) {
-        options_help(stdout, named ? o->command : NULL);
+        options_help(stdout, o->named ? o->command : NULL);
         return EXIT_OK;
     }
     if (o->version) {

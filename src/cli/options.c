@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - the commands and options, as two tables; parsing and help come from them. */
-#include <stddef.h>
+/* options.c - the commands and options, as two tables, and parsing by them. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli.h"
-
-enum {
-    C_COMPILE = 1,
-    C_CHECK = 2,
-    C_EXPLAIN = 4,
-    C_RUN = 8,
-    C_SCHEMA = 16,
-    C_DEVICES = 32,
-    C_BENCH = 64,
-    C_CACHE = 128,
-    C_VARIANTS = 256,
-    C_TUNE = 512,
-    C_REFERENCE = 1024,
-    C_ALL = 2047
-};
-enum { C_PIN = C_COMPILE | C_EXPLAIN | C_RUN | C_BENCH, C_PLAN = C_PIN | C_VARIANTS | C_TUNE };
+#include "options.h"
 
 /* In the order of the C_ bits. */
 const struct command command_table[] = {
@@ -56,21 +40,17 @@ const struct command command_table[] = {
       "on.",
       cmd_tune },
     { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
+    { "new", "reduce|scan|stencil", "print a commented spec to begin with",
+      "Prints the spec, or writes it into the file of -o, which must not exist.", cmd_new },
+    { "help", "[COMMAND]", "show the commands, or the options of one", "", cmd_help },
+    { "complete", "[WORD]...", "print what a shell offers for the last word",
+      "For the completions of bash, zsh and fish: a candidate per line, a tab, and what it means.", cmd_complete },
 };
 const int command_count = sizeof command_table / sizeof *command_table;
 
-enum option_kind { O_FLAG, O_TEXT, O_LIST };
-struct option {
-    const char *name;
-    char letter;
-    enum option_kind kind;
-    size_t place;
-    int commands;
-    const char *argument, *help;
-};
 #define AT(field) offsetof(struct options, field)
-static const struct option option_table[] = {
-    { "output", 'o', O_TEXT, AT(out), C_COMPILE, "FILE",
+const struct option option_table[] = {
+    { "output", 'o', O_TEXT, AT(out), C_COMPILE | C_NEW, "FILE",
       "where to write; - is standard output; a directory for several products" },
     { "emit", 0, O_LIST, AT(emit), C_COMPILE, "KIND",
       "ptx, cubin, ll, plan, problem, manifest, header or explain; may be repeated" },
@@ -137,9 +117,10 @@ static const struct option option_table[] = {
     { "help", 'h', O_FLAG, AT(help), C_ALL, NULL, "show this help" },
     { "version", 'V', O_FLAG, AT(version), C_ALL, NULL, "show the version" },
 };
-enum { OPTION_COUNT = sizeof option_table / sizeof *option_table };
+const int option_count = sizeof option_table / sizeof *option_table;
+_Static_assert(sizeof option_table / sizeof *option_table <= OPTIONS_MAX, "names have room");
 
-static int command_bit(const struct command *c) { return 1 << (c - command_table); }
+int command_bit(const struct command *c) { return 1 << (c - command_table); }
 
 const char *setting_value(const char *item, int *name_length)
 {
@@ -205,11 +186,32 @@ void options_finish(struct options *o)
     }
 }
 
+const struct option *find_option(const char *text, int bits, int *length)
+{
+    bool is_long = text[1] == '-';
+    *length = is_long ? (int)strcspn(text + 2, "=") : 1;
+    for (int k = 0; k < option_count; k++) {
+        const struct option *t = &option_table[k];
+        bool same = is_long ? strlen(t->name) == (size_t)*length && !strncmp(t->name, text + 2, (size_t)*length)
+                            : t->letter == text[1];
+        if (same && t->commands & bits) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+const char *attached_value(const char *text, int length)
+{
+    const char *at = text[1] == '-' ? text + 2 + length + (text[2 + length] == '=') : text + 2;
+    return (text[1] == '-' ? text[2 + length] : text[2]) ? at : NULL;
+}
+
 static int unknown_option(const struct options *o, const char *text, int length)
 {
-    const char *names[OPTION_COUNT];
+    const char *names[OPTIONS_MAX];
     int n = 0;
-    for (int i = 0; i < OPTION_COUNT; i++) {
+    for (int i = 0; i < option_count; i++) {
         if (option_table[i].commands & command_bit(o->command)) {
             names[n++] = option_table[i].name;
         }
@@ -219,12 +221,37 @@ static int unknown_option(const struct options *o, const char *text, int length)
                 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
+const char *next_word(const char **at, int *length)
+{
+    while (*at && **at) {
+        const char *word = *at;
+        *length = (int)strcspn(word, "|");
+        *at = word + *length + (word[*length] == '|');
+        if (word[0] >= 'a' && word[0] <= 'z' && !memchr(word, '=', (size_t)*length)) {
+            return word;
+        }
+    }
+    return NULL;
+}
+
+/* An argument such as text|json, without a part in capitals, is a choice. */
+static int check_choice(const struct option *row, const char *value)
+{
+    const char *at = row->argument, *word;
+    bool choice = strchr(at, '|') && strcspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(at);
+    int n;
+    while (choice && (word = next_word(&at, &n)) != NULL) {
+        choice = strlen(value) != (size_t)n || strncmp(word, value, (size_t)n) != 0;
+    }
+    return choice ? fail(EXIT_USAGE, "--%s=%s: expected %s", row->name, value, row->argument) : EXIT_OK;
+}
+
 static int store(struct options *o, const struct option *row, const char *value)
 {
     void *place = (char *)o + row->place;
     switch (row->kind) {
     case O_FLAG: *(bool *)place = true; return EXIT_OK;
-    case O_TEXT: *(const char **)place = value; return EXIT_OK;
+    case O_TEXT: *(const char **)place = value; return check_choice(row, value);
     case O_LIST: return append(place, value);
     }
     return EXIT_INTERNAL;
@@ -234,20 +261,13 @@ static int store(struct options *o, const struct option *row, const char *value)
 static int parse_option(struct options *o, int argc, char **argv, int *i)
 {
     const char *text = argv[*i];
-    bool is_long = text[1] == '-';
-    int length = is_long ? (int)strcspn(text + 2, "=") : 1;
-    const struct option *row = NULL;
-    for (int k = 0; k < OPTION_COUNT && !row; k++) {
-        const struct option *t = &option_table[k];
-        bool same = is_long ? strlen(t->name) == (size_t)length && !strncmp(t->name, text + 2, (size_t)length)
-                            : t->letter == text[1];
-        row = same && (t->commands & command_bit(o->command)) ? t : NULL;
-    }
+    int length;
+    const struct option *row = find_option(text, command_bit(o->command), &length);
     if (!row) {
-        return is_long ? unknown_option(o, text + 2, length)
-                       : fail(EXIT_USAGE, "'%s' has no option -%c", o->command->name, text[1]);
+        return text[1] == '-' ? unknown_option(o, text + 2, length)
+                              : fail(EXIT_USAGE, "'%s' has no option -%c", o->command->name, text[1]);
     }
-    const char *attached = is_long ? (text[2 + length] ? text + 3 + length : NULL) : (text[2] ? text + 2 : NULL);
+    const char *attached = attached_value(text, length);
     if (row->kind == O_FLAG) {
         return attached ? fail(EXIT_USAGE, "--%s takes no value", row->name) : store(o, row, NULL);
     }
@@ -257,38 +277,62 @@ static int parse_option(struct options *o, int argc, char **argv, int *i)
     return store(o, row, attached ? attached : argv[++*i]);
 }
 
-static int check_choice(const char *option, const char *value, const char *const *allowed, int count)
+const struct command *command_by_name(const char *name)
 {
-    for (int i = 0; i < count; i++) {
-        if (!value || !strcmp(value, allowed[i])) {
-            return EXIT_OK;
+    for (int i = 0; i < command_count; i++) {
+        if (!strcmp(name, command_table[i].name)) {
+            return &command_table[i];
         }
     }
-    return fail(EXIT_USAGE, "--%s=%s: expected %s, %s%s%s", option, value, allowed[0], allowed[1],
-                count > 2 ? " or " : "", count > 2 ? allowed[2] : "");
+    return NULL;
 }
 
-/* The first argument that is not an option may name a command. */
-static const struct command *find_command(int argc, char **argv, int *where)
+int unknown_command(const char *name)
 {
-    *where = 0;
-    if (argc > 1 && argv[1][0] != '-') {
-        for (int i = 0; i < command_count; i++) {
-            if (!strcmp(argv[1], command_table[i].name)) {
-                *where = 1;
-                return &command_table[i];
-            }
-        }
+    const char *names[OPTIONS_MAX];
+    for (int i = 0; i < command_count; i++) {
+        names[i] = command_table[i].name;
     }
-    return &command_table[0];
+    const char *near = nearest(name, (int)strlen(name), names, command_count);
+    return fail(EXIT_USAGE, "'%s' is neither a command nor a file%s%s%s", name, near ? "; did you mean '" : "",
+                near ? near : "", near ? "'?" : "");
+}
+
+int first_operand(int n, const char *const *word)
+{
+    for (int i = 0; i < n; i++) {
+        int length;
+        if (word[i][0] != '-' || !word[i][1]) {
+            return i;
+        }
+        if (!strcmp(word[i], "--")) {
+            break;
+        }
+        const struct option *row = find_option(word[i], C_ALL, &length);
+        i += row && row->kind != O_FLAG && !attached_value(word[i], length);
+    }
+    return n;
+}
+
+/* A word that cannot be meant as a file: small letters alone, and no such file. */
+static bool is_command_word(const char *word)
+{
+    return *word && strspn(word, "abcdefghijklmnopqrstuvwxyz") == strlen(word) && access(word, F_OK) != 0;
 }
 
 int options_parse(struct options *o, int argc, char **argv)
 {
-    int where, status = EXIT_OK;
-    *o = (struct options){ .command = find_command(argc, argv, &where) };
+    int where = argc > 0 ? 1 + first_operand(argc - 1, (const char *const *)argv + 1) : 0, status = EXIT_OK;
+    const struct command *found = where < argc ? command_by_name(argv[where]) : NULL;
+    *o = (struct options){ .command = found ? found : &command_table[0], .named = found != NULL };
+    if (!found && where < argc && is_command_word(argv[where])) {
+        return unknown_command(argv[where]);
+    }
     bool only_operands = false;
-    for (int i = where + 1; i < argc && status == EXIT_OK; i++) {
+    for (int i = 1; i < argc && status == EXIT_OK; i++) {
+        if (found && i == where) {
+            continue;
+        }
         if (!only_operands && !strcmp(argv[i], "--")) {
             only_operands = true;
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
@@ -297,92 +341,5 @@ int options_parse(struct options *o, int argc, char **argv)
             status = append(&o->operands, argv[i]);
         }
     }
-    if (status == EXIT_OK) {
-        status = check_choice("diagnostics", o->diagnostics, (const char *const[]){ "text", "json" }, 2);
-    }
-    if (status == EXIT_OK) {
-        status = check_choice("color", o->color, (const char *const[]){ "auto", "always", "never" }, 3);
-    }
     return status;
-}
-
-static void help_options(FILE *to, int bits)
-{
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *t = &option_table[i];
-        if (t->commands & bits) {
-            char left[64];
-            snprintf(left, sizeof left, "%c%c%s--%s%s%s", t->letter ? '-' : ' ', t->letter ? t->letter : ' ',
-                     t->letter ? ", " : "  ", t->name, t->argument ? "=" : "", t->argument ? t->argument : "");
-            fprintf(to, "  %-30s %s\n", left, t->help);
-        }
-    }
-}
-
-void options_help(FILE *to, const struct command *c)
-{
-    if (c) {
-        fprintf(to, "usage: ptxgen %s %s [OPTION]...\n\n%s.\n%s%s\n", c->name, c->operands, c->summary, c->details,
-                c->details[0] ? "\n" : "");
-        fputs("options:\n", to);
-        help_options(to, command_bit(c));
-        return;
-    }
-    fputs("usage: ptxgen SPEC.yaml [OPTION]...\n       ptxgen COMMAND [ARGUMENT]... [OPTION]...\n\n"
-          "Generates GPU code (PTX) for reductions, scans and stencils from YAML specs.\n\ncommands:\n",
-          to);
-    for (int i = 0; i < command_count; i++) {
-        fprintf(to, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
-    }
-    fputs("\noptions of 'ptxgen SPEC.yaml':\n", to);
-    help_options(to, C_COMPILE);
-    fputs("\n'ptxgen COMMAND --help' lists the options of a command.\n\n"
-          "exit status: 0 success; 1 the spec or data is wrong; 2 usage; 3 no device, driver or memory;\n"
-          "             4 --verify found a difference; 70 internal error\n",
-          to);
-}
-
-/* A cell of a table: | ends one. */
-static void cell(FILE *to, const char *text)
-{
-    for (; *text; text++) {
-        fputs(*text == '|' ? "\\|" : (char[]){ *text, 0 }, to);
-    }
-}
-
-static void reference_options(FILE *to, int bits)
-{
-    fputs("\n| option | meaning |\n|---|---|\n", to);
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *t = &option_table[i];
-        if ((bits == C_ALL) != (t->commands == C_ALL) || !(t->commands & bits)) {
-            continue;
-        }
-        fputs("| ", to);
-        if (t->letter) {
-            fprintf(to, "`-%c`, ", t->letter);
-        }
-        fprintf(to, "`--%s%s", t->name, t->argument ? "=" : "");
-        cell(to, t->argument ? t->argument : "");
-        fputs("` | ", to);
-        cell(to, t->help);
-        fputs(" |\n", to);
-    }
-}
-
-void options_reference(FILE *to)
-{
-    fputs("\n## Commands\n\nEvery command also takes:\n", to);
-    reference_options(to, C_ALL);
-    for (int i = 0; i < command_count; i++) {
-        const struct command *c = &command_table[i];
-        fprintf(to, "\n### ptxgen %s%s%s\n\n%c%s.%s%s\n", c->name, *c->operands ? " " : "", c->operands,
-                c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "", c->details);
-        for (int k = 0, any = 0; k < OPTION_COUNT && !any; k++) {
-            any = option_table[k].commands != C_ALL && option_table[k].commands & command_bit(c);
-            if (any) {
-                reference_options(to, command_bit(c));
-            }
-        }
-    }
 }

@@ -269,9 +269,7 @@ static bool find_model(struct explained *x)
                                      .bus_bits = o->bus_bits };
     x->has_model = gpu_model_find(o->gpu, x->plan->device.sm, o->device && !o->gpu ? &facts : NULL, &x->model);
     if (o->gpu && !x->has_model) {
-        struct diag *m = diag_error(&x->s->diags, D_BAD_TARGET, span_none(), "unknown GPU '%s'", o->gpu);
-        const char *names[GPU_MODELS_MAX];
-        diag_suggest(&x->s->diags, m, o->gpu, names, gpu_model_names(names));
+        gpu_model_unknown(&x->s->diags, o->gpu);
         return false;
     }
     return true;

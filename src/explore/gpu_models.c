@@ -42,7 +42,6 @@ static const struct known {
     { "GB10", 121, 48, 24, 273, 31.0, 0, 0, 0 },
 };
 enum { KNOWN = sizeof known / sizeof *known };
-_Static_assert((int)KNOWN <= (int)GPU_MODELS_MAX, "names of all rows have room");
 
 /* Of the H200's data sheet: what its row measures. */
 static const double read_part = 4637.0 / 4800, write_part = 4621.0 / 4800, copy_part = 4258.0 / 4800;
@@ -73,11 +72,24 @@ static void from_row(const struct known *r, struct gpu_model *m)
     }
 }
 
+/* Without blanks and hyphens: "RTX-4090" and "rtx4090" are "RTX 4090". */
+static void squeeze(const char *name, char *out, size_t room)
+{
+    size_t n = 0;
+    for (; *name && n + 1 < room; name++)
+        if (!strchr(" -_", *name))
+            out[n++] = *name;
+    out[n] = 0;
+}
+
 /* Does the name hold the row's, and not as a part of a longer number? */
 static bool named(const char *name, const struct known *r)
 {
-    const char *at = strcasestr(name, r->name);
-    const char after = at ? at[strlen(r->name)] : '0';
+    char text[128], row[32];
+    squeeze(name, text, sizeof text);
+    squeeze(r->name, row, sizeof row);
+    const char *at = strcasestr(text, row);
+    const char after = at ? at[strlen(row)] : '0';
     return after < '0' || after > '9';
 }
 
@@ -132,9 +144,12 @@ bool gpu_model_find(const char *name, int sm, const struct gpu_facts *facts, str
     return true;
 }
 
-int gpu_model_names(const char **names)
+void gpu_model_unknown(struct diags *d, const char *name)
 {
+    struct str text = { 0 };
     for (int i = 0; i < KNOWN; i++)
-        names[i] = known[i].name;
-    return KNOWN;
+        str_printf(&text, "%s%s", i ? ", " : "", known[i].name);
+    struct diag *m = diag_error(d, D_BAD_TARGET, span_none(), "unknown GPU '%s'", name);
+    diag_hint(d, m, "known are %s", text.text);
+    str_finish(&text);
 }

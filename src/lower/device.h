@@ -3,7 +3,8 @@
 #ifndef PTXGEN_DEVICE_H
 #define PTXGEN_DEVICE_H
 
-#include <stdbool.h>
+#include "base/diag.h"
+
 #include <stdint.h>
 
 /* A target architecture: one row of device.c per sm number. */
@@ -40,9 +41,9 @@ struct gpu_facts {
     int memory_clock_khz, bus_bits;
 };
 /* By the name that users or drivers give ("H200", "NVIDIA H200"; NULL: the first of its architecture), else from the
- * facts (NULL: none); false when nothing is known. */
+ * facts (NULL: none); false when nothing is known: then
+ * gpu_model_unknown() is the error, which lists those that are known. */
 bool gpu_model_find(const char *name, int sm, const struct gpu_facts *facts, struct gpu_model *out);
-enum { GPU_MODELS_MAX = 64 };
-int gpu_model_names(const char **names); /* room for GPU_MODELS_MAX */
+void gpu_model_unknown(struct diags *d, const char *name);
 
 #endif

@@ -46,6 +46,7 @@ exits() { [ "$status" -eq "$1" ] || complain "exit status $status instead of $1"
 out_has() { grep -q -e "$1" out || complain "standard output lacks: $1"; }
 out_lacks() { if grep -q -e "$1" out; then complain "standard output has: $1"; fi; }
 err_has() { grep -q -e "$1" err || complain "standard error lacks: $1"; }
+err_lacks() { if grep -q -e "$1" err; then complain "standard error has: $1"; fi; }
 out_empty() { [ ! -s out ] || complain "standard output is not empty"; }
 err_empty() { [ ! -s err ] || complain "standard error is not empty"; }
 exists() { [ -s "$1" ] || complain "no file $1"; }

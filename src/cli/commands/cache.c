@@ -1,10 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - the disk cache of compiled code: where it is, what is in it, away with it. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "ptxgen/launch.h"
+
+/* 0, or why no file can be made in the directory, which may still be missing: then the nearest one above it counts. */
+static int unusable(char *path)
+{
+    struct stat st;
+    while (stat(path, &st) != 0) {
+        char *slash = strrchr(path, '/');
+        if (errno != ENOENT) {
+            return errno;
+        }
+        if (!slash) {
+            return access(".", W_OK | X_OK) == 0 ? 0 : errno;
+        }
+        slash[slash == path] = 0;
+    }
+    return !S_ISDIR(st.st_mode) ? ENOTDIR : access(path, W_OK | X_OK) != 0 ? errno : 0;
+}
+
+void warn_cache(void)
+{
+    static bool asked;
+    ptxgen_cache_info info;
+    char *path = NULL;
+    ptxgen_cache_query(NULL, &info);
+    if (!asked && info.enabled && (path = strdup(info.path)) != NULL) {
+        int error = unusable(path);
+        if (error) {
+            say("warning",
+                "the cache directory %s cannot be used (%s): nothing is kept; --cache=DIR names another, "
+                "--cache=off none",
+                info.path, strerror(error));
+        }
+    }
+    asked = true;
+    free(path);
+}
 
 static int show_path(const ptxgen_cache_info *info)
 {

@@ -77,6 +77,9 @@ static int judge(ptxgen_session *s, const struct options *o, const char *path, c
     ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
     ptxgen_laws *laws = NULL;
     laws_options(o, &options);
+    if (!o->no_laws) {
+        warn_cache();
+    }
     ptxgen_status status = o->no_laws ? PTXGEN_OK : ptxgen_laws_check(s, p, &options, &laws);
     if (status != PTXGEN_OK && status != PTXGEN_INVALID) {
         return fail_call(s, status, path);

@@ -39,13 +39,39 @@ static const char *const emit_suffix[EMIT_COUNT] = {
     ".ptx", ".cubin", ".ll", ".plan", ".problem", ".json", ".h", ".txt"
 };
 
+ptxgen_status problem_of(ptxgen_session *s, const char *path, ptxgen_problem **out)
+{
+    size_t length;
+    if (strcmp(path, "-") != 0) {
+        return ptxgen_problem_from_file(s, path, out);
+    }
+    char *text = read_file(path, &length);
+    ptxgen_status status = text ? ptxgen_problem_from_string(s, text, length, "stdin", out) : PTXGEN_IO;
+    free(text);
+    return status;
+}
+
+/* The message of the library has no place, and names the file. */
+static int cannot_read(ptxgen_session *s, const char *path)
+{
+    ptxgen_diagnostic d = { 0 };
+    int status = ptxgen_diagnostic_get(s, 0, &d) == PTXGEN_OK ? fail(EXIT_WRONG, "cannot read %s", d.message)
+                                                              : fail(EXIT_WRONG, "cannot read %s", path);
+    ptxgen_diagnostics_clear(s);
+    return status;
+}
+
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out)
 {
     ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
     ptxgen_laws *laws;
-    ptxgen_status status = ptxgen_problem_from_file(s, path, out);
+    ptxgen_status status = problem_of(s, path, out);
+    if (status == PTXGEN_IO) {
+        return cannot_read(s, path);
+    }
     laws_options(o, &options);
     if (status == PTXGEN_OK && o->laws) {
+        warn_cache();
         status = ptxgen_laws_check(s, *out, &options, &laws);
         status = status == PTXGEN_OK ? ptxgen_laws_apply(s, *out, laws, out) : status;
     }
@@ -277,8 +303,11 @@ static int destination(struct making *m, unsigned *set)
         return fail(EXIT_USAGE, "-o -: several products cannot share standard output; give a directory");
     }
     struct stat st;
-    if (!directory && stat(out, &st) == 0) {
-        return fail(EXIT_USAGE, "-o %s: several products need a directory", out);
+    const char *slash = strrchr(out, '/'), *dot = strrchr(slash ? slash : out, '.');
+    if (!directory && (stat(out, &st) == 0 || (dot && dot > out && dot[-1] != '/' && dot[-1] != '.'))) {
+        return fail(
+            EXIT_USAGE,
+            "-o %s: several products need a directory: -o DIRECTORY/ for all of them, or a command for each file", out);
     }
     m->directory = out;
     return EXIT_OK;

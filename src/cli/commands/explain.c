@@ -2,19 +2,17 @@
 /* explain.c - what was chosen and why; or what a message's code means. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "data/copies.h"
 #include "page/explain_page.h"
 
-/* The number of "PTXG-1203", or -1. */
+/* The number of "PTXG-1203", "ptxg-1203" or "1203", or -1. */
 static int code_number(const char *text)
 {
-    char *end;
-    if (strncmp(text, "PTXG-", 5) != 0 || text[5] < '0' || text[5] > '9') {
-        return -1;
-    }
-    long number = strtol(text + 5, &end, 10);
-    return *end || number > 9999 ? -1 : (int)number;
+    const char *digits = text + (strncasecmp(text, "PTXG-", 5) == 0 ? 5 : 0);
+    size_t n = strspn(digits, "0123456789");
+    return n == 0 || n > 4 || digits[n] ? -1 : (int)strtol(digits, NULL, 10);
 }
 
 /* Lines of up to so many bytes, broken at spaces. */

@@ -19,12 +19,8 @@ size_t read_part(FILE *from, void *to, size_t length)
 
 enum { FILE_MAX = 64 << 20 }; /* of texts; a device may have no end */
 
-char *read_file(const char *path, size_t *length)
+static char *read_stream(FILE *f, size_t *length)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        return NULL;
-    }
     size_t capacity = 1 << 16, n = 0;
     char *text = malloc(capacity);
     while (text) {
@@ -39,7 +35,6 @@ char *read_file(const char *path, size_t *length)
         text = grown;
     }
     int error = !text ? ENOMEM : ferror(f) ? (errno ? errno : EIO) : n > FILE_MAX ? EFBIG : 0;
-    fclose(f);
     if (error) {
         free(text);
         errno = error;
@@ -47,6 +42,40 @@ char *read_file(const char *path, size_t *length)
     }
     text[n] = 0;
     *length = n;
+    return text;
+}
+
+/* Standard input can be read once, and every thread of a search reads its spec: the main thread read it before. */
+static char *read_input(size_t *length)
+{
+    static char *text;
+    static size_t n;
+    if (!text && !(text = read_stream(stdin, &n))) {
+        return NULL;
+    }
+    char *copy = malloc(n + 1);
+    if (!copy) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(copy, text, n + 1);
+    *length = n;
+    return copy;
+}
+
+char *read_file(const char *path, size_t *length)
+{
+    if (!strcmp(path, "-")) {
+        return read_input(length);
+    }
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        return NULL;
+    }
+    char *text = read_stream(f, length);
+    int error = errno;
+    fclose(f);
+    errno = error;
     return text;
 }
 

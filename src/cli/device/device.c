@@ -60,7 +60,11 @@ int device_open(struct job *j, int ordinal, ptxgen_gpu **gpu)
 {
     ptxgen_status opened = ptxgen_gpu_open(j->session, ordinal, gpu);
     if (opened != PTXGEN_OK) {
-        return fail_call(j->session, opened, "opening the GPU");
+        int status = fail_call(j->session, opened, "opening the GPU");
+        if (j->options->command->run != cmd_bench) {
+            say("note", "'ptxgen %s --device cpu' runs the kernels on the host", j->options->command->name);
+        }
+        return status;
     }
     snprintf(j->device, sizeof j->device, "%s", ptxgen_gpu_describe(*gpu)->name);
     return EXIT_OK;
@@ -84,6 +88,7 @@ int device_load(struct job *j, ptxgen_gpu *gpu, ptxgen_program **program, ptxgen
         return status;
     }
     show_diagnostics(j->session); /* what is left out of a tuning file */
+    warn_cache();
     ptxgen_status made = ptxgen_compile_cached(j->session, j->problem, plan, &options, NULL, program);
     made = made == PTXGEN_OK ? ptxgen_load(j->session, gpu, *program, loaded) : made;
     return made == PTXGEN_OK ? EXIT_OK : fail_call(j->session, made, "compiling for the GPU");

@@ -221,7 +221,7 @@ static void count_part(int i, void *user)
     variants.part = i;
     variants.parts = c->parts;
     if (ptxgen_session_create(&s) == PTXGEN_OK) {
-        if (ptxgen_problem_from_file(s, c->path, &p) == PTXGEN_OK) {
+        if (problem_of(s, c->path, &p) == PTXGEN_OK) {
             (void)ptxgen_variants_count(s, p, &variants, count_row, &c->census[i]); /* gathering tells what is wrong */
         }
         ptxgen_session_destroy(s);
@@ -368,7 +368,7 @@ static void compile_one(int i, void *user)
     compile_options(b->how->options, &options);
     options.threads = 1;
     double begin = core_time();
-    ptxgen_status status = ptxgen_problem_from_file(s, b->how->path, &p);
+    ptxgen_status status = problem_of(s, b->how->path, &p);
     status = status == PTXGEN_OK ? ptxgen_plan_create(s, p, &pin, &plan) : status;
     status = status == PTXGEN_OK ? ptxgen_compile(s, plan, &options, &c->program) : status;
     c->seconds = core_time() - begin;
