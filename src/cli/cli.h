@@ -39,7 +39,8 @@ enum exit_status {
     EXIT_USAGE = 2,
     EXIT_DEVICE = 3,
     EXIT_DIFFERENT = 4,
-    EXIT_INTERNAL = 70
+    EXIT_INTERNAL = 70,
+    EXIT_INTERRUPTED = 130
 };
 
 /* ---- options ---- */
@@ -103,6 +104,7 @@ size_t read_part(FILE *from, void *to, size_t length);
  * that it replaces.  Links stay.  "-": standard output. */
 int write_file(const char *path, const void *data, size_t length);
 bool is_directory(const char *path);
+void make_directories(const char *path); /* those above a file; writing the file says what is wrong */
 
 /* ---- numbers ---- */
 /* 1000000, 1e6, 2^20, 1Mi: NULL, or what is wrong. */
@@ -211,10 +213,13 @@ char *usual_tuning(const struct options *o);
 int device_ordinal(const char *device, int *ordinal);
 
 void laws_options(const struct options *o, ptxgen_laws_options *out);
-/* Says once that the directory of the cache cannot be used, if so: before what is kept there. */
-void warn_cache(void);
+/* Is there a cache that can be used?  Says once that its directory cannot be: before what is kept there. */
+bool warn_cache(void);
 
 /* ---- running ---- */
+/* Seconds that a call will take at the sizes of the job, by one with a 64th of the largest size; 0: not known, or not
+ * shown.  What the call writes is the caller's to clear. */
+double expect_seconds(struct job *j, ptxgen_status (*call)(struct job *j, const int64_t *size, void *user), void *user);
 int device_run(struct job *j);
 /* Evaluate the reference with bounds. */
 int verify_evaluate(struct job *j);

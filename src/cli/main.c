@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 
 static int run_command(int argc, char **argv, struct options *o)
 {
@@ -28,6 +29,9 @@ static int run_command(int argc, char **argv, struct options *o)
     }
     if (o->cache) {
         setenv("PTXGEN_CACHE", o->cache, 1);
+    }
+    if (progress_shown()) {
+        interrupt_says("interrupted: no file is half written\n");
     }
     return o->command->run(o);
 }

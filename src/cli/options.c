@@ -64,7 +64,7 @@ const struct option option_table[] = {
     { "tuning", 0, O_TEXT, AT(tuning), C_PIN | C_TUNE, "FILE|off",
       "the tuning file (default on a GPU: PTXGEN_TUNING, then XDG_DATA_HOME/ptxgen/tuning.yaml)" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
-      "where measurements are kept to go on from (default: NAME, sizes and .journal); the variants that a page shows" },
+      "where measurements are kept to go on from (default: a file beside the cache); the variants that a page shows" },
     { "limit", 0, O_TEXT, AT(limit), C_TUNE | C_VARIANTS, "N",
       "tune: variants to measure (default 500; on the host 20); variants: how many to show, drawn at random where "
       "there "

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "parallel.h"
 
+#include "progress.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -10,7 +12,7 @@
 enum { THREADS_MAX = 256 };
 
 struct crew {
-    atomic_int next;
+    atomic_int next, done;
     int n;
     void (*work)(int i, void *user);
     void *user;
@@ -28,6 +30,7 @@ static void *take(void *user)
     struct crew *c = user;
     for (int i; (i = atomic_fetch_add(&c->next, 1)) < c->n;) {
         c->work(i, c->user);
+        progress_at((double)(atomic_fetch_add(&c->done, 1) + 1) / c->n);
     }
     return NULL;
 }

@@ -121,6 +121,7 @@ grep -q 'words_launch' words.c || complain 'no function to launch'
 for compiler in 'cc -std=c99 -Wall -Wno-unused-function' 'cc -std=c2x -Wno-unused-function' 'c++ -std=c++20 -x c++'; do
     sed 's/^#include <complex.h>//' words.c > words1.c
     case $compiler in c++*) source=words1.c ;; *) source=words.c ;; esac
+    command -v "${compiler%% *}" > /dev/null || { echo "cli_doors: names were not tried with $compiler: it is missing"; continue; }
     $compiler -fsyntax-only "$source" > out 2> err || complain "$compiler refuses the names"
 done
 [ "$(grep -oE 'float \*?[A-Za-z0-9_]+' words.c | sort -u | wc -l)" -eq 8 ] || complain 'two arguments have one name'

@@ -26,14 +26,15 @@ static int unusable(char *path)
     return !S_ISDIR(st.st_mode) ? ENOTDIR : access(path, W_OK | X_OK) != 0 ? errno : 0;
 }
 
-void warn_cache(void)
+bool warn_cache(void)
 {
-    static bool asked;
+    static bool asked, usable;
     ptxgen_cache_info info;
     char *path = NULL;
     ptxgen_cache_query(NULL, &info);
     if (!asked && info.enabled && (path = strdup(info.path)) != NULL) {
         int error = unusable(path);
+        usable = !error;
         if (error) {
             say("warning",
                 "the cache directory %s cannot be used (%s): nothing is kept; --cache=DIR names another, "
@@ -43,6 +44,7 @@ void warn_cache(void)
     }
     asked = true;
     free(path);
+    return usable;
 }
 
 static int show_path(const ptxgen_cache_info *info)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 
 enum { LAWS_PER_OPERATOR = 4 };
 
@@ -72,15 +73,27 @@ static void json_laws(const char *path, const ptxgen_laws *laws, bool good)
     puts("]}");
 }
 
-static int judge(ptxgen_session *s, const struct options *o, const char *path, const ptxgen_problem *p)
+/* The time left is that of the specs before, and of this one as if it took as long. */
+static ptxgen_status check_laws(ptxgen_session *s, const struct options *o, const char *path, int number,
+                                const ptxgen_problem *p, ptxgen_laws **laws)
 {
+    static double begin;
+    char what[256];
     ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
-    ptxgen_laws *laws = NULL;
     laws_options(o, &options);
-    if (!o->no_laws) {
-        warn_cache();
-    }
-    ptxgen_status status = o->no_laws ? PTXGEN_OK : ptxgen_laws_check(s, p, &options, &laws);
+    warn_cache();
+    begin = number == 0 ? progress_now() : begin;
+    snprintf(what, sizeof what, "judging the operators of %s (%d of %d)", path, number + 1, o->operands.n);
+    progress_begin(what, number ? (progress_now() - begin) / number * (o->operands.n - number) : 0);
+    ptxgen_status status = ptxgen_laws_check(s, p, &options, laws);
+    progress_end();
+    return status;
+}
+
+static int judge(ptxgen_session *s, const struct options *o, const char *path, int number, const ptxgen_problem *p)
+{
+    ptxgen_laws *laws = NULL;
+    ptxgen_status status = o->no_laws ? PTXGEN_OK : check_laws(s, o, path, number, p, &laws);
     if (status != PTXGEN_OK && status != PTXGEN_INVALID) {
         return fail_call(s, status, path);
     }
@@ -96,7 +109,7 @@ static int judge(ptxgen_session *s, const struct options *o, const char *path, c
     return status == PTXGEN_OK ? EXIT_OK : fail_call(s, status, path);
 }
 
-static int check(const struct options *o, const char *path)
+static int check(const struct options *o, const char *path, int number)
 {
     ptxgen_session *s;
     ptxgen_problem *p;
@@ -105,7 +118,7 @@ static int check(const struct options *o, const char *path)
     }
     int status = load_problem(s, o, path, &p);
     if (status == EXIT_OK) {
-        status = judge(s, o, path, p);
+        status = judge(s, o, path, number, p);
     }
     ptxgen_session_destroy(s);
     return status;
@@ -118,7 +131,7 @@ int cmd_check(const struct options *o)
         return fail(EXIT_USAGE, "which specs?");
     }
     for (int i = 0; i < o->operands.n; i++) {
-        int status = check(o, o->operands.item[i]);
+        int status = check(o, o->operands.item[i], i);
         worst = status > worst ? status : worst;
     }
     return worst;

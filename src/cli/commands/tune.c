@@ -136,7 +136,7 @@ static int make_reference(struct tuner *t)
 }
 
 /* ---- the search ---- */
-static bool out_of_time(const struct tuner *t) { return t->budget > 0 && tune_now() - t->begin > t->budget; }
+static bool out_of_time(const struct tuner *t) { return t->budget > 0 && progress_now() - t->begin > t->budget; }
 
 /* Variants behind the best leave the device. */
 static void drop_behind(struct tuner *t, double factor)
@@ -152,10 +152,30 @@ static void drop_behind(struct tuner *t, double factor)
     }
 }
 
+/* What is not tried yet is not chosen any more. */
+static void leave_batch(struct tuner *t)
+{
+    for (int i = 0; i < t->space.n; i++) {
+        t->trial[i].chosen = false;
+    }
+}
+
+/* The best so far goes into the tuning file at once: whatever ends the program, it is not lost. */
+static int save_best(struct tuner *t)
+{
+    int best = tune_best(t);
+    if (!t->tuning || best < 0 || best == t->saved - 1) {
+        return EXIT_OK;
+    }
+    t->saved = best + 1;
+    return tune_write_tuning(t, t->tuning);
+}
+
 static int try_batch(struct tuner *t, int all)
 {
+    int status = EXIT_OK;
     tune_ready(t);
-    for (int i = 0; i < t->space.n; i++) {
+    for (int i = 0; i < t->space.n && status == EXIT_OK; i++) {
         struct trial *x = &t->trial[i];
         if (!x->chosen) {
             continue;
@@ -170,19 +190,24 @@ static int try_batch(struct tuner *t, int all)
             tune_unload(t, i);
         }
         tune_progress(t, t->measured, all);
+        if (interrupted()) {
+            leave_batch(t);
+        }
         if (i == 0 && x->outcome != OUT_OK) {
             return fail(x->outcome == OUT_WRONG ? EXIT_DIFFERENT : EXIT_INTERNAL, "the default does not work: %s",
                         x->why ? x->why : outcome_name(x->outcome));
         }
+        status = save_best(t);
     }
     drop_behind(t, 1.1);
-    return EXIT_OK;
+    return status;
 }
 
 static int search(struct tuner *t)
 {
     int all = t->limit < t->all ? (int)t->limit : t->space.n, status = EXIT_OK;
-    while (status == EXIT_OK && !out_of_time(t) && tune_choose(t, BATCH) > 0) {
+    interrupt_notes();
+    while (status == EXIT_OK && !interrupted() && !out_of_time(t) && tune_choose(t, BATCH) > 0) {
         status = try_batch(t, all);
     }
     tune_progress(t, all, all);
@@ -220,11 +245,13 @@ static int finish(struct tuner *t)
 {
     static const double factor[] = { 1.05, 1.02, 1.01 };
     int status = EXIT_OK;
-    bring_back(t);
+    if (!interrupted()) {
+        bring_back(t);
+    }
     for (size_t r = 0; r < sizeof factor / sizeof *factor; r++) {
         int samples = r == 0 ? (int)t->samples / 3 + 1 : (int)t->samples;
         drop_behind(t, factor[r]);
-        for (int i = 0; i < t->space.n && status == EXIT_OK; i++) {
+        for (int i = 0; i < t->space.n && status == EXIT_OK && !interrupted(); i++) {
             if (t->trial[i].loaded || t->trial[i].host) {
                 status = tune_time(t, i, samples);
                 journal_write(t, i);
@@ -234,46 +261,44 @@ static int finish(struct tuner *t)
     return status;
 }
 
+/* The file, or NULL: none is written. */
+static char *tuning_file(const struct tuner *t)
+{
+    const char *said = t->options->tuning;
+    return said ? (strcmp(said, "off") != 0 ? strdup(said) : NULL) : t->on_host ? NULL : ptxgen_tuning_path();
+}
+
 static int write_results(struct tuner *t)
 {
     const struct options *o = t->options;
-    char *path = o->tuning ? strdup(o->tuning) : t->on_host ? NULL : ptxgen_tuning_path();
-    if (path && !strcmp(path, "off")) {
-        free(path);
-        path = NULL;
-    }
-    int status = path ? tune_write_tuning(t, path) : EXIT_OK;
-    status = status ? status : tune_report(t, path);
-    status = status || !o->emit_def ? status : tune_emit_row(t, o->emit_def);
+    bool any = tune_best(t) >= 0;
+    int status = t->tuning && any ? tune_write_tuning(t, t->tuning) : EXIT_OK;
+    status = status ? status : tune_report(t);
+    status = status || !o->emit_def || !any ? status : tune_emit_row(t, o->emit_def);
     status = status || !o->export ? status : tune_export(t, o->export);
-    free(path);
+    if (status == EXIT_OK && interrupted()) {
+        status = EXIT_INTERRUPTED;
+    }
     return status;
-}
-
-/* NAME.m8192.n8192.journal: every tuning has its own. */
-static void usual_journal(const struct tuner *t, char *path, size_t room)
-{
-    size_t n = (size_t)snprintf(path, room, "%s", ptxgen_problem_name(t->job.problem));
-    for (int i = 0; i < t->job.nsizes && n < room; i++) {
-        n += (size_t)snprintf(path + n, room - n, ".%s%lld", ptxgen_problem_size_name(t->job.problem, i),
-                              (long long)t->job.size[i]);
-    }
-    if (n < room) {
-        snprintf(path + n, room - n, ".journal");
-    }
 }
 
 static int tune(struct tuner *t)
 {
-    char journal[512];
     ptxgen_status opened = t->on_host ? PTXGEN_OK : subject_open(&t->job, t->gpu, &t->subject);
     if (opened != PTXGEN_OK) {
         return fail_call(t->job.session, opened, "allocating");
     }
-    usual_journal(t, journal, sizeof journal);
+    t->tuning = tuning_file(t);
     int status = make_reference(t);
-    status = status ? status : journal_open(t, t->options->journal ? t->options->journal : journal);
-    t->begin = tune_now();
+    static char words[1024]; /* for an interrupt */
+    status = status ? status : journal_open(t);
+    if (status == EXIT_OK) {
+        snprintf(words, sizeof words,
+                 "interrupted: what was measured is kept in %s; the same command goes on from there\n",
+                 t->journal_path);
+        interrupt_says(words);
+    }
+    t->begin = progress_now();
     status = status ? status : search(t);
     status = status ? status : finish(t);
     return status ? status : write_results(t);
@@ -312,6 +337,8 @@ static void close_tuner(struct tuner *t)
     }
     free(t->expected_bits);
     free(t->trial);
+    free(t->tuning);
+    free(t->journal_path);
     space_finish(&t->space);
     if (t->journal) {
         fclose(t->journal);

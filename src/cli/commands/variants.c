@@ -3,9 +3,9 @@
  * drawn at random; with --compile also how long these take to compile, and whether they do. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "parallel.h"
+#include "progress.h"
 #include "tune/space.h"
 
 struct listing {
@@ -18,13 +18,6 @@ struct listing {
     struct space space;
     double wall; /* of compiling */
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- text ---- */
 static void text_item(const struct listing *l, const struct variant_item *v)
@@ -184,9 +177,9 @@ static void compile(struct listing *l)
     const struct compiling how = {
         .options = l->o, .path = l->o->operands.item[0], .arch = l->arch, .size = known ? l->size : NULL
     };
-    double begin = now();
+    double begin = progress_now();
     space_compile(&l->space, NULL, l->space.n, &how);
-    l->wall = now() - begin;
+    l->wall = progress_now() - begin;
     space_duplicates(&l->space);
 }
 

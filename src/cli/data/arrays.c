@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 
 static int unknown_name(const char *option, const char *kind, const char *item, int length, const char *const *names,
                         int count)
@@ -319,9 +320,12 @@ static int make_arrays(struct job *j)
     for (int i = 0; i < j->ninputs && status == EXIT_OK; i++) {
         status = allocate(j, &j->input[i], shift);
     }
+    progress_begin("filling the inputs", 0);
     for (int i = 0; i < j->ninputs && status == EXIT_OK; i++) {
+        progress_at((double)i / j->ninputs);
         status = fill_input(j, &j->input[i]);
     }
+    progress_end();
     for (int i = 0; i < j->noutputs && status == EXIT_OK; i++) {
         status = allocate(j, &j->output[i], shift);
     }

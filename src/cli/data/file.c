@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c - whole files in, and files out that are either complete or not there. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,6 +86,17 @@ bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+void make_directories(const char *path)
+{
+    char *text = strdup(path);
+    for (char *at = text ? strchr(text + 1, '/') : NULL; at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        mkdir(text, 0777);
+        *at = '/';
+    }
+    free(text);
+}
+
 static int write_stdout(const void *data, size_t length)
 {
     if (fwrite(data, 1, length, stdout) != length || fflush(stdout) != 0) {
@@ -151,6 +163,10 @@ int write_file(const char *path, const void *data, size_t length)
     struct stat st, link;
     bool linked = lstat(path, &link) == 0 && S_ISLNK(link.st_mode), there = stat(path, &st) == 0;
     char *target = linked && there ? realpath(path, NULL) : NULL; /* the link stays, what it leads to is replaced */
+    sigset_t interrupt, before;                                   /* Ctrl-C waits until the file is whole */
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before);
     int error;
     if (there ? !S_ISREG(st.st_mode) : linked) {
         error = write_through(path, data, length);
@@ -159,6 +175,7 @@ int write_file(const char *path, const void *data, size_t length)
     } else {
         error = replace(target ? target : path, there ? &st : NULL, data, length);
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     free(target);
     return error ? fail(EXIT_WRONG, "cannot write %s: %s", path, strerror(error)) : EXIT_OK;
 }

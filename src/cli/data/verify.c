@@ -6,9 +6,58 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "parallel.h"
+#include "progress.h"
+
+double expect_seconds(struct job *j, ptxgen_status (*call)(struct job *j, const int64_t *size, void *user), void *user)
+{
+    enum { PART = 64, WORTH = 1 << 20 };
+    int64_t size[256], elements = 0;
+    int largest = 0;
+    for (int i = 0; i < j->ninputs; i++) {
+        elements = j->input[i].elements > elements ? j->input[i].elements : elements;
+    }
+    if (!progress_shown() || elements < WORTH || j->nsizes == 0 || j->nsizes > 256) {
+        return 0;
+    }
+    memcpy(size, j->size, sizeof *size * (size_t)j->nsizes);
+    for (int i = 1; i < j->nsizes; i++) {
+        largest = size[i] > size[largest] ? i : largest;
+    }
+    size[largest] /= PART;
+    double begin = progress_now();
+    ptxgen_status status = call(j, size, user);
+    ptxgen_diagnostics_clear(j->session);
+    return status == PTXGEN_OK ? (progress_now() - begin) * PART : 0;
+}
+
+struct reference {
+    void **output;
+    double **bound;
+};
+
+static ptxgen_status evaluate(struct job *j, const int64_t *size, void *user)
+{
+    const struct reference *r = user;
+    const ptxgen_arguments args = { size, j->args.input, r->output, j->args.param };
+    return ptxgen_error_bound(j->session, j->problem, &args, r->bound);
+}
+
+static ptxgen_status evaluate_all(struct job *j, struct reference *r)
+{
+    double seconds = expect_seconds(j, evaluate, r);
+    for (int i = 0; i < j->noutputs && seconds > 0; i++) {
+        memset(r->output[i], 0, j->output[i].bytes);
+        memset(r->bound[i], 0, sizeof(double) * (size_t)j->output[i].elements * (size_t)j->output[i].info.field_count);
+    }
+    progress_begin("evaluating the sequential reference", seconds);
+    ptxgen_status done = evaluate(j, j->size, r);
+    progress_end();
+    return done;
+}
 
 int verify_evaluate(struct job *j)
 {
@@ -25,9 +74,7 @@ int verify_evaluate(struct job *j)
     }
     int status = fine ? EXIT_OK : fail(EXIT_DEVICE, "not enough memory for the reference");
     if (fine) {
-        ptxgen_arguments args = j->args;
-        args.output = output;
-        ptxgen_status done = ptxgen_error_bound(j->session, j->problem, &args, bound);
+        ptxgen_status done = evaluate_all(j, &(struct reference){ output, bound });
         status = done == PTXGEN_OK ? EXIT_OK : fail_call(j->session, done, "evaluating the reference");
     }
     free(output);
@@ -146,7 +193,9 @@ void verify_output(const struct array *a, struct verdict *out)
     p->array = a;
     p->part = a->elements / PARTS_MAX + 1 > PART ? a->elements / PARTS_MAX + 1 : PART;
     int n = (int)((a->elements + p->part - 1) / p->part);
+    progress_begin("comparing with the reference", 0);
     parallel_for(n, 0, verify_part, p);
+    progress_end();
     *out = p->verdict[0];
     for (int i = 1; i < n; i++) {
         add_verdict(out, &p->verdict[i]);

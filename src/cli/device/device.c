@@ -2,15 +2,27 @@
 /* device.c - where a run happens: the host executor, or a GPU through the launcher. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "data/copies.h"
+#include "progress.h"
 
-static double now(void)
+static ptxgen_status host_call(struct job *j, const int64_t *size, void *host)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    const ptxgen_arguments args = { size, j->args.input, j->args.output, j->args.param };
+    return ptxgen_host_run(j->session, host, &args, j->options->simt);
+}
+
+static ptxgen_status host_run(struct job *j, ptxgen_host *host)
+{
+    double expected = expect_seconds(j, host_call, host), begin = progress_now();
+    for (int i = 0; i < j->noutputs && expected > 0; i++) {
+        memset(j->output[i].data, 0, j->output[i].bytes);
+    }
+    progress_begin("running on the host executor", expected);
+    ptxgen_status status = host_call(j, j->size, host);
+    progress_end();
+    j->seconds = progress_now() - begin;
+    return status;
 }
 
 static int run_host(struct job *j)
@@ -25,9 +37,7 @@ static int run_host(struct job *j)
     }
     ptxgen_status made = ptxgen_host_create(j->session, plan, &options, &host);
     if (made == PTXGEN_OK) {
-        double begin = now();
-        made = ptxgen_host_run(j->session, host, &j->args, j->options->simt);
-        j->seconds = now() - begin;
+        made = host_run(j, host);
         const char *case_name = ptxgen_host_case(host);
         snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
     }
@@ -46,10 +56,10 @@ static ptxgen_status launch_on(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *lo
         const char *case_name = ptxgen_launch_case(j->session, loaded, &args);
         snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
         status = ptxgen_prepare(j->session, loaded, &args, NULL);
-        double begin = now();
+        double begin = progress_now();
         status = status == PTXGEN_OK ? ptxgen_launch(j->session, loaded, &args, NULL, NULL) : status;
         status = status == PTXGEN_OK ? ptxgen_stream_wait(j->session, gpu, NULL) : status;
-        j->seconds = now() - begin;
+        j->seconds = progress_now() - begin;
     }
     status = status == PTXGEN_OK ? copies_read(j, &c) : status;
     copies_finish(&c);
@@ -89,8 +99,10 @@ int device_load(struct job *j, ptxgen_gpu *gpu, ptxgen_program **program, ptxgen
     }
     show_diagnostics(j->session); /* what is left out of a tuning file */
     warn_cache();
+    progress_begin("compiling", 0);
     ptxgen_status made = ptxgen_compile_cached(j->session, j->problem, plan, &options, NULL, program);
     made = made == PTXGEN_OK ? ptxgen_load(j->session, gpu, *program, loaded) : made;
+    progress_end();
     return made == PTXGEN_OK ? EXIT_OK : fail_call(j->session, made, "compiling for the GPU");
 }
 

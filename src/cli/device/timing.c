@@ -5,19 +5,12 @@
  * arrays.  In a graph the host's part of a launch is paid once, when it is captured.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "data/copies.h"
+#include "progress.h"
 
 enum { BATCH_MAX = 5000, PROBE = 10, GRAPH_LAUNCHES = 20, GRAPH_LAUNCHES_MAX = 200 };
 static const double sample_seconds = 0.5e-3;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static ptxgen_status launch(struct subject *x)
 {
@@ -37,11 +30,11 @@ static ptxgen_status sample(struct subject *x, const struct unit *unit, int repe
 {
     ptxgen_session *s = x->job->session;
     ptxgen_status status = ptxgen_event_record(s, x->gpu, x->begin, x->stream);
-    double begin = now();
+    double begin = progress_now();
     for (int i = 0; i < repeat && status == PTXGEN_OK; i++) {
         status = unit->graph ? ptxgen_graph_launch(s, x->gpu, unit->graph, x->stream) : launch(x);
     }
-    *host = now() - begin;
+    *host = progress_now() - begin;
     status = status == PTXGEN_OK ? ptxgen_event_record(s, x->gpu, x->end, x->stream) : status;
     return status == PTXGEN_OK ? ptxgen_event_seconds(s, x->gpu, x->begin, x->end, device) : status;
 }

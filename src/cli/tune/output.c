@@ -20,7 +20,7 @@ void tune_progress(const struct tuner *t, int done, int all)
     enum { WIDTH = 24 };
     char bar[WIDTH + 1];
     int best = tune_best(t), filled = all > 0 ? done * WIDTH / all : WIDTH;
-    double spent = tune_now() - t->begin, left = done > 0 && done < all ? spent / done * (all - done) : 0;
+    double spent = progress_now() - t->begin, left = done > 0 && done < all ? spent / done * (all - done) : 0;
     if (!isatty(STDERR_FILENO)) {
         return;
     }
@@ -68,7 +68,38 @@ static int *ranking(struct tuner *t, int *n)
     return index;
 }
 
-static void show_text(const struct tuner *t, const int *index, int n, const char *tuning_path)
+/* The same reason but for its numbers. */
+static bool same_reason(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789.");
+        b += strspn(b, "0123456789.");
+        if (*a != *b || !*a) {
+            return *a == *b;
+        }
+    }
+}
+
+/* Why variants are out of the race: each reason once, with a variant that it is about. */
+static void show_reasons(const struct tuner *t)
+{
+    for (int i = 0; i < t->space.n; i++) {
+        const struct trial *x = &t->trial[i];
+        bool told = x->outcome < OUT_FAILED || !x->why;
+        int same = 1;
+        for (int k = 0; k < t->space.n && !told; k++) {
+            bool alike =
+                k != i && t->trial[k].outcome == x->outcome && t->trial[k].why && same_reason(t->trial[k].why, x->why);
+            told = alike && k < i;
+            same += alike;
+        }
+        if (!told) {
+            printf("  %d %s: %s\n    as %s\n", same, outcome_name(x->outcome), x->why, t->space.item[i].id);
+        }
+    }
+}
+
+static void show_text(const struct tuner *t, const int *index, int n)
 {
     int outcomes[OUT_COUNT];
     const struct trial *base = &t->trial[0];
@@ -78,11 +109,13 @@ static void show_text(const struct tuner *t, const int *index, int n, const char
     for (int i = 0; i < t->job.nsizes; i++) {
         printf(", %s = %lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
     }
-    printf(": %d of %lld variants tried in %.1f s\n", t->measured, (long long)t->all, tune_now() - t->begin);
+    printf(": %d of %lld variants tried in %.1f s\n", t->measured, (long long)t->all, progress_now() - t->begin);
     for (int o = OUT_OK; o < OUT_COUNT; o++) {
         printf("%s%d %s", o == OUT_OK ? "  " : ", ", outcomes[o], outcome_name((enum outcome)o));
     }
-    printf("\n%10s  %7s  %s\n", "us", "default", "variant");
+    putchar('\n');
+    show_reasons(t);
+    printf("%10s  %7s  %s\n", "us", "default", "variant");
     for (int k = 0; k < n && k < SHOWN; k++) {
         printf("%10.3f  %6.3fx  %s\n", t->trial[index[k]].seconds * 1e6, base->seconds / t->trial[index[k]].seconds,
                t->space.item[index[k]].id);
@@ -91,17 +124,21 @@ static void show_text(const struct tuner *t, const int *index, int n, const char
         printf("the default takes %.3f us, %.1f%% more than the best\n", base->seconds * 1e6,
                100 * (base->seconds / t->trial[index[0]].seconds - 1));
     }
-    if (tuning_path) {
-        printf("written to %s\n", tuning_path);
+    if (t->tuning && n > 0) {
+        printf("written to %s\n", t->tuning);
     }
+    printf("%skept in %s: the same command goes on from there, with a higher --limit\n",
+           interrupted() ? "interrupted; what was measured is " : "", t->journal_path);
 }
 
 static void show_json(const struct tuner *t, const int *index, int n)
 {
     report_json_head(&t->job, NULL);
     printf(", \"tried\": %d, \"space\": %lld, \"seconds\": %.3f, \"default_us\": %.4f, \"best\": ", t->measured,
-           (long long)t->all, tune_now() - t->begin, t->trial[0].seconds * 1e6);
+           (long long)t->all, progress_now() - t->begin, t->trial[0].seconds * 1e6);
     n > 0 ? json_text(stdout, t->space.item[index[0]].id) : (void)fputs("null", stdout);
+    fputs(", \"journal\": ", stdout);
+    json_text(stdout, t->journal_path);
     fputs(", \"results\": [", stdout);
     bool any = false;
     for (int i = 0; i < t->space.n; i++) {
@@ -123,30 +160,18 @@ static void show_json(const struct tuner *t, const int *index, int n)
     fputs("\n]}\n", stdout);
 }
 
-int tune_report(struct tuner *t, const char *tuning_path)
+int tune_report(struct tuner *t)
 {
     int n, *index = ranking(t, &n);
     if (!index) {
         return fail(EXIT_DEVICE, "out of memory");
     }
-    t->options->json ? show_json(t, index, n) : show_text(t, index, n, tuning_path);
+    t->options->json ? show_json(t, index, n) : show_text(t, index, n);
     free(index);
     return EXIT_OK;
 }
 
 /* ---- the tuning file ---- */
-/* The directories above a file, made where they are missing. */
-static void make_directories(const char *path)
-{
-    char *text = strdup(path);
-    for (char *at = text ? strchr(text + 1, '/') : NULL; at; at = strchr(at + 1, '/')) {
-        *at = 0;
-        mkdir(text, 0777); /* writing the file says what is wrong */
-        *at = '/';
-    }
-    free(text);
-}
-
 int tune_write_tuning(struct tuner *t, const char *path)
 {
     int best = tune_best(t);

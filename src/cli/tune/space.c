@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "parallel.h"
+#include "progress.h"
 #include "space.h"
 
 /* Of this thread: other programs, and other threads, do not count. */
@@ -262,7 +263,9 @@ int space_count(ptxgen_session *s, const struct options *o, const char *path, co
     if (!c.census) {
         return fail(EXIT_DEVICE, "out of memory");
     }
+    progress_begin("counting variants", 0);
     parallel_for(c.parts, jobs_of(o), count_part, &c);
+    progress_end();
     add_parts(&c, out);
     free(c.census);
     return EXIT_OK;
@@ -387,7 +390,9 @@ static void compile_one(int i, void *user)
 void space_compile(struct space *sp, const int *index, int n, const struct compiling *how)
 {
     struct batch b = { sp, index, how };
+    progress_begin("compiling variants", 0);
     parallel_for(n, jobs_of(how->options), compile_one, &b);
+    progress_end();
 }
 
 struct by_code {

@@ -16,13 +16,6 @@
 enum { FIRST_SAMPLES = 3 };
 static const double hopeless = 2, clearly_slower = 1.1;
 
-double tune_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void end(struct trial *x, enum outcome outcome, const char *why)
 {
     x->outcome = outcome;
@@ -153,9 +146,9 @@ static ptxgen_status run_host(struct tuner *t, struct trial *x, double *seconds)
     for (int i = 0; i < j->noutputs; i++) {
         memset(j->output[i].data, 0, j->output[i].bytes);
     }
-    double begin = tune_now();
+    double begin = progress_now();
     ptxgen_status status = ptxgen_host_run(j->session, x->host, &j->args, t->options->simt);
-    *seconds = tune_now() - begin;
+    *seconds = progress_now() - begin;
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "data/compare.h"
 #include "data/copies.h"
+#include "progress.h"
 #include "space.h"
 
 /* What became of a variant. */
@@ -63,9 +64,9 @@ struct tuner {
     double begin, budget; /* seconds; 0: none */
     int measured;         /* in this run and before */
     FILE *journal;
+    char *journal_path, *tuning; /* malloc; tuning: the file that is written, or NULL */
+    int saved;                   /* 1 + the variant that the tuning file has by now */
 };
-
-double tune_now(void);
 
 /* A trial for every item of the space. */
 int tune_grow(struct tuner *t);
@@ -93,12 +94,13 @@ int tune_time(struct tuner *t, int i, int samples);
 void tune_unload(struct tuner *t, int i);
 
 /* ---- tune_journal.c ---- */
-/* Reads what an earlier run of the same problem, device and sizes left, and opens the file for more. */
-int journal_open(struct tuner *t, const char *path);
+/* Reads what an earlier run of the same problem, device and sizes left, and opens the file for more: that of --journal,
+ * else one beside the cache. */
+int journal_open(struct tuner *t);
 void journal_write(struct tuner *t, int i);
 
 /* ---- output.c ---- */
-int tune_report(struct tuner *t, const char *tuning_path);
+int tune_report(struct tuner *t);
 int tune_write_tuning(struct tuner *t, const char *path);
 int tune_emit_row(struct tuner *t, const char *path);
 int tune_export(struct tuner *t, const char *form);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "journal.h"
+#include "ptxgen/launch.h"
 #include "tune.h"
 
 static const char *const outcome_names[] = {
@@ -73,15 +74,48 @@ static int read_all(struct tuner *t, const char *path, char *text, const char *e
     return EXIT_OK;
 }
 
-int journal_open(struct tuner *t, const char *path)
+/* Of every tuning its own: CACHE/tune/NAME.m8192.n8192.HASH.journal; without a cache NAME.m8192.n8192.journal here. */
+static char *usual_journal(const struct tuner *t, const char *head)
+{
+    ptxgen_cache_info cache;
+    char *path = NULL;
+    size_t n;
+    FILE *to = open_memstream(&path, &n);
+    ptxgen_cache_query(NULL, &cache);
+    bool beside = warn_cache();
+    if (!to) {
+        return NULL;
+    }
+    fprintf(to, "%s%s%s", beside ? cache.path : "", beside ? "/tune/" : "", ptxgen_problem_name(t->job.problem));
+    for (int i = 0; i < t->job.nsizes; i++) {
+        fprintf(to, ".%s%lld", ptxgen_problem_size_name(t->job.problem, i), (long long)t->job.size[i]);
+    }
+    if (beside) {
+        fprintf(to, ".%016llx", (unsigned long long)data_key(0, head));
+    }
+    fputs(".journal", to);
+    fclose(to);
+    return path;
+}
+
+int journal_open(struct tuner *t)
 {
     size_t length = 0;
-    char *expected = header(t), *text = read_file(path, &length);
+    char *expected = header(t);
+    const char *path = t->journal_path = !expected             ? NULL
+                                         : t->options->journal ? strdup(t->options->journal)
+                                                               : usual_journal(t, expected);
+    if (!path) {
+        free(expected);
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    make_directories(path);
+    char *text = read_file(path, &length);
     bool missing = !text && errno == ENOENT, whole = text && length > 0 && text[length - 1] == '\n';
-    int status = !expected ? fail(EXIT_DEVICE, "out of memory") : EXIT_OK;
-    if (status == EXIT_OK && text && length > 0) {
+    int status = EXIT_OK;
+    if (text && length > 0) {
         status = read_all(t, path, text, expected);
-    } else if (status == EXIT_OK && !text && !missing) {
+    } else if (!text && !missing) {
         status = fail(EXIT_WRONG, "cannot read %s: %s", path, strerror(errno));
     }
     t->journal = status == EXIT_OK ? fopen(path, "a") : NULL;
