@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cli_doors.sh PTXGEN - what comes from outside through files and options: no end, no permission, links, pipes, limits.
 . "$(dirname "$0")/commands.sh"
+needs mkfifo timeout ldd
 
 sanitized() { ldd "$ptxgen" | grep -q libasan; }
 limit() { sanitized || ulimit -v "$1"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cli_explain.sh PTXGEN - explanations of all kinds, as text and JSON; variants listed, compiled and pinned.
 . "$(dirname "$0")/commands.sh"
+needs python3
 PTXGEN_LIBCUDA=/no/such/library
 export PTXGEN_LIBCUDA
 # json EXPRESSION: of the document d, in Python.

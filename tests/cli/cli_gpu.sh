@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cli_gpu.sh PTXGEN - the command line beside a GPU, on the driver that only records: devices, run, bench, native, cache.
 . "$(dirname "$0")/commands.sh"
+needs python3
 PTXGEN_LIBCUDA=$(dirname "$ptxgen")/tests/libfake_cuda.so
 [ -f "$PTXGEN_LIBCUDA" ] || { echo "no $PTXGEN_LIBCUDA"; exit 77; }
 PTXGEN_CACHE=$work/cache

@@ -6,6 +6,7 @@ specs=$(cd "$(dirname "$0")/../../specs" && pwd)
 NO_COLOR=1
 PTXGEN_LIBCUDA=/no/such/library
 export NO_COLOR PTXGEN_LIBCUDA
+command -v python3 > /dev/null || { echo 'cli_html: skipped: there is no python3'; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work" || exit 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cli_tune.sh PTXGEN - tuning on the host executor, and on the driver that only records: search, checks, journal, files, exports.
 . "$(dirname "$0")/commands.sh"
-command -v python3 > /dev/null || { echo 'cli_tune: skipped: there is no python3 to read JSON'; exit 77; }
+needs python3
 PTXGEN_CACHE=off
 PTXGEN_TUNING=off
 PTXGEN_LIBCUDA=/no/such/library

@@ -12,6 +12,13 @@ cd "$work" || exit 1
 failures=0
 count=0
 
+# needs TOOL...: without it the test is skipped, and says so.
+needs()
+{
+    for tool; do
+        command -v "$tool" > /dev/null || { echo "$(basename "$0"): skipped: there is no $tool"; exit 77; }
+    done
+}
 # run ARGUMENTS...: leaves `status`, and the files out and err.
 run()
 {
