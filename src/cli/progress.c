@@ -93,11 +93,11 @@ void progress_end(void)
 
 /* ---- interrupts ---- */
 static const char *volatile last_words;
-static volatile sig_atomic_t notes, noted;
+static volatile sig_atomic_t notes, noted, terminal;
 
 static void say_now(const char *text)
 {
-    const char *begin = progress_shown() ? "\r\033[Kptxgen: " : "ptxgen: ";
+    const char *begin = terminal ? "\r\033[Kptxgen: " : "ptxgen: ";
     if (write(STDERR_FILENO, begin, strlen(begin)) < 0 || write(STDERR_FILENO, text, strlen(text)) < 0) {
         return; /* nobody hears */
     }
@@ -119,6 +119,7 @@ static void on_interrupt(int number)
 
 static void listen(void)
 {
+    terminal = progress_shown();
     struct sigaction old, now = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
     if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
         sigaction(SIGINT, &now, NULL);
