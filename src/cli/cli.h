@@ -4,6 +4,7 @@
  *   main.c       finds the command
  *   options.c    the tables of commands and options, and parsing
  *   options_show.c   help, reference and completion from them
+ *   progress.c   what is shown of steps that take long, and Ctrl-C
  *   message.c    messages on standard error, exit statuses
  *   file.c       whole files in, atomic files out
  *   sizes.c      numbers and sizes as users write them
