@@ -201,6 +201,7 @@ void compile_options(const struct options *o, ptxgen_compile_options *out);
 int cubin_assemble(const char *ptx, char **out, size_t *length);
 /* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */
 bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *length, int *status);
+bool ptxas_there(void);
 /* What ptxas says about the kernels of a PTX text: how many; 0 without it.  resources_finish() frees their names. */
 int ptxas_resources(const char *ptx, ptxgen_kernel_resources *out, int capacity);
 void resources_finish(ptxgen_kernel_resources *of, int count);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c - see cost.h.
  *
- * The model: a launch costs what an empty kernel costs.  Memory moves the bytes of all arrays once per pass, at the
- * rate of reading, writing or copying; it needs latency x bandwidth bytes in flight (Little), which resident blocks x
- * threads x loads of a thread must supply.  Arithmetic issues one f32 operation per lane and cycle, which is half of a
- * GPU's FLOP/s.
+ * The model, docs/model.md: a launch costs what an empty kernel costs.  A pass over the arrays takes what the busiest of
+ * memory, caches, arithmetic and spills takes (traffic.c), or what its rounds of loads wait for: latency x bandwidth
+ * bytes must be in flight (Little), which resident blocks x threads x loads of a thread supply.  Before and behind it
+ * lies the latency of the first loads and of what the strategy does with a tile, one thing after the other.
  */
 #include "cost.h"
 
 #include "lower/access.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- the least time ---------------------------------------------------------------------------------------------- */
@@ -134,7 +135,8 @@ static int case_at(const struct plan *plan, const struct launch_site *site)
     return -1;
 }
 
-/* Loads of a thread that are in flight at once: what it holds of a tile, or its points. */
+/* Loads of a thread that are in flight at once: what it holds of a tile, or its points; of the tiles of a ring, all but
+ * the one at hand. */
 static double loads_of_thread(const struct plan_case *c)
 {
     static const enum tunable_id factor[] = { TN_ITEMS, TN_VECTOR, TN_POINTS_X, TN_POINTS_Y, TN_POINTS_Z };
@@ -142,26 +144,191 @@ static double loads_of_thread(const struct plan_case *c)
     for (size_t i = 0; i < sizeof factor / sizeof *factor; i++)
         if (c->strategy->tunables & 1u << factor[i] && c->tunable[factor[i]] > 0)
             n *= c->tunable[factor[i]];
-    return n;
+    const int ring =
+        c->tunable[TN_STAGES] > c->tunable[TN_COPY_STAGES] ? c->tunable[TN_STAGES] : c->tunable[TN_COPY_STAGES];
+    return ring > 1 ? n * (ring - 1) : n;
+}
+
+/* Part of the lanes that have a column. */
+static double lanes_used(const struct plan_case *c, const struct problem *p, const int64_t *size)
+{
+    const struct prog_dim *last = &p->space[p->rank - 1].extent;
+    if (!(c->strategy->tunables & WITH_ROWS))
+        return 1;
+    const double n = (double)(last->add + (last->size < 0 ? 0 : size[last->size])),
+                 columns = (double)(c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]) / c->tunable[TN_ROWS];
+    return n > 0 && columns >= 1 ? n / (ceil(n / columns) * columns) : 1;
 }
 
 static double bytes_of_point(const struct problem *p)
 {
     double bytes = 0;
     for (int i = 0; i < p->ninputs; i++)
-        bytes += p->input[i].role == ROLE_ELEMENT && p->input[i].array.rank == p->rank ? p->input[i].array.stride : 0;
+        bytes += p->input[i].role == ROLE_ELEMENT ? p->input[i].array.stride : 0;
     return bytes;
 }
 
-/* Of the bytes in flight that memory wants: latency x bandwidth. */
-static double in_flight(const struct plan *plan, const struct plan_case *c, int kernel, int64_t grid,
-                        const struct occupancy *o, const struct gpu_model *m)
+/* What the blocks of a strategy do one after the other: combinations of a block's threads, waits for words of other
+ * blocks, loads that other loads wait for, searches in the offsets.  Do they wait for every block before them, or repeat
+ * it all with every tile? */
+struct chain {
+    const char *strategy;
+    int combines, waits, loads, searches;
+    enum { ONCE, GATHERS, CARRIES } how;
+};
+static const struct chain chain_table[] = {
+    { "reduce.block", 1, 0, 0, 0, ONCE },          { "reduce.cluster", 2, 1, 0, 0, ONCE },
+    { "reduce.gather", 2, 1, 0, 0, GATHERS },      { "reduce.ordered", 2, 1, 0, 0, GATHERS },
+    { "reduce.last_block", 2, 1, 0, 0, GATHERS },  { "reduce.atomic", 1, 1, 0, 0, ONCE },
+    { "reduce.two_kernel", 1, 0, 0, 0, ONCE },     { "segreduce.tile", 1, 0, 0, 0, ONCE },
+    { "segreduce.multi_block", 2, 1, 0, 0, ONCE }, { "segreduce.column", 2, 1, 0, 0, ONCE },
+    { "segreduce.block", 1, 0, 0, 0, ONCE },       { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
+    { "segreduce.offsets", 1, 0, 0, 1, ONCE },     { "scan.block", 2, 0, 0, 0, CARRIES },
+    { "scan.resident", 3, 1, 0, 0, GATHERS },      { "segscan.resident", 2, 1, 0, 1, GATHERS },
+    { "scan.pipeline", 2, 1, 0, 0, ONCE },         { "scan.lookback", 2, 1, 0, 0, ONCE },
+    { "segscan.staged", 2, 0, 0, 0, ONCE },        { "segscan.stream", 2, 0, 0, 0, CARRIES },
+    { "segscan.offsets", 2, 1, 0, 1, ONCE },       { "segscan.flags", 2, 1, 0, 0, ONCE },
+    { "segscan.lookback", 2, 1, 0, 0, ONCE },      { "segscan.flat", 2, 1, 0, 0, ONCE },
+    { "segscan.strips", 2, 1, 0, 0, CARRIES },     { "segscan.block", 2, 0, 0, 0, CARRIES },
+    { "segscan.cluster", 2, 1, 0, 0, CARRIES },    { "scan.three_pass", 2, 0, 0, 0, ONCE },
+};
+
+static struct chain chain_of(const char *strategy)
 {
-    const double latency = 0.7e-6,
-                 held = (double)grid < (double)o->blocks * m->sms ? (double)grid : (double)o->blocks * m->sms;
-    const double wanted = latency * m->read,
-                 have = held * c->code.kernel[kernel].threads * loads_of_thread(c) * bytes_of_point(plan->problem);
-    return have < wanted ? have / wanted : 1;
+    for (size_t i = 0; i < sizeof chain_table / sizeof *chain_table; i++)
+        if (!strcmp(chain_table[i].strategy, strategy))
+            return chain_table[i];
+    return (struct chain){ 0 };
+}
+
+/* Seconds: a load from memory, one from L2, and what a bulk copy takes longer.  The cycles of a shuffle, of its moves, and of an operation that waits
+ * for the one before. */
+static const double memory_latency = 0.7e-6, l2_latency = 0.27e-6, bulk_latency = 0.4e-6;
+enum { SHUFFLE_CYCLES = 25, WORD_CYCLES = 2, OPERATION_CYCLES = 5, BARRIER_CYCLES = 60, WAIT_LOADS = 3 };
+
+/* The threads of a block combine in a tree. */
+static double combine_seconds(const struct problem *p, const struct gpu_model *m, double slots, int threads)
+{
+    int levels = 0;
+    for (int t = 1; t < threads; t *= 2)
+        levels++;
+    return (levels * (SHUFFLE_CYCLES + WORD_CYCLES * state_words_apart(p) + OPERATION_CYCLES * slots) +
+            BARRIER_CYCLES) /
+           m->clock;
+}
+
+/* A search halves what is left; a good first guess saves half of that. */
+static double search_loads(const struct problem *p, const int64_t *size)
+{
+    const int64_t n = p->offsets < 0 ? 1 : prog_array_elements(&p->input[p->offsets].array, size);
+    double loads = 0;
+    for (int64_t left = n / 4; left > 1; left /= 4)
+        loads++;
+    return loads;
+}
+
+/* What a pass over the arrays takes, by what does it.  The longest hides the others, but for a quarter. */
+enum part { PART_MEMORY, PART_L2, PART_L1, PART_ARITHMETIC, PART_SPILLS, PARTS };
+static const double not_hidden = 0.25;
+static const char *const part_name[] = { "memory", "L2", "L1", "arithmetic", "spills" };
+struct demand {
+    double part[PARTS], bytes; /* seconds; bytes that memory moves */
+    double slots;              /* issue slots of a point */
+    bool cached;               /* what it moves is in L2 */
+};
+
+/* Issue slots of finding where a segment between offsets ends, in all lanes that share its tile. */
+enum { END_SLOTS = 300 };
+
+static struct demand demand_of(const struct problem *p, const struct plan_case *c, const int64_t *size,
+                               const struct gpu_model *m, bool warm)
+{
+    const struct traffic t = traffic_of(p, size, m, c);
+    const double sectors = m->l2_rate * 0.6 / 32, far_sectors = m->read / 116; /* gathers that an H200 does */
+    struct demand d = { .bytes = t.read + t.written, .slots = work_of(p, size, m->sm).slots };
+    d.cached = warm && d.bytes <= (double)m->l2;
+    d.part[PART_MEMORY] =
+        d.cached ? d.bytes / m->l2_rate : memory_seconds(m, t.read, t.written) + t.memory_sectors / far_sectors;
+    d.part[PART_L2] = t.l2 / m->l2_rate + t.l2_sectors / sectors;
+    d.part[PART_L1] = t.l1_cycles / (m->clock * m->sms);
+    const double ends = p->offsets < 0 ? 0 : (double)prog_array_elements(&p->input[p->offsets].array, size);
+    const int times = c->tunable[TN_STEPS] > 1 ? c->tunable[TN_STEPS] : 1;
+    d.part[PART_ARITHMETIC] = (point_count(p, size) * d.slots * times + ends * END_SLOTS) / (m->flops / 2);
+    return d;
+}
+
+/* One launch of a kernel that passes over the arrays. */
+struct pass {
+    const struct plan_case *c;
+    int64_t grid;
+    int threads, local, blocks; /* blocks of a multiprocessor */
+};
+
+/* Every tile of a thread writes and reads its spills once: in L1 as far as they fit. */
+static double spill_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
+                            const struct pass *w)
+{
+    enum { L1 = 128 << 10, CYCLE_BYTES = 128 };
+    const double moved = 2.0 * w->local * point_count(p, size) / loads_of_thread(w->c),
+                 held = (double)w->blocks * w->threads * w->local;
+    return moved / (held <= L1                       ? CYCLE_BYTES * m->clock * m->sms
+                    : held * m->sms <= (double)m->l2 ? m->l2_rate
+                                                     : m->copy);
+}
+
+/* From the first load of a tile to its last word, but for the loads themselves. */
+static double tile_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
+                           const struct pass *w, const struct chain *chain, double slots, double latency)
+{
+    const double gathered = chain->how == GATHERS ? (double)w->grid / w->threads : 0;
+    return chain->combines * combine_seconds(p, m, slots, w->threads) +
+           chain->waits * (WAIT_LOADS + gathered) * l2_latency + chain->loads * latency +
+           chain->searches * search_loads(p, size) * l2_latency;
+}
+
+static double pass_seconds(const struct plan *plan, const int64_t *size, const struct gpu_model *m,
+                           const struct pass *w, bool warm, struct prediction *out)
+{
+    const struct problem *p = plan->problem;
+    const struct chain chain = chain_of(w->c->code.strategy);
+    struct demand d = demand_of(p, w->c, size, m, warm);
+    d.part[PART_SPILLS] = spill_seconds(p, size, m, w);
+    const bool bulk = w->c->tunable[TN_STAGES] > 0 || w->c->tunable[TN_COPY_STAGES] > 0;
+    const double latency = (d.cached ? l2_latency : memory_latency) + (bulk ? bulk_latency : 0),
+                 per_tile = tile_seconds(p, size, m, w, &chain, d.slots, latency);
+    const double most = (double)w->blocks * m->sms, held = (double)w->grid < most ? (double)w->grid : most;
+    /* A block has no more in flight than it moves. */
+    const double share = d.bytes / (double)w->grid,
+                 tile = w->threads * loads_of_thread(w->c) * bytes_of_point(p) * lanes_used(w->c, p, size),
+                 flight = held * (tile < share ? tile : share), rounds = flight > 0 ? d.bytes / flight : 1;
+    const double waits =
+        (rounds > 1 ? rounds - 1 : 0) * (latency + (chain.how == CARRIES || (double)w->grid > held ? per_tile : 0));
+    int largest = 0;
+    double all = 0;
+    for (int i = 0; i < PARTS; i++) {
+        largest = d.part[i] > d.part[largest] ? i : largest;
+        all += d.part[i];
+    }
+    const double through = d.part[largest] + (all - d.part[largest]) * not_hidden, wanted = latency * m->read,
+                 busy = through > waits ? through : waits, part = rounds > 1 && flight < wanted ? flight / wanted : 1;
+    out->in_flight = part < out->in_flight ? part : out->in_flight;
+    out->bound = latency + per_tile > busy ? "latency" : waits > through ? "loads in flight" : part_name[largest];
+    return latency + per_tile + busy;
+}
+
+/* From the end of a kernel to the first instruction of the next in a stream. */
+static const double follow_seconds = 1e-6;
+
+/* A launch of one step, `repeat` times; few blocks behind many combine what these left. */
+static void add_launch(const struct plan *plan, const int64_t *size, const struct gpu_model *m, const struct pass *w,
+                       int64_t repeat, int64_t *widest, struct prediction *out)
+{
+    const bool first = out->passes <= 0 || w->grid > (*widest + 3) / 4;
+    *widest = first && w->grid > *widest ? w->grid : *widest;
+    out->launches += (int)repeat;
+    out->passes += first ? (double)repeat : 0;
+    out->graph_seconds += (double)repeat * (first ? pass_seconds(plan, size, m, w, true, out) : l2_latency);
+    out->seconds += (double)repeat * (first ? pass_seconds(plan, size, m, w, false, out) : l2_latency);
 }
 
 struct prediction predict(const struct plan *plan, const int64_t *size, const union value *param,
@@ -169,19 +336,19 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
 {
     struct launch_site site;
     site_init(&site, plan, size, param, m);
-    struct prediction out = { .case_index = case_at(plan, &site), .in_flight = 1 };
+    struct prediction out = { .case_index = case_at(plan, &site), .in_flight = 1, .bound = "launch" };
     if (out.case_index < 0)
         return out;
     const struct plan_case *c = &plan->cases[out.case_index];
-    const struct roofline least = roofline_of(plan->problem, size, m);
-    double busy = 0;
+    struct pass of[PROG_ARG_MAX];
     int64_t widest = 0;
-    struct occupancy held[PROG_ARG_MAX];
     for (int k = 0; k < c->code.nkernels; k++) {
         const ptxgen_kernel_resources *known = resources_find(r, c->code.kernel[k].name);
-        held[k] = occupancy_of(&plan->device, c->code.kernel[k].threads, known ? known->registers : 0,
-                               known ? known->shared : 0);
-        site.resident[k] = held[k].blocks > 0 ? held[k].blocks : 1;
+        const int threads = c->code.kernel[k].threads;
+        const struct occupancy o =
+            occupancy_of(&plan->device, threads, known ? known->registers : 0, known ? known->shared : 0);
+        of[k] = (struct pass){ c, 0, threads, known ? known->local : 0, o.blocks > 0 ? o.blocks : 1 };
+        site.resident[k] = of[k].blocks;
     }
     for (int i = 0; i < c->code.nsteps; i++) {
         const struct prog_step *step = &c->code.step[i];
@@ -189,16 +356,14 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
         const int64_t grid = step->kind == STEP_LAUNCH ? formula_eval(&step->grid, &site.env) : 0;
         if (grid < 1 || repeat < 1)
             continue;
-        out.launches += (int)repeat;
-        if (out.passes > 0 && grid <= (widest + 3) / 4) /* few blocks behind many combine what these left */
-            continue;
-        widest = grid > widest ? grid : widest;
-        const double part = in_flight(plan, c, step->kernel, grid, &held[step->kernel], m);
-        out.in_flight = part < out.in_flight ? part : out.in_flight;
-        out.passes += (double)repeat;
-        const double memory = least.memory / (part > 0 ? part : 1);
-        busy += (double)repeat * (memory > least.arithmetic ? memory : least.arithmetic);
+        of[step->kernel].grid = grid;
+        add_launch(plan, size, m, &of[step->kernel], repeat, &widest, &out);
     }
-    out.seconds = out.launches * m->launch + busy;
+    /* Launches are issued while those before are at work, neither steadily: the later of both, on average. */
+    const double issue = out.launches * m->launch;
+    if (issue > out.seconds)
+        out.bound = "launch";
+    out.seconds = hypot(issue, out.launches * follow_seconds + out.seconds);
+    out.graph_seconds += out.launches * m->graph_node;
     return out;
 }

@@ -17,6 +17,14 @@ struct roofline {
 struct roofline roofline_of(const struct problem *p, const int64_t *size, const struct gpu_model *m);
 bool sizes_known(const struct problem *p, const int64_t *size);
 
+/* What one pass of a case takes of memory and caches: bytes, sectors that serve a lane each, and cycles of L1. */
+struct traffic {
+    double read, written, l2;
+    double memory_sectors, l2_sectors, l1_cycles;
+};
+struct traffic traffic_of(const struct problem *p, const int64_t *size, const struct gpu_model *m,
+                          const struct plan_case *c);
+
 /* Blocks of a kernel that one multiprocessor holds. */
 struct occupancy {
     int blocks;
@@ -34,11 +42,13 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
 
 /* A plan at known sizes. */
 struct prediction {
-    int case_index;   /* the case that a launch takes (arrays aligned and apart), or -1 */
-    int launches;     /* kernels, time steps counted */
-    double passes;    /* over the arrays: launches of many blocks */
-    double in_flight; /* part of the loads in flight that memory wants */
-    double seconds;
+    int case_index;    /* the case that a launch takes (arrays aligned and apart), or -1 */
+    int launches;      /* kernels, time steps counted */
+    double passes;     /* over the arrays: launches of many blocks */
+    double in_flight;  /* part of the loads in flight that memory wants; 1 where all loads are in flight at once */
+    const char *bound; /* what most of the time goes to */
+    double seconds, graph_seconds; /* of a launch in a stream, whose data come from memory; of one in a graph that is
+                                      replayed: they are in the L2 cache, if they fit */
 };
 /* Does case c take such a launch, were there no case before it?  If not, its unmet conditions are appended. */
 bool case_takes(const struct plan *plan, int c, const int64_t *size, const union value *param,

@@ -162,7 +162,9 @@ static void costs(const struct explained *x, struct json *j)
     json_put_int(j, "launches", t->launches);
     json_put_double(j, "passes", t->passes);
     json_put_double(j, "loads_in_flight", t->in_flight);
+    json_put_text(j, "bound_by", t->case_index < 0 ? NULL : t->bound);
     microseconds(j, "predicted_us", t->case_index < 0 ? 0 : t->seconds);
+    microseconds(j, "predicted_graph_us", t->case_index < 0 ? 0 : t->graph_seconds);
     microseconds(j, "measured_stream_us", x->options->stream_seconds);
     microseconds(j, "measured_graph_us", x->options->graph_seconds);
     json_end(j);

@@ -31,6 +31,7 @@ struct gpu_model {
     double read, write, copy;  /* bytes per second; copy counts both directions */
     double launch, graph_node; /* seconds of an empty kernel, back to back in a stream and in a graph */
     double flops;              /* of f32, fused operations counted twice, per second */
+    double clock, l2_rate;     /* cycles of a multiprocessor and bytes out of L2 per second */
     bool measured;             /* else from the data sheet, with the losses measured elsewhere */
 };
 /* What a driver tells about its device; zero where it does not. */

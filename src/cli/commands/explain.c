@@ -225,6 +225,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (status != EXIT_OK) {
         return status;
     }
+    if (!x->gpu && !native.html && !ptxas_there()) { /* nobody asks for the code */
+        return print_explanation(x);
+    }
     compile_options(x->job.options, &options);
     ptxgen_status made = ptxgen_compile(s, x->plan, &options, &x->program);
     if (made != PTXGEN_OK) {

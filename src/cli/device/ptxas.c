@@ -220,6 +220,12 @@ static int parse_resources(char *log, ptxgen_kernel_resources *out, int capacity
     return n;
 }
 
+bool ptxas_there(void)
+{
+    char ptxas[PATH_ROOM];
+    return find_ptxas(ptxas);
+}
+
 int ptxas_resources(const char *ptx, ptxgen_kernel_resources *out, int capacity)
 {
     char ptxas[PATH_ROOM];

@@ -119,3 +119,90 @@ Test(cost, predictions_follow_launches_and_passes)
     cr_expect_geq(single.seconds, least.seconds);
     spec_end(&f);
 }
+
+/* The default plan's prediction for an H200 at these sizes; of the roofline.  known: of the kernel that is taken. */
+static struct prediction predict_at(const char *text, const int64_t *size, ptxgen_kernel_resources *known,
+                                    double *of_least)
+{
+    const struct resources r = { known != NULL, known };
+    struct gpu_model m;
+    cr_assert(gpu_model_find("H200", 90, NULL, &m));
+    SPEC_BEGIN(f);
+    spec_build(&f, text);
+    const struct device d = device_of("sm_90");
+    const struct plan *plan = f.p ? plan_create(&f.s, f.p, &d, &(struct plan_options){ 0 }) : NULL;
+    cr_assert_not_null(plan, "%s", spec_text(&f));
+    struct prediction p = predict(plan, size, NULL, &m, NULL);
+    if (known) {
+        known->kernel = plan->cases[p.case_index].code.kernel[0].name;
+        p = predict(plan, size, NULL, &m, &r);
+    }
+    *of_least = p.seconds / roofline_of(f.p, size, &m).seconds;
+    spec_end(&f);
+    return p;
+}
+
+Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
+{
+    static const struct {
+        const char *text;
+        int64_t size[3];
+        double least, most; /* of the roofline */
+        const char *bound;
+    } row[] = {
+        { STENCIL, { 8192, 8192 }, 0.9, 1.2, "memory" },
+        /* A transpose of 8192 x 8192 measured 9.5 times its limit. */
+        { "kind: stencil\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: 'f32[n, m]', value: x}}\n",
+          { 8192, 8192 },
+          7,
+          12,
+          "memory" },
+        { "kind: stencil\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: 'f32[n, m]', value: x}}\n",
+          { 1024, 1024 },
+          1.2,
+          4,
+          "L2" },
+        /* Distances of k-means: every centroid for every point. */
+        { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
+          "outputs: {d: 'f32[n, k]'}\n",
+          { 1 << 20, 32, 16 },
+          4,
+          40,
+          "L1" },
+        /* N-body: every body for every body. */
+        { "kind: reduce\ninputs: {x: 'f32[n]', u: 'f32[m]', q: 'f32[m]'}\nover: m\n"
+          "let: {d: u - x}\nmap: q * d * rsqrt(d * d + 0.001)\noperator: add\noutputs: {a: 'f32[n]'}\n",
+          { 65536, 65536 },
+          1.5,
+          8,
+          "L2" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        double ratio;
+        const struct prediction p = predict_at(row[i].text, row[i].size, NULL, &ratio);
+        cr_expect(ratio > row[i].least && ratio < row[i].most, "%s: %.2f of the roofline", row[i].text, ratio);
+        cr_expect_str_eq(p.bound, row[i].bound, "%s: %s", row[i].text, p.bound);
+    }
+}
+
+Test(cost, spills_are_charged_where_they_are_known)
+{
+    const int64_t n = 1 << 28;
+    ptxgen_kernel_resources kernel = { .registers = 64 };
+    double clean, spilled;
+    predict_at(SUM, &n, &kernel, &clean);
+    kernel.local = 4096;
+    const struct prediction p = predict_at(SUM, &n, &kernel, &spilled);
+    cr_expect_gt(spilled, 2 * clean, "%.2f, %.2f", spilled, clean);
+    cr_expect_str_eq(p.bound, "spills");
+}
+
+Test(cost, few_elements_are_all_in_flight_and_wait_for_the_launch)
+{
+    const int64_t few = 64, some = 1 << 20;
+    double ratio;
+    const struct prediction p = predict_at(SUM, &few, NULL, &ratio), q = predict_at(SUM, &some, NULL, &ratio);
+    cr_expect(p.in_flight == 1 && !strcmp(p.bound, "launch"), "%g, %s", p.in_flight, p.bound);
+    cr_expect_lt(p.graph_seconds, 0.5 * p.seconds);
+    cr_expect(q.graph_seconds > p.graph_seconds && q.graph_seconds < q.seconds);
+}
