@@ -282,7 +282,8 @@ typedef struct ptxgen_explain_options {
         PTXGEN_FORM_TEXT,
         PTXGEN_FORM_JSON,
         PTXGEN_FORM_HTML
-    } form; /**< HTML: sections with tables, to be put into a page */
+    } form;  /**< HTML: sections with tables, to be put into a page */
+    int all; /**< text: also strategies that do not apply, all cases in full and the evidence behind their tunables */
 } ptxgen_explain_options;
 /**
  * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),

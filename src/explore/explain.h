@@ -30,6 +30,8 @@ const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const s
 /* Where the figures of the target come from. */
 const char *explain_source(const struct explained *x);
 
+/* What is taken, how long it takes and how far that is from the limit: lines. */
+void explain_verdict(const struct explained *x, struct str *out);
 void explain_text(const struct explained *x, struct str *out);
 void explain_json(const struct explained *x, struct str *out);
 void explain_html(const struct explained *x, struct str *out);

@@ -54,7 +54,7 @@ sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/t.yaml
 run run sum.yaml --size n=3000 --device cpu --tuning=here/t.yaml --verify --json; exits 0; json out 'd["case"] == "tuned0_block" and d["outputs"]["sum"]["verified"]'
 run run sum.yaml --size n=1000 --device cpu --tuning=here/t.yaml --json; exits 0; json out 'd["case"] == "small"'
 run run sum.yaml --size n=3000 --device cpu --json; exits 0; json out 'd["case"] == "small"'
-run explain sum.yaml --size n=3000 --tuning=here/t.yaml; exits 0; out_has 'tuned0_block: reduce.block when 2122 <= n'; out_has 'threads  *64  *tuning file'
+run explain sum.yaml --size n=3000 --tuning=here/t.yaml --all; exits 0; out_has 'tuned0_block: reduce.block when 2122 <= n'; out_has 'threads  *64  *tuning file'
 run sum.yaml --tuning=here/t.yaml --emit=plan -o -; exits 0; out_has tuned0_block
 run sum.yaml --tuning=nowhere.yaml --emit=plan -o -; [ "$status" -ne 0 ] || complain 'a missing file is accepted'; err_has nowhere.yaml
 

@@ -205,6 +205,7 @@ static int explain_problem(struct explanation *x, int64_t *size)
     x->options.size = size;
     x->options.gpu = native.gpu;
     x->options.form = native.json ? PTXGEN_FORM_JSON : PTXGEN_FORM_TEXT;
+    x->options.all = native.all;
     x->options.resource = x->resource;
     int status = parse_sizes(x->job.options, x->job.problem, size);
     if (status == EXIT_OK && all_sizes_known(x)) {
