@@ -356,7 +356,7 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
         const int64_t grid = step->kind == STEP_LAUNCH ? formula_eval(&step->grid, &site.env) : 0;
         if (grid < 1 || repeat < 1)
             continue;
-        of[step->kernel].grid = grid;
+        of[step->kernel].grid = out.grid[step->kernel] = grid;
         add_launch(plan, size, m, &of[step->kernel], repeat, &widest, &out);
     }
     /* Launches are issued while those before are at work, neither steadily: the later of both, on average. */

@@ -42,9 +42,10 @@ const ptxgen_kernel_resources *resources_find(const struct resources *r, const c
 
 /* A plan at known sizes. */
 struct prediction {
-    int case_index;    /* the case that a launch takes (arrays aligned and apart), or -1 */
-    int launches;      /* kernels, time steps counted */
-    double passes;     /* over the arrays: launches of many blocks */
+    int case_index;             /* the case that a launch takes (arrays aligned and apart), or -1 */
+    int launches;               /* kernels, time steps counted */
+    int64_t grid[PROG_ARG_MAX]; /* blocks of each kernel of the case; 0: not launched */
+    double passes;              /* over the arrays: launches of many blocks */
     double in_flight;  /* part of the loads in flight that memory wants; 1 where all loads are in flight at once */
     const char *bound; /* what most of the time goes to */
     double seconds, graph_seconds; /* of a launch in a stream, whose data come from memory; of one in a graph that is

@@ -32,6 +32,8 @@ const char *explain_source(const struct explained *x);
 
 /* What is taken, how long it takes and how far that is from the limit: lines. */
 void explain_verdict(const struct explained *x, struct str *out);
+/* A case's condition; with evidence, or where it takes the sizes, also tunables, kernels and grid. */
+void explain_case(const struct explained *x, int number, bool evidence, struct str *out);
 void explain_text(const struct explained *x, struct str *out);
 void explain_json(const struct explained *x, struct str *out);
 void explain_html(const struct explained *x, struct str *out);

@@ -22,8 +22,10 @@ void explain_verdict(const struct explained *x, struct str *out)
     const ptxgen_explain_options *o = x->options;
     const double least_in_graph = l->seconds - x->model.launch + x->model.graph_node;
     if (!x->at_size) {
-        str_printf(out, x->has_model ? "no time is predicted: give all sizes by --size NAME=N\n"
-                                     : "no time is predicted: no GPU with %s is known\n", x->plan->device.arch);
+        str_printf(out,
+                   x->has_model ? "no time is predicted: give all sizes by --size NAME=N\n"
+                                : "no time is predicted: no GPU with %s is known\n",
+                   x->plan->device.arch);
         return;
     }
     if (t->case_index >= 0)
@@ -114,7 +116,7 @@ static void kernel(const struct explained *x, const struct prog_kernel *k, struc
                known && known->registers ? "" : "at most ", o.blocks, o.blocks == 1 ? "" : "s", 100 * o.warps, o.limit);
 }
 
-static void one_case(const struct explained *x, int number, struct str *out)
+void explain_case(const struct explained *x, int number, bool evidence, struct str *out)
 {
     const struct plan_case *c = &x->plan->cases[number];
     const struct formula_names names = plan_names(&x->s->arena, x->plan, &c->code);
@@ -124,9 +126,9 @@ static void one_case(const struct explained *x, int number, struct str *out)
     else
         str_add(out, "no earlier case holds");
     str_addc(out, '\n');
-    if (!x->options->all && !(x->at_size && x->prediction.case_index == number))
+    if (!evidence && !(x->at_size && x->prediction.case_index == number))
         return;
-    tunables(c, x->options->all, out);
+    tunables(c, evidence, out);
     degree(x, c, out);
     for (int i = 0; i < c->code.nkernels; i++)
         kernel(x, &c->code.kernel[i], out);
@@ -204,7 +206,7 @@ void explain_text(const struct explained *x, struct str *out)
     work(x, &text);
     str_add(&text, "cases, the first whose condition holds is taken\n");
     for (int c = 0; c < plan->ncases; c++)
-        one_case(x, c, &text);
+        explain_case(x, c, x->options->all, &text);
     strategies(x, &text);
     if (x->options->all)
         str_addn(out, text.text, text.length);

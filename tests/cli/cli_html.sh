@@ -29,6 +29,7 @@ style = "".join(e.text for e in elements if e.tag == "style")
 assert "url(" not in style and "@import" not in style and "prefers-color-scheme" in style
 for want in sys.argv[2].split(","):
     assert want in ids, "no section " + want
+assert len(text.encode()) <= 300000, "%d bytes" % len(text.encode())
 points = [e for e in elements if e.tag == "circle"]
 assert len(points) >= int(sys.argv[3]), "%d points" % len(points)
 assert all(0 <= float(p.get("cx")) <= 960 and 0 <= float(p.get("cy")) <= 420 for p in points), "a point is outside"
@@ -50,7 +51,14 @@ page() # FILE IDS POINTS OUTLINE TEXT...
 
 "$ptxgen" explain "$specs/sum.yaml" --arch=sm_90 --size n=2^26 --html a.html > out 2> err || fail "explain: $(cat err)"
 [ -s out ] && fail 'the page is also printed'
-page a.html spec,decision,cases,cost,variants,plan,ir,ptx 500 10 'reduce.gather' 'operator: add' 'ptxgen_plan: 1' '.visible .entry sum_small' 'define ' 'predicted'
+page a.html verdict,picture,decision,cases,variants,spec,plan,ir,ptx 250 10 'case large (reduce.gather) takes' 'operator: add' 'ptxgen_plan: 1' \
+    '.visible .entry sum_large' 'define ' 'predicted' 'on sm_90' 'time of a launch' 'strategy; its variants' 'chosen: 6' 'within 0.1 % of the least' '1024 threads'
+grep -q '<path class="mark"' a.html || fail 'the chosen variant is not marked'
+grep -q '<b>operator</b>: add' a.html && grep -q '<i>// ' a.html || fail 'the code has no colours'
+grep -q 'The fastest' a.html && fail 'one of many ties is called the fastest'
+# The architecture is the plan's, however it was named; and a program of 3 MB is a page all the same.
+"$ptxgen" explain "$specs/scan_rows.yaml" --gpu=H200 --html big.html 2> err || fail "explain: $(cat err)"
+page big.html verdict,decision,cases,spec,plan,ir,ptx 0 2 'on sm_90' 'the rest is left out'
 # Characters of XML in a spec, no sizes: no plot.
 cat > odd.yaml << 'EOF'
 doc: "<b> & 'quotes' \"here\" \u0001"
@@ -59,7 +67,7 @@ inputs: {x: 'f32[n]'}
 outputs: {y: {type: 'f32[n]', value: 'if x[1] < x[-1] and x > 0.0 then x else x[1]'}}
 EOF
 "$ptxgen" explain odd.yaml --html b.html 2> err || fail "explain: $(cat err)"
-page b.html spec,decision,cases,cost,plan,ptx 0 2 '<b> &'
+page b.html spec,verdict,decision,cases,plan,ptx 0 2 '<b> &'
 # Measured variants, and a disassembler.
 {
     printf 'ptxgen-tune 1\t0\n'
@@ -77,7 +85,7 @@ printf '#!/bin/sh\nexit 1\n' > bin/cuobjdump
 printf '#!/bin/sh\n[ "$1" = -c ] && [ -s "$2" ] && echo "another machine code"\n' > bin/nvdisasm
 chmod +x bin/nvdisasm
 PATH=$work/bin:$PATH "$ptxgen" explain "$specs/sum.yaml" --html c2.html 2> err || fail "explain: $(cat err)"
-[ -z "$sass" ] || grep -q 'another machine code' c2.html || fail 'nvdisasm is not asked'
+[ -z "$sass" ] || grep -q 'another</b> machine code' c2.html || fail 'nvdisasm is not asked'
 # A journal of whatever origin: names are text, and what is no outcome is passed over.
 {
     printf 'ptxgen-tune 1\t0\n'
@@ -97,7 +105,7 @@ page evil.html variants,ptx 2 2
 # What a browser sees, where one is named.
 if [ -n "${PTXGEN_CHROMIUM:-}" ]; then
     "$PTXGEN_CHROMIUM" --headless --no-sandbox --disable-gpu --dump-dom "file://$work/a.html" > dom 2> err || fail 'the browser failed'
-    for want in 'id="ptx"' '<circle' 'class="chosen"'; do grep -q "$want" dom || fail "the browser has no $want"; done
+    for want in 'id="ptx"' '<circle' 'class="chosen"' 'class="mark"'; do grep -q "$want" dom || fail "the browser has no $want"; done
 fi
 echo "$failures failures"
 [ "$failures" -eq 0 ]

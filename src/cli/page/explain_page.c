@@ -9,7 +9,7 @@
 #include "tune/journal.h"
 #include "tune/space.h"
 
-enum { POINTS_MAX = 1500 }; /* more do not fit a column */
+enum { POINTS_MAX = 320 }; /* of some 200 bytes each */
 
 struct points {
     int n, capacity;
@@ -89,6 +89,34 @@ static int points_from_journal(const struct options *o, struct points *p)
     return EXIT_OK;
 }
 
+/* The text of the next `"key": value` behind `at`, without quotes; malloc, or NULL. */
+static char *value_of(const char *at, const char *key)
+{
+    at = at ? strstr(at, key) : NULL;
+    at = at ? at + strlen(key) + strspn(at + strlen(key), "\": ") : NULL;
+    return at ? strndup(at, strcspn(at, "\",\n")) : NULL;
+}
+
+/* What the model says about the plan itself. */
+static void add_chosen(const struct explaining *x, struct points *p)
+{
+    ptxgen_explain_options e = *x->explain;
+    e.form = PTXGEN_FORM_JSON;
+    char *json = ptxgen_explain(x->session, x->plan, &e);
+    const char *at = json ? strstr(json, "\"at\": {") : NULL;
+    char *strategy = value_of(at, "\"strategy\""), *time = value_of(at, "\"predicted_us\"");
+    struct plot_point *point = strategy && time && atof(time) > 0 ? point_of(p, "default") : NULL;
+    if (point) {
+        free((char *)point->strategy);
+        point->strategy = strategy;
+        point->us = atof(time);
+        strategy = NULL;
+    }
+    free(strategy);
+    free(time);
+    ptxgen_free(json);
+}
+
 /* The times that the model predicts for a random selection of variants. */
 static int points_from_model(const struct explaining *x, struct points *p)
 {
@@ -106,6 +134,9 @@ static int points_from_model(const struct explaining *x, struct points *p)
         }
     }
     space_finish(&space);
+    if (p->n > 0) {
+        add_chosen(x, p);
+    }
     return status;
 }
 
@@ -139,38 +170,55 @@ static int write_page(const struct page *page, const char *path)
     return status;
 }
 
+/* The code of the cases that take the sizes, where these are known. */
+static ptxgen_status code_of(const struct explaining *x, const ptxgen_compile_options *options, struct page *page)
+{
+    ptxgen_plan *own = NULL;
+    ptxgen_program *program = NULL;
+    struct options plain = *x->options;
+    bool known = true;
+    for (int i = 0; i < ptxgen_problem_size_count(x->problem); i++) {
+        known = known && x->explain->size[i] >= 0;
+    }
+    plain.arch = x->arch;
+    if (known && !plain.plan && make_plan(x->session, &plain, x->problem, x->explain->size, &own) != EXIT_OK) {
+        return PTXGEN_USAGE;
+    }
+    const ptxgen_plan *plan = own ? own : x->plan;
+    ptxgen_status made = own ? ptxgen_compile(x->session, own, options, &program) : PTXGEN_OK;
+    page->plan = ptxgen_plan_text(plan);
+    page->ir = ptxgen_plan_ir(x->session, plan, options);
+    page->ptx = made == PTXGEN_OK ? ptxgen_program_ptx(program ? program : x->program) : NULL;
+    page->sass = page->ptx ? sass_of(page->ptx) : NULL;
+    page->arch = value_of(page->plan, "\narch");
+    ptxgen_program_destroy(program);
+    return page->plan && page->ptx && page->arch ? PTXGEN_OK : made == PTXGEN_OK ? PTXGEN_NO_MEMORY : made;
+}
+
 int explain_page(const struct explaining *x, const char *path)
 {
     ptxgen_explain_options e = *x->explain;
     ptxgen_compile_options options;
     size_t length;
+    struct page page = { .name = ptxgen_problem_name(x->problem), .version = ptxgen_version() };
     compile_options(x->options, &options);
     e.form = PTXGEN_FORM_HTML;
-    char *sections = ptxgen_explain(x->session, x->plan, &e), *plan = ptxgen_plan_text(x->plan),
-         *ptx = ptxgen_program_ptx(x->program);
-    char *ir = ptxgen_plan_ir(x->session, x->plan, &options), *spec = read_file(x->path, &length),
-         *sass = ptx ? sass_of(ptx) : NULL, *plot = NULL;
-    int status =
-        sections && plan && ptx && spec ? make_plot(x, &plot) : fail_call(x->session, PTXGEN_USAGE, "explaining");
+    char *sections = ptxgen_explain(x->session, x->plan, &e), *spec = read_file(x->path, &length), *plot = NULL;
+    ptxgen_status made = sections && spec ? code_of(x, &options, &page) : PTXGEN_USAGE;
+    int status = made == PTXGEN_OK ? make_plot(x, &plot) : fail_call(x->session, made, "explaining");
     if (status == EXIT_OK) {
-        const struct page page = { .name = ptxgen_problem_name(x->problem),
-                                   .arch = x->arch ? x->arch : "sm_80",
-                                   .version = ptxgen_version(),
-                                   .sections = sections,
-                                   .spec = spec,
-                                   .plan = plan,
-                                   .ir = ir,
-                                   .ptx = ptx,
-                                   .sass = sass,
-                                   .plot = plot };
+        page.sections = sections;
+        page.spec = spec;
+        page.plot = plot;
         status = write_page(&page, path);
     }
     ptxgen_free(sections);
-    ptxgen_free(plan);
-    ptxgen_free(ptx);
-    ptxgen_free(ir);
+    ptxgen_free((char *)page.plan);
+    ptxgen_free((char *)page.ptx);
+    ptxgen_free((char *)page.ir);
+    free((char *)page.arch);
+    free((char *)page.sass);
     free(spec);
-    free(sass);
     free(plot);
     return status;
 }

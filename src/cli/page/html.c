@@ -8,40 +8,45 @@
 
 #include "html.h"
 
+enum { SECTION_BYTES = 36 << 10 }; /* of text: pages are opened on phones, too */
+
 static const char style[] =
-    ":root{--paper:#fdfdfc;--ink:#1c2126;--soft:#5c6670;--line:#d9dde1;--shade:#f1f3f4;--mark:#0b6e4f;--least:#8aa4b8;-"
-    "-predicted:#c98b2b;--measured:#0b6e4f}\n"
-    "@media(prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e4e8ea;--soft:#98a3ab;--line:#343c42;--shade:#"
-    "1d2327;--mark:#5ccf9f;--least:#59778c;"
-    "--predicted:#d9a552;--measured:#5ccf9f}}\n"
+    ":root{--paper:#fdfdfc;--ink:#1c2126;--soft:#5c6670;--line:#d9dde1;--shade:#f1f3f4;--mark:#0b6e4f;--least:#8aa4b8;"
+    "--predicted:#c98b2b;--word:#8a3fa8}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e4e8ea;--soft:#98a3ab;--line:#343c42;"
+    "--shade:#1d2327;--mark:#5ccf9f;--least:#59778c;--predicted:#d9a552;--word:#cf9be4}}\n"
     "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 "
     "system-ui,sans-serif}\n"
-    "main{max-width:72rem;margin:0 auto;padding:1.5rem}h1{font-size:1.7rem;margin:0}h2{margin:2.2rem 0 "
-    ".6rem;font-size:1.25rem;border-bottom:1px solid var(--line)}\n"
-    "h3{margin:.2rem 0;font-size:1rem}p{margin:.4rem 0}header p{color:var(--soft)}nav "
-    "a{margin-right:1rem}a{color:var(--mark)}\n"
-    "table{border-collapse:collapse;width:100%;margin:.5rem "
-    "0;font-size:.92em}th{text-align:left;color:var(--soft);font-weight:600}\n"
-    "td,th{padding:.25rem .9rem .25rem 0;border-bottom:1px solid "
-    "var(--line);vertical-align:top}td.number,th.number{text-align:right}\n"
-    "tr.chosen td:first-child{color:var(--mark);font-weight:700}tr.unfit{color:var(--soft)}\n"
-    "article{border:1px solid var(--line);border-radius:.4rem;padding:.7rem 1rem;margin:.8rem "
-    "0;overflow-x:auto}article.taken{border-color:var(--mark);border-width:2px}\n"
-    "p code{overflow-wrap:anywhere}"
-    "code,pre{font:12.5px/1.45 "
-    "ui-monospace,Menlo,Consolas,monospace}pre{margin:0;padding:.8rem;background:var(--shade);overflow:auto;max-height:"
-    "38rem;border-radius:.4rem}\n"
-    "summary{cursor:pointer;color:var(--soft)}.wide{width:60%}.bar{height:.9rem;border-radius:.2rem}.least{background:"
-    "var(--least)}\n"
-    ".predicted{background:var(--predicted)}.measured{background:var(--measured)}.split{display:grid;grid-template-"
-    "columns:15rem 1fr;gap:1rem}\n"
-    ".outline{max-height:38rem;overflow:auto;font-size:.85em;margin:0;padding:0;list-style:none}.outline "
-    ".inner{padding-left:1rem}.outline a{text-decoration:none}\n"
-    "@media(max-width:50rem){.split{grid-template-columns:1fr}.outline{max-height:10rem}}\n"
-    "svg{width:100%;height:auto;background:var(--shade);border-radius:.4rem}svg text{fill:var(--ink);font:11px "
-    "system-ui,sans-serif}\n"
-    "svg .axis{stroke:var(--line)}svg .standing{stroke:var(--predicted);stroke-dasharray:5 4}svg "
-    "circle{fill-opacity:.65}pre :target{background:var(--predicted)}\n";
+    "main{max-width:72rem;margin:0 auto;padding:1.5rem}h1{font-size:1.7rem;margin:0}"
+    "h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line)}\n"
+    "p{margin:.4rem 0;overflow-wrap:anywhere}header p,small{color:var(--soft)}"
+    "nav a{margin-right:1rem}a{color:var(--mark)}#verdict p:nth-of-type(-n+2){font-size:1.15rem;font-weight:600}\n"
+    "table{border-collapse:collapse;width:100%;margin:.5rem 0;font-size:.92em}"
+    "td{padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}"
+    "td:first-child,td.number{white-space:nowrap}td.number{text-align:right}\n"
+    "tr.chosen td:first-child{color:var(--mark);font-weight:700}tr.unfit{color:var(--soft)}"
+    "details{margin:.4rem 0}summary{cursor:pointer;overflow-wrap:anywhere}"
+    "details.taken{border:2px solid var(--mark);border-radius:.4rem;padding:.5rem}#cases pre{white-space:pre-wrap}\n"
+    "code,pre{font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace}"
+    "pre{margin:0;padding:.8rem;background:var(--shade);overflow:auto;max-height:38rem;border-radius:.4rem}\n"
+    "pre b{color:var(--word);font-weight:400}pre i{color:var(--mark)}pre :target{background:var(--predicted)}\n"
+    ".wide{width:60%}.bar{height:.9rem;border-radius:.2rem}.least{background:var(--least)}"
+    ".predicted{background:var(--predicted)}.measured{background:var(--mark)}"
+    ".split{display:grid;grid-template-columns:15rem 1fr;gap:1rem}\n"
+    ".outline{max-height:38rem;overflow:auto;font-size:.85em;margin:0;padding:0;list-style:none}"
+    ".outline .inner{padding-left:1rem}.outline a{text-decoration:none}\n"
+    ".flow{display:flex;align-items:center;gap:2.5rem}.flow ul{list-style:none;margin:0;padding:0;position:relative}"
+    ".flow li{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .8rem;margin:.4rem 0;text-align:center}"
+    ".flow .kernels li{border:2px solid var(--mark)}.flow "
+    "ul+ul::before{content:'\\2192';position:absolute;left:-1.9rem;"
+    "top:50%;margin-top:-1.1rem;font-size:1.4rem}\n"
+    "svg{width:100%;height:auto;min-width:34rem;background:var(--shade);border-radius:.4rem}.plot{overflow-x:auto}"
+    "svg text{fill:var(--ink);font:11px system-ui,sans-serif}svg .axis{stroke:var(--line)}"
+    "svg .standing{stroke:var(--predicted);stroke-dasharray:5 4}svg .mark{fill:var(--predicted);stroke:var(--ink)}"
+    "svg circle{fill-opacity:.65}\n"
+    "@media(max-width:50rem){main{padding:.8rem}.split{grid-template-columns:minmax(0,1fr)}.outline{max-height:10rem}"
+    ".flow{flex-direction:column}.flow ul+ul::before{content:'\\2193';left:50%;top:-1.6rem}"
+    ".reasons td{display:block}.reasons td:first-child{border:0}.wide{width:40%}}\n";
 
 void html_escape(FILE *to, const char *text, size_t length)
 {
@@ -57,13 +62,47 @@ void html_escape(FILE *to, const char *text, size_t length)
     }
 }
 
-static void section(FILE *to, const char *id, const char *title, const char *text)
+/* A line of code: the comment that `comment` begins, and what it begins with: an opcode, a directive or a key. */
+static void coloured(FILE *to, const char *line, size_t length, const char *comment)
 {
-    if (text) {
-        fprintf(to, "<section id=\"%s\"><h2>%s</h2>\n<pre>", id, title);
-        html_escape(to, text, strlen(text));
-        fputs("</pre></section>\n", to);
+    size_t word = strspn(line, " \t"), end, at = 0, mark = strlen(comment);
+    word = word < length ? word : length;
+    while (at < length && strncmp(line + at, comment, at + mark <= length ? mark : length + 1) != 0) {
+        at++;
     }
+    end = word + strcspn(line + word, " \t\n:;");
+    end = end < at ? end : at;
+    html_escape(to, line, word < end ? word : end);
+    if (word < end) {
+        fputs("<b>", to);
+        html_escape(to, line + word, end - word);
+        fputs("</b>", to);
+        html_escape(to, line + end, at - end);
+    } else {
+        html_escape(to, line + end, at > end ? at - end : 0);
+    }
+    if (at < length) {
+        fputs("<i>", to);
+        html_escape(to, line + at, length - at);
+        fputs("</i>", to);
+    }
+}
+
+static void section(FILE *to, const char *id, const char *title, const char *text, const char *comment)
+{
+    size_t written = 0;
+    if (!text) {
+        return;
+    }
+    fprintf(to, "<section id=\"%s\"><h2>%s</h2>\n<pre>", id, title);
+    while (*text && written < SECTION_BYTES) {
+        size_t length = strcspn(text, "\n");
+        coloured(to, text, length, comment);
+        fputc('\n', to);
+        text += length + (text[length] == '\n');
+        written += length + 1;
+    }
+    fprintf(to, "%s</pre></section>\n", *text ? "… the rest is left out" : "");
 }
 
 /* ---- PTX with an outline ---- */
@@ -86,10 +125,11 @@ static const char *opens(const char *line, size_t length, size_t *name_length, i
     return NULL;
 }
 
-/* Calls f for every line. */
+/* Calls f for every line, as far as there is room. */
 static void each_line(const char *text, void (*f)(FILE *to, int number, const char *line, size_t length), FILE *to)
 {
-    for (int number = 1; *text; number++) {
+    const char *end = text + SECTION_BYTES;
+    for (int number = 1; *text && text < end; number++) {
         size_t length = strcspn(text, "\n");
         f(to, number, text, length);
         text += length + (text[length] == '\n');
@@ -116,7 +156,7 @@ static void code_line(FILE *to, int number, const char *line, size_t length)
     if (anchor) {
         fprintf(to, "<span id=\"ptx%d\">", number);
     }
-    html_escape(to, line, length);
+    coloured(to, line, length, "//");
     fputs(anchor ? "</span>\n" : "\n", to);
 }
 
@@ -126,7 +166,7 @@ static void ptx_section(FILE *to, const char *ptx)
     each_line(ptx, outline_line, to);
     fputs("</ul><pre>", to);
     each_line(ptx, code_line, to);
-    fputs("</pre></div></section>\n", to);
+    fprintf(to, "%s</pre></div></section>\n", strlen(ptx) > SECTION_BYTES ? "… the rest is left out" : "");
 }
 
 /* ---- the page ---- */
@@ -146,24 +186,24 @@ void page_write(FILE *to, const struct page *p)
     fprintf(to, " on %s</title>\n<style>\n%s</style></head>\n<body><main>\n<header><h1>", p->arch, style);
     html_escape(to, p->name, strlen(p->name));
     fprintf(to, "</h1><p>on %s, explained by ptxgen %s</p></header>\n<nav>\n", p->arch, p->version);
-    link_to(to, "spec", "Spec", true);
+    link_to(to, "verdict", "Verdict", true);
     link_to(to, "decision", "Decision", true);
     link_to(to, "cases", "Cases", true);
-    link_to(to, "cost", "Cost", true);
     link_to(to, "variants", "Variants", p->plot != NULL);
+    link_to(to, "spec", "Spec", true);
     link_to(to, "plan", "Plan", true);
     link_to(to, "ir", "IR", p->ir != NULL);
     link_to(to, "ptx", "PTX", true);
     link_to(to, "sass", "SASS", p->sass != NULL);
     fputs("</nav>\n", to);
-    section(to, "spec", "Spec", p->spec);
     fputs(p->sections, to);
     if (p->plot) {
         fprintf(to, "<section id=\"variants\"><h2>Variants</h2>\n%s</section>\n", p->plot);
     }
-    section(to, "plan", "Plan", p->plan);
-    section(to, "ir", "LLVM IR", p->ir);
+    section(to, "spec", "Spec", p->spec, "#");
+    section(to, "plan", "Plan", p->plan, "#");
+    section(to, "ir", "LLVM IR", p->ir, ";");
     ptx_section(to, p->ptx);
-    section(to, "sass", "SASS", p->sass);
+    section(to, "sass", "SASS", p->sass, "/*");
     fputs("</main></body></html>\n", to);
 }

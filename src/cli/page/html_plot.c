@@ -6,7 +6,7 @@
 
 #include "html.h"
 
-enum { WIDTH = 960, HEIGHT = 420, LEFT = 70, RIGHT = 20, TOP = 20, BOTTOM = 60, COLUMNS_MAX = 32, TALLEST = 20 };
+enum { WIDTH = 960, HEIGHT = 420, LEFT = 90, RIGHT = 20, TOP = 20, BOTTOM = 60, COLUMNS_MAX = 32, TALLEST = 20 };
 static const char *const colour[] = { "#3b7dd8", "#0b9e6f", "#c9702b", "#a353c9",
                                       "#c93b5b", "#7d8a2b", "#2b9ec9", "#8a6a4a" };
 enum { COLOURS = sizeof colour / sizeof *colour };
@@ -99,14 +99,22 @@ static void points(FILE *to, const struct plot *p)
     }
 }
 
+/* What is taken: a line across, and a mark in the column of its strategy, if that is known. */
 static void standing(FILE *to, const struct plot *p)
 {
+    double wide = (double)(WIDTH - LEFT - RIGHT) / (p->ncolumns ? p->ncolumns : 1);
     for (int i = 0; i < p->n; i++) {
         if (p->point[i].standing) {
             double y = y_of(p, p->point[i].us);
+            int c = column_of(p, p->point[i].strategy);
+            if (c < p->ncolumns) {
+                double x = LEFT + wide * (c + 0.5);
+                fprintf(to, "<path class=\"mark\" d=\"M%.1f %.1fl8 8l-8 8l-8 -8z\"/>", x, y - 8);
+            }
             fprintf(to, "<line class=\"standing\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
                     y, y);
-            fprintf(to, "<text x=\"%d\" y=\"%.1f\">the default: %.2f µs</text>\n", LEFT + 4, y - 5, p->point[i].us);
+            fprintf(to, "<text x=\"%d\" y=\"%.1f\">%s: %.2f µs</text>\n", LEFT + 4, y - 5,
+                    c < p->ncolumns ? "chosen" : "the default", p->point[i].us);
         }
     }
 }
@@ -114,17 +122,30 @@ static void standing(FILE *to, const struct plot *p)
 void plot_write(FILE *to, const struct plot_point *point, int n, const char *what)
 {
     struct plot p = { .point = point, .n = n };
-    int best = 0;
+    int best = 0, ties = 0;
     for (int i = 1; i < n; i++) {
         best = point[i].us < point[best].us ? i : best;
     }
+    for (int i = 0; i < n; i++) {
+        ties += point[i].us <= 1.001 * point[best].us;
+    }
     measure(&p);
-    fprintf(to, "<p>%d variants, %s. The fastest: <code>", n, what);
-    html_escape(to, point[best].id, strlen(point[best].id));
-    fprintf(to, "</code>, %.3f µs.</p>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", point[best].us, WIDTH, HEIGHT);
+    fprintf(to, "<p>%d variants, %s. ", n, what);
+    if (ties == 1) {
+        fputs("The fastest: <code>", to);
+        html_escape(to, point[best].id, strlen(point[best].id));
+        fprintf(to, "</code>, %.3f µs.</p>\n", point[best].us);
+    } else {
+        fprintf(to, "%d of them are within 0.1 %% of the least time, %.3f µs.</p>\n", ties, point[best].us);
+    }
+    fprintf(to, "<div class=\"plot\"><svg viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH, HEIGHT);
     fputs("<title>times of variants</title>\n", to);
     axis(to, &p);
     points(to, &p);
     standing(to, &p);
-    fputs("</svg>\n", to);
+    fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">strategy; its variants side by side</text>\n",
+            (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6);
+    fprintf(to, "<text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">time of a launch</text>\n",
+            (HEIGHT - BOTTOM + TOP) / 2);
+    fputs("</svg></div>\n", to);
 }
