@@ -34,6 +34,8 @@ const char *explain_source(const struct explained *x);
 void explain_verdict(const struct explained *x, struct str *out);
 /* A case's condition; with evidence, or where it takes the sizes, also tunables, kernels and grid. */
 void explain_case(const struct explained *x, int number, bool evidence, struct str *out);
+/* The iteration space, where its order comes from, and what another one would give: a line. */
+void explain_space(const struct problem *p, struct str *out);
 void explain_text(const struct explained *x, struct str *out);
 void explain_json(const struct explained *x, struct str *out);
 void explain_html(const struct explained *x, struct str *out);

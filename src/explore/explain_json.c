@@ -179,6 +179,11 @@ void explain_json(const struct explained *x, struct str *out)
     json_put_text(&j, "name", plan->problem->name);
     json_put_text(&j, "arch", plan->device.arch);
     json_put_int(&j, "ptx", plan->device.ptx);
+    struct str space = { 0 };
+    explain_space(plan->problem, &space);
+    json_put_text(&j, "space",
+                  arena_strndup(&x->s->arena, space.text ? space.text : "", space.length ? space.length - 1 : 0));
+    str_finish(&space);
     operators(plan->problem, &j);
     strategies(x, &j);
     json_key(&j, "cases");

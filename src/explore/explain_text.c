@@ -73,6 +73,46 @@ static void strategies(const struct explained *x, struct str *out)
         str_printf(out, "  %d more do not apply: --all says why\n", unfit);
 }
 
+static void dims(const struct problem *p, int reduced, const char *before, struct str *out)
+{
+    for (int d = 0; d < p->rank; d++) {
+        const struct prog_dim *e = &p->space[d].extent;
+        if (reduced >= 0 && p->space[d].reduced != reduced)
+            continue;
+        str_add(out, before);
+        if (e->size < 0)
+            str_printf(out, "%lld", (long long)e->add);
+        else
+            str_add(out, p->size[e->size].name);
+        before = ", ";
+    }
+}
+
+/* The order of the axes decides the algorithm, and mostly follows from the order of the inputs. */
+void explain_space(const struct problem *p, struct str *out)
+{
+    bool rows = true; /* are the reduced axes the last ones? */
+    int reduced = 0;
+    for (int d = 0; d < p->rank; d++) {
+        reduced += p->space[d].reduced;
+        rows = rows && (!reduced || p->space[d].reduced);
+    }
+    dims(p, -1, "space [", out);
+    str_add(out, "]");
+    dims(p, 1, " over ", out);
+    str_add(out, p->rank < 2 ? "\n" : p->space_given ? ", as the spec says" : ", in the order of the inputs");
+    if (p->rank < 2)
+        return;
+    if (!reduced || reduced == p->rank) {
+        str_add(out, ": neighbouring lanes follow its last axis; `space` may list them in another order\n");
+        return;
+    }
+    str_printf(out, ": %s; space: ", rows ? "rows, which are runs of elements" : "columns, side by side");
+    dims(p, rows, "[", out);
+    dims(p, !rows, ", ", out);
+    str_printf(out, "] makes them %s\n", rows ? "columns" : "rows");
+}
+
 /* The same evidence often stands behind several tunables: it is said once. */
 static void tunables(const struct plan_case *c, bool evidence, struct str *out)
 {
@@ -199,6 +239,7 @@ void explain_text(const struct explained *x, struct str *out)
     str_printf(&text, "%s on %s, PTX %d.%d\n", plan->problem->name, plan->device.arch, plan->device.ptx / 10,
                plan->device.ptx % 10);
     explain_verdict(x, &text);
+    explain_space(plan->problem, &text);
     operators(plan->problem, &text);
     if (plan->set && state_determinism(plan->problem) == DET_DEVICE)
         str_add(&text, "determinism: device holds among plans with the same --set or --variant: a tree that is asked "

@@ -54,6 +54,13 @@ run explain "$specs/sum.yaml" --arch=sm_90 --all; exits 0
 out_has '^    threads  *1024  *H200 f32 sum'; out_has '^    evict_first  *1  *every element is read once'; out_has '^    smem_transpose  *0  *default'
 out_lacks '^    \(min_blocks\|staged\|combine\|over_threads\|max_grid\|bulk\) .*H200'
 run explain "$specs/dot.yaml" --arch=sm_90 --all; exits 0; out_has '^    items  *8  *2 is tuned, which does not suit this case'
+# The order of the inputs decides the space, unless `space` does.
+{ echo 'kind: reduce'; echo 'inputs: {p: "f32[n, f]", c: "f32[k, f]"}'; echo 'over: f'; echo 'map: p * c'; echo 'operator: add'; echo 'outputs: {d: "f32[n, k]"}'; } > order.yaml
+run explain order.yaml --all; exits 0; out_has '^space \[n, f, k\] over f, in the order of the inputs: columns.*; space: \[n, k, f\] makes them rows$'; out_has 'segreduce.column  *chosen'
+echo 'space: [n, k, f]' >> order.yaml
+run explain order.yaml --all; exits 0; out_has '^space \[n, k, f\] over f, as the spec says: rows.*; space: \[f, n, k\] makes them columns$'; out_lacks 'segreduce.column  *chosen'
+run run order.yaml --size n=33 --size k=5 --size f=7 --input p=random:1 --input c=random:2 --device cpu --verify; exits 0; out_has 'verified: 165 values'
+run explain "$specs/jacobi2d.yaml" --json; json 'd["space"].startswith("space [m, n], in the order of the inputs")'
 
 # ---- variants ----
 run variants "$specs/sum.yaml" --arch=sm_90 --json --limit 600

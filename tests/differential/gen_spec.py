@@ -285,6 +285,9 @@ class SpecMaker:
     def order(self):
         """The iteration space in its own order."""
         self.dims = list(iteration_space(self.spec))
+        if len(self.dims) > 1 and self.chance(0.1):
+            self.spec['space'] = spelled(self.shuffled(self.dims))
+            self.dims = list(iteration_space(self.spec))
 
     def over(self):
         """Chooses; returns what remains."""

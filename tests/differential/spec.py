@@ -138,12 +138,17 @@ def aside(spec):
 def iteration_space(spec):
     arrays = [Array(n, e) for n, e in spec['inputs'].items() if n not in aside(spec)]
     union = list(dict.fromkeys(k for a in arrays for k in a.keys))
-    for a in arrays:
-        if set(a.keys) == set(union):
-            return a.keys
+    keys = next((a.keys for a in arrays if set(a.keys) == set(union)), union)
     if not union:
         raise SpecError('no iteration space')
-    return union
+    if 'space' not in spec:
+        return keys
+    order = []
+    for text in map(str, spec['space']):
+        order += [k for k in keys if k.split('#')[0] == text and k not in order][:1]
+    if set(order) != set(union) or len(spec['space']) != len(order):
+        raise SpecError('space lists other dimensions')
+    return order
 
 
 def extents_by_key(spec, sizes):

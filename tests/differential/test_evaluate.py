@@ -131,6 +131,12 @@ class Specs(unittest.TestCase):
         self.assertIs(evaluate(spec, {'n': 3}, {}, {'x': [INF, -3e38, -3e38]})['s'][0], UNKNOWN)
         self.assertEqual(evaluate(spec, {'n': 2}, {}, {'x': [INF, -3e38]})['s'][0], INF)
 
+    def test_the_order_of_the_space(self):
+        spec = {'kind': 'scan', 'inputs': {'x': 'i32[m, n]'}, 'operator': 'add', 'outputs': {'y': 'i32[m, n]'}}
+        data = {'x': [1, 2, 3, 4]}
+        self.assertEqual(evaluate(spec, {'m': 2, 'n': 2}, {}, data), {'y': [1, 3, 3, 7]})
+        self.assertEqual(evaluate({**spec, 'space': ['n', 'm']}, {'m': 2, 'n': 2}, {}, data), {'y': [1, 2, 4, 6]})
+
     def test_rows(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'i32[m, n]', 'scale': 'i32[m]'}, 'map': 'x * x', 'operator': 'add',
                 'over': 'n', 'outputs': {'norm': {'type': 'i32[m]', 'value': 'r * scale'},

@@ -115,9 +115,56 @@ bool match_axes(const struct builder *b, const struct prog_array *array, int *ax
     return match(array, space, b->p->rank, axis) == array->rank;
 }
 
+/* The first of the names that is meant, and is not taken; n: none. */
+static int name_meant(const char *const *names, int n, const bool *taken, const char *text)
+{
+    int i = 0;
+    while (i < n && ((taken && taken[i]) || strcmp(names[i], text) != 0))
+        i++;
+    return i;
+}
+
+/* `space` puts the n dimensions that there are into an order. */
+static void order_space(struct builder *b, struct prog_dim *all, int n)
+{
+    const struct ynode *node = schema_get(b->root, ST_TOP, "space");
+    const char *names[SPACE_MAX];
+    struct prog_dim order[SPACE_MAX];
+    bool taken[SPACE_MAX] = { false };
+    for (int i = 0; i < n; i++)
+        names[i] = all[i].size < 0 ? arena_printf(b->a, "%lld", (long long)all[i].add) : b->size[all[i].size].name;
+    if (!node || node->kind != Y_SEQUENCE || !n)
+        return;
+    b->p->space_given = true;
+    for (int k = 0; k < node->count; k++) {
+        const struct ynode *item = node->item[k];
+        if (!node_is(b, item, Y_SCALAR, "a dimension"))
+            return;
+        const int d = name_meant(names, n, taken, item->text);
+        if (d == n && name_meant(names, n, NULL, item->text) < n) {
+            diag_error(b->d, D_BAD_SPACE, item->at, "'%s' stands here twice", item->text);
+            return;
+        }
+        if (d == n) {
+            struct diag *m = diag_error(b->d, D_BAD_SPACE, item->at, "no input has a dimension '%s'", item->text);
+            diag_suggest(b->d, m, item->text, names, n);
+            return;
+        }
+        taken[d] = true;
+        order[k] = all[d];
+    }
+    for (int i = 0; i < n; i++)
+        if (!taken[i]) {
+            diag_error(b->d, D_BAD_SPACE, node->at, "the inputs have the dimension '%s', too; it must stand here",
+                       names[i]);
+            return;
+        }
+    memcpy(all, order, sizeof *all * (size_t)n);
+}
+
 void build_space(struct builder *b)
 {
-    struct prog_dim all[SPACE_MAX + PROG_RANK_MAX];
+    struct prog_dim all[SPACE_MAX + PROG_RANK_MAX], own[SPACE_MAX];
     int n = 0, axis[PROG_RANK_MAX];
     const struct prog_dim *order = all;
     for (int i = 0; i < b->ninputs && n <= SPACE_MAX; i++) {
@@ -145,8 +192,10 @@ void build_space(struct builder *b)
             break;
         }
     b->p->rank = n;
+    memcpy(own, order, sizeof *own * (size_t)n);
+    order_space(b, own, n);
     for (int i = 0; i < n; i++)
-        b->p->space[i].extent = order[i];
+        b->p->space[i].extent = own[i];
     for (int i = 0; i < b->ninputs; i++)
         if (b->input[i].role == ROLE_ELEMENT)
             match_axes(b, &b->input[i].array, b->input[i].axis);

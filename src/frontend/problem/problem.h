@@ -127,6 +127,7 @@ struct problem {
     const struct dimension *size;
     int rank; /* of the iteration space; row-major order */
     struct axis space[SPACE_MAX];
+    bool space_given; /* its order is the spec's */
     int ninputs, noutputs, nparams, nlets, nreductions;
     const struct input *input;
     const struct output *output;

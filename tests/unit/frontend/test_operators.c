@@ -298,3 +298,31 @@ Test(operators, normal_form)
         spec_end(&f);
     }
 }
+
+/* The order of the iteration space: by the inputs, or pinned; and lists that are none. */
+Test(space, order)
+{
+    static const char *const row[][2] = {
+        { "", "space [n, f, 4] over f\n" },
+        { "space: [n, 4, f]\n", "space [n, 4, f] over f\n" },
+        { "space: [4, f, n]\n", "space [4, f, n] over f\n" },
+        { "space: [n, 4, g]\n", "t.yaml:7:15: error: no input has a dimension 'g' [PTXG-2301]" },
+        { "space: [n, 4, 4]\n", "t.yaml:7:15: error: '4' stands here twice [PTXG-2301]" },
+        { "space: [n, f]\n", "t.yaml:7:8: error: the inputs have the dimension '4', too" },
+        { "space: [n, f, 4, n]\n", "t.yaml:7:18: error: 'n' stands here twice" },
+        { "space: n\n", "t.yaml:7:8: error: 'space' is a list of dimensions [PTXG-2003]" },
+        { "space: [[n], f, 4]\n", "t.yaml:7:9: error: a dimension is expected here [PTXG-2003]" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[4, f]'}\nover: f\nmap: p * c\noperator: add\n"
+                 "outputs: {d: 'f32[n, 4]'}\n%s",
+                 row[i][0]);
+        SPEC_BEGIN(f);
+        spec_build(&f, text);
+        cr_expect(strstr(spec_text(&f), row[i][1]) && f.s.diags.errors == (strstr(row[i][1], "error") != NULL),
+                  "%s: %s", row[i][0], spec_text(&f));
+        spec_end(&f);
+    }
+}
