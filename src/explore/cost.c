@@ -176,22 +176,24 @@ struct chain {
     int combines, waits, loads, searches;
     enum { ONCE, GATHERS, CARRIES } how;
 };
+/* clang-format off */
 static const struct chain chain_table[] = {
-    { "reduce.block", 1, 0, 0, 0, ONCE },          { "reduce.cluster", 2, 1, 0, 0, ONCE },
-    { "reduce.gather", 2, 1, 0, 0, GATHERS },      { "reduce.ordered", 2, 1, 0, 0, GATHERS },
-    { "reduce.last_block", 2, 1, 0, 0, GATHERS },  { "reduce.atomic", 1, 1, 0, 0, ONCE },
-    { "reduce.two_kernel", 1, 0, 0, 0, ONCE },     { "segreduce.tile", 1, 0, 0, 0, ONCE },
+    { "reduce.block", 1, 0, 0, 0, ONCE }, { "reduce.cluster", 2, 1, 0, 0, ONCE },
+    { "reduce.gather", 2, 1, 0, 0, GATHERS }, { "reduce.ordered", 2, 1, 0, 0, GATHERS },
+    { "reduce.last_block", 2, 1, 0, 0, GATHERS }, { "reduce.atomic", 1, 1, 0, 0, ONCE },
+    { "reduce.two_kernel", 1, 0, 0, 0, ONCE }, { "segreduce.tile", 1, 0, 0, 0, ONCE },
     { "segreduce.multi_block", 2, 1, 0, 0, ONCE }, { "segreduce.column", 2, 1, 0, 0, ONCE },
-    { "segreduce.block", 1, 0, 0, 0, ONCE },       { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
-    { "segreduce.offsets", 1, 0, 0, 1, ONCE },     { "scan.block", 2, 0, 0, 0, CARRIES },
-    { "scan.resident", 3, 1, 0, 0, GATHERS },      { "segscan.resident", 2, 1, 0, 1, GATHERS },
-    { "scan.pipeline", 2, 1, 0, 0, ONCE },         { "scan.lookback", 2, 1, 0, 0, ONCE },
-    { "segscan.staged", 2, 0, 0, 0, ONCE },        { "segscan.stream", 2, 0, 0, 0, CARRIES },
-    { "segscan.offsets", 2, 1, 0, 1, ONCE },       { "segscan.flags", 2, 1, 0, 0, ONCE },
-    { "segscan.lookback", 2, 1, 0, 0, ONCE },      { "segscan.flat", 2, 1, 0, 0, ONCE },
-    { "segscan.strips", 2, 1, 0, 0, CARRIES },     { "segscan.block", 2, 0, 0, 0, CARRIES },
-    { "segscan.cluster", 2, 1, 0, 0, CARRIES },    { "scan.three_pass", 2, 0, 0, 0, ONCE },
+    { "segreduce.block", 1, 0, 0, 0, ONCE }, { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
+    { "segreduce.offsets", 1, 0, 0, 1, ONCE }, { "scan.block", 2, 0, 0, 0, CARRIES },
+    { "scan.resident", 3, 1, 0, 0, GATHERS }, { "segscan.resident", 2, 1, 0, 1, GATHERS },
+    { "scan.pipeline", 2, 1, 0, 0, ONCE }, { "scan.lookback", 2, 1, 0, 0, ONCE },
+    { "segscan.staged", 2, 0, 0, 0, ONCE }, { "segscan.stream", 2, 0, 0, 0, CARRIES },
+    { "segscan.offsets", 2, 1, 0, 1, ONCE }, { "segscan.flags", 2, 1, 0, 0, ONCE },
+    { "segscan.lookback", 2, 1, 0, 0, ONCE }, { "segscan.flat", 2, 1, 0, 0, ONCE },
+    { "segscan.strips", 2, 1, 0, 0, CARRIES }, { "segscan.block", 2, 0, 0, 0, CARRIES },
+    { "segscan.cluster", 2, 1, 0, 0, CARRIES }, { "scan.three_pass", 2, 0, 0, 0, ONCE },
 };
+/* clang-format on */
 
 static struct chain chain_of(const char *strategy)
 {
@@ -312,7 +314,9 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
     const double through = d.part[largest] + (all - d.part[largest]) * not_hidden, wanted = latency * m->read,
                  busy = through > waits ? through : waits, part = rounds > 1 && flight < wanted ? flight / wanted : 1;
     out->in_flight = part < out->in_flight ? part : out->in_flight;
-    out->bound = latency + per_tile > busy ? "latency" : waits > through ? "loads in flight" : part_name[largest];
+    out->bound = latency + per_tile > busy || (waits > through && part >= 1) ? "latency"
+                 : waits > through                                           ? "loads in flight"
+                                                                             : part_name[largest];
     return latency + per_tile + busy;
 }
 

@@ -120,6 +120,7 @@ static bool from_facts(const struct gpu_facts *f, struct gpu_model *m)
     from_row(r, m);
     m->measured = false;
     m->flops *= (double)f->sms / r->sms;
+    m->sms = f->sms;
     rates(m, 2e3 * f->memory_clock_khz * (f->bus_bits / 8.0));
     return true;
 }

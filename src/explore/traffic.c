@@ -51,12 +51,18 @@ static bool input_place(const struct view *v, int i, struct place *out)
 {
     const struct input *in = &v->p->input[i];
     *out = (struct place){ .array = &in->array, .axis = in->axis, .loads = 1, .direct = access_input_direct(v->p, i) };
-    if (in->role != ROLE_ELEMENT || v->p->kind != KIND_STENCIL || !in->neighbours || in->array.rank != v->p->rank)
+    if (in->role != ROLE_ELEMENT || v->p->kind != KIND_STENCIL)
         return in->role == ROLE_ELEMENT;
     const struct reach r = stencil_input_reach(v->p, i);
-    for (int d = 0; d < in->array.rank; d++) /* the thread's window of points shares what it loads */
-        out->loads *= 1 + (double)(r.hi[d] - r.lo[d]) / stencil_points(v->c, v->p->rank, d);
+    for (int d = 0; in->neighbours && in->array.rank == v->p->rank && d < in->array.rank; d++)
+        out->loads *=
+            1 + (double)(r.hi[d] - r.lo[d]) / stencil_points(v->c, v->p->rank, d); /* a thread's points share */
     out->loads = out->loads < v->p->nreads ? out->loads : v->p->nreads;
+    for (int k = 0; k < v->p->nreads; k++) {
+        const struct expr *e = v->p->read[k].e;
+        if (e->kind == EX_GATHER && e->which == i)
+            out->loads += extent(v, &v->p->input[e->which2].array.dim[0]);
+    }
     return true;
 }
 

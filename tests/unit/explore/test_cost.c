@@ -79,6 +79,7 @@ Test(cost, gpus_are_found_by_name_and_facts)
     const struct gpu_facts facts = { "NVIDIA Future", 90, 66, 1 << 20, 1000000, 1024 };
     cr_expect(gpu_model_find(NULL, 90, &facts, &m) && m.sms == 66 && m.read > 0.9 * 256e9 && m.read < 256e9, "%g",
               m.read);
+    cr_expect(m.clock > 1e9 && m.clock < 3e9 && m.l2_rate > 2e12 && m.l2_rate < 5e12, "%g, %g", m.clock, m.l2_rate);
     const struct gpu_facts silent = { "NVIDIA Future", 90, 66, 1 << 20, 0, 0 };
     cr_expect_not(gpu_model_find(NULL, 90, &silent, &m));
 }
@@ -168,6 +169,13 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
           { 1 << 20, 32, 16 },
           4,
           40,
+          "L1" },
+        /* A neighbour of each of 100 offsets that are read at launch. */
+        { "kind: stencil\ninputs: {x: 'f32[m, n]', off: 'i32[p, 2]'}\nboundary: clamp\n"
+          "outputs: {s: {type: 'f32[m, n]', value: 'gather(x, off, k, add, k)'}}\n",
+          { 2000, 2000, 100 },
+          1.5,
+          8,
           "L1" },
         /* N-body: every body for every body. */
         { "kind: reduce\ninputs: {x: 'f32[n]', u: 'f32[m]', q: 'f32[m]'}\nover: m\n"
