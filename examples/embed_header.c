@@ -4,7 +4,7 @@
  *     ptxgen specs/dot.yaml --emit=header -o dot.h
  *     cc embed_header.c -I. -I/usr/local/cuda/include -lcuda -o embed_header && ./embed_header
  *
- * The header holds the PTX and typed functions on top of the CUDA driver API.
+ * The header holds the PTX and typed functions on top of the CUDA driver API; its top says how they are called.
  */
 #include <stdio.h>
 
@@ -22,8 +22,6 @@ enum { N = 1000 };
             return 1;                                                                                                  \
         }                                                                                                              \
     } while (0)
-
-static void *pointer(CUdeviceptr p) { return (void *)(uintptr_t)p; }
 
 int main(void)
 {
@@ -52,7 +50,8 @@ int main(void)
     TRY(dot_load(&program));
     TRY(dot_workspace_bytes(&program, N, &bytes));
     TRY(cuMemAlloc(&workspace, bytes ? bytes : 1));
-    TRY(dot_launch(&program, NULL, N, pointer(dx), pointer(dy), pointer(dresult), pointer(workspace), bytes));
+    TRY(dot_launch(&program, NULL, N, ptxgen_pointer(dx), ptxgen_pointer(dy), ptxgen_pointer(dresult),
+                   ptxgen_pointer(workspace), bytes));
     TRY(cuMemcpyDtoH(&result, dresult, sizeof result));
     printf("dot: %g\n", result);
 

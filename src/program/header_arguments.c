@@ -130,7 +130,7 @@ void header_parameters(const struct header *h, bool pointers)
         const bool is_pointer = pointer >= 0 && i < first_param(p);
         if (is_pointer && !pointers)
             continue;
-        str_add(h->out, ", ");
+        str_add(h->out, pointers && i == 0 ? ",\n    " : ", ");
         if (is_pointer) {
             str_add(h->out, pointer < p->ninputs ? "const " : "");
             element_type(h, header_array_of(p, pointer));
@@ -140,6 +140,13 @@ void header_parameters(const struct header *h, bool pointers)
         }
         argument_name(h, i);
     }
+}
+
+void header_names(const struct header *h, bool pointers)
+{
+    for (int i = 0; i < arguments(h->p); i++)
+        if (pointers || i < h->p->nsizes || i >= first_param(h->p))
+            str_printf(h->out, ", %s", h->argument[i].text);
 }
 
 /* Fields keep their names where C and C++ let them, macros or not: a program that uses them says them. */

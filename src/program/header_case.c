@@ -109,6 +109,20 @@ void header_formula(const struct header *h, const struct formula *f, bool in_gua
         tree(h, f, f->n - 1, in_guard);
 }
 
+void header_condition(const struct header *h, const struct formula *f)
+{
+    const char *infix = f->n > 0 ? c_operator(f->step[f->n - 1].op) : NULL;
+    str_add(h->out, "if (");
+    if (infix == NULL) {
+        header_formula(h, f, true);
+    } else { /* without parentheses around it: compilers take `if ((a == b))` for a slip */
+        tree(h, f, subtree_begin(f, f->n - 2) - 1, true);
+        str_printf(h->out, " %s ", infix);
+        tree(h, f, f->n - 2, true);
+    }
+    str_addc(h->out, ')');
+}
+
 bool header_uses(const struct formula *f, enum formula_op op)
 {
     for (int i = 0; i < f->n; i++)
@@ -118,7 +132,7 @@ bool header_uses(const struct formula *f, enum formula_op op)
 }
 
 /* The infix text beside generated code. A comment's end cannot be in it: there is no such operator. */
-static void comment(const struct header *h, int c, const struct formula *f)
+void header_comment(const struct header *h, int c, const struct formula *f)
 {
     struct formula_names names = program_names(h->p, c);
     formula_print(f, &names, h->out);
@@ -153,7 +167,7 @@ static void place_buffer(const struct header *h, int c, int b)
 {
     const struct prog_buffer *x = &h->p->cases[c].buffer[b];
     str_printf(h->out, "    /* %s: ", x->name);
-    comment(h, c, &x->bytes);
+    header_comment(h, c, &x->bytes);
     str_add(h->out, " bytes */\n    bytes = ");
     if (x->bytes.n == 0)
         str_addc(h->out, '0');
@@ -178,17 +192,25 @@ static void place_buffer(const struct header *h, int c, int b)
     str_add(h->out, "    *control = ptxgen_max(*control, end);\n");
 }
 
+static bool has_control(const struct prog_case *k)
+{
+    bool has = false;
+    for (int b = 0; b < k->nbuffers; b++)
+        has = has || k->buffer[b].region == REGION_CONTROL;
+    return has;
+}
+
 static void place_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->cases[c];
     str_printf(h->out,
                "static inline void %s_place_%d(const %s_program *handle, const struct %s_values *v, int64_t *offset,\n"
-               "    int64_t *control, int64_t *scratch)\n{\n"
-               "    int64_t bytes = 0, end = 0;\n    *control = *scratch = 0;\n",
-               h->name, c, h->name, h->name);
+               "    int64_t *control, int64_t *scratch)\n{\n%s%s    *control = *scratch = 0;\n",
+               h->name, c, h->name, h->name, k->nbuffers > 0 ? "    int64_t bytes;\n" : "",
+               has_control(k) ? "    int64_t end;\n" : "");
     for (int b = 0; b < k->nbuffers; b++)
         place_buffer(h, c, b);
-    str_add(h->out, "    (void)handle;\n    (void)v;\n    (void)offset;\n    (void)bytes;\n    (void)end;\n}\n\n");
+    str_add(h->out, "    (void)handle;\n    (void)v;\n    (void)offset;\n}\n\n");
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -229,6 +251,15 @@ static void sweep_arguments(const struct header *h, const struct prog_kernel *k)
     }
 }
 
+static bool counts_sweeps(const struct prog_case *k)
+{
+    for (int i = 0; i < k->nkernels; i++)
+        for (int j = 0; j < k->kernel[i].nargs; j++)
+            if (k->kernel[i].arg[j].kind >= ARG_FED)
+                return true;
+    return false;
+}
+
 static void assign(const struct header *h, const char *name, const struct formula *f, int64_t absent)
 {
     str_printf(h->out, "        %s = ", name);
@@ -243,7 +274,7 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
 {
     const struct prog_kernel *k = &h->p->cases[c].kernel[s->kernel];
     str_printf(h->out, "    { /* %s on ", k->name);
-    comment(h, c, &s->grid);
+    header_comment(h, c, &s->grid);
     str_add(h->out, " blocks */\n");
     for (int i = 0; i < k->nargs; i++)
         argument(h, &k->arg[i], i);
@@ -269,7 +300,7 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
         "%s        }\n        if (result != CUDA_SUCCESS)\n"
         "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
         header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0", s->cooperative,
-        s->repeat.n > 0 ? "            sweep++;\n" : "", h->name, k->name);
+        s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "", h->name, k->name);
 }
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)
@@ -341,10 +372,9 @@ static void run_function(const struct header *h, int c)
     const struct prog_case *k = &h->p->cases[c];
     str_printf(h->out,
                "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
-               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n"
-               "    int64_t sweep = 0, sweeps = 0;\n",
-               h->name, c, h->name, h->name);
-    for (int i = 0; i < k->nsteps; i++)
+               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n%s",
+               h->name, c, h->name, h->name, counts_sweeps(k) ? "    int64_t sweep = 0, sweeps = 0;\n" : "");
+    for (int i = 0; counts_sweeps(k) && i < k->nsteps; i++)
         if (k->step[i].kind == STEP_LAUNCH && k->step[i].repeat.n > 0) {
             str_add(h->out, "    sweeps = ptxgen_add(sweeps, ");
             header_formula(h, &k->step[i].repeat, false);
@@ -355,14 +385,13 @@ static void run_function(const struct header *h, int c)
             fill_step(h, c, &k->step[i]);
         else
             launch_step(h, c, &k->step[i]);
-    str_add(h->out, "    (void)handle;\n    (void)stream;\n    (void)v;\n    (void)buffer;\n    (void)sweep;\n"
-                    "    (void)sweeps;\n    return result;\n}\n\n");
+    str_add(h->out, "    (void)handle;\n    (void)stream;\n    (void)v;\n    (void)buffer;\n    return result;\n}\n\n");
 }
 
 void header_case(const struct header *h, int c)
 {
     str_printf(h->out, "/* ---- case %s: %s */\n/* guard: ", h->p->cases[c].name, h->p->cases[c].strategy);
-    comment(h, c, &h->p->cases[c].guard);
+    header_comment(h, c, &h->p->cases[c].guard);
     str_add(h->out, " */\n");
     measure_function(h, c);
     place_function(h, c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* header_impl.h - what the files behind program_header() share.
  *
- *   header.c            the file: comments, handle, embedded PTX, load and unload, the typed functions
+ *   header.c            the file: embedded PTX, load and unload, the typed functions
+ *   header_api.c        what its users read: the comment, types and declarations at its top
  *   header_arguments.c  arguments of the typed functions
  *   header_case.c       per case: guard, workspace, steps, as C
  *   header_support.c    functions that all generated headers share
@@ -21,11 +22,16 @@ struct header {
 
 /* A formula as a C expression of type int64_t. in_guard: kernels' occupancies are not known yet. */
 void header_formula(const struct header *h, const struct formula *f, bool in_guard);
+void header_condition(const struct header *h, const struct formula *guard); /* "if (…)" */
+/* The formula as the spec would write it, for a comment; of case c, or of the checks where c is negative. */
+void header_comment(const struct header *h, int c, const struct formula *f);
 /* Does the formula look at pointers, or at occupancies? */
 bool header_uses(const struct formula *f, enum formula_op op);
 int header_kernel_number(const struct program *p, int c, int kernel); /* in the handle */
 int header_kernel_count(const struct program *p);
 const char *header_c_type(enum ty t);
+
+void header_api(const struct header *h); /* header_api.c */
 
 /* header_arguments.c: pointers are numbered inputs first, then outputs. */
 const struct prog_array *header_array_of(const struct program *p, int pointer);
@@ -35,6 +41,7 @@ void header_forget_arguments(struct header *h);
 void header_structures(const struct header *h);                       /* element types of arrays of structures */
 void header_defaults(const struct header *h);                         /* of params, as macros */
 void header_parameters(const struct header *h, bool pointers);        /* sizes, arrays, params, each behind a comma */
+void header_names(const struct header *h, bool pointers);             /* their names alone, as a call has them */
 void header_collect_arguments(const struct header *h, bool pointers); /* the same into `values` */
 
 void header_case(const struct header *h, int c);

@@ -116,7 +116,7 @@ run words.yaml --emit=header -o words.h; exits 0
 {
     printf '#include <complex.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n'
     printf 'typedef int words_program, CUresult; typedef void *CUstream;\n'
-    sed -n '/^static inline CUresult words_launch(/,/)$/p' words.h | sed '$s/$/;/'
+    sed -n '/^static inline CUresult words_launch(/,/;$/p; /here ends/q' words.h
 } > words.c
 grep -q 'words_launch' words.c || complain 'no function to launch'
 for compiler in 'cc -std=c99 -Wall -Wno-unused-function' 'cc -std=c2x -Wno-unused-function' 'c++ -std=c++20 -x c++'; do

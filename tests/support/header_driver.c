@@ -122,10 +122,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **args, vo
 
 static demo_program program;
 
-static void launch(int64_t n, uintptr_t x, void *workspace, size_t bytes)
+static void launch(int64_t n, CUdeviceptr x, void *workspace, size_t bytes)
 {
-    const CUresult result = demo_launch(&program, NULL, n, (const float *)x, (const demo_y_element *)0x2000,
-                                        (float *)0x3000, demo_DEFAULT_scale, 3, workspace, bytes);
+    const CUresult result = demo_launch(&program, NULL, n, ptxgen_pointer(x), ptxgen_pointer(0x2000),
+                                        ptxgen_pointer(0x3000), demo_DEFAULT_scale, 3, workspace, bytes);
     if (result != CUDA_SUCCESS)
         printf("refused %d: %s\n", (int)result, program.message);
 }

@@ -334,11 +334,12 @@ static const char expected[] =
     "refused 1: array 'x' is null or misaligned\n"
     "unload 1\nunload 2\n";
 
+#define WARNINGS "-Wall -Wextra -Werror"
 static void run_header(const char *directory, const char *compiler)
 {
     char command[2048], output[8192];
     snprintf(command, sizeof command,
-             "%s -Wall -Wextra -Wpedantic -Werror -Wno-unused-function -isystem %s -DGENERATED='\"%s/demo.h\"' "
+             "%s -isystem %s -DGENERATED='\"%s/demo.h\"' "
              "%s/tests/support/header_driver.c -o %s/driver && %s/driver",
              compiler, cuda_include(), directory, PTXGEN_SOURCE_DIR, directory, directory);
     FILE *pipe = popen(command, "r");
@@ -346,6 +347,33 @@ static void run_header(const char *directory, const char *compiler)
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
     cr_assert_eq(pclose(pipe), 0, "%s", command);
     cr_expect_str_eq(output, expected, "%s:\n%s", compiler, output);
+}
+
+/* What users read comes before the code: calls with the real arguments, costs, cases, declarations. */
+Test(program, header_begins_with_its_api)
+{
+    static const char *const order[] = {
+        "demo_workspace_bytes(&program, n, scale, memset, &bytes);",
+        "demo_launch(&program, stream, n, x, y, x_, scale, memset, workspace, bytes);",
+        "Cost: 6613 bytes of PTX",
+        "2 cases",
+        "small (reduce.one_block): n <= 1024 and misalign(x) == 0\n",
+        "n must be 2 or more",
+        "ptxgen_pointer(CUdeviceptr address)",
+        "/* Launch in `stream` and return at once: x[n], y[n - 1][3], x_. */\nstatic inline CUresult demo_launch(",
+        "int64_t n, const float *x, const demo_y_element *y, float *x_, float scale, int32_t memset,",
+        "here ends what users call",
+        "ptxgen_start(",
+        "demo_ptx_0",
+    };
+    struct str s = { 0 };
+    program_header(&demo, &s);
+    const char *at = s.text;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        at = strstr(at, order[i]);
+        cr_assert_not_null(at, "missing, or not in this order: %s", order[i]);
+    }
+    str_finish(&s);
 }
 
 Test(program, header_compiles_and_launches)
@@ -359,9 +387,19 @@ Test(program, header_compiles_and_launches)
     snprintf(path, sizeof path, "%s/demo.h", directory);
     write_file(path, s.text);
     str_finish(&s);
-    run_header(directory, "cc -std=c99");
-    if (system("c++ --version >/dev/null 2>&1") == 0)
-        run_header(directory, "c++ -std=c++11 -x c++");
+    static const char *const compilers[] = {
+        "cc -std=c99 " WARNINGS " -Wpedantic",
+        "c++ -std=c++11 -x c++ " WARNINGS " -Wpedantic",
+        "clang-22 " WARNINGS " -Wpedantic",
+        "clang++-22 -x c++ " WARNINGS " -Wpedantic",
+        "/usr/local/cuda/bin/nvcc --Werror all-warnings -x cu -Xcompiler -Wall,-Wextra",
+    };
+    for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++) {
+        char there[128];
+        snprintf(there, sizeof there, "command -v %.*s >/dev/null", (int)strcspn(compilers[i], " "), compilers[i]);
+        if (system(there) == 0)
+            run_header(directory, compilers[i]);
+    }
     snprintf(path, sizeof path, "rm -r %s", directory);
     cr_expect_eq(system(path), 0);
 }
