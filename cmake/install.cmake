@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where: headers, both libraries, pkg-config and CMake package files, and the executable with
-# its manual page and completion.
+# What `cmake --install` puts where, in three components: runtime (the shared library), dev (headers, archive, pkg-config and
+# CMake package) and tools (the executable with manual pages, completions, schemas and all documentation).
 if(NOT TARGET ptxgen_static)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ptxgen)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ptxgen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
-# Two export sets: a user of the shared library needs neither LLVM nor libyaml to be found.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ptxgen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Export sets of their own: a user of the shared library needs neither LLVM nor libyaml to be found, nor the executable.
 install(TARGETS ptxgen_static EXPORT ptxgen-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ptxgen-static NAMESPACE ptxgen:: DESTINATION ${package_dir})
 if(TARGET ptxgen_shared)
-  install(TARGETS ptxgen_shared EXPORT ptxgen-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ptxgen_shared EXPORT ptxgen-shared
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev)
   install(EXPORT ptxgen-shared NAMESPACE ptxgen:: DESTINATION ${package_dir})
 endif()
 
@@ -20,7 +22,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen-config.cmake.in
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(ptxgen-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config-version.cmake
-  DESTINATION ${package_dir})
+  ${PROJECT_SOURCE_DIR}/cmake/ptxgen_add_kernels.cmake DESTINATION ${package_dir})
 
 # By its own place, so that an installed tree may be moved.
 file(RELATIVE_PATH PTXGEN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
@@ -32,20 +34,29 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_
 if(NOT TARGET ptxgen)
   return()
 endif()
-install(TARGETS ptxgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/docs/ptxgen.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${PROJECT_SOURCE_DIR}/completions/ptxgen.bash RENAME ptxgen
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${PROJECT_SOURCE_DIR}/completions/_ptxgen DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${PROJECT_SOURCE_DIR}/completions/ptxgen.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
+set_target_properties(ptxgen PROPERTIES EXPORT_NAME compiler)
+install(TARGETS ptxgen EXPORT ptxgen-tools RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT ptxgen-tools NAMESPACE ptxgen:: DESTINATION ${package_dir})
+file(GLOB pages CONFIGURE_DEPENDS docs/*.1)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# Each shell looks in a folder of its own for a name of its own.
+foreach(place IN ITEMS "ptxgen.bash bash-completion/completions/ptxgen" "_ptxgen zsh/site-functions/_ptxgen"
+    "ptxgen.fish fish/vendor_completions.d/ptxgen.fish")
+  string(REGEX MATCH "^([^ ]+) (.+)/([^/]+)$" place ${place})
+  install(FILES completions/${CMAKE_MATCH_1} DESTINATION ${CMAKE_INSTALL_DATADIR}/${CMAKE_MATCH_2} RENAME ${CMAKE_MATCH_3})
+endforeach()
+
+# The documentation lies as it does in the source tree, so that its links work.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN *.1 EXCLUDE)
+install(DIRECTORY include/ptxgen DESTINATION ${CMAKE_INSTALL_DOCDIR}/include)
+install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
+install(FILES bench/results/h200.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results)
 
 # Editors take the language's JSON Schema from here; it is printed by the tables that the frontend reads.
 add_custom_command(OUTPUT spec.schema.json DEPENDS ptxgen VERBATIM
   COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:ptxgen> schema > spec.schema.json)
-# The reference of the tables, too.
-add_custom_command(OUTPUT reference.md DEPENDS ptxgen VERBATIM
-  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:ptxgen> reference > reference.md)
-add_custom_target(schema ALL DEPENDS spec.schema.json reference.md)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+add_custom_target(schema ALL DEPENDS spec.schema.json)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/spec.schema.json ${PROJECT_SOURCE_DIR}/docs/manifest.schema.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/ptxgen)
