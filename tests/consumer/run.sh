@@ -27,9 +27,13 @@ else
 fi
 docs=share/doc/ptxgen
 for file in include/ptxgen/ptxgen.h 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' 'lib/*pkgconfig/ptxgen.pc' \
-    share/man/man1/ptxgen.1 share/bash-completion/completions/ptxgen share/ptxgen/spec.schema.json \
+    share/bash-completion/completions/ptxgen share/ptxgen/spec.schema.json \
     'lib/*cmake/ptxgen/ptxgen-config.cmake' $docs/LICENSE $docs/README.md $docs/examples/reduce_buffer.c $docs/specs/dot.yaml; do
     find "$prefix/" -path "$prefix/$file" | grep -q . || fail "not installed: $file"
+done
+# Every completion and manual page, wherever its shell or man looks for it.
+for file in "$here"/../../completions/* "$here"/../../docs/*.1; do
+    find "$prefix/share/" -path '*/doc/*' -o -type f -exec cmp -s "$file" {} \; -print | grep -q . || fail "not installed: $file"
 done
 # The links of the installed pages.
 find "$prefix/$docs" -name '*.md' | while read -r page; do
