@@ -58,12 +58,14 @@ static void message(const struct header *h, const char *text)
     }
 }
 
-static bool looks_at_pointers(const struct program *p)
+/* Do conditions speak of what is no argument of a launch? */
+static bool needs_a_word(const struct program *p)
 {
-    bool looks = false;
+    bool needs = false;
     for (int c = 0; c < p->ncases; c++)
-        looks = looks || header_uses(&p->cases[c].guard, FO_MISALIGN) || header_uses(&p->cases[c].guard, FO_APART);
-    return looks;
+        for (enum formula_op op = FO_SMS; op < FO_ADD; op++)
+            needs = needs || header_uses(&p->cases[c].guard, op);
+    return needs;
 }
 
 static void costs(const struct header *h)
@@ -80,7 +82,7 @@ static void costs(const struct header *h)
         p->nmodules == 1 ? "" : "s");
     str_printf(h->out, " * %d case%s; a launch takes the first one whose condition holds%s:\n", p->ncases,
                p->ncases == 1 ? "" : "s",
-               looks_at_pointers(p) ? " (misalign: an address, apart: the difference of two)" : "");
+               needs_a_word(p) ? " (sms: multiprocessors, misalign: an address, apart: the difference of two)" : "");
     for (int c = 0; c < p->ncases; c++) {
         str_printf(h->out, " *     %s (%s)", p->cases[c].name, p->cases[c].strategy);
         str_add(h->out, p->cases[c].guard.n != 0 ? ": " : "");
@@ -89,7 +91,7 @@ static void costs(const struct header *h)
         str_addc(h->out, '\n');
     }
     for (int i = 0; i < p->nchecks; i++) {
-        str_add(h->out, i == 0 ? " * A launch is refused where one of these is not so:\n *     " : " *     ");
+        str_add(h->out, i == 0 ? " * Launches are refused with these messages:\n *     " : " *     ");
         message(h, p->check[i].message);
         str_addc(h->out, '\n');
     }

@@ -358,6 +358,7 @@ Test(program, header_begins_with_its_api)
         "Cost: 6613 bytes of PTX",
         "2 cases",
         "small (reduce.one_block): n <= 1024 and misalign(x) == 0\n",
+        "refused with these messages",
         "n must be 2 or more",
         "ptxgen_pointer(CUdeviceptr address)",
         "/* Launch in `stream` and return at once: x[n], y[n - 1][3], x_. */\nstatic inline CUresult demo_launch(",
