@@ -24,28 +24,16 @@ static void calls(const struct header *h)
     str_printf(h->out, ", workspace, bytes);\n *     %s_unload(&program);\n *\n", name);
 }
 
-static bool is_half(enum ty t) { return t == TY_F16 || t == TY_BF16; }
-
-static bool has_halves(const struct program *p)
-{
-    bool has = false;
-    for (int i = 0; i < p->nparams; i++)
-        has = has || is_half(p->param[i].type);
-    for (int i = 0; i < p->ninputs + p->noutputs; i++)
-        for (int f = 0; f < header_array_of(p, i)->nfields; f++)
-            has = has || is_half(header_array_of(p, i)->field[f].type);
-    return has;
-}
-
 static void contract(const struct header *h)
 {
     str_printf(h->out,
                " * Arrays are device memory, row-major.  A pointer from cudaMalloc() fits as it is, a CUdeviceptr as\n"
-               " * ptxgen_pointer(address), in C and C++; a cudaStream_t is a CUstream.%s\n"
+               " * ptxgen_pointer(address), in C and C++; a cudaStream_t is a CUstream.  f16 and bf16 are passed as "
+               "their bits.\n"
                " * Every call returns a CUresult; where it is not CUDA_SUCCESS, program.message says why.\n"
                " * The workspace belongs to one launch at a time.  %s_reset() must be called when others wrote to it,\n"
                " * when a launch did not complete, and when one was captured into a graph.\n *\n",
-               has_halves(h->p) ? "  f16 and bf16 are passed as their bits." : "", h->name);
+               h->name);
 }
 
 /* Text of the compiler's in a comment: whatever it says, the comment does not end. */
@@ -56,16 +44,6 @@ static void message(const struct header *h, const char *text)
         if (*text == '*' && text[1] == '/')
             str_addc(h->out, ' ');
     }
-}
-
-/* Do conditions speak of what is no argument of a launch? */
-static bool needs_a_word(const struct program *p)
-{
-    bool needs = false;
-    for (int c = 0; c < p->ncases; c++)
-        for (enum formula_op op = FO_SMS; op < FO_ADD; op++)
-            needs = needs || header_uses(&p->cases[c].guard, op);
-    return needs;
 }
 
 static void costs(const struct header *h)
@@ -82,7 +60,7 @@ static void costs(const struct header *h)
         p->nmodules == 1 ? "" : "s");
     str_printf(h->out, " * %d case%s; a launch takes the first one whose condition holds%s:\n", p->ncases,
                p->ncases == 1 ? "" : "s",
-               needs_a_word(p) ? " (sms: multiprocessors, misalign: an address, apart: the difference of two)" : "");
+               p->ncases > 1 ? " (sms: multiprocessors, misalign: an address, apart: the difference of two)" : "");
     for (int c = 0; c < p->ncases; c++) {
         str_printf(h->out, " *     %s (%s)", p->cases[c].name, p->cases[c].strategy);
         str_add(h->out, p->cases[c].guard.n != 0 ? ": " : "");
