@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the project links: LLVM 22 (C API), libyaml; Criterion for tests; CUDA and Z3 when they are there.
-# LLVM takes a request for its exact minor version only, and numbers releases from .1.
-find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+# What the project links: LLVM (C API), libyaml; Criterion for tests; CUDA and Z3 when they are there.
+# No version is asked for, because LLVM takes a request for its exact minor version only.  LLVM 20 and 21 were tried: see
+# docs/install.md.
+find_package(LLVM REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "ptxgen takes LLVM 22, not ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}; "
+    "another one is named by -DLLVM_DIR=PREFIX/lib/cmake/llvm")
+endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
@@ -11,7 +16,7 @@ add_library(ptxgen_llvm INTERFACE)
 target_include_directories(ptxgen_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 if(PTXGEN_STATIC)
   # llvm-config rather than the imported targets: those drag in shared system libraries that nothing here reaches.
-  find_program(PTXGEN_LLVM_CONFIG NAMES llvm-config-22 llvm-config HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+  find_program(PTXGEN_LLVM_CONFIG NAMES llvm-config-${LLVM_VERSION_MAJOR} llvm-config HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
   execute_process(COMMAND ${PTXGEN_LLVM_CONFIG} --link-static --libs nvptx native passes irreader bitreader linker orcjit
     OUTPUT_VARIABLE PTXGEN_LLVM_ARCHIVES OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(PTXGEN_LLVM_ARCHIVES)
