@@ -15,9 +15,23 @@
 
 #include "ptx_versions.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 enum { LITERAL_MAX = 2000 }; /* characters of PTX per string literal; escapes at most double them */
+
+void header_emit(const struct header *h, const char *format, ...)
+{
+    struct str named = { 0 };
+    for (const char *c = format; *c != '\0'; c++)
+        *c == '@' ? str_add(&named, h->name) : str_addc(&named, *c);
+    va_list args;
+    va_start(args, format);
+    str_vprintf(h->out, named.failed ? "" : named.text, args);
+    va_end(args);
+    h->out->failed = h->out->failed || named.failed;
+    str_finish(&named);
+}
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
@@ -31,10 +45,8 @@ static int most_buffers(const struct program *p)
 
 static void refuse_function(const struct header *h)
 {
-    str_printf(h->out,
-               "static inline CUresult %s_refuse(%s_program *handle, CUresult result, const char *message)\n{\n"
-               "    handle->message = message;\n    return result;\n}\n\n",
-               h->name, h->name);
+    header_emit(h, "static inline CUresult @_refuse(@_program *handle, CUresult result, const char *message)\n{\n    "
+                   "handle->message = message;\n    return result;\n}\n\n");
 }
 
 /* ---- text as C literals --------------------------------------------------------------------------- */
@@ -66,7 +78,7 @@ static void module_text(const struct header *h, int m)
 {
     const char *text = h->p->module[m].ptx != NULL ? h->p->module[m].ptx : "";
     int length = 0;
-    str_printf(h->out, "static const char *const %s_ptx_%d[] = {\n    \"", h->name, m);
+    header_emit(h, "static const char *const @_ptx_%d[] = {\n    \"", m);
     for (; *text != '\0'; text++) {
         literal_character(h->out, *text);
         if (++length >= LITERAL_MAX) {
@@ -88,14 +100,14 @@ static void load_checks(const struct header *h)
     for (const char *c = h->p->arch; *c != '\0'; c++)
         arch = *c >= '0' && *c <= '9' ? 10 * arch + (*c - '0') : arch;
     if (cuda > 0)
-        str_printf(h->out,
-                   "    if (driver < %d)\n        return %s_refuse(handle, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, \"%s "
-                   "needs a driver for CUDA %d.%d or newer\");\n",
-                   cuda, h->name, h->name, cuda / 1000, cuda % 1000 / 10);
-    str_printf(h->out,
-               "    if (handle->arch < %d)\n        return %s_refuse(handle, CUDA_ERROR_NO_BINARY_FOR_GPU, \"%s needs "
-               "a device of %s or newer\");\n",
-               arch, h->name, h->name, h->p->arch);
+        header_emit(h,
+                    "    if (driver < %d)\n        return @_refuse(handle, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, \"@ "
+                    "needs a driver for CUDA %d.%d or newer\");\n",
+                    cuda, cuda / 1000, cuda % 1000 / 10);
+    header_emit(h,
+                "    if (handle->arch < %d)\n        return @_refuse(handle, CUDA_ERROR_NO_BINARY_FOR_GPU, \"@ needs a "
+                "device of %s or newer\");\n",
+                arch, h->p->arch);
 }
 
 static void load_kernel(const struct header *h, int c, int k)
@@ -108,18 +120,18 @@ static void load_kernel(const struct header *h, int c, int k)
             dynamic = dynamic || x->step[i].shared.n != 0;
             nonportable = nonportable || x->step[i].nonportable_cluster;
         }
-    str_printf(h->out,
-               "    if (result == CUDA_SUCCESS)\n        result = cuModuleGetFunction(&handle->kernel[%d], "
-               "handle->module[%d], \"%s\");\n",
-               number, x->kernel[k].module, x->kernel[k].name);
+    header_emit(h,
+                "    if (result == CUDA_SUCCESS)\n        result = cuModuleGetFunction(&handle->kernel[%d], "
+                "handle->module[%d], \"%s\");\n",
+                number, x->kernel[k].module, x->kernel[k].name);
     if (dynamic)
-        str_printf(h->out,
-                   "    if (result == CUDA_SUCCESS)\n        result = cuFuncSetAttribute(handle->kernel[%d], "
-                   "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, handle->smem - %d);\n",
-                   number, x->kernel[k].shared_static);
+        header_emit(h,
+                    "    if (result == CUDA_SUCCESS)\n        result = cuFuncSetAttribute(handle->kernel[%d], "
+                    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, handle->smem - %d);\n",
+                    number, x->kernel[k].shared_static);
     if (nonportable)
-        str_printf(
-            h->out,
+        header_emit(
+            h,
             "#if CUDA_VERSION >= 11080\n    if (result == CUDA_SUCCESS)\n        result = "
             "cuFuncSetAttribute(handle->kernel[%d], CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);\n#endif\n",
             number);
@@ -127,24 +139,19 @@ static void load_kernel(const struct header *h, int c, int k)
 
 static void unload_function(const struct header *h)
 {
-    str_printf(h->out,
-               "static inline void %s_unload(%s_program "
-               "*handle)\n{\n    int m;\n"
-               "    for (m = 0; m < %d; m++)\n        if (handle->module[m] != NULL)\n            "
-               "cuModuleUnload(handle->module[m]);\n"
-               "    memset(handle, 0, sizeof *handle);\n}\n\n",
-               h->name, h->name, h->p->nmodules);
+    header_emit(h,
+                "static inline void @_unload(@_program *handle)\n{\n    int m;\n    for (m = 0; m < %d; m++)\n        "
+                "if (handle->module[m] != NULL)\n            cuModuleUnload(handle->module[m]);\n    memset(handle, 0, "
+                "sizeof *handle);\n}\n\n",
+                h->p->nmodules);
 }
 
 static void load_function(const struct header *h)
 {
-    str_printf(h->out,
-               "static inline CUresult %s_load(%s_program *handle)\n{\n"
-               "    CUresult result;\n    CUdevice device;\n    int driver = 0, major = 0, minor = 0, m;\n"
-               "    const char *const *const modules[] = { ",
-               h->name, h->name);
+    header_emit(h, "static inline CUresult @_load(@_program *handle)\n{\n    CUresult result;\n    CUdevice device;\n  "
+                   "  int driver = 0, major = 0, minor = 0, m;\n    const char *const *const modules[] = { ");
     for (int m = 0; m < h->p->nmodules; m++)
-        str_printf(h->out, "%s_ptx_%d, ", h->name, m);
+        header_emit(h, "@_ptx_%d, ", m);
     str_add(h->out, "NULL };\n    memset(handle, 0, sizeof *handle);\n    result = cuCtxGetDevice(&device);\n"
                     "    if (result == CUDA_SUCCESS)\n        result = cuDriverGetVersion(&driver);\n"
                     "    if (result == CUDA_SUCCESS)\n        result = cuDeviceGetAttribute(&handle->sms, "
@@ -155,24 +162,20 @@ static void load_function(const struct header *h)
                     "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);\n"
                     "    if (result == CUDA_SUCCESS)\n        result = cuDeviceGetAttribute(&minor, "
                     "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);\n");
-    str_printf(h->out,
-               "    if (result != CUDA_SUCCESS)\n        return %s_refuse(handle, result, \"there is no current "
-               "context\");\n    handle->arch = 10 * major + minor;\n",
-               h->name);
+    header_emit(h, "    if (result != CUDA_SUCCESS)\n        return @_refuse(handle, result, \"there is no current "
+                   "context\");\n    handle->arch = 10 * major + minor;\n");
     load_checks(h);
-    str_printf(h->out,
-               "    for (m = 0; result == CUDA_SUCCESS && m < %d; m++)\n"
-               "        result = ptxgen_load_module(&handle->module[m], modules[m], handle->log, sizeof handle->log);\n"
-               "    if (result != CUDA_SUCCESS)\n        return %s_refuse(handle, result, \"the driver could not "
-               "compile the PTX; see log\");\n",
-               h->p->nmodules, h->name);
+    header_emit(
+        h,
+        "    for (m = 0; result == CUDA_SUCCESS && m < %d; m++)\n        result = "
+        "ptxgen_load_module(&handle->module[m], modules[m], handle->log, sizeof handle->log);\n    if (result != "
+        "CUDA_SUCCESS)\n        return @_refuse(handle, result, \"the driver could not compile the PTX; see log\");\n",
+        h->p->nmodules);
     for (int c = 0; c < h->p->ncases; c++)
         for (int k = 0; k < h->p->cases[c].nkernels; k++)
             load_kernel(h, c, k);
-    str_printf(h->out,
-               "    return result == CUDA_SUCCESS ? result : %s_refuse(handle, result, \"a kernel is not in its "
-               "module\");\n}\n\n",
-               h->name);
+    header_emit(h, "    return result == CUDA_SUCCESS ? result : @_refuse(handle, result, \"a kernel is not in its "
+                   "module\");\n}\n\n");
 }
 
 /* ---- values, choice, workspace, launch ------------------------------------------------------------ */
@@ -180,17 +183,16 @@ static void load_function(const struct header *h)
 /* Bytes of an array as a C expression, saturating; negative when an extent is. */
 static void extent(const struct header *h, const struct prog_array *a, int pointer)
 {
-    str_printf(h->out, "    v->extent[%d] = %d;\n", pointer, a->stride);
+    header_emit(h, "    v->extent[%d] = %d;\n", pointer, a->stride);
     for (int d = 0; d < a->rank; d++) {
         if (a->dim[d].size < 0)
-            str_printf(h->out, "    extent = %lld;\n", (long long)a->dim[d].add);
+            header_emit(h, "    extent = %lld;\n", (long long)a->dim[d].add);
         else
-            str_printf(h->out, "    extent = ptxgen_add(v->size[%d], %lld);\n", a->dim[d].size,
-                       (long long)a->dim[d].add);
-        str_printf(h->out, "    ok = ok && extent >= 0;\n    v->extent[%d] = ptxgen_mul(v->extent[%d], extent);\n",
-                   pointer, pointer);
+            header_emit(h, "    extent = ptxgen_add(v->size[%d], %lld);\n", a->dim[d].size, (long long)a->dim[d].add);
+        header_emit(h, "    ok = ok && extent >= 0;\n    v->extent[%d] = ptxgen_mul(v->extent[%d], extent);\n", pointer,
+                    pointer);
     }
-    str_printf(h->out, "    ok = ok && v->extent[%d] < INT64_MAX;\n", pointer);
+    header_emit(h, "    ok = ok && v->extent[%d] < INT64_MAX;\n", pointer);
 }
 
 static int alignment(const struct prog_array *a)
@@ -213,33 +215,28 @@ static void values_function(const struct header *h)
 {
     const struct program *p = h->p;
     const int pointers = p->ninputs + p->noutputs;
-    str_printf(h->out,
-               "static inline CUresult %s_check(%s_program *handle, struct %s_values *v)\n{\n    int ok = 1;\n%s",
-               h->name, h->name, h->name, has_dimensions(p) ? "    int64_t extent;\n" : "");
+    header_emit(h, "static inline CUresult @_check(@_program *handle, struct @_values *v)\n{\n    int ok = 1;\n%s",
+                has_dimensions(p) ? "    int64_t extent;\n" : "");
     for (int i = 0; i < p->nsizes; i++)
-        str_printf(h->out, "    ok = ok && v->size[%d] >= 0;\n", i);
+        header_emit(h, "    ok = ok && v->size[%d] >= 0;\n", i);
     for (int i = 0; i < pointers; i++)
         extent(h, header_array_of(p, i), i);
-    str_printf(h->out,
-               "    if (!ok)\n        return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"a size is negative or too "
-               "large\");\n",
-               h->name);
+    header_emit(h, "    if (!ok)\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"a size is negative or "
+                   "too large\");\n");
     for (int i = 0; i < p->nchecks; i++) {
         str_add(h->out, "    if (!(");
         header_formula(h, &p->check[i].condition, true);
-        str_printf(h->out, "))\n        return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, ", h->name);
+        header_emit(h, "))\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, ");
         literal(h->out, p->check[i].message);
         str_add(h->out, ");\n");
     }
     str_add(h->out, "    return CUDA_SUCCESS;\n}\n\n");
-    str_printf(h->out, "static inline CUresult %s_check_pointers(%s_program *handle, const struct %s_values *v)\n{\n",
-               h->name, h->name, h->name);
+    header_emit(h, "static inline CUresult @_check_pointers(@_program *handle, const struct @_values *v)\n{\n");
     for (int i = 0; i < pointers; i++)
-        str_printf(
-            h->out,
-            "    if ((v->extent[%d] > 0 && v->pointer[%d] == 0) || v->pointer[%d] %% %d != 0)\n"
-            "        return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"array '%s' is null or misaligned\");\n",
-            i, i, i, alignment(header_array_of(p, i)), h->name, header_array_of(p, i)->name);
+        header_emit(h,
+                    "    if ((v->extent[%d] > 0 && v->pointer[%d] == 0) || v->pointer[%d] %% %d != 0)\n        return "
+                    "@_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"array '%s' is null or misaligned\");\n",
+                    i, i, i, alignment(header_array_of(p, i)), header_array_of(p, i)->name);
     str_add(h->out, "    (void)handle;\n    (void)v;\n    return CUDA_SUCCESS;\n}\n\n");
 }
 
@@ -251,62 +248,48 @@ static void measure_case(const struct header *h, int c)
         str_add(h->out, "1 /* depends on pointers */");
     else
         header_formula(h, guard, true);
-    str_printf(
-        h->out,
-        ") {\n        result = %s_measure_%d(handle, v);\n        %s_place_%d(handle, v, offset, &control, &scratch);\n"
-        "        bytes = ptxgen_max(bytes, ptxgen_add(control, scratch));\n    }\n",
-        h->name, c, h->name, c);
+    header_emit(h,
+                ") {\n        result = @_measure_%d(handle, v);\n        @_place_%d(handle, v, offset, &control, "
+                "&scratch);\n        bytes = ptxgen_max(bytes, ptxgen_add(control, scratch));\n    }\n",
+                c, c);
 }
 
 static void workspace_function(const struct header *h)
 {
-    str_printf(
-        h->out,
-        "static inline CUresult %s_measure(%s_program *handle, struct %s_values *v, size_t *workspace_bytes)\n{\n"
-        "    int64_t offset[%d], control = 0, scratch = 0, bytes = 0;\n    CUresult result = %s_check(handle, v);\n"
-        "    if (result != CUDA_SUCCESS)\n        return result;\n",
-        h->name, h->name, h->name, most_buffers(h->p), h->name);
+    header_emit(h,
+                "static inline CUresult @_measure(@_program *handle, struct @_values *v, size_t *workspace_bytes)\n{\n "
+                "   int64_t offset[%d], control = 0, scratch = 0, bytes = 0;\n    CUresult result = @_check(handle, "
+                "v);\n    if (result != CUDA_SUCCESS)\n        return result;\n",
+                most_buffers(h->p));
     for (int c = 0; c < h->p->ncases; c++)
         measure_case(h, c);
-    str_printf(h->out,
-               "    (void)offset;\n    if (result != CUDA_SUCCESS || bytes == INT64_MAX)\n"
-               "        return %s_refuse(handle, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE, \"the "
-               "workspace cannot be measured\");\n"
-               "    *workspace_bytes = (size_t)bytes;\n    return CUDA_SUCCESS;\n}\n\n",
-               h->name);
-    str_printf(h->out, "static inline CUresult %s_workspace_bytes(%s_program *handle", h->name, h->name);
+    header_emit(h, "    (void)offset;\n    if (result != CUDA_SUCCESS || bytes == INT64_MAX)\n        return "
+                   "@_refuse(handle, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE, \"the workspace "
+                   "cannot be measured\");\n    *workspace_bytes = (size_t)bytes;\n    return CUDA_SUCCESS;\n}\n\n");
+    header_emit(h, "static inline CUresult @_workspace_bytes(@_program *handle");
     header_parameters(h, false);
     str_add(h->out, ", size_t *workspace_bytes)\n{\n");
     header_collect_arguments(h, false);
-    str_printf(h->out, "    return %s_measure(handle, &values, workspace_bytes);\n}\n\n", h->name);
+    header_emit(h, "    return @_measure(handle, &values, workspace_bytes);\n}\n\n");
 }
 
 /* Zero the front of the workspace unless it holds the state of earlier launches. */
 static void prepare_function(const struct header *h)
 {
-    str_printf(h->out,
-               "static inline CUresult %s_prepare(%s_program *handle, CUstream stream, void *workspace, size_t "
-               "workspace_bytes,\n"
-               "    int64_t control, int64_t scratch)\n{\n    const int64_t bytes = workspace_bytes > INT64_MAX ? "
-               "INT64_MAX : (int64_t)workspace_bytes / 256 * 256;\n"
-               "    CUresult result = CUDA_SUCCESS;\n"
-               "    if (ptxgen_add(control, scratch) > bytes || (uint64_t)(uintptr_t)workspace %% 256 != 0)\n"
-               "        return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"the workspace is too small or not aligned "
-               "to 256 bytes\");\n"
-               "    if (workspace != handle->workspace || control > handle->intact) {\n"
-               "        if (control > 0)\n            result = cuMemsetD8Async((CUdeviceptr)(uintptr_t)workspace, 0, "
-               "(size_t)control, stream);\n"
-               "        handle->workspace = result == CUDA_SUCCESS ? workspace : NULL;\n        handle->intact = "
-               "control;\n    }\n"
-               "    if (bytes - scratch < handle->intact)\n        handle->intact = 0; /* this launch's scratch "
-               "overwrites it */\n"
-               "    return result == CUDA_SUCCESS ? result : %s_refuse(handle, result, \"zeroing the workspace "
-               "failed\");\n}\n\n",
-               h->name, h->name, h->name, h->name);
-    str_printf(h->out,
-               "static inline void %s_reset(%s_program *handle)\n{\n    handle->workspace = NULL;\n    handle->intact "
-               "= 0;\n}\n\n",
-               h->name, h->name);
+    header_emit(h,
+                "static inline CUresult @_prepare(@_program *handle, CUstream stream, void *workspace, size_t "
+                "workspace_bytes,\n    int64_t control, int64_t scratch)\n{\n    const int64_t bytes = workspace_bytes "
+                "> INT64_MAX ? INT64_MAX : (int64_t)workspace_bytes / 256 * 256;\n    CUresult result = "
+                "CUDA_SUCCESS;\n    if (ptxgen_add(control, scratch) > bytes || (uint64_t)(uintptr_t)workspace %% 256 "
+                "!= 0)\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"the workspace is too small or not "
+                "aligned to 256 bytes\");\n    if (workspace != handle->workspace || control > handle->intact) {\n     "
+                "   if (control > 0)\n            result = cuMemsetD8Async((CUdeviceptr)(uintptr_t)workspace, 0, "
+                "(size_t)control, stream);\n        handle->workspace = result == CUDA_SUCCESS ? workspace : NULL;\n   "
+                "     handle->intact = control;\n    }\n    if (bytes - scratch < handle->intact)\n        "
+                "handle->intact = 0; /* this launch's scratch overwrites it */\n    return result == CUDA_SUCCESS ? "
+                "result : @_refuse(handle, result, \"zeroing the workspace failed\");\n}\n\n");
+    header_emit(h, "static inline void @_reset(@_program *handle)\n{\n    handle->workspace = NULL;\n    "
+                   "handle->intact = 0;\n}\n\n");
 }
 
 static void launch_case(const struct header *h, int c)
@@ -314,49 +297,41 @@ static void launch_case(const struct header *h, int c)
     const struct prog_case *k = &h->p->cases[c];
     str_add(h->out, "    ");
     header_condition(h, &k->guard);
-    str_printf(h->out,
-               " { /* %s */\n        result = %s_measure_%d(handle, v);\n        if (result != CUDA_SUCCESS)\n"
-               "            return %s_refuse(handle, result, \"measuring occupancy failed\");\n"
-               "        %s_place_%d(handle, v, offset, &control, &scratch);\n"
-               "        result = %s_prepare(handle, stream, workspace, workspace_bytes, control, scratch);\n"
-               "        if (result != CUDA_SUCCESS)\n            return result;\n",
-               k->name, h->name, c, h->name, h->name, c, h->name);
+    header_emit(h,
+                " { /* %s */\n        result = @_measure_%d(handle, v);\n        if (result != CUDA_SUCCESS)\n         "
+                "   return @_refuse(handle, result, \"measuring occupancy failed\");\n        @_place_%d(handle, v, "
+                "offset, &control, &scratch);\n        result = @_prepare(handle, stream, workspace, workspace_bytes, "
+                "control, scratch);\n        if (result != CUDA_SUCCESS)\n            return result;\n",
+                k->name, c, c);
     for (int b = 0; b < k->nbuffers; b++)
-        str_printf(h->out, "        buffer[%d] = base + (uint64_t)offset[%d]%s;\n", b, b,
-                   k->buffer[b].region == REGION_SCRATCH ? " + (workspace_bytes / 256 * 256 - (uint64_t)scratch)" : "");
-    str_printf(h->out,
-               "        result = %s_run_%d(handle, stream, v, buffer);\n        if (result != CUDA_SUCCESS)\n          "
-               "  %s_reset(handle);\n        return result;\n    }\n",
-               h->name, c, h->name);
+        header_emit(h, "        buffer[%d] = base + (uint64_t)offset[%d]%s;\n", b, b,
+                    k->buffer[b].region == REGION_SCRATCH ? " + (workspace_bytes / 256 * 256 - (uint64_t)scratch)"
+                                                          : "");
+    header_emit(h,
+                "        result = @_run_%d(handle, stream, v, buffer);\n        if (result != CUDA_SUCCESS)\n          "
+                "  @_reset(handle);\n        return result;\n    }\n",
+                c);
 }
 
 static void launch_function(const struct header *h)
 {
-    str_printf(
-        h->out,
-        "static inline CUresult %s_start(%s_program *handle, CUstream stream, struct %s_values *v, void *workspace,\n"
-        "    size_t workspace_bytes)\n{\n    int64_t offset[%d], control = 0, scratch = 0;\n    uint64_t buffer[%d] = "
-        "{ 0 };\n"
-        "    const uint64_t base = (uint64_t)(uintptr_t)workspace;\n    CUresult result = %s_check(handle, v);\n",
-        h->name, h->name, h->name, most_buffers(h->p), most_buffers(h->p), h->name);
-    str_printf(h->out,
-               "    if (result == CUDA_SUCCESS)\n        result = %s_check_pointers(handle, v);\n"
-               "    if (result != CUDA_SUCCESS)\n        return result;\n",
-               h->name);
+    header_emit(
+        h,
+        "static inline CUresult @_start(@_program *handle, CUstream stream, struct @_values *v, void *workspace,\n    "
+        "size_t workspace_bytes)\n{\n    int64_t offset[%d], control = 0, scratch = 0;\n    uint64_t buffer[%d] = { 0 "
+        "};\n    const uint64_t base = (uint64_t)(uintptr_t)workspace;\n    CUresult result = @_check(handle, v);\n",
+        most_buffers(h->p), most_buffers(h->p));
+    header_emit(h, "    if (result == CUDA_SUCCESS)\n        result = @_check_pointers(handle, v);\n    if (result != "
+                   "CUDA_SUCCESS)\n        return result;\n");
     for (int c = 0; c < h->p->ncases; c++)
         launch_case(h, c);
-    str_printf(h->out,
-               "    (void)offset;\n    (void)buffer;\n    (void)base;\n    (void)control;\n    (void)scratch;\n"
-               "    return %s_refuse(handle, CUDA_ERROR_NOT_SUPPORTED, \"no case covers these arguments\");\n}\n\n",
-               h->name);
-    str_printf(h->out,
-               "static inline CUresult %s_launch(%s_program *handle, "
-               "CUstream stream",
-               h->name, h->name);
+    header_emit(h, "    (void)offset;\n    (void)buffer;\n    (void)base;\n    (void)control;\n    (void)scratch;\n    "
+                   "return @_refuse(handle, CUDA_ERROR_NOT_SUPPORTED, \"no case covers these arguments\");\n}\n\n");
+    header_emit(h, "static inline CUresult @_launch(@_program *handle, CUstream stream");
     header_parameters(h, true);
     str_add(h->out, ",\n    void *workspace, size_t workspace_bytes)\n{\n");
     header_collect_arguments(h, true);
-    str_printf(h->out, "    return %s_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n", h->name);
+    header_emit(h, "    return @_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n");
 }
 
 static void write_header(const struct header *h)

@@ -118,7 +118,7 @@ static void element_type(const struct header *h, const struct prog_array *a)
     if (a->nfields == 1 && a->field[0].name[0] == '\0')
         str_add(h->out, header_c_type(a->field[0].type));
     else
-        str_printf(h->out, "%s_%s_element", h->name, a->name);
+        header_emit(h, "@_%s_element", a->name);
 }
 
 /* "int64_t n, const float *x, float *y, float alpha"; pointers: with the arrays. */
@@ -136,7 +136,7 @@ void header_parameters(const struct header *h, bool pointers)
             element_type(h, header_array_of(p, pointer));
             str_add(h->out, " *");
         } else {
-            str_printf(h->out, "%s ", i < p->nsizes ? "int64_t" : header_c_type(p->param[i - first_param(p)].type));
+            header_emit(h, "%s ", i < p->nsizes ? "int64_t" : header_c_type(p->param[i - first_param(p)].type));
         }
         argument_name(h, i);
     }
@@ -146,14 +146,14 @@ void header_names(const struct header *h, bool pointers)
 {
     for (int i = 0; i < arguments(h->p); i++)
         if (pointers || i < h->p->nsizes || i >= first_param(h->p))
-            str_printf(h->out, ", %s", h->argument[i].text);
+            header_emit(h, ", %s", h->argument[i].text);
 }
 
 /* Fields keep their names where C and C++ let them, macros or not: a program that uses them says them. */
 static void field_declaration(const struct header *h, const struct prog_array *a, int f)
 {
     const char *name = a->field[f].name;
-    str_printf(h->out, "    %s %s%s", header_c_type(a->field[f].type), name[0] == '_' ? "a" : "", name);
+    header_emit(h, "    %s %s%s", header_c_type(a->field[f].type), name[0] == '_' ? "a" : "", name);
     if (taken(name) || !strcmp(name, "NULL") || !strcmp(name, "I"))
         str_addc(h->out, '_');
     for (int k = 0; k < a->nfields; k++) /* int and int_ */
@@ -170,10 +170,10 @@ void header_structures(const struct header *h)
         const struct prog_array *a = header_array_of(p, i);
         if (a->nfields == 1 && a->field[0].name[0] == '\0')
             continue;
-        str_printf(h->out, "/* An element of %s. */\ntypedef struct %s_%s_element {\n", a->name, h->name, a->name);
+        header_emit(h, "/* An element of %s. */\ntypedef struct @_%s_element {\n", a->name, a->name);
         for (int f = 0; f < a->nfields; f++)
             field_declaration(h, a, f);
-        str_printf(h->out, "} %s_%s_element;\n\n", h->name, a->name);
+        header_emit(h, "} @_%s_element;\n\n", a->name);
     }
 }
 
@@ -183,26 +183,26 @@ void header_defaults(const struct header *h)
         const struct prog_param *x = &h->p->param[i];
         if (!x->has_default)
             continue;
-        str_printf(h->out, "#define %s_DEFAULT_%s ", h->name, x->name);
+        header_emit(h, "#define @_DEFAULT_%s ", x->name);
         if (x->type == TY_F16 || x->type == TY_BF16) {
             uint16_t bits;
             value_store(x->type, &bits, x->value);
-            str_printf(h->out, "((uint16_t)0x%04x)\n", bits);
+            header_emit(h, "((uint16_t)0x%04x)\n", bits);
         } else if (ty_is_float(x->type) && (x->value.f != x->value.f || x->value.f - x->value.f != 0)) {
-            str_printf(h->out, "((%s)%s)\n", header_c_type(x->type),
-                       x->value.f != x->value.f ? "(HUGE_VAL - HUGE_VAL)"
-                       : x->value.f < 0         ? "-HUGE_VAL"
-                                                : "HUGE_VAL");
+            header_emit(h, "((%s)%s)\n", header_c_type(x->type),
+                        x->value.f != x->value.f ? "(HUGE_VAL - HUGE_VAL)"
+                        : x->value.f < 0         ? "-HUGE_VAL"
+                                                 : "HUGE_VAL");
         } else if (ty_is_float(x->type)) {
-            str_printf(h->out, "((%s)", header_c_type(x->type));
+            header_emit(h, "((%s)", header_c_type(x->type));
             str_double(h->out, x->value.f);
             str_add(h->out, ")\n");
         } else if (x->value.i == INT64_MIN && x->type == TY_I64) {
             str_add(h->out, "INT64_MIN\n");
         } else if (ty_kind(x->type) == 'u') {
-            str_printf(h->out, "((%s)UINT64_C(%llu))\n", header_c_type(x->type), (unsigned long long)x->value.u);
+            header_emit(h, "((%s)UINT64_C(%llu))\n", header_c_type(x->type), (unsigned long long)x->value.u);
         } else {
-            str_printf(h->out, "((%s)INT64_C(%lld))\n", header_c_type(x->type), (long long)x->value.i);
+            header_emit(h, "((%s)INT64_C(%lld))\n", header_c_type(x->type), (long long)x->value.i);
         }
     }
 }
@@ -212,20 +212,20 @@ void header_defaults(const struct header *h)
 void header_collect_arguments(const struct header *h, bool pointers)
 {
     const struct program *p = h->p;
-    str_printf(h->out, "    struct %s_values values = { { 0 }, { 0 }, { 0 }, { 0 }, { 0 }", h->name);
+    header_emit(h, "    struct @_values values = { { 0 }, { 0 }, { 0 }, { 0 }, { 0 }");
     for (int i = 0; i < p->nparams; i++)
         str_add(h->out, ", 0");
     str_add(h->out, " };\n");
     for (int i = 0; i < arguments(p); i++) {
         const int pointer = i - p->nsizes, param = i - first_param(p);
         if (i < p->nsizes)
-            str_printf(h->out, "    values.size[%d] = ", i);
+            header_emit(h, "    values.size[%d] = ", i);
         else if (param >= 0 && ty_is_float(p->param[param].type))
-            str_printf(h->out, "    values.value%d = ", param);
+            header_emit(h, "    values.value%d = ", param);
         else if (param >= 0)
-            str_printf(h->out, "    values.param[%d] = (int64_t)(values.value%d = ", param, param);
+            header_emit(h, "    values.param[%d] = (int64_t)(values.value%d = ", param, param);
         else if (pointers)
-            str_printf(h->out, "    values.pointer[%d] = (uint64_t)(uintptr_t)", pointer);
+            header_emit(h, "    values.pointer[%d] = (uint64_t)(uintptr_t)", pointer);
         else
             continue;
         argument_name(h, i);

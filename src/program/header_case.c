@@ -23,11 +23,11 @@ static void low_bits(const struct header *h, const struct formula_step *s)
     const int first = __builtin_ctzll((uint64_t)s->imm);
     str_add(h->out, "(int64_t)((0");
     for (uint64_t set = (uint64_t)s->imm; set; set &= set - 1) {
-        str_printf(h->out, " | ");
+        header_emit(h, " | ");
         if (s->op == FO_APART)
-            str_printf(h->out, "(v->pointer[%d] ^ v->pointer[%d])", __builtin_ctzll(set), first);
+            header_emit(h, "(v->pointer[%d] ^ v->pointer[%d])", __builtin_ctzll(set), first);
         else
-            str_printf(h->out, "v->pointer[%d]", __builtin_ctzll(set));
+            header_emit(h, "v->pointer[%d]", __builtin_ctzll(set));
     }
     str_add(h->out, ") % 16)");
 }
@@ -40,10 +40,10 @@ static void leaf(const struct header *h, const struct formula_step *s, bool in_g
         if (s->imm == INT64_MIN)
             str_add(h->out, "INT64_MIN");
         else
-            str_printf(h->out, "INT64_C(%lld)", (long long)s->imm);
+            header_emit(h, "INT64_C(%lld)", (long long)s->imm);
         break;
-    case FO_SIZE: str_printf(h->out, "v->size[%d]", i); break;
-    case FO_PARAM: str_printf(h->out, "v->param[%d]", i); break;
+    case FO_SIZE: header_emit(h, "v->size[%d]", i); break;
+    case FO_PARAM: header_emit(h, "v->param[%d]", i); break;
     case FO_SMS: str_add(h->out, "handle->sms"); break;
     case FO_SM_ARCH: str_add(h->out, "handle->arch"); break;
     case FO_SMEM: str_add(h->out, "handle->smem"); break;
@@ -51,7 +51,7 @@ static void leaf(const struct header *h, const struct formula_step *s, bool in_g
         if (in_guard)
             str_add(h->out, "0");
         else
-            str_printf(h->out, "v->resident[%d]", i);
+            header_emit(h, "v->resident[%d]", i);
         break;
     default: low_bits(h, s); break;
     }
@@ -90,10 +90,10 @@ static void tree(const struct header *h, const struct formula *f, int last, bool
         if (infix != NULL)
             str_addc(h->out, '(');
         else
-            str_printf(h->out, "ptxgen_%s(", c_function(op));
+            header_emit(h, "ptxgen_%s(", c_function(op));
         tree(h, f, subtree_begin(f, last - 1) - 1, in_guard);
         if (infix != NULL)
-            str_printf(h->out, " %s ", infix);
+            header_emit(h, " %s ", infix);
         else
             str_add(h->out, ", ");
         tree(h, f, last - 1, in_guard);
@@ -117,7 +117,7 @@ void header_condition(const struct header *h, const struct formula *f)
         header_formula(h, f, true);
     } else { /* without parentheses around it: compilers take `if ((a == b))` for a slip */
         tree(h, f, subtree_begin(f, f->n - 2) - 1, true);
-        str_printf(h->out, " %s ", infix);
+        header_emit(h, " %s ", infix);
         tree(h, f, f->n - 2, true);
     }
     str_addc(h->out, ')');
@@ -166,7 +166,7 @@ const char *header_c_type(enum ty t)
 static void place_buffer(const struct header *h, int c, int b)
 {
     const struct prog_buffer *x = &h->p->cases[c].buffer[b];
-    str_printf(h->out, "    /* %s: ", x->name);
+    header_emit(h, "    /* %s: ", x->name);
     header_comment(h, c, &x->bytes);
     str_add(h->out, " bytes */\n    bytes = ");
     if (x->bytes.n == 0)
@@ -175,8 +175,7 @@ static void place_buffer(const struct header *h, int c, int b)
         header_formula(h, &x->bytes, false);
     str_add(h->out, ";\n");
     if (x->region == REGION_SCRATCH) {
-        str_printf(h->out, "    offset[%d] = *scratch;\n    *scratch = ptxgen_add(*scratch, ptxgen_align(bytes));\n",
-                   b);
+        header_emit(h, "    offset[%d] = *scratch;\n    *scratch = ptxgen_add(*scratch, ptxgen_align(bytes));\n", b);
         return;
     }
     const struct control_place at = program_control_place(h->p, c, b);
@@ -184,11 +183,11 @@ static void place_buffer(const struct header *h, int c, int b)
     int slots;
     program_control_layout(h->p, &fixed, &slots);
     if (at.slot < 0)
-        str_printf(h->out, "    offset[%d] = %lld;\n    end = ptxgen_add(offset[%d], ptxgen_align(bytes));\n", b,
-                   (long long)at.offset, b);
+        header_emit(h, "    offset[%d] = %lld;\n    end = ptxgen_add(offset[%d], ptxgen_align(bytes));\n", b,
+                    (long long)at.offset, b);
     else
-        str_printf(h->out, "    offset[%d] = ptxgen_slot(%lld, %d, %d, bytes, &end);\n", b, (long long)fixed, slots,
-                   at.slot);
+        header_emit(h, "    offset[%d] = ptxgen_slot(%lld, %d, %d, bytes, &end);\n", b, (long long)fixed, slots,
+                    at.slot);
     str_add(h->out, "    *control = ptxgen_max(*control, end);\n");
 }
 
@@ -203,11 +202,10 @@ static bool has_control(const struct prog_case *k)
 static void place_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->cases[c];
-    str_printf(h->out,
-               "static inline void %s_place_%d(const %s_program *handle, const struct %s_values *v, int64_t *offset,\n"
-               "    int64_t *control, int64_t *scratch)\n{\n%s%s    *control = *scratch = 0;\n",
-               h->name, c, h->name, h->name, k->nbuffers > 0 ? "    int64_t bytes;\n" : "",
-               has_control(k) ? "    int64_t end;\n" : "");
+    header_emit(h,
+                "static inline void @_place_%d(const @_program *handle, const struct @_values *v, int64_t *offset,\n   "
+                " int64_t *control, int64_t *scratch)\n{\n%s%s    *control = *scratch = 0;\n",
+                c, k->nbuffers > 0 ? "    int64_t bytes;\n" : "", has_control(k) ? "    int64_t end;\n" : "");
     for (int b = 0; b < k->nbuffers; b++)
         place_buffer(h, c, b);
     str_add(h->out, "    (void)handle;\n    (void)v;\n    (void)offset;\n}\n\n");
@@ -217,23 +215,23 @@ static void place_function(const struct header *h, int c)
 
 static void argument(const struct header *h, const struct prog_arg *a, int number)
 {
-    str_printf(h->out, "        ");
+    header_emit(h, "        ");
     switch (a->kind) {
-    case ARG_INPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, a->index); break;
-    case ARG_OUTPUT: str_printf(h->out, "uint64_t a%d = v->pointer[%d];", number, h->p->ninputs + a->index); break;
-    case ARG_BUFFER: str_printf(h->out, "uint64_t a%d = buffer[%d];", number, a->index); break;
+    case ARG_INPUT: header_emit(h, "uint64_t a%d = v->pointer[%d];", number, a->index); break;
+    case ARG_OUTPUT: header_emit(h, "uint64_t a%d = v->pointer[%d];", number, h->p->ninputs + a->index); break;
+    case ARG_BUFFER: header_emit(h, "uint64_t a%d = buffer[%d];", number, a->index); break;
     case ARG_FED: /* of the sweep at hand; see sweep_arguments() */
-    case ARG_NEXT: str_printf(h->out, "uint64_t a%d = 0;", number); break;
+    case ARG_NEXT: header_emit(h, "uint64_t a%d = 0;", number); break;
     case ARG_PARAM:
-        str_printf(h->out, "%s a%d = v->value%d;", header_c_type(h->p->param[a->index].type), number, a->index);
+        header_emit(h, "%s a%d = v->value%d;", header_c_type(h->p->param[a->index].type), number, a->index);
         break;
     case ARG_VALUE:
-        str_printf(h->out, "%s a%d = (%s)", header_c_type(a->type), number, header_c_type(a->type));
+        header_emit(h, "%s a%d = (%s)", header_c_type(a->type), number, header_c_type(a->type));
         header_formula(h, &a->value, false);
         str_addc(h->out, ';');
         break;
     }
-    str_printf(h->out, " /* %s */\n", a->name != NULL ? a->name : "");
+    header_emit(h, " /* %s */\n", a->name != NULL ? a->name : "");
 }
 
 /* Which array an argument of a time step is: the user's or the buffer, by the number of sweeps that follow. */
@@ -243,11 +241,11 @@ static void sweep_arguments(const struct header *h, const struct prog_kernel *k)
         const struct prog_arg *a = &k->arg[i];
         if (a->kind != ARG_FED && a->kind != ARG_NEXT)
             continue;
-        str_printf(h->out, "            a%d = ", i);
+        header_emit(h, "            a%d = ", i);
         if (a->kind == ARG_FED)
-            str_printf(h->out, "sweep == 0 ? v->pointer[%d] : ", a->index);
-        str_printf(h->out, "(sweeps - sweep) %% 2 == %d ? v->pointer[%d] : buffer[%d];\n", a->kind == ARG_NEXT,
-                   h->p->ninputs + a->output, a->buffer);
+            header_emit(h, "sweep == 0 ? v->pointer[%d] : ", a->index);
+        header_emit(h, "(sweeps - sweep) %% 2 == %d ? v->pointer[%d] : buffer[%d];\n", a->kind == ARG_NEXT,
+                    h->p->ninputs + a->output, a->buffer);
     }
 }
 
@@ -262,9 +260,9 @@ static bool counts_sweeps(const struct prog_case *k)
 
 static void assign(const struct header *h, const char *name, const struct formula *f, int64_t absent)
 {
-    str_printf(h->out, "        %s = ", name);
+    header_emit(h, "        %s = ", name);
     if (f->n == 0)
-        str_printf(h->out, "%lld", (long long)absent);
+        header_emit(h, "%lld", (long long)absent);
     else
         header_formula(h, f, false);
     str_add(h->out, ";\n");
@@ -273,47 +271,44 @@ static void assign(const struct header *h, const char *name, const struct formul
 static void launch_step(const struct header *h, int c, const struct prog_step *s)
 {
     const struct prog_kernel *k = &h->p->cases[c].kernel[s->kernel];
-    str_printf(h->out, "    { /* %s on ", k->name);
+    header_emit(h, "    { /* %s on ", k->name);
     header_comment(h, c, &s->grid);
     str_add(h->out, " blocks */\n");
     for (int i = 0; i < k->nargs; i++)
         argument(h, &k->arg[i], i);
-    str_printf(h->out, "        void *args[%d];\n        int64_t grid, shared, cluster, repeat;\n", k->nargs + 1);
+    header_emit(h, "        void *args[%d];\n        int64_t grid, shared, cluster, repeat;\n", k->nargs + 1);
     for (int i = 0; i < k->nargs; i++)
-        str_printf(h->out, "        args[%d] = &a%d;\n", i, i);
-    str_printf(h->out, "        args[%d] = NULL;\n", k->nargs);
+        header_emit(h, "        args[%d] = &a%d;\n", i, i);
+    header_emit(h, "        args[%d] = NULL;\n", k->nargs);
     assign(h, "grid", &s->grid, 1);
     assign(h, "shared", &s->shared, 0);
     assign(h, "cluster", &s->cluster, k->cluster);
     assign(h, "repeat", &s->repeat, 1);
-    str_printf(
-        h->out,
-        "        if (grid < 0 || grid > 0x7fffffff || shared < 0 || shared > handle->smem)\n"
-        "            return %s_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s: too many blocks, or too much shared "
-        "memory\");\n"
-        "        for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--) {\n",
-        h->name, k->name);
+    header_emit(h,
+                "        if (grid < 0 || grid > 0x7fffffff || shared < 0 || shared > handle->smem)\n            return "
+                "@_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s: too many blocks, or too much shared memory\");\n     "
+                "   for (; result == CUDA_SUCCESS && grid > 0 && repeat > 0; repeat--) {\n",
+                k->name);
     sweep_arguments(h, k);
-    str_printf(
-        h->out,
-        "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, args);\n"
-        "%s        }\n        if (result != CUDA_SUCCESS)\n"
-        "            return %s_refuse(handle, result, \"launching %s failed\");\n    }\n",
-        header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0", s->cooperative,
-        s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "", h->name, k->name);
+    header_emit(h,
+                "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, "
+                "args);\n%s        }\n        if (result != CUDA_SUCCESS)\n            return @_refuse(handle, result, "
+                "\"launching %s failed\");\n    }\n",
+                header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
+                s->cooperative, s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "",
+                k->name);
 }
 
 static void fill_step(const struct header *h, int c, const struct prog_step *s)
 {
     const struct prog_buffer *b = &h->p->cases[c].buffer[s->buffer];
-    str_printf(h->out, "    { /* fill %s */\n        const int64_t bytes = ", b->name);
+    header_emit(h, "    { /* fill %s */\n        const int64_t bytes = ", b->name);
     header_formula(h, &b->bytes, false);
-    str_printf(h->out,
-               ";\n        if (bytes > 0)\n            result = cuMemsetD8Async((CUdeviceptr)buffer[%d], %d, "
-               "(size_t)bytes, stream);\n"
-               "        if (result != CUDA_SUCCESS)\n            return %s_refuse(handle, result, \"filling %s "
-               "failed\");\n    }\n",
-               s->buffer, s->byte, h->name, b->name);
+    header_emit(h,
+                ";\n        if (bytes > 0)\n            result = cuMemsetD8Async((CUdeviceptr)buffer[%d], %d, "
+                "(size_t)bytes, stream);\n        if (result != CUDA_SUCCESS)\n            return @_refuse(handle, "
+                "result, \"filling %s failed\");\n    }\n",
+                s->buffer, s->byte, b->name);
 }
 
 /* Dynamic shared memory of a kernel's first launch, which its occupancy depends on. */
@@ -346,16 +341,17 @@ static bool case_uses_resident(const struct prog_case *k)
 static void measure_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->cases[c];
-    str_printf(h->out,
-               "static inline CUresult %s_measure_%d(%s_program *handle, struct %s_values *v)\n{\n"
-               "    CUresult result = CUDA_SUCCESS;\n",
-               h->name, c, h->name, h->name);
+    header_emit(h,
+                "static inline CUresult @_measure_%d(@_program *handle, struct @_values *v)\n{\n    CUresult result = "
+                "CUDA_SUCCESS;\n",
+                c);
     for (int i = 0; case_uses_resident(k) && i < k->nkernels; i++) {
-        str_printf(h->out,
-                   "    if (result == CUDA_SUCCESS)\n"
-                   "        result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&v->resident[%d], handle->kernel[%d], "
-                   "%d, (size_t)",
-                   i, header_kernel_number(h->p, c, i), k->kernel[i].threads);
+        header_emit(
+            h,
+            "    if (result == CUDA_SUCCESS)\n"
+            "        result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&v->resident[%d], handle->kernel[%d], "
+            "%d, (size_t)",
+            i, header_kernel_number(h->p, c, i), k->kernel[i].threads);
         const struct formula *shared = shared_of(k, i);
         str_addc(h->out, '(');
         if (shared->n == 0)
@@ -370,10 +366,10 @@ static void measure_function(const struct header *h, int c)
 static void run_function(const struct header *h, int c)
 {
     const struct prog_case *k = &h->p->cases[c];
-    str_printf(h->out,
-               "static inline CUresult %s_run_%d(%s_program *handle, CUstream stream, const struct %s_values *v,\n"
-               "    const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n%s",
-               h->name, c, h->name, h->name, counts_sweeps(k) ? "    int64_t sweep = 0, sweeps = 0;\n" : "");
+    header_emit(h,
+                "static inline CUresult @_run_%d(@_program *handle, CUstream stream, const struct @_values *v,\n    "
+                "const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n%s",
+                c, counts_sweeps(k) ? "    int64_t sweep = 0, sweeps = 0;\n" : "");
     for (int i = 0; counts_sweeps(k) && i < k->nsteps; i++)
         if (k->step[i].kind == STEP_LAUNCH && k->step[i].repeat.n > 0) {
             str_add(h->out, "    sweeps = ptxgen_add(sweeps, ");
@@ -390,7 +386,7 @@ static void run_function(const struct header *h, int c)
 
 void header_case(const struct header *h, int c)
 {
-    str_printf(h->out, "/* ---- case %s: %s */\n/* guard: ", h->p->cases[c].name, h->p->cases[c].strategy);
+    header_emit(h, "/* ---- case %s: %s */\n/* guard: ", h->p->cases[c].name, h->p->cases[c].strategy);
     header_comment(h, c, &h->p->cases[c].guard);
     str_add(h->out, " */\n");
     measure_function(h, c);

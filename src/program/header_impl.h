@@ -20,6 +20,8 @@ struct header {
     struct str *argument; /* names of sizes, inputs, outputs, params */
 };
 
+/* Like printf(), with the program's name for each @ of the format. */
+void header_emit(const struct header *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A formula as a C expression of type int64_t. in_guard: kernels' occupancies are not known yet. */
 void header_formula(const struct header *h, const struct formula *f, bool in_guard);
 void header_condition(const struct header *h, const struct formula *guard); /* "if (…)" */
