@@ -3,26 +3,54 @@
  * @file ptxgen.h
  * Reductions, scans and stencils with your own operators: from a YAML spec to GPU code.
  *
- *     ptxgen_session *s;
- *     ptxgen_problem *problem;  ptxgen_plan *plan;  ptxgen_program *program;
- *     if (ptxgen_session_create(&s) != PTXGEN_OK) …
- *     if (ptxgen_problem_from_file(s, "dot.yaml", &problem) == PTXGEN_OK &&
+ *     ptxgen_session *s = NULL;
+ *     ptxgen_problem *problem = NULL;
+ *     ptxgen_plan *plan = NULL;
+ *     ptxgen_program *program = NULL;
+ *     char *text;
+ *     if (ptxgen_session_create(&s) == PTXGEN_OK &&
+ *         ptxgen_problem_from_file(s, "dot.yaml", &problem) == PTXGEN_OK &&
  *         ptxgen_plan_create(s, problem, NULL, &plan) == PTXGEN_OK &&
  *         ptxgen_compile(s, plan, NULL, &program) == PTXGEN_OK)
- *         puts(ptxgen_program_ptx(program));
+ *         text = ptxgen_program_ptx(program);
  *     else
- *         fputs(ptxgen_diagnostics_text(s, 0), stderr);
+ *         text = ptxgen_diagnostics_text(s, 0);
+ *     puts(text ? text : "out of memory");
+ *     ptxgen_free(text);
  *     ptxgen_program_destroy(program);
  *     ptxgen_session_destroy(s);
  *
  * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.
  * Programs are immutable and may be shared.  There is no global state.
  *
- * Ownership: *borrowed* pointers are not kept after the call.  Problems and plans belong to their session and live
- * until it is destroyed.  Texts returned as `const char *` belong to the object that they were asked of.  Texts
- * returned through `char **` are owned by the caller: ptxgen_free().  Every *_destroy accepts NULL.
+ * Ownership:
  *
- * The library never prints, exits or aborts; every failure is a status with diagnostics in the session.
+ *     what                                            belongs to  until
+ *     ptxgen_session                                  the caller  ptxgen_session_destroy()
+ *     ptxgen_program, ptxgen_host                     the caller  ptxgen_program_destroy(), ptxgen_host_destroy()
+ *     ptxgen_gpu                                      the caller  ptxgen_gpu_close(), after all that was made from it
+ *     ptxgen_loaded                                   the caller  ptxgen_loaded_destroy(), before its gpu and program
+ *     device memory, stream, event, graph             the caller  ptxgen_gpu_free(), ptxgen_*_destroy(), before the gpu
+ *     text returned as `char *`                       the caller  ptxgen_free()
+ *     problem, plan, laws, arguments by name          a session   the session is destroyed
+ *     what ptxgen_diagnostic_get() fills in           a session   ptxgen_diagnostics_clear()
+ *     what a visitor or a log function is given       the call    the visitor or log function returns
+ *     other `const char *`, other info                the object that was asked, or the library
+ *     whatever the caller passes                      the caller  never kept after the call
+ *
+ * Programs and hosts need neither their session nor their plan.  Every *_destroy accepts NULL.
+ *
+ * Failure: the library never prints, exits or aborts; every failure is a status with diagnostics in the session.  After
+ * a failure the handle behind an `out` is NULL, except where a description says otherwise.
+ *
+ * NULL: pointers are required, except those marked PTXGEN_OPTIONAL.  For a required one that is NULL a call does nothing
+ * and gives PTXGEN_USAGE, or NULL, 0 or -1 where it gives no status.
+ *
+ * Binary interface: a library with the same soname (libptxgen.so.0) keeps every function, the values of enumerations and
+ * the layout of structures.  A minor release may add functions and values, and fields at the end of structures that
+ * begin with `struct_size`.  Start these from their *_INIT, which says what the program knows of them: a newer library
+ * takes the default, zero, for the rest, and an older one refuses fields that it does not know unless they are zero.
+ * tests/headers/abi.txt has all of it.
  */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -39,6 +67,8 @@ extern "C" {
 #else
 #define PTXGEN_API
 #endif
+/** Marks a pointer that may be NULL. */
+#define PTXGEN_OPTIONAL
 
 #define PTXGEN_VERSION_MAJOR 0
 #define PTXGEN_VERSION_MINOR 1
@@ -67,12 +97,19 @@ typedef struct ptxgen_program ptxgen_program;
 PTXGEN_API const char *ptxgen_version(void);
 PTXGEN_API const char *ptxgen_status_text(ptxgen_status status);
 /** Frees a text returned through `char **`. NULL is fine. */
-PTXGEN_API void ptxgen_free(void *p);
+PTXGEN_API void ptxgen_free(void *PTXGEN_OPTIONAL p);
 
 /* ---- sessions and diagnostics -------------------------------------------------------------------------------------
  */
 PTXGEN_API ptxgen_status ptxgen_session_create(ptxgen_session **out);
-PTXGEN_API void ptxgen_session_destroy(ptxgen_session *s);
+PTXGEN_API void ptxgen_session_destroy(ptxgen_session *PTXGEN_OPTIONAL s);
+
+/** What happens, in a line of text: what was chosen, compiled or found in the cache, and how long that took. */
+typedef enum ptxgen_log_level { PTXGEN_LOG_INFO, PTXGEN_LOG_DEBUG } ptxgen_log_level;
+typedef void ptxgen_log_function(ptxgen_log_level level, const char *text, void *user);
+/** Call `log` for events up to level `most`, in the thread that uses the session; NULL: no more. */
+PTXGEN_API void ptxgen_session_log(ptxgen_session *s, ptxgen_log_level most, ptxgen_log_function *PTXGEN_OPTIONAL log,
+                                   void *PTXGEN_OPTIONAL user);
 
 typedef enum ptxgen_severity { PTXGEN_NOTE, PTXGEN_WARNING, PTXGEN_ERROR } ptxgen_severity;
 typedef struct ptxgen_diagnostic {
@@ -101,10 +138,15 @@ PTXGEN_API ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char 
 /** name: the problem's name where the spec gives none, and the file name in messages; text need not be NUL-terminated;
  * borrowed. */
 PTXGEN_API ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length,
-                                                    const char *name, ptxgen_problem **out);
+                                                    const char *PTXGEN_OPTIONAL name, ptxgen_problem **out);
 PTXGEN_API const char *ptxgen_problem_name(const ptxgen_problem *p);
-/** Which repetitions give the same bits: 0 any, 1 run, 2 device. */
-PTXGEN_API int ptxgen_problem_determinism(const ptxgen_problem *p);
+/** Which repetitions give the same bits. */
+typedef enum ptxgen_determinism {
+    PTXGEN_DETERMINISM_ANY,
+    PTXGEN_DETERMINISM_RUN,
+    PTXGEN_DETERMINISM_DEVICE
+} ptxgen_determinism;
+PTXGEN_API ptxgen_determinism ptxgen_problem_determinism(const ptxgen_problem *p);
 
 typedef enum ptxgen_type {
     PTXGEN_BOOL,
@@ -124,6 +166,13 @@ typedef enum ptxgen_type {
 PTXGEN_API const char *ptxgen_type_name(ptxgen_type t);
 PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
 
+typedef enum ptxgen_role {
+    PTXGEN_ROLE_ELEMENTS, /**< of inputs, and outputs with a value per element */
+    PTXGEN_ROLE_SEGMENT_OFFSETS,
+    PTXGEN_ROLE_SEGMENT_FLAGS,
+    PTXGEN_ROLE_GATHER_OFFSETS,
+    PTXGEN_ROLE_SEGMENT_RESULTS /**< of outputs with a value per segment */
+} ptxgen_role;
 /** An input or output array: row-major, the last dimension contiguous. */
 typedef struct ptxgen_array_info {
     const char *name;
@@ -135,8 +184,8 @@ typedef struct ptxgen_array_info {
     const ptxgen_type *field_type;
     const size_t *field_offset;
     size_t element_size; /**< bytes */
-    int role; /**< inputs: 0 elements, 1 segment offsets, 2 segment flags, 3 gather offsets; outputs: 0 per element, 1
-                 per segment */
+    ptxgen_role role;
+    int is_output, index; /**< its place among the inputs or outputs */
 } ptxgen_array_info;
 /** A scalar: a param's value, or one element of an array. */
 typedef union ptxgen_value {
@@ -162,6 +211,8 @@ PTXGEN_API int ptxgen_problem_param_count(const ptxgen_problem *p);
 PTXGEN_API ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_info *out);
 PTXGEN_API ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array_info *out);
 PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out);
+/** The input or output of that name; NULL: there is none. Borrowed from the problem. */
+PTXGEN_API const ptxgen_array_info *ptxgen_problem_array(const ptxgen_problem *p, const char *name);
 /** Canonical text. Owned by the caller. */
 PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
@@ -201,16 +252,16 @@ typedef struct ptxgen_law_info {
     const char *identity; /**< of PTXGEN_IDENTITY: one that was found where there is none or a wrong one; or NULL */
 } ptxgen_law_info;
 typedef struct ptxgen_laws_options {
+    size_t struct_size; /**< PTXGEN_LAWS_OPTIONS_INIT sets it */
     const char *prover; /**< path of libz3, "off" for trials alone, or NULL: found by the system's loader, where it is
                            installed */
     int time_limit_ms;  /**< of a processor, for one of the some ten questions to the prover that an operator takes; 0:
                            1000 */
     const char *cache;  /**< as in ptxgen_jit_options: verdicts are kept there; NULL: what the environment says */
 } ptxgen_laws_options;
-#define PTXGEN_LAWS_OPTIONS_INIT                                                                                       \
-    {                                                                                                                  \
-        NULL, 0, NULL                                                                                                  \
-    }
+/* clang-format off */
+#define PTXGEN_LAWS_OPTIONS_INIT { sizeof(ptxgen_laws_options), NULL, 0, NULL }
+/* clang-format on */
 typedef struct ptxgen_laws ptxgen_laws;
 /**
  * Judge the operators of a problem. PTXGEN_INVALID: a law that is expected was refuted, and the diagnostics show for
@@ -218,7 +269,7 @@ typedef struct ptxgen_laws ptxgen_laws;
  * options: NULL for defaults; borrowed.
  */
 PTXGEN_API ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p,
-                                           const ptxgen_laws_options *options, ptxgen_laws **out);
+                                           const ptxgen_laws_options *PTXGEN_OPTIONAL options, ptxgen_laws **out);
 PTXGEN_API int ptxgen_laws_count(const ptxgen_laws *laws);
 PTXGEN_API ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *out);
 /** The problem, with operators marked commutative (and exact) where that is proved bit for bit; *out may be p itself.
@@ -231,8 +282,9 @@ typedef struct ptxgen_setting {
     const char *name, *value; /**< a tunable, or "strategy" */
 } ptxgen_setting;
 typedef struct ptxgen_plan_options {
-    const char *arch; /**< "sm_90"; NULL: that of the GPU below if it is a known one, else "sm_80" */
-    int ptx;          /**< 80 for PTX 8.0; 0: by policy */
+    size_t struct_size; /**< PTXGEN_PLAN_OPTIONS_INIT sets it */
+    const char *arch;   /**< "sm_90"; NULL: that of the GPU below if it is a known one, else "sm_80" */
+    int ptx;            /**< 80 for PTX 8.0; 0: by policy */
     int setting_count;
     const ptxgen_setting *setting;
     const int64_t *size; /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
@@ -245,20 +297,19 @@ typedef struct ptxgen_plan_options {
                        to 16 bytes; other launches are refused.  Compiles in a fraction of the time */
     int multiprocessors; /**< of the device, on which some cases depend; for only_these; 0: not known */
 } ptxgen_plan_options;
-#define PTXGEN_PLAN_OPTIONS_INIT                                                                                       \
-    {                                                                                                                  \
-        NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0                                                                 \
-    }
+/* clang-format off */
+#define PTXGEN_PLAN_OPTIONS_INIT { sizeof(ptxgen_plan_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+/* clang-format on */
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for
  * defaults; borrowed. */
 PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p,
-                                            const ptxgen_plan_options *options, ptxgen_plan **out);
+                                            const ptxgen_plan_options *PTXGEN_OPTIONAL options, ptxgen_plan **out);
 /** Read a plan's text. */
 PTXGEN_API ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p, const char *text,
-                                                 size_t length, const char *name, ptxgen_plan **out);
+                                                 size_t length, const char *PTXGEN_OPTIONAL name, ptxgen_plan **out);
 PTXGEN_API char *ptxgen_plan_text(const ptxgen_plan *plan);
 /** What was chosen and why, and why not the others; sizes may be NULL. */
-PTXGEN_API char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size);
+PTXGEN_API char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *PTXGEN_OPTIONAL size);
 
 /** What an assembler or a driver says about a compiled kernel. */
 typedef struct ptxgen_kernel_resources {
@@ -268,6 +319,7 @@ typedef struct ptxgen_kernel_resources {
 } ptxgen_kernel_resources;
 /** What an explanation is given beyond the plan; all of it is borrowed and optional. */
 typedef struct ptxgen_explain_options {
+    size_t struct_size;        /**< PTXGEN_EXPLAIN_OPTIONS_INIT sets it */
     const int64_t *size;       /**< per size, -1 unknown */
     const ptxgen_value *param; /**< per param; NULL: their defaults (1 where there is none) */
     const char *gpu;    /**< a known GPU such as "H200"; NULL: the device below, or a usual one of the architecture */
@@ -285,12 +337,17 @@ typedef struct ptxgen_explain_options {
     } form;  /**< HTML: sections with tables, to be put into a page */
     int all; /**< text: also strategies that do not apply, all cases in full and the evidence behind their tunables */
 } ptxgen_explain_options;
+/* clang-format off */
+#define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, \
+                                      0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT }
+/* clang-format on */
 /**
  * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),
  * registers and occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.
  * NULL when memory is exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller.
  */
-PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
+PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan,
+                                const ptxgen_explain_options *PTXGEN_OPTIONAL options);
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 /*
@@ -310,6 +367,7 @@ typedef struct ptxgen_variant {
     double predicted_seconds; /**< of the model, when all sizes are known and the GPU is; else 0 */
 } ptxgen_variant;
 typedef struct ptxgen_variant_options {
+    size_t struct_size; /**< PTXGEN_VARIANT_OPTIONS_INIT sets it */
     const ptxgen_plan_options
         *plan; /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names, a tunable to a
                     list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
@@ -320,13 +378,16 @@ typedef struct ptxgen_variant_options {
     uint64_t seed; /**< of these: the same seed draws the same */
     int part, parts; /**< number `part` of `parts` of about the same size, for threads that share the work; 0: all */
 } ptxgen_variant_options;
+/* clang-format off */
+#define PTXGEN_VARIANT_OPTIONS_INIT { sizeof(ptxgen_variant_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
 /**
  * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant
  * lives until the visit returns.  The session holds nothing of it afterwards.  A problem may have millions.
  */
 PTXGEN_API ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p,
-                                         const ptxgen_variant_options *options,
-                                         int (*visit)(const ptxgen_variant *v, void *user), void *user);
+                                         const ptxgen_variant_options *PTXGEN_OPTIONAL options,
+                                         int (*visit)(const ptxgen_variant *v, void *user), void *PTXGEN_OPTIONAL user);
 typedef struct ptxgen_variant_count {
     const char *strategy;
     const char *why_not;    /**< NULL, or why the strategy does not fit; then nothing is counted */
@@ -335,8 +396,9 @@ typedef struct ptxgen_variant_count {
 /** Calls `visit` for every strategy with how many variants ptxgen_variants() would visit (all of them: not what `draw`
  * says), in a fraction of the time. */
 PTXGEN_API ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p,
-                                               const ptxgen_variant_options *options,
-                                               int (*visit)(const ptxgen_variant_count *c, void *user), void *user);
+                                               const ptxgen_variant_options *PTXGEN_OPTIONAL options,
+                                               int (*visit)(const ptxgen_variant_count *c, void *user),
+                                               void *PTXGEN_OPTIONAL user);
 /** The id of what a plan with one pinned strategy is; "default" for others. Owned by the caller. */
 PTXGEN_API char *ptxgen_plan_variant(const ptxgen_plan *plan);
 
@@ -359,7 +421,7 @@ PTXGEN_API char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p);
 PTXGEN_API int ptxgen_problem_tunable(const ptxgen_problem *p);
 /** The text of a tuning file with the entry, in place of one for the same problem, device and sizes.  text: NULL for a
  * new file. Owned by the caller; NULL after a diagnostic when the text is no tuning file. */
-PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,
+PTXGEN_API char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *PTXGEN_OPTIONAL text,
                                      const ptxgen_tuning_entry *entry);
 /** Where tuning files are by default: PTXGEN_TUNING (a path, or "off"), else $XDG_DATA_HOME/ptxgen/tuning.yaml, else
  * $HOME/.local/share/ptxgen/tuning.yaml.  NULL: nowhere.  Owned by the caller. */
@@ -369,19 +431,19 @@ PTXGEN_API char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 typedef struct ptxgen_compile_options {
+    size_t struct_size;       /**< PTXGEN_COMPILE_OPTIONS_INIT sets it */
     int pipeline;             /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
     int assertions;           /**< checks in the device code */
     const char *math_library; /**< path of a libdevice or libclc bitcode file; NULL: searched */
     int threads;              /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
 } ptxgen_compile_options;
-#define PTXGEN_COMPILE_OPTIONS_INIT                                                                                    \
-    {                                                                                                                  \
-        0, 0, NULL, 0                                                                                                  \
-    }
+/* clang-format off */
+#define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, 0, NULL, 0 }
+/* clang-format on */
 /** PTX for all cases. The program is independent of the session. */
 PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan,
-                                        const ptxgen_compile_options *options, ptxgen_program **out);
-PTXGEN_API void ptxgen_program_destroy(ptxgen_program *program);
+                                        const ptxgen_compile_options *PTXGEN_OPTIONAL options, ptxgen_program **out);
+PTXGEN_API void ptxgen_program_destroy(ptxgen_program *PTXGEN_OPTIONAL program);
 /** One combined PTX file. Owned by the caller, like all texts below. */
 PTXGEN_API char *ptxgen_program_ptx(const ptxgen_program *program);
 PTXGEN_API int ptxgen_program_case_count(const ptxgen_program *program);
@@ -391,7 +453,8 @@ PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, in
 PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
 /** LLVM IR of the plan's kernels, after optimisation. */
-PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options);
+PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan,
+                                const ptxgen_compile_options *PTXGEN_OPTIONAL options);
 
 /* ---- running on the host ----------------------------------------------------------------------------------------- */
 /** What a run is given. Pointers are host memory here, device memory in launch.h. */
@@ -399,8 +462,30 @@ typedef struct ptxgen_arguments {
     const int64_t *size;
     const void *const *input;
     void *const *output;
-    const ptxgen_value *param;
+    const ptxgen_value *param; /**< NULL: their defaults */
 } ptxgen_arguments;
+
+/** One of them by its name; the macros make them. */
+typedef struct ptxgen_argument {
+    const char *name;
+    enum { PTXGEN_KIND_INT, PTXGEN_KIND_REAL, PTXGEN_KIND_ARRAY } kind;
+    int64_t integer; /**< of a size or a param */
+    double real;     /**< of a param of a float type, to which it is rounded */
+    void *data;      /**< of an array */
+    size_t bytes;    /**< that `data` has, at least what the sizes ask for; 0: not known, and not checked */
+} ptxgen_argument;
+/* clang-format off */
+#define PTXGEN_INT(name, value) { name, PTXGEN_KIND_INT, value, 0, NULL, 0 }
+#define PTXGEN_REAL(name, value) { name, PTXGEN_KIND_REAL, 0, value, NULL, 0 }
+#define PTXGEN_ARRAY(name, data, bytes) { name, PTXGEN_KIND_ARRAY, 0, 0, (void *)(data), bytes }
+/* clang-format on */
+/** Every size and array, and the params that have no default, by name in any order.  *out belongs to the session. */
+PTXGEN_API ptxgen_status ptxgen_arguments_create(ptxgen_session *s, const ptxgen_problem *p,
+                                                 const ptxgen_argument *list, int count, const ptxgen_arguments **out);
+/** From a spec's text to its results on the host, as one call: reads, plans, compiles and runs.  name as in
+ * ptxgen_problem_from_string(). */
+PTXGEN_API ptxgen_status ptxgen_run_string(ptxgen_session *s, const char *text, size_t length,
+                                           const char *PTXGEN_OPTIONAL name, const ptxgen_argument *list, int count);
 
 /** Number of elements of an array at the given sizes, or -1. */
 PTXGEN_API int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size);
@@ -414,17 +499,17 @@ PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem
  * is left).
  */
 PTXGEN_API ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
-                                            double *const *bound);
+                                            double *const *PTXGEN_OPTIONAL bound);
 
 /** The generated kernels as host code: the host executor. */
 typedef struct ptxgen_host ptxgen_host;
 PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan,
-                                            const ptxgen_compile_options *options, ptxgen_host **out);
-PTXGEN_API void ptxgen_host_destroy(ptxgen_host *host);
+                                            const ptxgen_compile_options *PTXGEN_OPTIONAL options, ptxgen_host **out);
+PTXGEN_API void ptxgen_host_destroy(ptxgen_host *PTXGEN_OPTIONAL host);
 /** Run once; `modes` like "seed:7,race,weak" or NULL. PTXGEN_FINDING: the diagnostics hold the report. Control memory
  * is kept from run to run. */
 PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args,
-                                         const char *modes);
+                                         const char *PTXGEN_OPTIONAL modes);
 /** Name of the case that the last run took, or NULL. */
 PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 

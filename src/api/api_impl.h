@@ -3,13 +3,14 @@
 #ifndef PTXGEN_API_IMPL_H
 #define PTXGEN_API_IMPL_H
 
-#include "program/program.h"
+#include "frontend/problem/problem.h"
 #include "base/session.h"
 #include "ptxgen/ptxgen.h"
 
 /* Problems and plans are handles onto the structures of the stages; both live in the session's arena. */
 struct ptxgen_problem {
     const struct problem *problem;
+    const struct program *shape; /* names, arrays and params; no cases */
     ptxgen_array_info *input, *output;
 };
 struct ptxgen_plan {
@@ -25,25 +26,35 @@ struct ptxgen_host {
 };
 
 /* Run the statement with a way out for exhausted memory; gives the status to return. */
-#define WITH_MEMORY(s, statement)                                                                                      \
+#define WITH_MEMORY(s, statement) WITH_MEMORY_OR(s, PTXGEN_NO_MEMORY, statement)
+#define WITH_MEMORY_OR(s, exhausted, statement)                                                                        \
     do {                                                                                                               \
         jmp_buf oom_;                                                                                                  \
         jmp_buf *outer_ = (s)->arena.oom;                                                                              \
         if (setjmp(oom_)) {                                                                                            \
             (s)->arena.oom = outer_;                                                                                   \
-            return PTXGEN_NO_MEMORY;                                                                                   \
+            return exhausted;                                                                                          \
         }                                                                                                              \
         (s)->arena.oom = &oom_;                                                                                        \
         statement;                                                                                                     \
         (s)->arena.oom = outer_;                                                                                       \
     } while (0)
 
-struct problem;
 /* From public options. */
 struct llvmgen_options;
-struct llvmgen_options api_compile_options(const ptxgen_compile_options *o);
+bool api_compile_options(ptxgen_session *s, const ptxgen_compile_options *options, struct llvmgen_options *to);
+/* Sizes, arrays and params of a call, with defaults where params are NULL; false after a diagnostic.  p is, or has the
+ * shape of, what is to run. */
+struct fit_arguments {
+    struct run_args args;
+    union value param[PROBLEM_ARGS_MAX];
+    const void *none[PROBLEM_ARGS_MAX];
+};
+bool api_fit_arguments(ptxgen_session *s, const struct program *p, const ptxgen_arguments *args,
+                       struct fit_arguments *to);
 /* Are counts, sizes and times of a call such ones?  False after a diagnostic that names the field. */
 bool api_fit_number(ptxgen_session *s, const char *what, int64_t value, int64_t least, int64_t most);
+bool api_fit_given(ptxgen_session *s, const char *what, const void *given);
 bool api_fit_seconds(ptxgen_session *s, const char *what, double seconds);
 bool api_fit_count(ptxgen_session *s, const char *what, int64_t count, int64_t most, const void *list);
 bool api_fit_sizes(ptxgen_session *s, const struct problem *p, const int64_t *size, int64_t least);

@@ -23,6 +23,13 @@ bool api_fit_count(ptxgen_session *s, const char *what, int64_t count, int64_t m
     return api_fit_number(s, what, count, 0, list ? most : 0);
 }
 
+bool api_fit_given(ptxgen_session *s, const char *what, const void *given)
+{
+    if (!given)
+        diag_error(&s->diags, D_BAD_ARGUMENT, span_none(), "%s is NULL", what);
+    return given;
+}
+
 bool api_fit_seconds(ptxgen_session *s, const char *what, double seconds)
 {
     if (isfinite(seconds) && seconds >= 0 && seconds <= SECONDS_MAX)

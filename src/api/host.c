@@ -12,15 +12,10 @@
 _Static_assert(sizeof(ptxgen_value) == sizeof(union value) && sizeof(ptxgen_arguments) == sizeof(struct run_args),
                "public arguments are struct run_args under another name");
 
-static struct run_args run_args_from(const ptxgen_arguments *args)
-{
-    return (struct run_args){
-        .size = args->size, .input = args->input, .output = args->output, .param = (const union value *)args->param
-    };
-}
-
 int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size)
 {
+    if (!a || a->rank < 0 || a->rank > PROG_RANK_MAX || (a->rank && !size))
+        return -1;
     struct prog_array array = { .rank = a->rank, .stride = (int)a->element_size };
     for (int d = 0; d < a->rank; d++)
         array.dim[d] = (struct prog_dim){ a->size_index[d], a->size_add[d] };
@@ -37,25 +32,33 @@ static ptxgen_status data_error(ptxgen_session *s, const char *message)
 
 ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args)
 {
-    const struct run_args a = run_args_from(args);
+    struct fit_arguments a;
     ptxgen_status status = PTXGEN_OK;
-    WITH_MEMORY(s, status = data_error(s, ref_run(s, p->problem, &a)));
+    if (LACKS(s, s, p, args) || !api_fit_arguments(s, p->shape, args, &a))
+        return PTXGEN_USAGE;
+    WITH_MEMORY(s, status = data_error(s, ref_run(s, p->problem, &a.args)));
     return status;
 }
 
 ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
                                  double *const *bound)
 {
-    const struct run_args a = run_args_from(args);
+    struct fit_arguments a;
     ptxgen_status status = PTXGEN_OK;
-    WITH_MEMORY(s, status = data_error(s, ref_bound(s, p->problem, &a, bound)));
+    if (LACKS(s, s, p, args) || !api_fit_arguments(s, p->shape, args, &a))
+        return PTXGEN_USAGE;
+    WITH_MEMORY(s, status = data_error(s, ref_bound(s, p->problem, &a.args, bound)));
     return status;
 }
 
 ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
                                  ptxgen_host **out)
 {
-    const struct llvmgen_options o = api_compile_options(options);
+    struct llvmgen_options o;
+    CLEAR(out);
+    if (LACKS(s, s, plan, out) || !api_compile_options(s, options, &o))
+        return PTXGEN_USAGE;
+    const double begin = session_now();
     int nsymbols;
     const struct host_symbol *symbols = simt_symbols(&nsymbols);
     ptxgen_host *host = calloc(1, sizeof *host);
@@ -75,6 +78,8 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
         return api_codegen_failure(s);
     }
     *out = host;
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d cases for the host", plan->plan->problem->name,
+                plan->plan->ncases);
     return PTXGEN_OK;
 }
 
@@ -111,19 +116,25 @@ static ptxgen_status read_modes(ptxgen_session *s, const char *modes, struct sim
 
 ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes)
 {
-    const struct run_args a = run_args_from(args);
+    NEED(PTXGEN_USAGE, s, s, host, args);
+    const double begin = session_now();
+    struct fit_arguments a;
     struct simt_options o;
     struct simt_report report;
     ptxgen_status status = read_modes(s, modes, &o);
     if (status != PTXGEN_OK)
         return status;
-    simt_run(host->code, &a, host->control, &o, &report);
+    if (!api_fit_arguments(s, host_program(host->code), args, &a))
+        return PTXGEN_USAGE;
+    simt_run(host->code, &a.args, host->control, &o, &report);
     host->case_index = report.case_index;
     WITH_MEMORY(s, status = report_status(s, &report));
+    session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: ran on the host, case %s", host_program(host->code)->name,
+                host->case_index < 0 ? "none" : ptxgen_host_case(host));
     return status;
 }
 
 const char *ptxgen_host_case(const ptxgen_host *host)
 {
-    return host->case_index < 0 ? NULL : host_program(host->code)->cases[host->case_index].name;
+    return !host || host->case_index < 0 ? NULL : host_program(host->code)->cases[host->case_index].name;
 }

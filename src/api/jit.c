@@ -30,7 +30,7 @@ static bool takes(const ptxgen_gpu_info *info, const char *name, struct device *
 const char *ptxgen_gpu_arch(const ptxgen_gpu_info *info)
 {
     const char *const *names;
-    const int count = device_names(&names);
+    const int count = info ? device_names(&names) : 0;
     const char *best = NULL;
     struct device row;
     int sm = 0;
@@ -55,10 +55,10 @@ static ptxgen_status plan_for(ptxgen_session *s, const ptxgen_gpu *gpu, const pt
                               const ptxgen_plan_options *given, ptxgen_plan **out)
 {
     const ptxgen_gpu_info *info = ptxgen_gpu_describe(gpu);
-    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    ptxgen_plan_options o;
 
-    if (given)
-        o = *given;
+    if (!TAKE(s, given, &o))
+        return PTXGEN_USAGE;
     if (o.arch == NULL) {
         o.arch = ptxgen_gpu_arch(info);
         if (o.arch == NULL) {
@@ -94,10 +94,9 @@ static void key_library(struct cache_keying *k, const char *path)
     }
 }
 
-static bool program_key(const ptxgen_problem *problem, const ptxgen_plan *plan, const ptxgen_compile_options *options,
+static bool program_key(const ptxgen_problem *problem, const ptxgen_plan *plan, const ptxgen_compile_options *o,
                         struct cache_key *out)
 {
-    const ptxgen_compile_options o = options ? *options : (ptxgen_compile_options)PTXGEN_COMPILE_OPTIONS_INIT;
     char *problem_text = ptxgen_problem_text(problem), *plan_text = ptxgen_plan_text(plan);
     struct cache_keying k;
 
@@ -107,9 +106,9 @@ static bool program_key(const ptxgen_problem *problem, const ptxgen_plan *plan, 
     cache_key_number(&k, llvmgen_version());
     cache_key_text(&k, problem_text);
     cache_key_text(&k, plan_text);
-    cache_key_number(&k, o.pipeline);
-    cache_key_number(&k, o.assertions != 0);
-    key_library(&k, o.math_library);
+    cache_key_number(&k, o->pipeline);
+    cache_key_number(&k, o->assertions != 0);
+    key_library(&k, o->math_library);
     cache_key_end(&k, out);
     free(problem_text);
     free(plan_text);
@@ -232,34 +231,44 @@ static ptxgen_program *handle_of(struct program *program)
 ptxgen_status ptxgen_compile_cached(ptxgen_session *s, const ptxgen_problem *problem, const ptxgen_plan *plan,
                                     const ptxgen_compile_options *options, const char *place, ptxgen_program **out)
 {
+    const double begin = session_now();
+    ptxgen_compile_options o;
     struct program *found;
     struct cache cache;
     struct cache_key key;
     ptxgen_status status;
     bool keyed;
 
+    CLEAR(out);
+    if (LACKS(s, s, problem, plan, out) || !TAKE(s, options, &o))
+        return PTXGEN_USAGE;
     cache_locate(&cache, place);
-    keyed = cache.enabled && program_key(problem, plan, options, &key);
+    keyed = cache.enabled && program_key(problem, plan, &o, &key);
     found = keyed ? from_cache(&cache, &key, plan) : NULL;
     if (found) {
+        session_log(s, PTXGEN_LOG_INFO, begin, "%s: taken from the cache %s", found->name, cache.path);
         *out = handle_of(found);
         return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
     }
-    status = ptxgen_compile(s, plan, options, out);
-    if (status == PTXGEN_OK && keyed)
+    status = ptxgen_compile(s, plan, &o, out);
+    if (status == PTXGEN_OK && keyed) {
         to_cache(&cache, &key, (*out)->program);
+        session_log(s, PTXGEN_LOG_DEBUG, 0, "%s: kept in the cache %s", (*out)->program->name, cache.path);
+    }
     return status;
 }
 
 ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
                          const ptxgen_jit_options *options, ptxgen_loaded **out)
 {
-    const ptxgen_jit_options o = options ? *options : (ptxgen_jit_options)PTXGEN_JIT_OPTIONS_INIT;
+    ptxgen_jit_options o;
     ptxgen_program *program = NULL;
     ptxgen_plan *plan;
     ptxgen_status status;
 
-    *out = NULL;
+    CLEAR(out);
+    if (LACKS(s, s, gpu, problem, out) || !TAKE(s, options, &o))
+        return PTXGEN_USAGE;
     status = plan_for(s, gpu, problem, o.plan, &plan);
     if (status == PTXGEN_OK)
         status = ptxgen_compile_cached(s, problem, plan, o.compile, o.cache, &program);
@@ -278,9 +287,11 @@ ptxgen_status ptxgen_jit_string(ptxgen_session *s, ptxgen_gpu *gpu, const char *
                                 const ptxgen_jit_options *options, ptxgen_loaded **out)
 {
     ptxgen_problem *problem;
-    ptxgen_status status = ptxgen_problem_from_string(s, text, length, name, &problem);
+    ptxgen_status status;
 
-    *out = NULL;
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, gpu, text, out);
+    status = ptxgen_problem_from_string(s, text, length, name, &problem);
     return status == PTXGEN_OK ? ptxgen_jit(s, gpu, problem, options, out) : status;
 }
 
@@ -288,9 +299,11 @@ ptxgen_status ptxgen_jit_file(ptxgen_session *s, ptxgen_gpu *gpu, const char *pa
                               ptxgen_loaded **out)
 {
     ptxgen_problem *problem;
-    ptxgen_status status = ptxgen_problem_from_file(s, path, &problem);
+    ptxgen_status status;
 
-    *out = NULL;
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, gpu, path, out);
+    status = ptxgen_problem_from_file(s, path, &problem);
     return status == PTXGEN_OK ? ptxgen_jit(s, gpu, problem, options, out) : status;
 }
 
@@ -301,6 +314,8 @@ ptxgen_status ptxgen_cache_query(const char *place, ptxgen_cache_info *out)
     struct cache_stats stats;
 
     _Static_assert(sizeof out->path == sizeof cache.path, "every path fits");
+    if (!out)
+        return PTXGEN_USAGE;
     cache_locate(&cache, place);
     cache_count(&cache, &stats);
     *out = (ptxgen_cache_info){

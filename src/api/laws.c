@@ -91,13 +91,15 @@ static ptxgen_status fit_options(ptxgen_session *s, const struct laws_options *o
 ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
                                 ptxgen_laws **out)
 {
-    static const ptxgen_laws_options defaults = PTXGEN_LAWS_OPTIONS_INIT;
-    const ptxgen_laws_options *from = options ? options : &defaults;
-    const struct laws_options o = { .prover = from->prover, .time_limit = from->time_limit_ms };
+    ptxgen_laws_options from;
+    CLEAR(out);
+    if (LACKS(s, s, p, out) || !TAKE(s, options, &from))
+        return PTXGEN_USAGE;
+    const struct laws_options o = { .prover = from.prover, .time_limit = from.time_limit_ms };
     const struct problem *problem = p->problem;
     struct law_report *report = NULL;
     struct cache cache;
-    cache_locate(&cache, from->cache);
+    cache_locate(&cache, from.cache);
     const ptxgen_status fits = fit_options(s, &o);
     if (fits != PTXGEN_OK)
         return fits;
@@ -116,11 +118,11 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     return any_refuted(problem, report) ? PTXGEN_INVALID : PTXGEN_OK;
 }
 
-int ptxgen_laws_count(const ptxgen_laws *laws) { return laws->nreductions * LAW_COUNT; }
+int ptxgen_laws_count(const ptxgen_laws *laws) { return laws ? laws->nreductions * LAW_COUNT : 0; }
 
 ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *out)
 {
-    if (i < 0 || i >= ptxgen_laws_count(laws))
+    if (!out || i < 0 || i >= ptxgen_laws_count(laws))
         return PTXGEN_USAGE;
     const struct law_report *r = &laws->report[i / LAW_COUNT];
     const enum law law = (enum law)(i % LAW_COUNT);
@@ -141,6 +143,8 @@ ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *o
 
 ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws, ptxgen_problem **out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, p, laws, out);
     WITH_MEMORY(s, {
         const struct problem *better = laws_apply(s, p->problem, laws->report);
         *out = p;

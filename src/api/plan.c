@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the public API: plans and programs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,6 @@ struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_optio
     to->sms = o->multiprocessors;
     return to;
 }
-
-static const ptxgen_plan_options default_plan_options = PTXGEN_PLAN_OPTIONS_INIT;
 
 /* The architecture that is asked for, or that of the known GPU that is named. */
 static const char *arch_of(ptxgen_session *s, const ptxgen_plan_options *o)
@@ -96,10 +95,24 @@ static bool pin_variant(ptxgen_session *s, const char *id, const struct problem 
     return true;
 }
 
+/* "dot: small reduce.block, large reduce.gather for sm_90" */
+static void log_plan(ptxgen_session *s, double begin, const struct plan *plan)
+{
+    char cases[600] = "";
+    for (int c = 0, n = 0; c < plan->ncases && n < (int)sizeof cases; c++)
+        n += snprintf(cases + n, sizeof cases - (size_t)n, "%s%s %s", c ? ", " : "", plan->cases[c].code.name,
+                      plan->cases[c].code.strategy);
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: planned for %s: %s", plan->problem->name, plan->device.arch, cases);
+}
+
 ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *options,
                                  ptxgen_plan **out)
 {
-    const ptxgen_plan_options o = options ? *options : default_plan_options;
+    ptxgen_plan_options o;
+    CLEAR(out);
+    if (LACKS(s, s, p, out) || !TAKE(s, options, &o))
+        return PTXGEN_USAGE;
+    const double begin = session_now();
     struct device device;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
@@ -110,6 +123,8 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
             status = plan_handle(s, tuned ? plan_create(s, problem, &device, with) : NULL, out);
         }
     });
+    if (*out)
+        log_plan(s, begin, (*out)->plan);
     return status;
 }
 
@@ -117,6 +132,8 @@ ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p
                                       const char *name, ptxgen_plan **out)
 {
     ptxgen_status status = PTXGEN_INVALID;
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, p, text, out);
     WITH_MEMORY(s, {
         const struct plan *plan = plan_read(s, p->problem, arena_strdup(&s->arena, name ? name : "<plan>"),
                                             arena_strndup(&s->arena, text, length), length);
@@ -128,6 +145,8 @@ ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p
 
 char *ptxgen_plan_text(const ptxgen_plan *plan)
 {
+    if (!plan)
+        return NULL;
     struct str out = { 0 };
     plan_print(plan->plan, &out);
     return str_take(&out);
@@ -148,10 +167,13 @@ static bool fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen
 
 char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options)
 {
+    ptxgen_explain_options o;
+    if (LACKS(s, s, plan) || !TAKE(s, options, &o))
+        return NULL;
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;
-    if (setjmp(oom) || !fit_explain(s, plan->plan->problem, options) || !plan_explain(s, plan->plan, options, &out)) {
+    if (setjmp(oom) || !fit_explain(s, plan->plan->problem, &o) || !plan_explain(s, plan->plan, &o, &out)) {
         str_finish(&out);
         return NULL;
     }
@@ -160,22 +182,27 @@ char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_ex
 
 char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int64_t *size)
 {
-    const ptxgen_explain_options options = { .size = size };
+    const ptxgen_explain_options options = { .struct_size = sizeof options, .size = size };
     return ptxgen_explain(s, plan, &options);
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-struct llvmgen_options api_compile_options(const ptxgen_compile_options *o)
+bool api_compile_options(ptxgen_session *s, const ptxgen_compile_options *options, struct llvmgen_options *to)
 {
-    struct llvmgen_options to = { .pipeline = PIPELINE_LEAN };
-    if (o) {
-        to.pipeline = o->pipeline >= 3 ? PIPELINE_O3 : o->pipeline == 2 ? PIPELINE_O2 : PIPELINE_LEAN;
-        to.assertions = o->assertions != 0;
-        to.threads = o->threads;
-        to.libdevice = o->math_library;
-    }
-    return to;
+    ptxgen_compile_options o;
+    bool fits = TAKE(s, options, &o);
+    if (fits)
+        WITH_MEMORY_OR(s, false,
+                       fits = api_fit_number(s, "pipeline", o.pipeline, 0, 3) &&
+                              api_fit_number(s, "threads", o.threads, 0, INT32_MAX));
+    *to = (struct llvmgen_options){ .pipeline = o.pipeline == 3   ? PIPELINE_O3
+                                                : o.pipeline == 2 ? PIPELINE_O2
+                                                                  : PIPELINE_LEAN,
+                                    .assertions = o.assertions != 0,
+                                    .threads = o.threads,
+                                    .libdevice = o.math_library };
+    return fits;
 }
 
 ptxgen_status api_codegen_failure(const ptxgen_session *s)
@@ -189,7 +216,11 @@ ptxgen_status api_codegen_failure(const ptxgen_session *s)
 ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
                              ptxgen_program **out)
 {
-    const struct llvmgen_options o = api_compile_options(options);
+    struct llvmgen_options o;
+    CLEAR(out);
+    if (LACKS(s, s, plan, out) || !api_compile_options(s, options, &o))
+        return PTXGEN_USAGE;
+    const double begin = session_now();
     ptxgen_program *handle = malloc(sizeof *handle);
     if (!handle)
         return PTXGEN_NO_MEMORY;
@@ -205,6 +236,7 @@ ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const p
         return api_codegen_failure(s);
     }
     *out = handle;
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d cases", handle->program->name, handle->program->ncases);
     return PTXGEN_OK;
 }
 
@@ -219,6 +251,8 @@ void ptxgen_program_destroy(ptxgen_program *program)
 static char *program_text(const ptxgen_program *p, void (*print)(const struct program *, struct str *))
 {
     struct str out = { 0 };
+    if (!p)
+        return NULL;
     print(p->program, &out);
     return str_take(&out);
 }
@@ -226,21 +260,23 @@ static char *program_text(const ptxgen_program *p, void (*print)(const struct pr
 char *ptxgen_program_ptx(const ptxgen_program *p) { return program_text(p, program_ptx); }
 char *ptxgen_program_manifest(const ptxgen_program *p) { return program_text(p, program_manifest); }
 char *ptxgen_program_header(const ptxgen_program *p) { return program_text(p, program_header); }
-int ptxgen_program_case_count(const ptxgen_program *p) { return p->program->ncases; }
+int ptxgen_program_case_count(const ptxgen_program *p) { return p ? p->program->ncases : 0; }
 
 const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < p->program->ncases ? p->program->cases[i].name : NULL;
+    return p && i >= 0 && i < p->program->ncases ? p->program->cases[i].name : NULL;
 }
 
 const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < p->program->ncases ? p->program->module[p->program->cases[i].kernel[0].module].ptx : NULL;
+    return p && i >= 0 && i < p->program->ncases ? p->program->module[p->program->cases[i].kernel[0].module].ptx : NULL;
 }
 
 char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options)
 {
-    const struct llvmgen_options o = api_compile_options(options);
+    struct llvmgen_options o;
+    if (LACKS(s, s, plan) || !api_compile_options(s, options, &o))
+        return NULL;
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;

@@ -42,12 +42,13 @@ void ptxgen_free(void *p) { free(p); }
 
 ptxgen_status ptxgen_session_create(ptxgen_session **out)
 {
-    ptxgen_session *s = calloc(1, sizeof *s);
+    if (!out)
+        return PTXGEN_USAGE;
+    ptxgen_session *s = *out = calloc(1, sizeof *s);
     if (!s)
         return PTXGEN_NO_MEMORY;
     arena_init(&s->arena);
     diags_init(&s->diags, &s->arena);
-    *out = s;
     return PTXGEN_OK;
 }
 
@@ -57,6 +58,15 @@ void ptxgen_session_destroy(ptxgen_session *s)
         return;
     arena_finish(&s->arena);
     free(s);
+}
+
+void ptxgen_session_log(ptxgen_session *s, ptxgen_log_level most, ptxgen_log_function *log, void *user)
+{
+    if (s) {
+        s->log = log;
+        s->log_most = most;
+        s->log_user = user;
+    }
 }
 
 static const struct diag *nth(const ptxgen_session *s, int i)
@@ -70,14 +80,14 @@ static const struct diag *nth(const ptxgen_session *s, int i)
 int ptxgen_diagnostic_count(const ptxgen_session *s)
 {
     int n = 0;
-    for (const struct diag *d = s->diags.first; d; d = d->next)
+    for (const struct diag *d = s ? s->diags.first : NULL; d; d = d->next)
         n++;
     return n;
 }
 
 ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagnostic *out)
 {
-    const struct diag *d = i < 0 ? NULL : nth(s, i);
+    const struct diag *d = !s || !out || i < 0 ? NULL : nth(s, i);
     if (!d)
         return PTXGEN_USAGE;
     *out = (ptxgen_diagnostic){
@@ -91,11 +101,17 @@ ptxgen_status ptxgen_diagnostic_get(const ptxgen_session *s, int i, ptxgen_diagn
     return PTXGEN_OK;
 }
 
-void ptxgen_diagnostics_clear(ptxgen_session *s) { diags_clear(&s->diags); }
+void ptxgen_diagnostics_clear(ptxgen_session *s)
+{
+    if (s)
+        diags_clear(&s->diags);
+}
 
 char *ptxgen_diagnostics_text(const ptxgen_session *s, int colour)
 {
     struct str out = { 0 };
+    if (!s)
+        return NULL;
     diags_render_text(&s->diags, &out, colour != 0);
     return str_take(&out);
 }
@@ -103,15 +119,20 @@ char *ptxgen_diagnostics_text(const ptxgen_session *s, int colour)
 char *ptxgen_diagnostics_json(const ptxgen_session *s)
 {
     struct str out = { 0 };
+    if (!s)
+        return NULL;
     diags_render_json(&s->diags, &out);
     return str_take(&out);
 }
 
-int ptxgen_explain_code(int code, const char **title, const char **text) { return diag_explain(code, title, text); }
+int ptxgen_explain_code(int code, const char **title, const char **text)
+{
+    return title && text && diag_explain(code, title, text);
+}
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
-static void array_info(struct arena *a, const struct prog_array *array, int role, ptxgen_array_info *out)
+static void array_info(struct arena *a, const struct prog_array *array, ptxgen_role role, ptxgen_array_info *out)
 {
     const char **name = arena_new(a, const char *, array->nfields);
     ptxgen_type *type = arena_new(a, ptxgen_type, array->nfields);
@@ -135,16 +156,65 @@ static void array_info(struct arena *a, const struct prog_array *array, int role
     }
 }
 
+/* What a call is checked against, in the form that programs have. */
+static const struct program *shape_of(struct arena *a, const struct problem *p)
+{
+    struct program *shape = arena_new(a, struct program, 1);
+    const char **size = arena_new(a, const char *, p->nsizes + 1);
+    *shape = (struct program){ .name = p->name,
+                               .nsizes = p->nsizes,
+                               .size = size,
+                               .ninputs = p->ninputs,
+                               .noutputs = p->noutputs,
+                               .nparams = p->nparams,
+                               .input = arena_new(a, struct prog_array, p->ninputs + 1),
+                               .output = arena_new(a, struct prog_array, p->noutputs + 1),
+                               .param = (struct prog_param *)(uintptr_t)p->param };
+    for (int i = 0; i < p->nsizes; i++)
+        size[i] = p->size[i].name;
+    for (int i = 0; i < p->ninputs; i++)
+        shape->input[i] = p->input[i].array;
+    for (int i = 0; i < p->noutputs; i++)
+        shape->output[i] = p->output[i].array;
+    return shape;
+}
+
+_Static_assert((int)PTXGEN_ROLE_SEGMENT_FLAGS == ROLE_FLAGS && (int)PTXGEN_ROLE_GATHER_OFFSETS == ROLE_GATHER &&
+                   (int)PTXGEN_DETERMINISM_DEVICE == DET_DEVICE,
+               "public roles and determinisms are those of problem.h");
+
+/* Inputs, then outputs. */
+static ptxgen_array_info *array_at(const ptxgen_problem *p, int i)
+{
+    return i < p->problem->ninputs ? &p->input[i] : &p->output[i - p->problem->ninputs];
+}
+
+const ptxgen_array_info *ptxgen_problem_array(const ptxgen_problem *p, const char *name)
+{
+    for (int i = 0; p && name && i < p->problem->ninputs + p->problem->noutputs; i++)
+        if (!strcmp(array_at(p, i)->name, name))
+            return array_at(p, i);
+    return NULL;
+}
+
 static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p)
 {
     ptxgen_problem *handle = arena_new(&s->arena, ptxgen_problem, 1);
     handle->problem = p;
+    handle->shape = shape_of(&s->arena, p);
     handle->input = arena_new(&s->arena, ptxgen_array_info, p->ninputs);
     handle->output = arena_new(&s->arena, ptxgen_array_info, p->noutputs);
     for (int i = 0; i < p->ninputs; i++)
-        array_info(&s->arena, &p->input[i].array, p->input[i].role, &handle->input[i]);
+        array_info(&s->arena, &p->input[i].array, (ptxgen_role)p->input[i].role, &handle->input[i]);
     for (int i = 0; i < p->noutputs; i++)
-        array_info(&s->arena, &p->output[i].array, p->output[i].role, &handle->output[i]);
+        array_info(&s->arena, &p->output[i].array,
+                   p->output[i].role == OUT_SEGMENT ? PTXGEN_ROLE_SEGMENT_RESULTS : PTXGEN_ROLE_ELEMENTS,
+                   &handle->output[i]);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        ptxgen_array_info *info = array_at(handle, i);
+        info->is_output = i >= p->ninputs;
+        info->index = info->is_output ? i - p->ninputs : i;
+    }
     return handle;
 }
 
@@ -152,6 +222,7 @@ static ptxgen_status problem_from(ptxgen_session *s, const char *file, const cha
                                   const char *name, ptxgen_problem **out)
 {
     const struct problem *p;
+    const double begin = session_now();
     WITH_MEMORY(s, {
         /* Messages refer to the text after this call, so the session keeps a copy. */
         const char *kept = arena_strndup(&s->arena, text, length);
@@ -159,12 +230,16 @@ static ptxgen_status problem_from(ptxgen_session *s, const char *file, const cha
         if (p)
             *out = problem_handle(s, p);
     });
+    if (p)
+        session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: read from %s", p->name, file);
     return p ? PTXGEN_OK : PTXGEN_INVALID;
 }
 
 ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
                                          ptxgen_problem **out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, text, out);
     return problem_from(s, name ? name : "<string>", text, length, name ? name : "problem", out);
 }
 
@@ -204,6 +279,8 @@ static char *stem(ptxgen_session *s, const char *path)
 ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxgen_problem **out)
 {
     size_t length;
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, s, path, out);
     char *text = read_file(path, &length);
     if (!text) {
         const int reason = errno;
@@ -223,39 +300,44 @@ ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxg
     return status;
 }
 
-int ptxgen_problem_determinism(const ptxgen_problem *p) { return (int)p->problem->determinism; }
-const char *ptxgen_problem_name(const ptxgen_problem *p) { return p->problem->name; }
+ptxgen_determinism ptxgen_problem_determinism(const ptxgen_problem *p)
+{
+    return p ? (ptxgen_determinism)p->problem->determinism : PTXGEN_DETERMINISM_ANY;
+}
+const char *ptxgen_problem_name(const ptxgen_problem *p) { return p ? p->problem->name : NULL; }
 
 _Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64,
                "public types are the rows of types.h");
 
-const char *ptxgen_type_name(ptxgen_type t) { return ty_name((enum ty)t); }
-size_t ptxgen_type_size(ptxgen_type t) { return (size_t)ty_bytes((enum ty)t); }
+static bool is_type(ptxgen_type t) { return (unsigned)t <= PTXGEN_F64; }
+const char *ptxgen_type_name(ptxgen_type t) { return is_type(t) ? ty_name((enum ty)t) : NULL; }
+size_t ptxgen_type_size(ptxgen_type t) { return is_type(t) ? (size_t)ty_bytes((enum ty)t) : 0; }
 
 ptxgen_value ptxgen_value_load(ptxgen_type t, const void *p)
 {
-    const union value v = value_load((enum ty)t, p);
+    const union value v = p && is_type(t) ? value_load((enum ty)t, p) : (union value){ 0 };
     return (ptxgen_value){ .u = v.u };
 }
 
 void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v)
 {
-    value_store((enum ty)t, p, (union value){ .u = v.u });
+    if (p && is_type(t))
+        value_store((enum ty)t, p, (union value){ .u = v.u });
 }
 
-int ptxgen_problem_size_count(const ptxgen_problem *p) { return p->problem->nsizes; }
-int ptxgen_problem_input_count(const ptxgen_problem *p) { return p->problem->ninputs; }
-int ptxgen_problem_output_count(const ptxgen_problem *p) { return p->problem->noutputs; }
-int ptxgen_problem_param_count(const ptxgen_problem *p) { return p->problem->nparams; }
+int ptxgen_problem_size_count(const ptxgen_problem *p) { return p ? p->problem->nsizes : 0; }
+int ptxgen_problem_input_count(const ptxgen_problem *p) { return p ? p->problem->ninputs : 0; }
+int ptxgen_problem_output_count(const ptxgen_problem *p) { return p ? p->problem->noutputs : 0; }
+int ptxgen_problem_param_count(const ptxgen_problem *p) { return p ? p->problem->nparams : 0; }
 
 const char *ptxgen_problem_size_name(const ptxgen_problem *p, int i)
 {
-    return i >= 0 && i < p->problem->nsizes ? p->problem->size[i].name : NULL;
+    return p && i >= 0 && i < p->problem->nsizes ? p->problem->size[i].name : NULL;
 }
 
 ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_info *out)
 {
-    if (i < 0 || i >= p->problem->ninputs)
+    if (!p || !out || i < 0 || i >= p->problem->ninputs)
         return PTXGEN_USAGE;
     *out = p->input[i];
     return PTXGEN_OK;
@@ -263,7 +345,7 @@ ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_
 
 ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array_info *out)
 {
-    if (i < 0 || i >= p->problem->noutputs)
+    if (!p || !out || i < 0 || i >= p->problem->noutputs)
         return PTXGEN_USAGE;
     *out = p->output[i];
     return PTXGEN_OK;
@@ -271,7 +353,7 @@ ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array
 
 ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out)
 {
-    if (i < 0 || i >= p->problem->nparams)
+    if (!p || !out || i < 0 || i >= p->problem->nparams)
         return PTXGEN_USAGE;
     const struct prog_param *q = &p->problem->param[i];
     *out = (ptxgen_param_info){ .name = q->name,
@@ -284,6 +366,8 @@ ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_
 static char *problem_text(const ptxgen_problem *p, void (*print)(const struct problem *, struct str *))
 {
     struct str out = { 0 };
+    if (!p)
+        return NULL;
     print(p->problem, &out);
     return str_take(&out);
 }

@@ -50,11 +50,12 @@ bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const str
 char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p)
 {
     jmp_buf oom;
+    NEED(NULL, s, s, p);
     s->arena.oom = &oom;
     return setjmp(oom) ? NULL : strdup(tuning_key(s, p->problem));
 }
 
-int ptxgen_problem_tunable(const ptxgen_problem *p) { return tuning_counts(p->problem); }
+int ptxgen_problem_tunable(const ptxgen_problem *p) { return p && tuning_counts(p->problem); }
 
 static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file *file, const ptxgen_tuning_entry *e)
 {
@@ -77,7 +78,9 @@ static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file
 
 static bool fit_entry(ptxgen_session *s, const struct problem *p, const ptxgen_tuning_entry *e)
 {
-    return api_fit_sizes(s, p, e->size, 0) && api_fit_seconds(s, "seconds", e->seconds) &&
+    return api_fit_given(s, "gpu", e->gpu) && api_fit_given(s, "arch", e->arch) &&
+           api_fit_given(s, "variant", e->variant) && (!p->nsizes || api_fit_given(s, "size", e->size)) &&
+           api_fit_sizes(s, p, e->size, 0) && api_fit_seconds(s, "seconds", e->seconds) &&
            api_fit_seconds(s, "default_seconds", e->default_seconds) &&
            api_fit_number(s, "variants", e->variants, 0, 1000000000);
 }
@@ -85,6 +88,7 @@ static bool fit_entry(ptxgen_session *s, const struct problem *p, const ptxgen_t
 char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char *text,
                           const ptxgen_tuning_entry *entry)
 {
+    NEED(NULL, s, s, p, entry);
     struct tuning_file file = { 0 };
     struct str out = { 0 };
     jmp_buf oom;
@@ -125,6 +129,8 @@ char *ptxgen_tuning_path(void)
 char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence)
 {
     struct str out = { 0 };
+    if (!plan || !evidence)
+        return NULL;
     tuning_row(plan->plan, evidence, &out);
     return str_take(&out);
 }

@@ -6,6 +6,8 @@
 char *ptxgen_plan_variant(const ptxgen_plan *plan)
 {
     struct str out = { 0 };
+    if (!plan)
+        return NULL;
     variant_print(plan->plan, &out);
     return str_take(&out);
 }
@@ -31,10 +33,11 @@ struct asked {
 static bool find_request(ptxgen_session *s, const struct problem *p, const ptxgen_variant_options *options,
                          struct asked *a)
 {
-    static const ptxgen_variant_options plain = { 0 };
-    static const ptxgen_plan_options default_plan = PTXGEN_PLAN_OPTIONS_INIT;
-    const ptxgen_variant_options *o = options ? options : &plain;
-    const ptxgen_plan_options *plan = o->plan ? o->plan : &default_plan;
+    ptxgen_variant_options taken;
+    const ptxgen_variant_options *o = &taken;
+    ptxgen_plan_options *plan = arena_new(&s->arena, ptxgen_plan_options, 1);
+    if (!TAKE(s, options, &taken) || !TAKE(s, o->plan, plan))
+        return false;
     a->request = (struct variants_request){ .illegal = o->illegal != 0,
                                             .main_only = o->main_only != 0,
                                             .draw = o->draw,
@@ -54,6 +57,7 @@ static bool find_request(ptxgen_session *s, const struct problem *p, const ptxge
 ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
                               int (*visit)(const ptxgen_variant *v, void *user), void *user)
 {
+    NEED(PTXGEN_USAGE, s, s, p, visit ? p : NULL);
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
@@ -67,6 +71,7 @@ ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const 
 ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
                                     int (*visit)(const ptxgen_variant_count *c, void *user), void *user)
 {
+    NEED(PTXGEN_USAGE, s, s, p, visit ? p : NULL);
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {

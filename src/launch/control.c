@@ -215,14 +215,15 @@ static bool reset(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
     return ok;
 }
 
-ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream)
+ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *loaded, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, loaded);
     struct fault f;
-    bool pushed, ok = gpu_enter(l->gpu, &pushed, &f);
+    bool pushed, ok = gpu_enter(loaded->gpu, &pushed, &f);
 
     if (ok) {
-        ok = reset(l, stream, &f);
-        gpu_leave(l->gpu, pushed);
+        ok = reset(loaded, stream, &f);
+        gpu_leave(loaded->gpu, pushed);
     }
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
@@ -240,20 +241,21 @@ static struct control_block *unlink_block(struct ptxgen_loaded *l, const struct 
     return b;
 }
 
-ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream)
+ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *loaded, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, loaded);
     struct control_block *b;
     struct fault f;
     struct stream_name name;
-    bool pushed, ok = gpu_enter(l->gpu, &pushed, &f);
+    bool pushed, ok = gpu_enter(loaded->gpu, &pushed, &f);
 
     if (ok) {
-        ok = load_outside_capture(l, stream, "memory would be given up", &f) &&
-             name_stream(&l->gpu->cu, stream, &name, &f);
-        b = ok ? unlink_block(l, &name) : NULL;
+        ok = load_outside_capture(loaded, stream, "memory would be given up", &f) &&
+             name_stream(&loaded->gpu->cu, stream, &name, &f);
+        b = ok ? unlink_block(loaded, &name) : NULL;
         if (b)
-            free_block(l, b, true, stream);
-        gpu_leave(l->gpu, pushed);
+            free_block(loaded, b, true, stream);
+        gpu_leave(loaded->gpu, pushed);
     }
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }

@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,19 +27,7 @@ bool fault_set(struct fault *f, ptxgen_status status, int code, const char *form
 
 ptxgen_status fault_report(struct ptxgen_session *s, const struct fault *f)
 {
-    jmp_buf out_of_memory, *outer;
-    const char *file;
-
-    if (s == NULL)
-        return f->status;
-    outer = s->arena.oom;
-    file = s->diags.file;
-    s->diags.file = NULL; /* it is not about the spec that was read last */
-    s->arena.oom = &out_of_memory;
-    if (setjmp(out_of_memory) == 0)
-        diag_error(&s->diags, (enum diag_code)f->code, span_none(), "%s", f->text);
-    s->arena.oom = outer;
-    s->diags.file = file;
+    session_report(s, (enum diag_code)f->code, f->text);
     return f->status;
 }
 

@@ -43,6 +43,8 @@ static bool argument_fault(struct fault *f, const char *what, const char *name, 
 
 static bool check_sizes(const struct launch *x, struct fault *f)
 {
+    if (x->p->nsizes && !x->args->size)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the arguments have no sizes");
     for (int i = 0; i < x->p->nsizes; i++)
         if (x->args->size[i] < 0)
             return argument_fault(f, "size", x->p->size[i], "is negative");
@@ -175,6 +177,8 @@ static void place_buffers(struct launch *x, cu_pointer control, cu_pointer scrat
 
 static bool check_workspace(const struct launch *x, const ptxgen_workspace *w, struct fault *f)
 {
+    if ((x->control && !w->control) || (x->scratch && !w->scratch))
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace has no memory");
     if (w->control_bytes < (uint64_t)x->control || w->scratch_bytes < (uint64_t)x->scratch)
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT,
                          "the workspace has %zu control and %zu scratch bytes; this launch needs %lld and %lld",
@@ -362,17 +366,18 @@ static bool launch_in(struct launch *x, const ptxgen_workspace *workspace, bool 
     return ok;
 }
 
-ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args, ptxgen_stream stream,
-                            const ptxgen_workspace *workspace)
+ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
+                            ptxgen_stream stream, const ptxgen_workspace *workspace)
 {
     struct launch x;
     struct fault f;
     bool pushed, ok;
 
-    if (!launch_begin(&x, l, args, stream, true, &f) || !gpu_enter(l->gpu, &pushed, &f))
+    NEED(PTXGEN_USAGE, s, loaded, args);
+    if (!launch_begin(&x, loaded, args, stream, true, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_in(&x, workspace, true, &f);
-    gpu_leave(l->gpu, pushed);
+    gpu_leave(loaded->gpu, pushed);
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
@@ -384,31 +389,34 @@ static bool load_all(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
     return true;
 }
 
-ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args, ptxgen_stream stream)
+ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
+                             ptxgen_stream stream)
 {
     struct launch x;
     struct fault f;
     bool pushed, ok;
 
-    if ((args && !launch_begin(&x, l, args, stream, false, &f)) || !gpu_enter(l->gpu, &pushed, &f))
+    NEED(PTXGEN_USAGE, s, loaded);
+    if ((args && !launch_begin(&x, loaded, args, stream, false, &f)) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
-    ok = args ? launch_in(&x, NULL, false, &f) : load_all(l, stream, &f);
-    gpu_leave(l->gpu, pushed);
+    ok = args ? launch_in(&x, NULL, false, &f) : load_all(loaded, stream, &f);
+    gpu_leave(loaded->gpu, pushed);
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
-ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args,
+ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
                                      ptxgen_workspace *out)
 {
     struct launch x;
     struct fault f;
     bool pushed, ok;
 
+    NEED(PTXGEN_USAGE, s, loaded, args, out);
     memset(out, 0, sizeof *out);
-    if (!launch_begin(&x, l, args, NULL, false, &f) || !gpu_enter(l->gpu, &pushed, &f))
+    if (!launch_begin(&x, loaded, args, NULL, false, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_measure(&x, &f);
-    gpu_leave(l->gpu, pushed);
+    gpu_leave(loaded->gpu, pushed);
     if (!ok)
         return fault_report(s, &f);
     out->control_bytes = (size_t)x.control;
@@ -416,18 +424,20 @@ ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *l, const 
     return PTXGEN_OK;
 }
 
-ptxgen_status ptxgen_workspace_reset(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_workspace *workspace,
+ptxgen_status ptxgen_workspace_reset(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_workspace *workspace,
                                      ptxgen_stream stream)
 {
-    return ptxgen_gpu_fill(s, l->gpu, workspace->control, 0, workspace->control_bytes, stream);
+    NEED(PTXGEN_USAGE, s, loaded, workspace);
+    return ptxgen_gpu_fill(s, loaded->gpu, workspace->control, 0, workspace->control_bytes, stream);
 }
 
-const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *l, const ptxgen_arguments *args)
+const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args)
 {
     struct launch x;
     struct fault f;
 
-    if (launch_begin(&x, l, args, NULL, false, &f))
+    NEED(NULL, s, loaded, args);
+    if (launch_begin(&x, loaded, args, NULL, false, &f))
         return x.p->cases[x.c].name;
     fault_report(s, &f);
     return NULL;

@@ -58,6 +58,7 @@ ptxgen_status ptxgen_gpu_count(ptxgen_session *s, int *count)
     struct fault f;
     bool ok;
 
+    NEED(PTXGEN_USAGE, s, count);
     *count = 0;
     if (!driver_open(&cu, &f))
         return fault_report(s, &f);
@@ -75,6 +76,7 @@ ptxgen_status ptxgen_gpu_query(ptxgen_session *s, int ordinal, ptxgen_gpu_info *
     cu_device device = 0;
     bool ok;
 
+    NEED(PTXGEN_USAGE, s, out);
     if (!driver_open(&cu, &f))
         return fault_report(s, &f);
     ok = find_device(&cu, ordinal, &device, &f) && describe(&cu, device, out, &f);
@@ -139,10 +141,10 @@ static bool gpu_start(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)
 
 ptxgen_status ptxgen_gpu_open(ptxgen_session *s, int ordinal, ptxgen_gpu **out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, out);
     struct fault f;
     struct ptxgen_gpu *gpu = calloc(1, sizeof *gpu);
-
-    *out = NULL;
     if (gpu == NULL)
         return PTXGEN_NO_MEMORY;
     if (!gpu_start(gpu, ordinal, &f)) {
@@ -163,4 +165,4 @@ void ptxgen_gpu_close(ptxgen_gpu *gpu)
     free(gpu);
 }
 
-const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu) { return &gpu->info; }
+const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu) { return gpu ? &gpu->info : NULL; }

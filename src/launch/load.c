@@ -284,28 +284,28 @@ void ptxgen_loaded_destroy(ptxgen_loaded *l)
     loaded_free(l);
 }
 
-ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *l, int c, int kernel, ptxgen_kernel_info *out)
+ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int c, int kernel, ptxgen_kernel_info *out)
 {
-    const struct driver *cu = &l->gpu->cu;
+    NEED(PTXGEN_USAGE, s, loaded, out);
+    const struct driver *cu = &loaded->gpu->cu;
     struct fault f;
     bool pushed, ok;
-
-    if (c < 0 || c >= l->program->ncases || kernel < 0 || kernel >= l->program->cases[c].nkernels)
+    if (c < 0 || c >= loaded->program->ncases || kernel < 0 || kernel >= loaded->program->cases[c].nkernels)
         return PTXGEN_USAGE;
     memset(out, 0, sizeof *out);
-    out->name = l->program->cases[c].kernel[kernel].name;
-    out->threads = l->program->cases[c].kernel[kernel].threads;
-    if (!gpu_enter(l->gpu, &pushed, &f))
+    out->name = loaded->program->cases[c].kernel[kernel].name;
+    out->threads = loaded->program->cases[c].kernel[kernel].threads;
+    if (!gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
-    ok = load_case(l, c, NULL, &f);
+    ok = load_case(loaded, c, NULL, &f);
     if (ok) {
-        cu_function function = l->cases[c].kernel[kernel].function;
+        cu_function function = loaded->cases[c].kernel[kernel].function;
 
         ok = CU(&f, cu, FuncGetAttribute(&out->registers, CU_FN_REGISTERS, function)) &&
              CU(&f, cu, FuncGetAttribute(&out->shared_static, CU_FN_SHARED_STATIC, function)) &&
              CU(&f, cu, FuncGetAttribute(&out->local, CU_FN_LOCAL, function)) &&
-             load_occupancy(l, c, kernel, 0, &out->resident, &f);
+             load_occupancy(loaded, c, kernel, 0, &out->resident, &f);
     }
-    gpu_leave(l->gpu, pushed);
+    gpu_leave(loaded->gpu, pushed);
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }

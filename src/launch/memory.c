@@ -3,6 +3,7 @@
  *
  * Every function is the driver's call of that purpose inside the gpu's context.
  */
+#include "base/session.h"
 #include "launch_impl.h"
 
 static cu_pointer address(const void *p) { return (cu_pointer)(uintptr_t)p; }
@@ -37,6 +38,8 @@ static ptxgen_status alloc_pointer(ptxgen_session *s, ptxgen_gpu *gpu, size_t by
 
 ptxgen_status ptxgen_gpu_alloc(ptxgen_session *s, ptxgen_gpu *gpu, size_t bytes, void **out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, gpu, out);
     cu_pointer p = 0;
     ptxgen_status status = alloc_pointer(s, gpu, bytes ? bytes : 1, &p); /* the driver refuses 0 bytes */
 
@@ -46,7 +49,7 @@ ptxgen_status ptxgen_gpu_alloc(ptxgen_session *s, ptxgen_gpu *gpu, size_t bytes,
 
 void ptxgen_gpu_free(ptxgen_gpu *gpu, void *p)
 {
-    if (p)
+    if (gpu && p)
         RELEASE(gpu, MemFree(address(p)));
 }
 
@@ -64,6 +67,8 @@ static ptxgen_status finish_default_stream(ptxgen_session *s, ptxgen_gpu *gpu)
 
 ptxgen_status ptxgen_gpu_write(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host, size_t bytes)
 {
+    if (LACKS(s, gpu) || (bytes && LACKS(s, device, host)))
+        return PTXGEN_USAGE;
     if (bytes == 0)
         return PTXGEN_OK;
     const ptxgen_status status = write_pageable(s, gpu, device, host, bytes);
@@ -72,6 +77,8 @@ ptxgen_status ptxgen_gpu_write(ptxgen_session *s, ptxgen_gpu *gpu, void *device,
 
 ptxgen_status ptxgen_gpu_read(ptxgen_session *s, ptxgen_gpu *gpu, void *host, const void *device, size_t bytes)
 {
+    if (LACKS(s, gpu) || (bytes && LACKS(s, host, device)))
+        return PTXGEN_USAGE;
     if (bytes == 0)
         return PTXGEN_OK;
     RETURN_IN_CONTEXT(s, gpu, MemcpyDtoH(host, address(device), bytes));
@@ -80,6 +87,8 @@ ptxgen_status ptxgen_gpu_read(ptxgen_session *s, ptxgen_gpu *gpu, void *host, co
 ptxgen_status ptxgen_gpu_copy(ptxgen_session *s, ptxgen_gpu *gpu, void *to, const void *from, size_t bytes,
                               ptxgen_stream stream)
 {
+    if (LACKS(s, gpu) || (bytes && LACKS(s, to, from)))
+        return PTXGEN_USAGE;
     if (bytes == 0)
         return PTXGEN_OK;
     RETURN_IN_CONTEXT(s, gpu, MemcpyDtoDAsync(address(to), address(from), bytes, stream));
@@ -88,6 +97,8 @@ ptxgen_status ptxgen_gpu_copy(ptxgen_session *s, ptxgen_gpu *gpu, void *to, cons
 ptxgen_status ptxgen_gpu_fill(ptxgen_session *s, ptxgen_gpu *gpu, void *device, int byte, size_t bytes,
                               ptxgen_stream stream)
 {
+    if (LACKS(s, gpu) || (bytes && LACKS(s, device)))
+        return PTXGEN_USAGE;
     if (bytes == 0)
         return PTXGEN_OK;
     RETURN_IN_CONTEXT(s, gpu, MemsetD8Async(address(device), (unsigned char)byte, bytes, stream));
@@ -95,33 +106,39 @@ ptxgen_status ptxgen_gpu_fill(ptxgen_session *s, ptxgen_gpu *gpu, void *device, 
 
 ptxgen_status ptxgen_stream_create(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream *out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, gpu, out);
     RETURN_IN_CONTEXT(s, gpu, StreamCreate(out, CU_STREAM_FLAG_NON_BLOCKING));
 }
 
 void ptxgen_stream_destroy(ptxgen_gpu *gpu, ptxgen_stream stream)
 {
-    if (stream)
+    if (gpu && stream)
         RELEASE(gpu, StreamDestroy(stream));
 }
 
 ptxgen_status ptxgen_stream_wait(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, gpu);
     RETURN_IN_CONTEXT(s, gpu, StreamSynchronize(stream));
 }
 
 ptxgen_status ptxgen_event_create(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event *out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, gpu, out);
     RETURN_IN_CONTEXT(s, gpu, EventCreate(out, 0));
 }
 
 void ptxgen_event_destroy(ptxgen_gpu *gpu, ptxgen_event event)
 {
-    if (event)
+    if (gpu && event)
         RELEASE(gpu, EventDestroy(event));
 }
 
 ptxgen_status ptxgen_event_record(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event event, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, gpu, event);
     RETURN_IN_CONTEXT(s, gpu, EventRecord(event, stream));
 }
 
@@ -138,6 +155,7 @@ static bool elapsed(const struct driver *cu, ptxgen_event begin, ptxgen_event en
 ptxgen_status ptxgen_event_seconds(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event begin, ptxgen_event end,
                                    double *seconds)
 {
+    NEED(PTXGEN_USAGE, s, gpu, begin, end, seconds);
     struct fault f;
     bool pushed, ok = gpu_enter(gpu, &pushed, &f);
 
@@ -150,6 +168,7 @@ ptxgen_status ptxgen_event_seconds(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_ev
 
 ptxgen_status ptxgen_capture_begin(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, gpu, stream);
     RETURN_IN_CONTEXT(s, gpu, StreamBeginCapture(stream, CU_CAPTURE_THREAD_LOCAL));
 }
 
@@ -167,10 +186,11 @@ static bool capture_end(const struct driver *cu, ptxgen_stream stream, ptxgen_gr
 
 ptxgen_status ptxgen_capture_end(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, ptxgen_graph *out)
 {
+    CLEAR(out);
+    NEED(PTXGEN_USAGE, s, gpu, stream, out);
     struct fault f;
     bool pushed, ok = gpu_enter(gpu, &pushed, &f);
 
-    *out = NULL;
     if (ok) {
         ok = capture_end(&gpu->cu, stream, out, &f);
         gpu_leave(gpu, pushed);
@@ -180,11 +200,12 @@ ptxgen_status ptxgen_capture_end(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stre
 
 ptxgen_status ptxgen_graph_launch(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_graph graph, ptxgen_stream stream)
 {
+    NEED(PTXGEN_USAGE, s, gpu, graph);
     RETURN_IN_CONTEXT(s, gpu, GraphLaunch(graph, stream));
 }
 
 void ptxgen_graph_destroy(ptxgen_gpu *gpu, ptxgen_graph graph)
 {
-    if (graph)
+    if (gpu && graph)
         RELEASE(gpu, GraphExecDestroy(graph));
 }

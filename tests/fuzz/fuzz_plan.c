@@ -19,7 +19,7 @@ static void problem_name(const char *text, char name[64])
 static void use(ptxgen_session *s, const ptxgen_problem *problem, ptxgen_plan *plan)
 {
     int64_t size[16];
-    const ptxgen_compile_options options = { .threads = 1 };
+    const ptxgen_compile_options options = { .struct_size = sizeof options, .threads = 1 };
     ptxgen_program *program = NULL;
     ptxgen_plan *again = NULL;
     char *text = ptxgen_plan_text(plan);

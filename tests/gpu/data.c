@@ -181,7 +181,7 @@ bool sample_create(struct suite *t, const ptxgen_problem *problem, const int64_t
         return false;
     choose_params(x);
     for (int i = 0; i < x->ninputs; i++)
-        if (x->input[i].role == 0 && ptxgen_array_elements(&x->input[i], x->size) > last)
+        if (x->input[i].role == PTXGEN_ROLE_ELEMENTS && ptxgen_array_elements(&x->input[i], x->size) > last)
             last = ptxgen_array_elements(&x->input[i], x->size);
     for (int i = 0; i < x->ninputs; i++)
         fill_input(&x->input[i], x->in[i], x->size, last, 1000003u * (unsigned)(i + 1));

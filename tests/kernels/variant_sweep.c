@@ -107,7 +107,7 @@ static void try_variant(const struct sweep *w, const char *variant, uint64_t num
     uint64_t state = w->seed ^ number * 0x9E3779B97F4A7C15u;
     if ((int)(harness_random(&state) % (uint64_t)w->parts) != w->part)
         return;
-    const ptxgen_plan_options o = { .arch = "sm_90", .variant = variant };
+    const ptxgen_plan_options o = { .struct_size = sizeof(ptxgen_plan_options), .arch = "sm_90", .variant = variant };
     struct harness h = { 0 };
     snprintf(w->told->now, SHOWN_MAX, "%s --variant=%s (planning)", w->spec, variant);
     if (ptxgen_session_create(&h.s) != PTXGEN_OK ||
@@ -163,8 +163,12 @@ static void try_strategy(const struct sweep *w, const struct strategy *row, int 
         }
     }
     const ptxgen_setting only = { "strategy", row->name };
-    const ptxgen_plan_options plan = { .arch = "sm_90", .setting_count = 1, .setting = &only };
-    const ptxgen_variant_options o = { .plan = &plan, .draw = DRAWN, .seed = w->seed };
+    const ptxgen_plan_options plan = {
+        .struct_size = sizeof(ptxgen_plan_options), .arch = "sm_90", .setting_count = 1, .setting = &only
+    };
+    const ptxgen_variant_options o = {
+        .struct_size = sizeof(ptxgen_variant_options), .plan = &plan, .draw = DRAWN, .seed = w->seed
+    };
     struct drawing d = { w, number };
     if (ptxgen_variants(s, problem, &o, drawn, &d) == PTXGEN_INTERNAL)
         report(w, "variants cannot be listed");
@@ -176,7 +180,9 @@ static void try_strategy(const struct sweep *w, const struct strategy *row, int 
 static bool fits(const char *text, const char *name, const struct strategy *row)
 {
     const ptxgen_setting only = { "strategy", row->name };
-    const ptxgen_plan_options o = { .arch = "sm_90", .setting_count = 1, .setting = &only };
+    const ptxgen_plan_options o = {
+        .struct_size = sizeof(ptxgen_plan_options), .arch = "sm_90", .setting_count = 1, .setting = &only
+    };
     ptxgen_session *s;
     ptxgen_problem *problem;
     ptxgen_plan *plan = NULL;

@@ -125,7 +125,7 @@ static inline int64_t harness_elements(struct harness *h)
     ptxgen_array_info a = { .role = 0 };
     for (int i = 0; i < ptxgen_problem_input_count(h->problem); i++) {
         ptxgen_problem_input(h->problem, i, &a);
-        if (a.role == 0)
+        if (a.role == PTXGEN_ROLE_ELEMENTS)
             break;
     }
     return ptxgen_array_elements(&a, h->size);
@@ -165,7 +165,7 @@ static inline void harness_data_at(struct harness *h, const int64_t *size, uint6
         ptxgen_problem_input(h->problem, i, &a);
         const int64_t count = harness_count(h, &a);
         h->input[i] = harness_memory(h, count * (int64_t)a.element_size, (skew + i * skew2) * (int64_t)a.element_size);
-        if (a.role == 1)
+        if (a.role == PTXGEN_ROLE_SEGMENT_OFFSETS)
             harness_offsets(&a, count, h->input[i], harness_elements(h), seed * 77 + (uint64_t)i);
         else
             harness_fill(&a, count, h->input[i], seed * 77 + (uint64_t)i);

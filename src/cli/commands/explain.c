@@ -246,7 +246,7 @@ static int explain_problem(struct explanation *x, int64_t *size)
 
 static int explain_spec(const struct options *o)
 {
-    struct explanation x = { .job = { .options = o } };
+    struct explanation x = { .job = { .options = o }, .options = PTXGEN_EXPLAIN_OPTIONS_INIT };
     if (ptxgen_session_create(&x.job.session) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");
     }

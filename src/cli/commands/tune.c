@@ -129,7 +129,7 @@ static int make_reference(struct tuner *t)
     }
     t->by_oracle =
         t->options->reference ? !strcmp(t->options->reference, "oracle") : elements <= (double)(1ll << ORACLE_LOG);
-    if (ptxgen_problem_determinism(t->job.problem) > 0) {
+    if (ptxgen_problem_determinism(t->job.problem) > PTXGEN_DETERMINISM_ANY) {
         t->expected_bits = calloc((size_t)t->job.noutputs + 1, sizeof *t->expected_bits);
     }
     return t->by_oracle ? verify_evaluate(&t->job) : expect_default(t, elements);

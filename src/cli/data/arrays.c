@@ -272,7 +272,7 @@ static int allocate(struct job *j, struct array *a, int64_t shift)
 static int64_t offsets_end(const struct job *j)
 {
     for (int i = 0; i < j->ninputs; i++) {
-        if (j->input[i].info.role == 0 && j->input[i].info.rank == 1) {
+        if (j->input[i].info.role == PTXGEN_ROLE_ELEMENTS && j->input[i].info.rank == 1) {
             return j->input[i].elements;
         }
     }
@@ -306,7 +306,7 @@ static int fill_input(const struct job *j, struct array *a)
     } else {
         status = data_fill(a, input_source(a), end);
     }
-    return status == EXIT_OK && a->info.role == 1 ? check_offsets(a, end) : status;
+    return status == EXIT_OK && a->info.role == PTXGEN_ROLE_SEGMENT_OFFSETS ? check_offsets(a, end) : status;
 }
 
 static int make_arrays(struct job *j)

@@ -125,10 +125,10 @@ static int fill_random(struct array *a, const char *seed_text, int64_t offsets_e
         return fail(EXIT_USAGE, "--input %s=random:%s: the seed: %s", a->info.name, seed_text, wrong);
     }
     uint64_t key = data_key((uint64_t)seed, a->info.name);
-    if (a->info.role == 1) {
+    if (a->info.role == PTXGEN_ROLE_SEGMENT_OFFSETS) {
         return random_offsets(a, key, offsets_end);
     }
-    each_scalar(a, a->info.role == 3 ? gather_value : random_value, &key);
+    each_scalar(a, a->info.role == PTXGEN_ROLE_GATHER_OFFSETS ? gather_value : random_value, &key);
     return EXIT_OK;
 }
 

@@ -130,7 +130,8 @@ static int ask(ptxgen_session *s, const struct options *o, const int64_t *size, 
     a->plan.setting = a->setting;
     a->plan.size = size;
     a->plan.gpu = o->gpu;
-    a->variants = (ptxgen_variant_options){ .plan = &a->plan,
+    a->variants = (ptxgen_variant_options){ .struct_size = sizeof a->variants,
+                                            .plan = &a->plan,
                                             .gpu = o->gpu,
                                             .illegal = selection->illegal,
                                             .main_only = selection->main_only,

@@ -63,7 +63,7 @@ static int take_turn(const ptxgen_variant *v, void *user)
 static void draw_variant(struct subject *x, const ptxgen_plan_options *plan, const char *text)
 {
     const uint64_t seed = strtoull(text, NULL, 10);
-    const ptxgen_variant_options o = { plan, NULL, 0, 0, DRAWN, seed, 0, 0 };
+    const ptxgen_variant_options o = { sizeof o, plan, NULL, 0, 0, DRAWN, seed, 0, 0 };
     struct choice c = { 0, (int)(seed % DRAWN), "" };
 
     ptxgen_variants(x->s, x->p, &o, take_turn, &c);

@@ -128,7 +128,7 @@ Test(doors, lists_of_values_are_checked)
         ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
         o.setting_count = 2;
         o.setting = set;
-        const ptxgen_variant_options v = { .plan = &o };
+        const ptxgen_variant_options v = { .struct_size = sizeof v, .plan = &o };
         begin(&d, SUM);
         cr_expect_eq(ptxgen_variants(d.s, d.p, &v, never, NULL), PTXGEN_USAGE, "%s=%s", set[1].name, list);
         says(&d, wrong_setting[i].name, false, list);
@@ -346,14 +346,14 @@ Test(doors, numbers_of_plan_options_are_checked)
         const char *word;
         ptxgen_plan_options o;
     } row[] = {
-        { "setting_count", { .setting_count = -1 } },
-        { "setting_count", { .setting_count = 1 } },
-        { "setting_count", { .setting_count = INT32_MAX, .setting = &nameless } },
-        { "setting", { .setting_count = 1, .setting = &nameless } },
-        { "ptx", { .ptx = -80 } },
-        { "multiprocessors", { .multiprocessors = -1 } },
-        { "multiprocessors", { .multiprocessors = INT32_MAX } },
-        { "n", { .size = negative } },
+        { "setting_count", { sizeof(row->o), .setting_count = -1 } },
+        { "setting_count", { sizeof(row->o), .setting_count = 1 } },
+        { "setting_count", { sizeof(row->o), .setting_count = INT32_MAX, .setting = &nameless } },
+        { "setting", { sizeof(row->o), .setting_count = 1, .setting = &nameless } },
+        { "ptx", { sizeof(row->o), .ptx = -80 } },
+        { "multiprocessors", { sizeof(row->o), .multiprocessors = -1 } },
+        { "multiprocessors", { sizeof(row->o), .multiprocessors = INT32_MAX } },
+        { "n", { sizeof(row->o), .size = negative } },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct door d;
@@ -369,11 +369,11 @@ Test(doors, numbers_of_variant_options_are_checked)
     static const struct {
         const char *word;
         ptxgen_variant_options o;
-    } row[] = { { "draw", { .draw = -1 } },
-                { "part", { .part = 2, .parts = 2 } },
-                { "part", { .part = -1, .parts = 2 } },
-                { "parts", { .parts = INT32_MAX } },
-                { "parts", { .parts = -1 } } };
+    } row[] = { { "draw", { sizeof(row->o), .draw = -1 } },
+                { "part", { sizeof(row->o), .part = 2, .parts = 2 } },
+                { "part", { sizeof(row->o), .part = -1, .parts = 2 } },
+                { "parts", { sizeof(row->o), .parts = INT32_MAX } },
+                { "parts", { sizeof(row->o), .parts = -1 } } };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct door d;
         begin(&d, SUM);
@@ -389,12 +389,12 @@ Test(doors, numbers_of_explanations_are_checked)
     static const struct {
         const char *word;
         ptxgen_explain_options o;
-    } row[] = { { "n", { .size = negative } },
-                { "resource_count", { .resource_count = 7 } },
-                { "stream_seconds", { .stream_seconds = -1 } },
-                { "graph_seconds", { .graph_seconds = 1e308 } },
-                { "sm", { .sm = -1, .device = "x" } },
-                { "l2", { .l2 = UINT64_MAX, .device = "x" } } };
+    } row[] = { { "n", { sizeof(row->o), .size = negative } },
+                { "resource_count", { sizeof(row->o), .resource_count = 7 } },
+                { "stream_seconds", { sizeof(row->o), .stream_seconds = -1 } },
+                { "graph_seconds", { sizeof(row->o), .graph_seconds = 1e308 } },
+                { "sm", { sizeof(row->o), .sm = -1, .device = "x" } },
+                { "l2", { sizeof(row->o), .l2 = UINT64_MAX, .device = "x" } } };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct door d;
         begin(&d, SUM);

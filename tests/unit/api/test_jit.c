@@ -86,7 +86,7 @@ Test(jit, what_is_wrong_is_said)
 {
     static const char wrong[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: ad\noutputs: {s: f32}\n";
     ptxgen_plan_options plan = PTXGEN_PLAN_OPTIONS_INIT;
-    ptxgen_jit_options options = { .plan = &plan };
+    ptxgen_jit_options options = { .struct_size = sizeof options, .plan = &plan };
 
     cr_expect_eq(ptxgen_jit_string(s, gpu, wrong, sizeof wrong - 1, "w", NULL, &loaded), PTXGEN_INVALID);
     cr_expect_null(loaded);
@@ -119,7 +119,7 @@ Test(jit, the_architecture_is_what_device_and_driver_take)
 /* ---- the cache -------------------------------------------------------------------------------- */
 static void expect_same_twice(const char *text, const char *part)
 {
-    ptxgen_jit_options off = { .cache = "off" };
+    ptxgen_jit_options off = { .struct_size = sizeof off, .cache = "off" };
     const int64_t before = entries();
     char *plain = texts_of(text, &off), *first, *second;
 
@@ -153,21 +153,24 @@ Test(jit, what_the_code_depends_on_makes_another_entry)
         "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x + y\noperator: add\noutputs: {dot: f32}\n";
     static const int64_t size[] = { 100 };
     const ptxgen_setting threads = { "threads", "128" };
-    const ptxgen_plan_options plan[] = {
-        { .arch = "sm_80" }, { .ptx = 81 }, { .size = size }, { .setting_count = 1, .setting = &threads }
-    };
-    const ptxgen_compile_options compile[] = { { .pipeline = 3 }, { .assertions = 1 } };
+    const ptxgen_plan_options plan[] = { { sizeof *plan, .arch = "sm_80" },
+                                         { sizeof *plan, .ptx = 81 },
+                                         { sizeof *plan, .size = size },
+                                         { sizeof *plan, .setting_count = 1, .setting = &threads } };
+    const ptxgen_compile_options compile[] = { { sizeof *compile, .pipeline = 3 },
+                                               { sizeof *compile, .assertions = 1 } };
     int64_t expected = 1;
 
     free(texts_of(spec, NULL));
     free(texts_of(other, NULL));
     cr_expect_eq(entries(), ++expected, "another map");
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
-        free(texts_of(spec, &(ptxgen_jit_options){ .plan = &plan[i] }));
+        free(texts_of(spec, &(ptxgen_jit_options){ .struct_size = sizeof(ptxgen_jit_options), .plan = &plan[i] }));
         cr_expect_eq(entries(), ++expected, "plan %zu", i);
     }
     for (size_t i = 0; i < sizeof compile / sizeof *compile; i++) {
-        free(texts_of(spec, &(ptxgen_jit_options){ .compile = &compile[i] }));
+        free(
+            texts_of(spec, &(ptxgen_jit_options){ .struct_size = sizeof(ptxgen_jit_options), .compile = &compile[i] }));
         cr_expect_eq(entries(), ++expected, "compile %zu", i);
     }
     free(texts_of(spec, NULL));
