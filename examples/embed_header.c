@@ -4,7 +4,7 @@
  *     ptxgen specs/dot.yaml --emit=header -o dot.h
  *     cc embed_header.c -I. -I/usr/local/cuda/include -lcuda -o embed_header && ./embed_header
  *
- * The header holds the PTX and typed functions on top of the CUDA driver API; its top says how they are called.
+ * The header holds the PTX and typed functions on top of the CUDA driver API.
  */
 #include <stdio.h>
 
@@ -23,43 +23,65 @@ enum { N = 1000 };
         }                                                                                                              \
     } while (0)
 
+struct state {
+    CUdevice device;
+    CUcontext context;
+    dot_program program;
+    CUdeviceptr x, y, result, workspace;
+};
+
+static int run(struct state *s, const float *x, const float *y, float *result)
+{
+    const size_t bytes = N * sizeof *x;
+    size_t needed = 0;
+
+    TRY(cuInit(0));
+    TRY(cuDeviceGet(&s->device, 0));
+    TRY(cuDevicePrimaryCtxRetain(&s->context, s->device));
+    TRY(cuCtxSetCurrent(s->context));
+    TRY(cuMemAlloc(&s->x, bytes));
+    TRY(cuMemAlloc(&s->y, bytes));
+    TRY(cuMemAlloc(&s->result, sizeof *result));
+    TRY(cuMemcpyHtoD(s->x, x, bytes));
+    TRY(cuMemcpyHtoD(s->y, y, bytes));
+
+    TRY(dot_load(&s->program));
+    TRY(dot_workspace_bytes(&s->program, N, &needed));
+    TRY(cuMemAlloc(&s->workspace, needed ? needed : 1));
+    TRY(dot_launch(&s->program, NULL, N, ptxgen_pointer(s->x), ptxgen_pointer(s->y), ptxgen_pointer(s->result),
+                   ptxgen_pointer(s->workspace),
+                   needed));
+    TRY(cuMemcpyDtoH(result, s->result, sizeof *result));
+    return 0;
+}
+
+static void finish(struct state *s)
+{
+    const CUdeviceptr memory[] = { s->x, s->y, s->result, s->workspace };
+
+    if (s->context == NULL)
+        return;
+    dot_unload(&s->program);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        if (memory[i])
+            cuMemFree(memory[i]);
+    cuDevicePrimaryCtxRelease(s->device);
+}
+
 int main(void)
 {
     static float x[N], y[N];
-    dot_program program;
-    CUdevice device;
-    CUcontext context;
-    CUdeviceptr dx, dy, dresult, workspace;
-    size_t bytes = 0;
+    static struct state state;
     float result = 0;
+    int failed;
 
     for (int i = 0; i < N; i++) {
         x[i] = 1;
         y[i] = 2;
     }
-    TRY(cuInit(0));
-    TRY(cuDeviceGet(&device, 0));
-    TRY(cuDevicePrimaryCtxRetain(&context, device));
-    TRY(cuCtxSetCurrent(context));
-    TRY(cuMemAlloc(&dx, sizeof x));
-    TRY(cuMemAlloc(&dy, sizeof y));
-    TRY(cuMemAlloc(&dresult, sizeof result));
-    TRY(cuMemcpyHtoD(dx, x, sizeof x));
-    TRY(cuMemcpyHtoD(dy, y, sizeof y));
-
-    TRY(dot_load(&program));
-    TRY(dot_workspace_bytes(&program, N, &bytes));
-    TRY(cuMemAlloc(&workspace, bytes ? bytes : 1));
-    TRY(dot_launch(&program, NULL, N, ptxgen_pointer(dx), ptxgen_pointer(dy), ptxgen_pointer(dresult),
-                   ptxgen_pointer(workspace), bytes));
-    TRY(cuMemcpyDtoH(&result, dresult, sizeof result));
-    printf("dot: %g\n", result);
-
-    dot_unload(&program);
-    TRY(cuMemFree(workspace));
-    TRY(cuMemFree(dresult));
-    TRY(cuMemFree(dy));
-    TRY(cuMemFree(dx));
-    TRY(cuDevicePrimaryCtxRelease(device));
-    return result == 2 * N ? 0 : 1;
+    failed = run(&state, x, y, &result);
+    if (!failed)
+        printf("dot: %g\n", result);
+    finish(&state);
+    return !failed && result == 2 * N ? 0 : 1;
 }

@@ -46,14 +46,16 @@ static ptxgen_status reduce(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_loaded *l
 
 int main(void)
 {
-    ptxgen_session *s;
+    ptxgen_session *s = NULL;
     ptxgen_gpu *gpu = NULL;
     ptxgen_loaded *loaded = NULL;
     ptxgen_status status;
     float *host = malloc(N * sizeof *host), norm = 0;
 
-    if (host == NULL || ptxgen_session_create(&s) != PTXGEN_OK)
+    if (host == NULL || ptxgen_session_create(&s) != PTXGEN_OK) {
+        free(host);
         return EXIT_FAILURE;
+    }
     for (int i = 0; i < N; i++)
         host[i] = 1;
     status = ptxgen_gpu_open(s, PTXGEN_GPU_CURRENT, &gpu);

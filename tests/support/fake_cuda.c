@@ -69,6 +69,10 @@ static int count(const char *name, int change)
 ENTRY(cuInit, unsigned flags)
 {
     (void)flags;
+    if (getenv("FAKE_CUDA_FAIL")) {
+        fake.fail = getenv("FAKE_CUDA_FAIL");
+        fake.fail_result = CU_OUT_OF_MEMORY;
+    }
     return result("cuInit");
 }
 ENTRY(cuDriverGetVersion, int *version)
@@ -183,10 +187,12 @@ ENTRY(cuModuleUnload, cu_module module)
 }
 ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
 {
+    static char names[FAKE_KERNELS][128];
+
     (void)module;
     for (int i = 0; i < FAKE_KERNELS; i++) {
         if (fake.kernel[i].name == NULL)
-            fake.kernel[i].name = strdup(name);
+            fake.kernel[i].name = strncpy(names[i], name, sizeof names[i] - 1);
         if (strcmp(fake.kernel[i].name, name) == 0) {
             *function = (cu_function)(void *)&fake.kernel[i];
             return result("cuModuleGetFunction");
@@ -263,6 +269,8 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
 {
     struct fake_call *c = record(name, stream, 0, bytes);
 
+    if (result(name) != CU_OK)
+        return result(name);
     *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
     c->a = *pointer;
@@ -312,6 +320,8 @@ ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_strea
 ENTRY(cuStreamCreate, cu_stream *stream, unsigned flags)
 {
     (void)flags;
+    if (result("cuStreamCreate") != CU_OK)
+        return result("cuStreamCreate");
     *stream = fake.next_handle ? fake.next_handle : malloc(sizeof **stream);
     (*stream)->id = __atomic_add_fetch(&stream_ids, 1, __ATOMIC_RELAXED);
     return count("cuStreamCreate", 1);

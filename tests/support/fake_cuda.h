@@ -34,7 +34,7 @@ struct fake_cuda {
     int capturing;
     int capture_spoiled;                     /* a call that a capture forbids was made in it */
     void *next_handle;                       /* the next stream gets this handle, of a stream that is over */
-    const char *fail;                        /* this entry point … */
+    const char *fail;                        /* this entry point (at first that of FAKE_CUDA_FAIL) … */
     int fail_result;                         /* … returns this */
     struct fake_kernel kernel[FAKE_KERNELS]; /* others are added without parameters when they are looked up */
     int ncalls;
