@@ -99,8 +99,7 @@ PTXGEN_API const char *ptxgen_status_text(ptxgen_status status);
 /** Frees a text returned through `char **`. NULL is fine. */
 PTXGEN_API void ptxgen_free(void *PTXGEN_OPTIONAL p);
 
-/* ---- sessions and diagnostics -------------------------------------------------------------------------------------
- */
+/* ---- sessions and diagnostics ------------------------------------------------------------------------------------ */
 PTXGEN_API ptxgen_status ptxgen_session_create(ptxgen_session **out);
 PTXGEN_API void ptxgen_session_destroy(ptxgen_session *PTXGEN_OPTIONAL s);
 
@@ -132,8 +131,7 @@ PTXGEN_API char *ptxgen_diagnostics_json(const ptxgen_session *s);
 /** Title and explanation of a code; 0 when there is none such. */
 PTXGEN_API int ptxgen_explain_code(int code, const char **title, const char **text);
 
-/* ---- problems -------------------------------------------------------------------------------------------------------
- */
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
 PTXGEN_API ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxgen_problem **out);
 /** name: the problem's name where the spec gives none, and the file name in messages; text need not be NUL-terminated;
  * borrowed. */
@@ -148,21 +146,12 @@ typedef enum ptxgen_determinism {
 } ptxgen_determinism;
 PTXGEN_API ptxgen_determinism ptxgen_problem_determinism(const ptxgen_problem *p);
 
+/* clang-format off */
 typedef enum ptxgen_type {
-    PTXGEN_BOOL,
-    PTXGEN_I8,
-    PTXGEN_I16,
-    PTXGEN_I32,
-    PTXGEN_I64,
-    PTXGEN_U8,
-    PTXGEN_U16,
-    PTXGEN_U32,
-    PTXGEN_U64,
-    PTXGEN_F16,
-    PTXGEN_BF16,
-    PTXGEN_F32,
-    PTXGEN_F64
+    PTXGEN_BOOL, PTXGEN_I8, PTXGEN_I16, PTXGEN_I32, PTXGEN_I64, PTXGEN_U8, PTXGEN_U16, PTXGEN_U32, PTXGEN_U64,
+    PTXGEN_F16, PTXGEN_BF16, PTXGEN_F32, PTXGEN_F64
 } ptxgen_type;
+/* clang-format on */
 PTXGEN_API const char *ptxgen_type_name(ptxgen_type t);
 PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
 
@@ -231,8 +220,7 @@ typedef enum ptxgen_law {
 } ptxgen_law;
 typedef enum ptxgen_verdict {
     PTXGEN_PROVED,       /**< bit for bit, NaN and signs of zero included */
-    PTXGEN_PROVED_IDEAL, /**< over the integers and reals: only overflow, rounding or special values make a difference
-                          */
+    PTXGEN_PROVED_IDEAL, /**< over the integers and reals: overflow, rounding and special values make a difference */
     PTXGEN_REFUTED,      /**< also over the integers and reals */
     PTXGEN_UNDECIDED,    /**< neither proved nor refuted: what is declared is believed */
     PTXGEN_NO_IDENTITY   /**< the operator has none */
@@ -259,9 +247,6 @@ typedef struct ptxgen_laws_options {
                            1000 */
     const char *cache;  /**< as in ptxgen_jit_options: verdicts are kept there; NULL: what the environment says */
 } ptxgen_laws_options;
-/* clang-format off */
-#define PTXGEN_LAWS_OPTIONS_INIT { sizeof(ptxgen_laws_options), NULL, 0, NULL }
-/* clang-format on */
 typedef struct ptxgen_laws ptxgen_laws;
 /**
  * Judge the operators of a problem. PTXGEN_INVALID: a law that is expected was refuted, and the diagnostics show for
@@ -272,8 +257,7 @@ PTXGEN_API ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_probl
                                            const ptxgen_laws_options *PTXGEN_OPTIONAL options, ptxgen_laws **out);
 PTXGEN_API int ptxgen_laws_count(const ptxgen_laws *laws);
 PTXGEN_API ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *out);
-/** The problem, with operators marked commutative (and exact) where that is proved bit for bit; *out may be p itself.
- */
+/** The problem, with operators marked commutative (and exact) where that is proved bit for bit; perhaps p itself. */
 PTXGEN_API ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws,
                                            ptxgen_problem **out);
 
@@ -289,17 +273,15 @@ typedef struct ptxgen_plan_options {
     const ptxgen_setting *setting;
     const int64_t *size; /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
     const char *variant; /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
-    const char *gpu;     /**< name of the device: "H200", "NVIDIA H200". NULL: not known, then entries of a tuning file
-                            count     that are for any device of the architecture */
     const char
-        *tuning; /**< path of a tuning file, below; NULL or "off": none. ptxgen_jit() takes the default path for NULL */
+        *gpu; /**< name of the device: "H200", "NVIDIA H200". NULL: not known; then entries of a tuning file count
+                            that are for any device of the architecture */
+    const char
+        *tuning;    /**< path of a tuning file, below; NULL or "off": none, but ptxgen_jit() takes the default path */
     int only_these; /**< no cases but those that a launch at exactly the sizes above takes, of arrays that are aligned
                        to 16 bytes; other launches are refused.  Compiles in a fraction of the time */
     int multiprocessors; /**< of the device, on which some cases depend; for only_these; 0: not known */
 } ptxgen_plan_options;
-/* clang-format off */
-#define PTXGEN_PLAN_OPTIONS_INIT { sizeof(ptxgen_plan_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
-/* clang-format on */
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for
  * defaults; borrowed. */
 PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p,
@@ -317,6 +299,7 @@ typedef struct ptxgen_kernel_resources {
     int registers;      /**< of a thread; 0: unknown */
     int shared, local;  /**< static shared memory of a block; memory of a thread for spills and arrays; bytes */
 } ptxgen_kernel_resources;
+typedef enum ptxgen_form { PTXGEN_FORM_TEXT, PTXGEN_FORM_JSON, PTXGEN_FORM_HTML } ptxgen_form;
 /** What an explanation is given beyond the plan; all of it is borrowed and optional. */
 typedef struct ptxgen_explain_options {
     size_t struct_size;        /**< PTXGEN_EXPLAIN_OPTIONS_INIT sets it */
@@ -330,17 +313,9 @@ typedef struct ptxgen_explain_options {
     const ptxgen_kernel_resources *resource;
     const char *resource_source;          /**< who says so: "ptxas", "driver" */
     double stream_seconds, graph_seconds; /**< measured per launch at these sizes; 0: not measured */
-    enum {
-        PTXGEN_FORM_TEXT,
-        PTXGEN_FORM_JSON,
-        PTXGEN_FORM_HTML
-    } form;  /**< HTML: sections with tables, to be put into a page */
+    ptxgen_form form;                     /**< HTML: sections with tables, to be put into a page */
     int all; /**< text: also strategies that do not apply, all cases in full and the evidence behind their tunables */
 } ptxgen_explain_options;
-/* clang-format off */
-#define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, \
-                                      0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT }
-/* clang-format on */
 /**
  * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),
  * registers and occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.
@@ -369,8 +344,8 @@ typedef struct ptxgen_variant {
 typedef struct ptxgen_variant_options {
     size_t struct_size; /**< PTXGEN_VARIANT_OPTIONS_INIT sets it */
     const ptxgen_plan_options
-        *plan; /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names, a tunable to a
-                    list of values ("128,256"), which need not be among its usual ones. NULL: defaults */
+        *plan;       /**< arch, ptx and sizes; settings restrict the space: "strategy" to a list of names,
+                            a tunable to a list of values ("128,256"), also unusual ones. NULL: defaults */
     const char *gpu; /**< of the prediction; NULL: a usual one of the architecture */
     int illegal;     /**< also those that do not fit */
     int main_only;   /**< vary only the tunables that matter most; the others keep their usual values */
@@ -378,9 +353,6 @@ typedef struct ptxgen_variant_options {
     uint64_t seed; /**< of these: the same seed draws the same */
     int part, parts; /**< number `part` of `parts` of about the same size, for threads that share the work; 0: all */
 } ptxgen_variant_options;
-/* clang-format off */
-#define PTXGEN_VARIANT_OPTIONS_INIT { sizeof(ptxgen_variant_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
-/* clang-format on */
 /**
  * Calls `visit` for every variant of a problem, in a fixed order, until it gives something else than 0.  The variant
  * lives until the visit returns.  The session holds nothing of it afterwards.  A problem may have millions.
@@ -437,9 +409,6 @@ typedef struct ptxgen_compile_options {
     const char *math_library; /**< path of a libdevice or libclc bitcode file; NULL: searched */
     int threads;              /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
 } ptxgen_compile_options;
-/* clang-format off */
-#define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, 0, NULL, 0 }
-/* clang-format on */
 /** PTX for all cases. The program is independent of the session. */
 PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan,
                                         const ptxgen_compile_options *PTXGEN_OPTIONAL options, ptxgen_program **out);
@@ -466,9 +435,10 @@ typedef struct ptxgen_arguments {
 } ptxgen_arguments;
 
 /** One of them by its name; the macros make them. */
+typedef enum ptxgen_kind { PTXGEN_KIND_INT, PTXGEN_KIND_REAL, PTXGEN_KIND_ARRAY } ptxgen_kind;
 typedef struct ptxgen_argument {
     const char *name;
-    enum { PTXGEN_KIND_INT, PTXGEN_KIND_REAL, PTXGEN_KIND_ARRAY } kind;
+    ptxgen_kind kind;
     int64_t integer; /**< of a size or a param */
     double real;     /**< of a param of a float type, to which it is rounded */
     void *data;      /**< of an array */
@@ -512,6 +482,16 @@ PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, c
                                          const char *PTXGEN_OPTIONAL modes);
 /** Name of the case that the last run took, or NULL. */
 PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
+
+/* Where structures with options start: with their size and the defaults. */
+/* clang-format off */
+#define PTXGEN_LAWS_OPTIONS_INIT { sizeof(ptxgen_laws_options), NULL, 0, NULL }
+#define PTXGEN_PLAN_OPTIONS_INIT { sizeof(ptxgen_plan_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+#define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, \
+                                      0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT, 0 }
+#define PTXGEN_VARIANT_OPTIONS_INIT { sizeof(ptxgen_variant_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
+#define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, 0, NULL, 0 }
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -78,8 +78,8 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
         return api_codegen_failure(s);
     }
     *out = host;
-    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d cases for the host", plan->plan->problem->name,
-                plan->plan->ncases);
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d case%s for the host", plan->plan->problem->name,
+                plan->plan->ncases, plan->plan->ncases == 1 ? "" : "s");
     return PTXGEN_OK;
 }
 

@@ -236,7 +236,8 @@ ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const p
         return api_codegen_failure(s);
     }
     *out = handle;
-    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d cases", handle->program->name, handle->program->ncases);
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d case%s", handle->program->name, handle->program->ncases,
+                handle->program->ncases == 1 ? "" : "s");
     return PTXGEN_OK;
 }
 

@@ -26,7 +26,7 @@ else
     cmake --install "$where" --prefix "$prefix" >"$work/log" || fail 'not installed' "$work/log"
 fi
 docs=share/doc/ptxgen
-for file in include/ptxgen/ptxgen.h 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' 'lib/*pkgconfig/ptxgen.pc' \
+for file in include/ptxgen/ptxgen.h include/ptxgen/ptxgen.hpp 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' 'lib/*pkgconfig/ptxgen.pc' \
     share/bash-completion/completions/ptxgen share/ptxgen/spec.schema.json \
     'lib/*cmake/ptxgen/ptxgen-config.cmake' $docs/LICENSE $docs/README.md $docs/examples/reduce_buffer.c $docs/specs/dot.yaml; do
     find "$prefix/" -path "$prefix/$file" | grep -q . || fail "not installed: $file"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""samples.py LIBRARY FAKE_CUDA DOT_H CUDA_INCLUDE CC [SANITIZERS] - every C sample compiles, works, and fails without a leak.
+"""samples.py LIBRARY FAKE_CUDA DOT_H CUDA_INCLUDE CC CXX [SANITIZERS] - every C sample compiles, works, and fails without a leak.
 
-Samples are the indented code in the comments at the heads of include/ptxgen/*.h, the ```c blocks of README.md and docs/*.md that call the
+Samples are the indented code in the comments at the heads of include/ptxgen, the ```c blocks of README.md and docs/*.md that call the
 library, and examples/*.c.  Each is compiled as its reader would, warnings being errors, and run under valgrind (or the leak checker of the
 sanitizers): once with all that it needs, then without its files, with a wrong operator in its spec, without a driver, and with each of some
 calls of the driver failing.  A failing run must say something else than the good one.
@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARY, FAKE, DOT_H, CUDA, CC = sys.argv[1:6]
-SANITIZE = sys.argv[6] if len(sys.argv) > 6 else ""
+LIBRARY, FAKE, DOT_H, CUDA, CC, CXX = sys.argv[1:7]
+SANITIZE = sys.argv[7] if len(sys.argv) > 7 else ""
 BROKEN = 99
 WATCH = ["valgrind", "--quiet", f"--error-exitcode={BROKEN}", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
 DRIVER_CALLS = ("cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate")
@@ -25,10 +25,11 @@ DRIVER_CALLS = ("cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate")
 
 def samples():
     """Name, text of a C file, and its arguments."""
-    for path in sorted((ROOT / "include/ptxgen").glob("*.h")):
+    for path in sorted((ROOT / "include/ptxgen").glob("*.h*")):
         head = path.read_text().split("*/\n#ifndef")[0]
         code = re.search(r"((?:^ \*     .*\n)+)", head, re.MULTILINE)[1]
-        yield path.name, body(re.sub(r"^ \*     ", "", code, flags=re.MULTILINE)), []
+        code = re.sub(r"^ \*     ", "", code, flags=re.MULTILINE)
+        yield path.name, body(code) if path.suffix == ".h" else wrapped(code), []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for i, code in enumerate(re.findall(r"^```c\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)):
             if "ptxgen_" in code:
@@ -41,11 +42,17 @@ def body(code):
     return f"#include <stdio.h>\n#include <ptxgen/launch.h>\nint main(void)\n{{\n{code}return 0;\n}}\n"
 
 
+def wrapped(code):
+    return "#include <cstdio>\n#include <ptxgen/ptxgen.hpp>\n" \
+           f"int main() try {{\n{code}}} catch (const ptxgen::error &e) {{\nstd::puts(e.what());\nreturn 1;\n}}\n"
+
+
 def compiled(folder, text):
-    (folder / "sample.c").write_text(text)
+    compiler, source = [[CC, "-std=c11"], "sample.c"] if "ptxgen.hpp" not in text else [[CXX, "-std=c++17"], "sample.cc"]
+    (folder / source).write_text(text)
     cuda = [f"-I{folder}", f"-isystem{CUDA}", FAKE] if "dot.h" in text else []
     sanitize = [f"-fsanitize={SANITIZE}"] if SANITIZE else []
-    subprocess.run([CC, "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", *sanitize, f"-I{ROOT}/include", "sample.c", *cuda, LIBRARY,
+    subprocess.run([*compiler, "-g", "-Wall", "-Wextra", "-Werror", *sanitize, f"-I{ROOT}/include", source, *cuda, LIBRARY,
                     f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}", "-o", "sample"], cwd=folder, check=True)
     return str(folder / "sample")
 

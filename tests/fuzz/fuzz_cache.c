@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ptxgen_problem *problem = fuzz_spec(s, "sum");
     promise(problem && ptxgen_plan_create(s, problem, &o, &plan) == PTXGEN_OK);
     cache_locate(&cache, directory);
-    promise(program_key(problem, plan, NULL, &key));
+    promise(program_key(problem, plan, &(ptxgen_compile_options)PTXGEN_COMPILE_OPTIONS_INIT, &key));
     if (data[0] & 1)
         write_raw(&cache, &key, data + 1, size - 1);
     else

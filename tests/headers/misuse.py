@@ -48,6 +48,10 @@ class Parameter:
             sys.exit(f"misuse.py: nothing stands for {text!r} of {function}: add a row")
 
 
+def stripped(paths):
+    return "".join(re.sub(r"/\*.*?\*/", "", open(path, encoding="utf8").read(), flags=re.DOTALL) for path in paths)
+
+
 def prototypes(text):
     for m in re.finditer(r"PTXGEN_API ([^;]*?)(\w+)\(((?:[^();]|\([^()]*\))*)\);", text):
         parameters, depth = [""], 0
@@ -65,13 +69,13 @@ def prototypes(text):
 
 
 def fields(text, name):
-    """(name, is a pointer) of each field of a structure that is no array."""
-    body = re.search(r"typedef struct %s \{(.*?)\n\} %s;" % (name, name), text, re.DOTALL)[1]
+    """(name, has pointers, is an array) of each field of a structure."""
+    body = re.search(r"typedef (?:struct|union) %s \{(.*?)\n\} %s;" % (name, name), text, re.DOTALL)[1]
     body = re.sub(r"enum \{.*?\}", "enum form", body, flags=re.DOTALL)
     for declaration in filter(str.strip, body.split(";")):
         words = re.sub(r"\s+", " ", declaration).strip()
-        for part in () if "[" in words else words.split(","):
-            yield re.search(r"(\w+)$", part.strip())[1], "*" in words
+        for part in words.split(","):
+            yield re.search(r"(\w+)(?:\[\w+\])?$", part.strip())[1], "*" in words, "[" in words
 
 
 def call(result, name, parameters, values, what, expected, before=""):
@@ -134,8 +138,8 @@ def calls(text, result, name, parameters):
     for p in parameters:
         struct = re.fullmatch(r"ptxgen_(\w+) \*", p.type)
         if p.constant and struct and (struct[1] in STRUCTS or struct[1] == "argument"):
-            for field, pointer in fields(text, f"ptxgen_{struct[1]}"):
-                values = ("NULL",) if pointer else ("0", "7", "(size_t)-1", "sizeof wrong + 8") if field == "struct_size" else \
+            for field, pointer, array in fields(text, f"ptxgen_{struct[1]}"):
+                values = () if array else ("NULL",) if pointer else ("0", "7", "(size_t)-1", "sizeof wrong + 8") if field == "struct_size" else \
                     ("0",) if field.endswith("_bytes") else NUMBERS  # nobody but the driver knows how many bytes there are
                 for value in values:
                     setting = f"memset(wrong_room, -1, sizeof wrong_room);\n        ptxgen_{struct[1]} wrong = " \
@@ -147,7 +151,7 @@ def calls(text, result, name, parameters):
 
 
 def main():
-    text = "".join(re.sub(r"/\*.*?\*/", "", open(path, encoding="utf8").read(), flags=re.DOTALL) for path in sys.argv[1:])
+    text = stripped(sys.argv[1:])
     functions = list(prototypes(text))
     for _, name, parameters in functions:
         if RELEASING.search(name) and parameters:
@@ -160,4 +164,5 @@ def main():
     print("".join(f"    try_{name}();\n" for _, name, _ in functions) + "}")
 
 
-main()
+if __name__ == "__main__":
+    main()
