@@ -84,8 +84,8 @@ static bool make_ready(struct costing *x, const int64_t *n, const void *const *i
     static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: add\n"
                                "outputs: {dot: f32}\n";
     const ptxgen_setting pin = { "strategy", "reduce.last_block" };
-    const ptxgen_plan_options plan = { .setting_count = 1, .setting = &pin };
-    const ptxgen_jit_options options = { .plan = &plan };
+    const ptxgen_plan_options plan = { .struct_size = sizeof plan, .setting_count = 1, .setting = &pin };
+    const ptxgen_jit_options options = { .struct_size = sizeof options, .plan = &plan };
     struct bench_device *d = x->d;
     void *module;
 
