@@ -4,6 +4,7 @@
  * Nothing may crash.  What is refused is PTXGEN_USAGE with a message that names the parameter, and leaves no handle.
  * Run under valgrind as well.  Last line: "N passed, N failed".
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static struct {
     const char *path;
     char *plan_text, *tuning_text;
 } v;
-static char wrong_room[4096]; /* a structure, and what a larger one might have behind it */
+static _Alignas(16) char wrong_room[4096]; /* a structure, and what a larger one might have behind it */
 
 static int passed, failed;
 static const char *function, *with;
@@ -64,6 +65,12 @@ static void begin(const char *name, const char *what)
     ptxgen_diagnostics_clear(v.session);
     if (!strcmp(name, "ptxgen_diagnostic_get"))
         ptxgen_evaluate(v.session, NULL, NULL);
+}
+static void crashed(int number)
+{
+    printf("%s, %s: signal %d\n", function, with, number);
+    fflush(stdout);
+    _Exit(1);
 }
 static void expect(int ok)
 {
@@ -139,6 +146,9 @@ int main(int argc, char **argv)
 {
     v.path = argc == 2 ? argv[1] : "";
     make_structures();
+    signal(SIGSEGV, crashed);
+    signal(SIGABRT, crashed);
+    signal(SIGFPE, crashed);
     need(ptxgen_session_create(&v.session));
     need(ptxgen_problem_from_string(v.session, spec, sizeof spec - 1, "x", &v.problem));
     need(ptxgen_plan_create(v.session, v.problem, NULL, &v.plan));
