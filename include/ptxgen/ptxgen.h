@@ -36,7 +36,9 @@
  *     what ptxgen_diagnostic_get() fills in           a session   ptxgen_diagnostics_clear()
  *     what a visitor or a log function is given       the call    the visitor or log function returns
  *     other `const char *`, other info                the object that was asked, or the library
- *     whatever the caller passes                      the caller  never kept after the call
+ *     memory of arrays                                the caller  the run or launch is over; arguments by name point to it
+ *     a log function and its `user`                   the caller  the next ptxgen_session_log(), or the session's end
+ *     whatever else the caller passes                 the caller  the call returns: nothing keeps it
  *
  * Programs and hosts need neither their session nor their plan.  Every *_destroy accepts NULL.
  *
@@ -460,7 +462,7 @@ PTXGEN_API ptxgen_status ptxgen_run_string(ptxgen_session *s, const char *text, 
 /** Number of elements of an array at the given sizes, or -1. */
 PTXGEN_API int64_t ptxgen_array_elements(const ptxgen_array_info *a, const int64_t *size);
 
-/** The sequential reference: the oracle. */
+/** The sequential reference. */
 PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args);
 /**
  * For verifying: the outputs get the reference evaluated with floats carried in double, and bound[o] (a double per

@@ -177,6 +177,25 @@ Test(jit, what_the_code_depends_on_makes_another_entry)
     cr_expect_eq(entries(), expected, "the first is still there");
 }
 
+static void hear(ptxgen_log_level level, const char *text, void *user)
+{
+    const size_t n = strlen(user);
+
+    snprintf((char *)user + n, 2000 - n, "%d %s\n", (int)level, text);
+}
+
+Test(jit, the_log_tells_what_came_from_the_cache)
+{
+    char heard[2000] = "";
+
+    ptxgen_session_log(s, PTXGEN_LOG_DEBUG, hear, heard);
+    free(texts_of(spec, NULL));
+    cr_expect(strstr(heard, "0 dot: compiled ") && strstr(heard, "1 dot: kept in the cache /"), "%s", heard);
+    heard[0] = '\0';
+    free(texts_of(spec, NULL));
+    cr_expect(strstr(heard, "0 dot: taken from the cache /") && !strstr(heard, "compiled"), "%s", heard);
+}
+
 /* An entry that is whole, and of something else. */
 Test(jit, an_entry_of_another_form_is_replaced)
 {
