@@ -246,7 +246,8 @@ static enum form form_of(const ptxgen_problem *problem)
     for (int i = 0; i < ptxgen_problem_input_count(problem); i++) {
         ptxgen_array_info a;
 
-        if (ptxgen_problem_input(problem, i, &a) == PTXGEN_OK && (a.role == PTXGEN_ROLE_SEGMENT_OFFSETS || a.role == PTXGEN_ROLE_SEGMENT_FLAGS))
+        if (ptxgen_problem_input(problem, i, &a) == PTXGEN_OK &&
+            (a.role == PTXGEN_ROLE_SEGMENT_OFFSETS || a.role == PTXGEN_ROLE_SEGMENT_FLAGS))
             form = a.role == PTXGEN_ROLE_SEGMENT_OFFSETS ? FORM_OFFSETS : FORM_FLAGS;
     }
     return form;
