@@ -172,3 +172,22 @@ Test(arguments, the_log_says_what_happens)
     cr_assert_eq(ptxgen_run_string(s, spec, sizeof spec - 1, "t", list, 4), PTXGEN_OK);
     cr_expect_str_eq(heard, "");
 }
+
+Test(arguments, params_that_are_null_have_their_defaults)
+{
+    static const char defaults[] = "kind: reduce\ninputs: {x: 'f32[n]'}\nparams: {k: {type: f32, value: 2}}\n"
+                                   "map: k * x\noperator: add\noutputs: {y: f32}\n";
+    const int64_t size[] = { N };
+    const ptxgen_arguments args = { size, (const void *[]){ x }, (void *[]){ &y }, NULL };
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    cr_assert_eq(ptxgen_problem_from_string(s, defaults, sizeof defaults - 1, "t", &problem), PTXGEN_OK);
+    cr_assert_eq(ptxgen_plan_create(s, problem, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    cr_expect_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK);
+    cr_expect_eq(y, 12);
+    y = 0;
+    cr_expect_eq(ptxgen_evaluate(s, problem, &args), PTXGEN_OK);
+    cr_expect_eq(y, 12);
+    ptxgen_host_destroy(host);
+}
