@@ -489,8 +489,7 @@ PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 /* clang-format off */
 #define PTXGEN_LAWS_OPTIONS_INIT { sizeof(ptxgen_laws_options), NULL, 0, NULL }
 #define PTXGEN_PLAN_OPTIONS_INIT { sizeof(ptxgen_plan_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
-#define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, \
-                                      0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT, 0 }
+#define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT, 0 }
 #define PTXGEN_VARIANT_OPTIONS_INIT { sizeof(ptxgen_variant_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
 #define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, 0, NULL, 0 }
 /* clang-format on */

@@ -178,29 +178,31 @@ struct chain {
 };
 /* clang-format off */
 static const struct chain chain_table[] = {
-    { "reduce.block", 1, 0, 0, 0, ONCE }, { "reduce.cluster", 2, 1, 0, 0, ONCE },
-    { "reduce.gather", 2, 1, 0, 0, GATHERS }, { "reduce.ordered", 2, 1, 0, 0, GATHERS },
+    { "reduce.block", 1, 0, 0, 0, ONCE },         { "reduce.gather", 2, 1, 0, 0, GATHERS },
     { "reduce.last_block", 2, 1, 0, 0, GATHERS }, { "reduce.atomic", 1, 1, 0, 0, ONCE },
-    { "reduce.two_kernel", 1, 0, 0, 0, ONCE }, { "segreduce.tile", 1, 0, 0, 0, ONCE },
+    { "reduce.two_kernel", 1, 0, 0, 0, ONCE },    { "segreduce.tile", 1, 0, 0, 0, ONCE },
     { "segreduce.multi_block", 2, 1, 0, 0, ONCE }, { "segreduce.column", 2, 1, 0, 0, ONCE },
-    { "segreduce.block", 1, 0, 0, 0, ONCE }, { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
-    { "segreduce.offsets", 1, 0, 0, 1, ONCE }, { "scan.block", 2, 0, 0, 0, CARRIES },
-    { "scan.resident", 3, 1, 0, 0, GATHERS }, { "segscan.resident", 2, 1, 0, 1, GATHERS },
-    { "scan.pipeline", 2, 1, 0, 0, ONCE }, { "scan.lookback", 2, 1, 0, 0, ONCE },
-    { "segscan.staged", 2, 0, 0, 0, ONCE }, { "segscan.stream", 2, 0, 0, 0, CARRIES },
-    { "segscan.offsets", 2, 1, 0, 1, ONCE }, { "segscan.flags", 2, 1, 0, 0, ONCE },
-    { "segscan.lookback", 2, 1, 0, 0, ONCE }, { "segscan.flat", 2, 1, 0, 0, ONCE },
-    { "segscan.strips", 2, 1, 0, 0, CARRIES }, { "segscan.block", 2, 0, 0, 0, CARRIES },
-    { "segscan.cluster", 2, 1, 0, 0, CARRIES }, { "scan.three_pass", 2, 0, 0, 0, ONCE },
+    { "segreduce.block", 1, 0, 0, 0, ONCE },      { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
+    { "segreduce.offsets", 1, 0, 0, 1, ONCE },    { "scan.block", 2, 0, 0, 0, CARRIES },
+    { "scan.resident", 3, 1, 0, 0, GATHERS },     { "segscan.resident", 2, 1, 0, 1, GATHERS },
+    { "scan.pipeline", 2, 1, 0, 0, ONCE },        { "scan.lookback", 2, 1, 0, 1, ONCE },
+    { "segscan.staged", 2, 0, 0, 0, ONCE },       { "segscan.lookback", 2, 1, 0, 0, ONCE },
+    { "segscan.strips", 2, 1, 0, 0, CARRIES },    { "segscan.block", 2, 0, 0, 0, CARRIES },
+    { "scan.three_pass", 2, 0, 0, 0, ONCE },
 };
 /* clang-format on */
 
-static struct chain chain_of(const char *strategy)
+static struct chain chain_of(const struct plan_case *c)
 {
+    struct chain chain = { 0 };
     for (size_t i = 0; i < sizeof chain_table / sizeof *chain_table; i++)
-        if (!strcmp(chain_table[i].strategy, strategy))
-            return chain_table[i];
-    return (struct chain){ 0 };
+        if (!strcmp(chain_table[i].strategy, c->strategy->name))
+            chain = chain_table[i];
+    if (c->tunable[TN_CLUSTER] > 1) { /* whose blocks combine, too */
+        chain.combines = chain.combines > 2 ? chain.combines : 2;
+        chain.waits = 1;
+    }
+    return chain;
 }
 
 /* Seconds: a load from memory, one from L2, and what a bulk copy takes longer.  The cycles of a shuffle, of its moves, and of an operation that waits
@@ -214,7 +216,7 @@ static double combine_seconds(const struct problem *p, const struct gpu_model *m
     int levels = 0;
     for (int t = 1; t < threads; t *= 2)
         levels++;
-    return (levels * (SHUFFLE_CYCLES + WORD_CYCLES * state_words_apart(p) + OPERATION_CYCLES * slots) +
+    return (levels * (SHUFFLE_CYCLES + WORD_CYCLES * state_words(p, NULL) + OPERATION_CYCLES * slots) +
             BARRIER_CYCLES) /
            m->clock;
 }
@@ -292,7 +294,7 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
                            const struct pass *w, bool warm, struct prediction *out)
 {
     const struct problem *p = plan->problem;
-    const struct chain chain = chain_of(w->c->code.strategy);
+    const struct chain chain = chain_of(w->c);
     struct demand d = demand_of(p, w->c, size, m, warm);
     d.part[PART_SPILLS] = spill_seconds(p, size, m, w);
     const bool bulk = w->c->tunable[TN_STAGES] > 0 || w->c->tunable[TN_COPY_STAGES] > 0;

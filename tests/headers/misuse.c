@@ -130,7 +130,7 @@ static void make_structures(void)
         (ptxgen_plan_options){ sizeof v.plan_options, "sm_90", 80, 1, v.setting, v.size, NULL, "H200", "off", 0, 132 };
     v.explain_options = (ptxgen_explain_options){
         sizeof v.explain_options, v.size, v.param, "H200", "d", 90, 132, 1, 1, 1, 1, v.resource, "ptxas", 1e-6, 1e-6,
-        PTXGEN_FORM_TEXT
+        PTXGEN_FORM_TEXT,         0
     };
     v.variant_options = (ptxgen_variant_options){ sizeof v.variant_options, &v.plan_options, "H200", 0, 1, 2, 1, 0, 1 };
     v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, 0, NULL, 1 };
