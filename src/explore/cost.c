@@ -168,37 +168,11 @@ static double bytes_of_point(const struct problem *p)
     return bytes;
 }
 
-/* What the blocks of a strategy do one after the other: combinations of a block's threads, waits for words of other
- * blocks, loads that other loads wait for, searches in the offsets.  Do they wait for every block before them, or repeat
- * it all with every tile? */
-struct chain {
-    const char *strategy;
-    int combines, waits, loads, searches;
-    enum { ONCE, GATHERS, CARRIES } how;
-};
-/* clang-format off */
-static const struct chain chain_table[] = {
-    { "reduce.block", 1, 0, 0, 0, ONCE },         { "reduce.gather", 2, 1, 0, 0, GATHERS },
-    { "reduce.last_block", 2, 1, 0, 0, GATHERS }, { "reduce.atomic", 1, 1, 0, 0, ONCE },
-    { "reduce.two_kernel", 1, 0, 0, 0, ONCE },    { "segreduce.tile", 1, 0, 0, 0, ONCE },
-    { "segreduce.multi_block", 2, 1, 0, 0, ONCE }, { "segreduce.column", 2, 1, 0, 0, ONCE },
-    { "segreduce.block", 1, 0, 0, 0, ONCE },      { "segreduce.offsets_block", 2, 1, 2, 0, ONCE },
-    { "segreduce.offsets", 1, 0, 0, 1, ONCE },    { "scan.block", 2, 0, 0, 0, CARRIES },
-    { "scan.resident", 3, 1, 0, 0, GATHERS },     { "segscan.resident", 2, 1, 0, 1, GATHERS },
-    { "scan.pipeline", 2, 1, 0, 0, ONCE },        { "scan.lookback", 2, 1, 0, 1, ONCE },
-    { "segscan.staged", 2, 0, 0, 0, ONCE },       { "segscan.lookback", 2, 1, 0, 0, ONCE },
-    { "segscan.strips", 2, 1, 0, 0, CARRIES },    { "segscan.block", 2, 0, 0, 0, CARRIES },
-    { "scan.three_pass", 2, 0, 0, 0, ONCE },
-};
-/* clang-format on */
-
+/* A cluster's blocks combine, too. */
 static struct chain chain_of(const struct plan_case *c)
 {
-    struct chain chain = { 0 };
-    for (size_t i = 0; i < sizeof chain_table / sizeof *chain_table; i++)
-        if (!strcmp(chain_table[i].strategy, c->strategy->name))
-            chain = chain_table[i];
-    if (c->tunable[TN_CLUSTER] > 1) { /* whose blocks combine, too */
+    struct chain chain = c->strategy->chain;
+    if (c->tunable[TN_CLUSTER] > 1) {
         chain.combines = chain.combines > 2 ? chain.combines : 2;
         chain.waits = 1;
     }
@@ -284,7 +258,7 @@ static double spill_seconds(const struct problem *p, const int64_t *size, const 
 static double tile_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
                            const struct pass *w, const struct chain *chain, double slots, double latency)
 {
-    const double gathered = chain->how == GATHERS ? (double)w->grid / w->threads : 0;
+    const double gathered = chain->how == CHAIN_GATHERS ? (double)w->grid / w->threads : 0;
     return chain->combines * combine_seconds(p, m, slots, w->threads) +
            chain->waits * (WAIT_LOADS + gathered) * l2_latency + chain->loads * latency +
            chain->searches * search_loads(p, size) * l2_latency;
@@ -305,8 +279,8 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
     const double share = d.bytes / (double)w->grid,
                  tile = w->threads * loads_of_thread(w->c) * bytes_of_point(p) * lanes_used(w->c, p, size),
                  flight = held * (tile < share ? tile : share), rounds = flight > 0 ? d.bytes / flight : 1;
-    const double waits =
-        (rounds > 1 ? rounds - 1 : 0) * (latency + (chain.how == CARRIES || (double)w->grid > held ? per_tile : 0));
+    const double waits = (rounds > 1 ? rounds - 1 : 0) *
+                         (latency + (chain.how == CHAIN_CARRIES || (double)w->grid > held ? per_tile : 0));
     int largest = 0;
     double all = 0;
     for (int i = 0; i < PARTS; i++) {

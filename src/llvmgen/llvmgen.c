@@ -15,7 +15,7 @@
 static void (*emitter(const struct strategy *row))(struct gen *g)
 {
     static void (*const emit[])(struct gen * g) = {
-#define STRATEGY(id, kind, name, reference, tunables) emit_##id,
+#define STRATEGY(id, kind, name, reference, tunables, chain) emit_##id,
 #include "lower/strategies.def"
 #undef STRATEGY
     };

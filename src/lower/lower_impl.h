@@ -84,7 +84,7 @@ struct tuning {
 /* The row for the highest architecture not above sm; sm 0: the one for the lowest. */
 const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm);
 
-#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
+#define STRATEGY(id, kind, name, reference, tunables, chain)                                                           \
     bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);                \
     void id##_plan(struct planner *pl, const struct strategy *row);                                                    \
     bool id##_build(struct planner *pl, struct plan_case *c);

@@ -195,6 +195,18 @@ struct planner {
     const struct plan_options *options;
 };
 
+/* What the blocks of a strategy do one after the other, for predictions: combinations of a block's threads, waits for
+ * words of other blocks, loads that other loads wait for, searches in the offsets where there are any.  How: once, once
+ * with waits for every block before them, or all again with every tile. */
+struct chain {
+    int combines, waits, loads, searches;
+    enum { CHAIN_ONCE, CHAIN_GATHERS, CHAIN_CARRIES } how;
+};
+#define CHAIN(combines, waits, loads, searches, how)                                                                   \
+    {                                                                                                                  \
+        combines, waits, loads, searches, CHAIN_##how                                                                  \
+    }
+
 /* A strategy: one row of strategies.def, in order of preference within its kind. */
 struct strategy {
     const char *name; /* "reduce.last_block" */
@@ -209,6 +221,7 @@ struct strategy {
     bool (*build)(struct planner *pl, struct plan_case *c);
     /* The tunables it uses, as bits 1 << TN_x. */
     unsigned tunables;
+    struct chain chain;
 };
 int strategy_count(void);
 const struct strategy *strategy_row(int i);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const struct strategy rows[] = {
-#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
-    { name, kind, reference, id##_fits, id##_plan, id##_build, tunables },
+#define STRATEGY(id, kind, name, reference, tunables, chain)                                                           \
+    { name, kind, reference, id##_fits, id##_plan, id##_build, tunables, chain },
 #include "strategies.def"
 #undef STRATEGY
 };

@@ -12,7 +12,7 @@ enum { TARGETS_MAX = 64, SANITIZED_SPECS = 1 };
 /* The default, every strategy by name, and variants that the sizes here would not show. */
 static const char *const strategies[] = {
     NULL,
-#define STRATEGY(id, kind, name, reference, tunables) name,
+#define STRATEGY(id, kind, name, reference, tunables, chain) name,
 #include "lower/strategies.def"
 #undef STRATEGY
     "reduce.block@cluster=8",

@@ -121,6 +121,6 @@ static void check_strategy(const struct strategy *row)
     cr_assert(tally.ran[SMALL] || tally.ran[BEYOND], "%s ran at about one tile only", row->name);
 }
 
-#define STRATEGY(id, kind, name, reference, tunables)                                                                  \
+#define STRATEGY(id, kind, name, reference, tunables, chain)                                                           \
     Test(strategies, id) { check_strategy(strategy_by_name(name)); }
 #include "lower/strategies.def"

@@ -206,7 +206,7 @@ kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_i
 /* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */
 kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
 
-#define STRATEGY(id, kind, name, reference, tunables) void emit_##id(struct gen *g);
+#define STRATEGY(id, kind, name, reference, tunables, chain) void emit_##id(struct gen *g);
 #include "lower/strategies.def"
 #undef STRATEGY
 
