@@ -24,7 +24,7 @@ struct header {
 void header_emit(const struct header *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A formula as a C expression of type int64_t. in_guard: kernels' occupancies are not known yet. */
 void header_formula(const struct header *h, const struct formula *f, bool in_guard);
-void header_condition(const struct header *h, const struct formula *guard); /* "if (…)" */
+void header_condition(const struct header *h, const struct formula *f); /* "if (…)" */
 /* The formula as the spec would write it, for a comment; of case c, or of the checks where c is negative. */
 void header_comment(const struct header *h, int c, const struct formula *f);
 /* Does the formula look at pointers, or at occupancies? */

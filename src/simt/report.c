@@ -104,6 +104,28 @@ static bool describe_mbar(struct exec *x, const struct block *b, int i)
     return true;
 }
 
+/* Describes what warp i of the block waits for beyond its lanes and the block's barrier; false if for nothing. */
+static bool describe_warp(struct exec *x, const struct block *b, int i)
+{
+    char text[128];
+    const struct warp *w = &b->warp[i];
+    if (w->at_mbar)
+        return describe_mbar(x, b, i);
+    if (w->at_team) {
+        report_plain(x->report, SIMT_DIVERGENCE,
+                     "kernel %s, block %d: warp %d and %u of %u threads wait at the team's barrier %s", b->grid->kernel,
+                     b->number, i, (unsigned)b->team[w->team].arrived, (unsigned)b->team[w->team].threads,
+                     b->team[w->team].site);
+        return true;
+    }
+    if (!(w->at_cluster | w->at_dependency))
+        return false;
+    report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for %s", b->grid->kernel,
+                 b->number, lanes_text(w->at_cluster | w->at_dependency, text, sizeof text), i,
+                 w->at_cluster ? "the cluster's barrier, where others never arrive" : "the previous kernel");
+    return true;
+}
+
 /* Describes the first thing in the block that waits in vain; false when all its threads have ended. */
 static bool describe_block(struct exec *x, const struct block *b)
 {
@@ -126,24 +148,9 @@ static bool describe_block(struct exec *x, const struct block *b)
                      b->grid->kernel, b->number, b->arrived, b->live, b->site);
         return true;
     }
-    for (int i = 0; i < nwarps; i++) {
-        const struct warp *w = &b->warp[i];
-        if (w->at_mbar)
-            return describe_mbar(x, b, i);
-        if (w->at_team) {
-            report_plain(x->report, SIMT_DIVERGENCE,
-                         "kernel %s, block %d: warp %d and %u of %u threads wait at the team's barrier %s",
-                         b->grid->kernel, b->number, i, (unsigned)b->team[w->team].arrived,
-                         (unsigned)b->team[w->team].threads, b->team[w->team].site);
+    for (int i = 0; i < nwarps; i++)
+        if (describe_warp(x, b, i))
             return true;
-        }
-        if (!(w->at_cluster | w->at_dependency))
-            continue;
-        report_plain(x->report, SIMT_DEADLOCK, "kernel %s, block %d: lanes %s of warp %d wait for %s", b->grid->kernel,
-                     b->number, lanes_text(w->at_cluster | w->at_dependency, text, sizeof text), i,
-                     w->at_cluster ? "the cluster's barrier, where others never arrive" : "the previous kernel");
-        return true;
-    }
     return false;
 }
 

@@ -197,15 +197,13 @@ static int print_explanation(struct explanation *x)
     return status;
 }
 
-static int explain_problem(struct explanation *x, int64_t *size)
+/* Sizes, params, GPU and plan; *native: the options of what is planned. */
+static int plan_problem(struct explanation *x, int64_t *size, struct options *native)
 {
-    struct options native = *x->job.options;
-    ptxgen_session *s = x->job.session;
-    ptxgen_compile_options options;
     x->options.size = size;
-    x->options.gpu = native.gpu;
-    x->options.form = native.json ? PTXGEN_FORM_JSON : PTXGEN_FORM_TEXT;
-    x->options.all = native.all;
+    x->options.gpu = native->gpu;
+    x->options.form = native->json ? PTXGEN_FORM_JSON : PTXGEN_FORM_TEXT;
+    x->options.all = native->all;
     x->options.resource = x->resource;
     int status = parse_sizes(x->job.options, x->job.problem, size);
     if (status == EXIT_OK && all_sizes_known(x)) {
@@ -214,15 +212,25 @@ static int explain_problem(struct explanation *x, int64_t *size)
     status = status ? status : job_params(&x->job);
     status = status ? status : find_gpu(x);
     x->options.param = x->job.param;
-    if (x->gpu && !native.arch && !native.plan) {
-        native.arch = ptxgen_gpu_arch(ptxgen_gpu_describe(x->gpu));
+    if (x->gpu && !native->arch && !native->plan) {
+        native->arch = ptxgen_gpu_arch(ptxgen_gpu_describe(x->gpu));
     }
-    char *tuning = x->gpu ? usual_tuning(&native) : NULL;
-    native.tuning = tuning ? tuning : native.tuning;
-    native.gpu = x->gpu && !native.gpu ? x->options.device : native.gpu;
+    char *tuning = x->gpu ? usual_tuning(native) : NULL;
+    native->tuning = tuning ? tuning : native->tuning;
+    native->gpu = x->gpu && !native->gpu ? x->options.device : native->gpu;
     /* The plan covers every size; the explanation is of these. */
-    status = status ? status : make_plan(s, &native, x->job.problem, NULL, &x->plan);
+    status = status ? status : make_plan(x->job.session, native, x->job.problem, NULL, &x->plan);
     free(tuning);
+    native->tuning = x->job.options->tuning;
+    return status;
+}
+
+static int explain_problem(struct explanation *x, int64_t *size)
+{
+    struct options native = *x->job.options;
+    ptxgen_session *s = x->job.session;
+    ptxgen_compile_options options;
+    int status = plan_problem(x, size, &native);
     if (status != EXIT_OK) {
         return status;
     }

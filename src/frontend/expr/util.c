@@ -234,6 +234,16 @@ static const char *fold_text(int fold)
     return names[fold];
 }
 
+static void print_if(const struct problem *p, const struct op *op, const struct expr *e, struct str *out)
+{
+    static const char *const before[] = { "(if ", " then ", " else " };
+    for (int i = 0; i < 3; i++) {
+        str_add(out, before[i]);
+        expr_print(p, op, e->arg[i], out);
+    }
+    str_addc(out, ')');
+}
+
 void expr_print(const struct problem *p, const struct op *op, const struct expr *e, struct str *out)
 {
     switch (e->kind) {
@@ -249,15 +259,7 @@ void expr_print(const struct problem *p, const struct op *op, const struct expr 
         expr_print(p, op, e->arg[1], out);
         str_addc(out, ')');
         break;
-    case EX_IF:
-        str_add(out, "(if ");
-        expr_print(p, op, e->arg[0], out);
-        str_add(out, " then ");
-        expr_print(p, op, e->arg[1], out);
-        str_add(out, " else ");
-        expr_print(p, op, e->arg[2], out);
-        str_addc(out, ')');
-        break;
+    case EX_IF: print_if(p, op, e, out); break;
     case EX_CALL:
     case EX_CAST:
         str_printf(out, "%s(", e->kind == EX_CALL ? fn_name(e->op) : ty_name(e->type));

@@ -133,6 +133,22 @@ static bool add_dim(struct builder *b, struct cursor *c, uint32_t from, struct p
     return true;
 }
 
+/* After '[': m, n]. */
+static bool dims_text(struct builder *b, struct cursor *c, bool is_output, struct prog_array *out)
+{
+    do {
+        struct prog_dim d;
+        skip_space(c);
+        uint32_t begin = c->at;
+        if (!take_dim(b, c, is_output, &d) || !add_dim(b, c, begin, d, out))
+            return false;
+    } while (take(c, ','));
+    if (!take(c, ']'))
+        return bad_dim(b, c, c->at, c->at + 1, "',' or ']' is expected in a shape");
+    skip_space(c);
+    return c->at >= c->node->length || bad_dim(b, c, c->at, c->node->length, "the type ends before this");
+}
+
 /* f32[m, n] */
 static bool array_text(struct builder *b, const struct ynode *node, bool is_output, struct prog_array *out)
 {
@@ -157,19 +173,8 @@ static bool array_text(struct builder *b, const struct ynode *node, bool is_outp
                       name);
             return false;
         }
-    } else if (!take(&c, ']')) {
-        do {
-            struct prog_dim d;
-            skip_space(&c);
-            uint32_t begin = c.at;
-            if (!take_dim(b, &c, is_output, &d) || !add_dim(b, &c, begin, d, out))
-                return false;
-        } while (take(&c, ','));
-        if (!take(&c, ']'))
-            return bad_dim(b, &c, c.at, c.at + 1, "',' or ']' is expected in a shape");
-        skip_space(&c);
-        if (c.at < node->length)
-            return bad_dim(b, &c, c.at, node->length, "the type ends before this");
+    } else if (!take(&c, ']') && !dims_text(b, &c, is_output, out)) {
+        return false;
     }
     if (field->type == TY_NONE)
         return false;

@@ -148,6 +148,12 @@ static bool user_state(struct builder *b, const struct ynode *node, struct op *o
     return good;
 }
 
+static const struct expr *field_value(const struct scope *sc, const struct ynode *node, enum ty type, bool widened)
+{
+    struct ast *e = node_expr(sc->b, node);
+    return !e ? NULL : widened ? type_build_widened(sc, e, type) : type_build(sc, e, type);
+}
+
 /* Typed expressions of a scalar or of a mapping with exactly the state's fields. */
 bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
                   const struct expr **out)
@@ -165,8 +171,7 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
         return false;
     }
     if (!tuple) {
-        struct ast *e = node_expr(b, node);
-        out[0] = e ? widened ? type_build_widened(sc, e, op->field[0]) : type_build(sc, e, op->field[0]) : NULL;
+        out[0] = field_value(sc, node, op->field[0], widened);
         return out[0] != NULL;
     }
     for (int i = 0; i < node->count; i++) {
@@ -175,16 +180,14 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
         for (int f = 0; f < op->nfields; f++)
             if (!strcmp(op->field_name[f], key->text))
                 field = f;
-        struct ast *e = node_expr(b, node->pair[i].value);
         if (field < 0) {
+            node_expr(b, node->pair[i].value); /* what is wrong in it is said, too */
             struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the state has no field '%s'", key->text);
             diag_suggest(b->d, m, key->text, op->field_name, op->nfields);
             unknown = true;
             continue;
         }
-        out[field] = !e        ? NULL
-                     : widened ? type_build_widened(sc, e, op->field[field])
-                               : type_build(sc, e, op->field[field]);
+        out[field] = field_value(sc, node->pair[i].value, op->field[field], widened);
         good &= out[field] != NULL;
         seen[field] = true;
     }

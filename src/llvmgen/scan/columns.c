@@ -201,6 +201,21 @@ void columns_ahead_new(struct gen *g, struct columns_ahead *a)
         a->whole[v] = run_var_new(g, run_none(g));
 }
 
+/* The words of the lane's tiles of a window, from tile `own` of it on; the last of `count` in place of those after it. */
+static void load_window(struct gen *g, const struct shape *s, kb_val first, kb_val own, kb_val count,
+                        kb_val (*word)[V_MAX][WORDS_MAX])
+{
+    kb *k = g->k;
+    for (int i = 0; i < EACH; i++) {
+        const kb_val tile = kb_add(k, first, kb_min(k, kb_add(k, own, i), kb_sub(k, count, 1)));
+        const kb_val begin = kb_mul(k, kb_cast(k, tile, TY_I64), kb_cast(k, s->columns, TY_I64));
+        for (int v = 0; v < s->v; v++) {
+            const kb_val column = kb_add(k, kb_mul(k, s->column, s->v), v);
+            state_words_load(g, kb_add(k, begin, kb_cast(k, column, TY_I64)), word[i][v]);
+        }
+    }
+}
+
 /* The totals of the first `count` tiles (at least one) of the window that begins at tile `first`, EACH consecutive ones
  * per lane, in the lane's columns.  All lanes. */
 static void window_totals(struct gen *g, const struct shape *s, struct ticket t, kb_val first, kb_val count,
@@ -215,14 +230,7 @@ static void window_totals(struct gen *g, const struct shape *s, struct ticket t,
     LET(own, kb_mul(k, kb_shr(k, kb_lane(k), s->log), EACH));
     kb_loop(k) {
         kb_val word[EACH][V_MAX][WORDS_MAX], all = kb_true(k);
-        for (int i = 0; i < EACH; i++) {
-            const kb_val tile = kb_add(k, first, kb_min(k, kb_add(k, own, i), kb_sub(k, count, 1)));
-            const kb_val begin = kb_mul(k, kb_cast(k, tile, TY_I64), kb_cast(k, s->columns, TY_I64));
-            for (int v = 0; v < s->v; v++) {
-                const kb_val column = kb_add(k, kb_mul(k, s->column, s->v), v);
-                state_words_load(g, kb_add(k, begin, kb_cast(k, column, TY_I64)), word[i][v]);
-            }
-        }
+        load_window(g, s, first, own, count, word);
         for (int i = 0; i < EACH; i++)
             for (int v = 0; v < s->v; v++) {
                 struct run seen_now;
