@@ -21,19 +21,19 @@ const char *ptxgen_version(void)
 
 const char *ptxgen_status_text(ptxgen_status status)
 {
-    static const char *const text[] = {
-        [PTXGEN_OK] = "ok",
-        [PTXGEN_INVALID] = "the spec or the data is wrong",
-        [PTXGEN_USAGE] = "an argument is wrong",
-        [PTXGEN_UNSUPPORTED] = "not supported",
-        [PTXGEN_NO_DEVICE] = "no device, driver, or device memory",
-        [PTXGEN_NO_MEMORY] = "memory is exhausted",
-        [PTXGEN_IO] = "a file could not be read",
-        [PTXGEN_MISMATCH] = "the result differs from the reference",
-        [PTXGEN_FINDING] = "the host executor found a fault in a kernel",
-        [PTXGEN_INTERNAL] = "internal error",
-    };
-    return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
+    switch (status) {
+    case PTXGEN_OK: return "ok";
+    case PTXGEN_INVALID: return "the spec or the data is wrong";
+    case PTXGEN_USAGE: return "an argument is wrong";
+    case PTXGEN_UNSUPPORTED: return "not supported";
+    case PTXGEN_NO_DEVICE: return "no device, driver, or device memory";
+    case PTXGEN_NO_MEMORY: return "memory is exhausted";
+    case PTXGEN_IO: return "a file could not be read";
+    case PTXGEN_MISMATCH: return "the result differs from the reference";
+    case PTXGEN_FINDING: return "the host executor found a fault in a kernel";
+    case PTXGEN_INTERNAL: return "internal error";
+    }
+    return "unknown status";
 }
 
 void ptxgen_free(void *p) { free(p); }

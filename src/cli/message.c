@@ -100,25 +100,29 @@ void show_diagnostics(ptxgen_session *s)
     ptxgen_diagnostics_clear(s);
 }
 
+static int exit_of(ptxgen_status status)
+{
+    switch (status) {
+    case PTXGEN_OK: return EXIT_OK;
+    case PTXGEN_USAGE: return EXIT_USAGE;
+    case PTXGEN_INVALID:
+    case PTXGEN_UNSUPPORTED:
+    case PTXGEN_IO: return EXIT_WRONG;
+    case PTXGEN_NO_DEVICE:
+    case PTXGEN_NO_MEMORY: return EXIT_DEVICE;
+    case PTXGEN_MISMATCH: return EXIT_DIFFERENT;
+    case PTXGEN_FINDING:
+    case PTXGEN_INTERNAL: return EXIT_INTERNAL;
+    }
+    return EXIT_INTERNAL;
+}
+
 int fail_call(ptxgen_session *s, ptxgen_status status, const char *what)
 {
-    static const int exit_of[] = {
-        [PTXGEN_OK] = EXIT_OK,
-        [PTXGEN_INVALID] = EXIT_WRONG,
-        [PTXGEN_USAGE] = EXIT_USAGE,
-        [PTXGEN_UNSUPPORTED] = EXIT_WRONG,
-        [PTXGEN_NO_DEVICE] = EXIT_DEVICE,
-        [PTXGEN_NO_MEMORY] = EXIT_DEVICE,
-        [PTXGEN_IO] = EXIT_WRONG,
-        [PTXGEN_MISMATCH] = EXIT_DIFFERENT,
-        [PTXGEN_FINDING] = EXIT_INTERNAL,
-        [PTXGEN_INTERNAL] = EXIT_INTERNAL,
-    };
     if (status != PTXGEN_OK && (!s || ptxgen_diagnostic_count(s) == 0)) {
         say("error", "%s: %s", what, ptxgen_status_text(status));
     } else {
         show_diagnostics(s);
     }
-    bool known = (size_t)status < sizeof exit_of / sizeof *exit_of;
-    return known ? exit_of[status] : EXIT_INTERNAL;
+    return exit_of(status);
 }

@@ -82,7 +82,7 @@ static kb_tup collect(struct gen *g, const void *what, kb_val slot)
             all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), s->tag));
         }
         kb_break_if(k, all);
-        kb_backoff(k, 20);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
     kb_tup x = { .n = g->nfields };
     for (int f = 0, w = 0; f < g->nfields; w += words_of(g->field[f++])) {

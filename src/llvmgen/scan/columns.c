@@ -332,7 +332,7 @@ static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct
         kb_set(k, seen, x);
         kb_set(k, ends, end);
         kb_break_if(k, kb_not(k, kb_any(k, missing)));
-        kb_backoff(k, 20);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
     return kb_get(k, seen);
 }

@@ -66,7 +66,7 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
                 const kb_val tile = kb_min(k, kb_add(k, i, kb_lane(k)), kb_sub(k, before, 1));
                 const kb_val missing = kb_ballot(k, kb_not(k, tile_state_read(g, t, tile).there));
                 kb_break_if(k, kb_eq(k, missing, 0));
-                kb_backoff(k, 20);
+                kb_backoff(k, BACKOFF_NANOSECONDS);
             }
         }
         kb_if(k, kb_lane0(k)) {

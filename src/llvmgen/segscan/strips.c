@@ -191,7 +191,7 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
                     kb_set(k, ends, prefix[i]);
                 }
             kb_break_if(k, all);
-            kb_backoff(k, 20);
+            kb_backoff(k, BACKOFF_NANOSECONDS);
         }
     }
     kb_store(k, m->seen, kb_tid(k), kb_get(k, x));

@@ -148,6 +148,9 @@ kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load,
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
+/* How long a thread sleeps that finds a word of another block missing: a choice, not measured against others. */
+enum { BACKOFF_NANOSECONDS = 20 };
+
 /* ---- irregular segments (offsets.c) ------------------------------------------------------------------------------ */
 /* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
 kb_val segment_offset(struct gen *g, kb_val i);

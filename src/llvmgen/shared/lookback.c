@@ -62,7 +62,7 @@ static kb_val wait_for_window(struct gen *g, struct ticket t, kb_val tile, kb_tv
         /* What is older than the nearest prefix does not matter. */
         const kb_val matters = kb_sub(k, kb_and(k, prefixes, kb_neg(k, prefixes)), 1);
         kb_break_if(k, kb_eq(k, kb_and(k, missing, matters), 0));
-        kb_backoff(k, 20);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
     return kb_get(k, nearest);
 }

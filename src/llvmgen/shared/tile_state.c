@@ -214,7 +214,7 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
         const struct published s = tile_state_read(g, t, tile);
         kb_set(k, x, s.x);
         kb_break_if(k, s.there);
-        kb_backoff(k, 20);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
     return kb_get(k, x);
 }
