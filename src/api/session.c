@@ -284,7 +284,10 @@ ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxg
     char *text = read_file(path, &length);
     if (!text) {
         const int reason = errno;
-        WITH_MEMORY(s, diag_error(&s->diags, D_FILE, span_none(), "%s: %s", path, strerror(reason)));
+        WITH_MEMORY(s, {
+            s->diags.file = arena_strdup(&s->arena, path);
+            diag_error(&s->diags, D_FILE, span_none(), "cannot be read: %s", strerror(reason));
+        });
         return PTXGEN_IO;
     }
     const char *name = NULL;

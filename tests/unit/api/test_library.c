@@ -193,3 +193,15 @@ Test(library, messages_stay_in_their_session)
     ptxgen_session_destroy(good);
     ptxgen_session_destroy(NULL);
 }
+
+Test(library, a_file_that_cannot_be_read_is_named)
+{
+    ptxgen_session *s;
+    ptxgen_problem *p;
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_expect_eq(ptxgen_problem_from_file(s, "no-such.yaml", &p), PTXGEN_IO);
+    char *text = ptxgen_diagnostics_text(s, 0);
+    cr_expect_str_eq(text, "no-such.yaml: error: cannot be read: No such file or directory [PTXG-5001]\n");
+    ptxgen_free(text);
+    ptxgen_session_destroy(s);
+}
