@@ -72,7 +72,10 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
     struct span at;
     const struct formula any = { 0 };
-    scan_add_cases(pl, row, variant, *variant ? variant : "large",
+    scan_add_cases(pl, row, variant,
+                   rows       ? "flat"
+                   : *variant ? variant
+                              : "large",
                    rows && !plan_pinned_name(pl, &at) ? few_rows(p) : any, true);
 }
 
