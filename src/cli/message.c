@@ -88,7 +88,7 @@ int fail(int status, const char *format, ...)
 
 void show_diagnostics(ptxgen_session *s)
 {
-    if (ptxgen_diagnostic_count(s) == 0 && !style.json) {
+    if (ptxgen_diagnostic_count(s) == 0) {
         return;
     }
     char *text = style.json ? ptxgen_diagnostics_json(s) : ptxgen_diagnostics_text(s, style.colour);

@@ -84,7 +84,7 @@ static bool exponent(const char **at, int64_t *x)
 
 const char *parse_count(const char *text, int64_t *out)
 {
-    static const char help[] = "expected an integer like 1000000, 1e6, 2^20 or 1Mi";
+    static const char help[] = "expected an integer from 0 on, like 1000000, 1e6, 2^20 or 1Mi";
     const char *at = text;
     int64_t power;
     bool fine = digits(&at, out);

@@ -10,8 +10,8 @@ sum=$specs/sum.yaml
 # Words that are no command, and no file: the message names them.
 run frobnicate; exits 2; out_empty; err_has "'frobnicate' is neither a command nor a file"; err_lacks '<string>'
 run chekc "$sum" --verify; exits 2; err_has "did you mean 'check'"
-run no-such.yaml; exits 1; err_has 'cannot read no-such.yaml: No such file'; err_lacks '<string>'
-run run no/such; exits 1; err_has 'cannot read no/such: '; err_lacks '<string>'
+run no-such.yaml; exits 1; err_has 'no-such.yaml: error: cannot be read: No such file'; err_lacks '<string>'
+run run no/such; exits 1; err_has 'no/such: error: cannot be read: '; err_lacks '<string>'
 cp "$sum" spec; run spec --emit=plan -o -; exits 0; out_has '^ptxgen_plan'
 run help; exits 0; out_has 'commands:'
 run help run; exits 0; out_has '--verify'

@@ -51,24 +51,11 @@ ptxgen_status problem_of(ptxgen_session *s, const char *path, ptxgen_problem **o
     return status;
 }
 
-/* The message of the library has no place, and names the file. */
-static int cannot_read(ptxgen_session *s, const char *path)
-{
-    ptxgen_diagnostic d = { 0 };
-    int status = ptxgen_diagnostic_get(s, 0, &d) == PTXGEN_OK ? fail(EXIT_WRONG, "cannot read %s", d.message)
-                                                              : fail(EXIT_WRONG, "cannot read %s", path);
-    ptxgen_diagnostics_clear(s);
-    return status;
-}
-
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out)
 {
     ptxgen_laws_options options = PTXGEN_LAWS_OPTIONS_INIT;
     ptxgen_laws *laws;
     ptxgen_status status = problem_of(s, path, out);
-    if (status == PTXGEN_IO) {
-        return cannot_read(s, path);
-    }
     laws_options(o, &options);
     if (status == PTXGEN_OK && o->laws) {
         warn_cache();

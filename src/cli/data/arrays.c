@@ -13,7 +13,11 @@ static int unknown_name(const char *option, const char *kind, const char *item, 
                         int count)
 {
     const char *near = nearest(item, length, names, count);
-    return fail(EXIT_USAGE, "--%s %s: the spec has no %s '%.*s'%s%s%s", option, item, kind, length, item,
+    char list[160] = "";
+    for (int i = 0, n = 0; i < count && !near && n < (int)sizeof list - 1; i++) {
+        n += snprintf(list + n, sizeof list - (size_t)n, "%s%s", i ? ", " : "; it has ", names[i]);
+    }
+    return fail(EXIT_USAGE, "--%s %s: the spec has no %s '%.*s'%s%s%s%s", option, item, kind, length, item, list,
                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -170,7 +174,8 @@ static int load_file(struct job *j, struct array *a)
         if (from) {
             fclose(from);
         }
-        return fail(EXIT_WRONG, "input '%s': cannot read %s: %s", a->info.name, a->source, strerror(reason));
+        return fail(EXIT_WRONG, "input '%s': cannot read %s: %s (a file, or random[:SEED], iota, const:V)",
+                    a->info.name, a->source, strerror(reason));
     }
     const char *wrong = read_header(from, a->file);
     wrong = wrong ? wrong : npy_matches(a->file, &a->info, buffer, sizeof buffer);
