@@ -49,8 +49,7 @@ static int run(struct state *s, const float *x, const float *y, float *result)
     TRY(dot_workspace_bytes(&s->program, N, &needed));
     TRY(cuMemAlloc(&s->workspace, needed ? needed : 1));
     TRY(dot_launch(&s->program, NULL, N, ptxgen_pointer(s->x), ptxgen_pointer(s->y), ptxgen_pointer(s->result),
-                   ptxgen_pointer(s->workspace),
-                   needed));
+                   ptxgen_pointer(s->workspace), needed));
     TRY(cuMemcpyDtoH(result, s->result, sizeof *result));
     return 0;
 }
