@@ -190,7 +190,7 @@ static double combine_seconds(const struct problem *p, const struct gpu_model *m
     int levels = 0;
     for (int t = 1; t < threads; t *= 2)
         levels++;
-    return (levels * (SHUFFLE_CYCLES + WORD_CYCLES * state_words_apart(p) + OPERATION_CYCLES * slots) +
+    return (levels * (SHUFFLE_CYCLES + WORD_CYCLES * state_words(p, NULL) + OPERATION_CYCLES * slots) +
             BARRIER_CYCLES) /
            m->clock;
 }

@@ -243,13 +243,19 @@ int state_fields(const struct problem *p, enum ty *types)
     return n;
 }
 
-int state_words_apart(const struct problem *p)
+int state_words(const struct problem *p, int *offset)
 {
-    int words = 0;
-    for (int r = 0; r < p->nreductions; r++)
-        for (int f = 0; f < p->reduction[r].op->nfields; f++)
-            words += ty_bytes(p->reduction[r].op->field[f]) > 4 ? 2 : 1;
-    return words;
+    enum ty type[32];
+    int bytes = 0;
+    const int n = state_fields(p, type);
+    for (int f = 0; f < n; f++) {
+        const int unit = ty_bytes(type[f]) < 4 ? ty_bytes(type[f]) : 4;
+        bytes = (bytes + unit - 1) / unit * unit;
+        if (offset)
+            offset[f] = bytes;
+        bytes += ty_bytes(type[f]);
+    }
+    return (bytes + 3) / 4;
 }
 
 static bool every(const struct problem *p, bool (*holds)(const struct op *op))

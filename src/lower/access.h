@@ -42,8 +42,9 @@ void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, i
 
 /* The whole product of states as one operator: facts about all reductions together. */
 int state_fields(const struct problem *p, enum ty *types /* or NULL */);
-/* Words of 4 bytes that it takes with every field in words of its own. */
-int state_words_apart(const struct problem *p);
+/* Words of 4 bytes that it takes between blocks, and the byte where each field lies (offset may be NULL): fields in
+ * order, each at a multiple of its size, at most of 4 bytes. */
+int state_words(const struct problem *p, int *offset);
 bool state_commutative(const struct problem *p);
 bool state_exact(const struct problem *p);
 bool state_identity(const struct problem *p);                /* every operator has one */

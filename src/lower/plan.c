@@ -222,7 +222,7 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
 
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare)
 {
-    const struct formula totals = f_mul(slots, f_const(8 * (spare + state_words_apart(pl->plan->problem))));
+    const struct formula totals = f_mul(slots, f_const(8 * (spare + state_words(pl->plan->problem, NULL))));
     const int buffer = plan_buffer(pl, c, "words", REGION_CONTROL, f_add(f_const(LAUNCH_LINE_BYTES), totals));
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "words", .index = buffer });
 }

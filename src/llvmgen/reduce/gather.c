@@ -12,6 +12,7 @@
  * that took a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
  */
 #include "llvmgen/shared/ticket.h"
+#include "llvmgen/shared/tile_state.h"
 #include "llvmgen/builder/kb_target.h"
 
 static const struct tickets tickets = { "words", 32 /* for any grid */ };
@@ -35,28 +36,20 @@ static kb_ptr post(struct gen *g, kb_var ticket_word)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static int words_of(enum ty ty) { return ty_bytes(ty) > 4 ? 2 : 1; }
-
 kb_ptr words_slot(struct gen *g, int spare, kb_val slot)
 {
     kb *k = g->k;
-    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + state_words_apart(g->p));
+    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + state_words(g->p, NULL));
     return kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
 }
 
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
 {
-    kb *k = g->k;
     const kb_ptr words = words_slot(g, spare, slot);
-    const kb_val high = kb_shl(k, kb_cast(k, tag, TY_U64), 32);
-    int at = spare;
-    for (int f = 0; f < g->nfields; f++) {
-        const kb_val bits = kb_cast(k, field_bits(k, total.e[f]), TY_U64);
-        for (int w = 0; w < words_of(g->field[f]); w++) {
-            const kb_val word = kb_and(k, kb_shr(k, bits, 32 * w), (int64_t)UINT32_MAX);
-            kb_store_relaxed(k, words, at++, kb_or(k, high, word));
-        }
-    }
+    kb_val word[STATE_WORDS_MAX];
+    state_pack(g, total, word);
+    for (int w = 0; w < state_words(g->p, NULL); w++)
+        kb_store_relaxed(g->k, words, spare + w, state_word(g, word[w], tag));
 }
 
 struct slots {
@@ -70,28 +63,24 @@ static kb_tup collect(struct gen *g, const void *what, kb_val slot)
     kb *k = g->k;
     const struct slots *s = what;
     const kb_ptr words = words_slot(g, s->spare, slot);
-    const int n = state_words_apart(g->p);
-    kb_var word[2 * KB_TUP_MAX];
+    const int n = state_words(g->p, NULL);
+    kb_var seen[STATE_WORDS_MAX];
+    kb_val word[STATE_WORDS_MAX];
     for (int w = 0; w < n; w++)
-        word[w] = kb_var_new(k, kb_imm(k, TY_U64, 0), "word");
+        seen[w] = kb_var_new(k, kb_imm(k, TY_U32, 0), "word");
     kb_loop(k) {
         kb_val all = kb_true(k);
         for (int w = 0; w < n; w++) {
             const kb_val x = kb_load_relaxed(k, words, s->spare + w);
-            kb_set(k, word[w], x);
-            all = kb_and(k, all, kb_eq(k, kb_cast(k, kb_shr(k, x, 32), TY_U32), s->tag));
+            kb_set(k, seen[w], kb_cast(k, kb_shr(k, x, 32), TY_U32));
+            all = kb_and(k, all, kb_eq(k, kb_cast(k, x, TY_U32), s->tag));
         }
         kb_break_if(k, all);
         kb_backoff(k, BACKOFF_NANOSECONDS);
     }
-    kb_tup x = { .n = g->nfields };
-    for (int f = 0, w = 0; f < g->nfields; w += words_of(g->field[f++])) {
-        kb_val bits = kb_cast(k, kb_get(k, word[w]), TY_U32);
-        if (words_of(g->field[f]) == 2)
-            bits = kb_or(k, kb_cast(k, bits, TY_U64), kb_shl(k, kb_get(k, word[w + 1]), 32));
-        x.e[f] = field_from_bits(k, bits, g->field[f]);
-    }
-    return x;
+    for (int w = 0; w < n; w++)
+        word[w] = kb_get(k, seen[w]);
+    return state_unpack(g, word);
 }
 
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)

@@ -290,7 +290,7 @@ enum { TILES = 8, LOADS = 16 };
 /* Tiles that a warp looks at, all of them in flight: fewer where their words would take too many registers. */
 static int tiles_at_once(const struct gen *g)
 {
-    const int words = scan_state_words(g->p, NULL), fit = words < LOADS ? LOADS / words : 1;
+    const int words = state_words(g->p, NULL), fit = words < LOADS ? LOADS / words : 1;
     return fit < TILES ? fit : TILES;
 }
 

@@ -13,7 +13,7 @@
 static int tiles_per_lane(const struct gen *g)
 {
     static const int n[] = { 1, 4, 2 };
-    const int words = scan_state_words(g->p, NULL);
+    const int words = state_words(g->p, NULL);
     return words <= 2 ? n[words] : 1;
 }
 

@@ -74,28 +74,15 @@ void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles)
 
 /* ---- tile states ------------------------------------------------------------------------------------------------- */
 
-enum { WORDS_MAX = 2 * KB_TUP_MAX };
-
-static enum ty bits_of(enum ty t)
-{
-    static const enum ty type[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
-    return type[ty_bytes(t)];
-}
-
-static kb_val as_bits(kb *k, kb_val x)
-{
-    return x.ty == TY_BOOL ? kb_cast(k, x, TY_U8) : kb_bitcast(k, x, bits_of(x.ty));
-}
-
-static void pack(struct gen *g, kb_tup x, kb_val *word /* u32 */)
+void state_pack(struct gen *g, kb_tup x, kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
-    const int n = scan_state_words(g->p, offset);
+    const int n = state_words(g->p, offset);
     for (int w = 0; w < n; w++)
         word[w] = kb_imm(k, TY_U32, 0);
     for (int f = 0; f < g->nfields; f++) {
-        const kb_val bits = as_bits(k, x.e[f]);
+        const kb_val bits = field_bits(k, x.e[f]);
         kb_val *to = &word[offset[f] / 4];
         if (bits.ty == TY_U64)
             to[1] = kb_cast(k, kb_shr(k, bits, 32), TY_U32);
@@ -103,21 +90,30 @@ static void pack(struct gen *g, kb_tup x, kb_val *word /* u32 */)
     }
 }
 
-static kb_tup unpack(struct gen *g, const kb_val *word)
+kb_tup state_unpack(struct gen *g, const kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
     kb_tup x = { .n = g->nfields };
-    scan_state_words(g->p, offset);
+    state_words(g->p, offset);
     for (int f = 0; f < g->nfields; f++) {
         const enum ty type = g->field[f];
         const kb_val *from = &word[offset[f] / 4];
-        kb_val bits = kb_cast(k, kb_shr(k, *from, 8 * (offset[f] % 4)), bits_of(type));
+        kb_val bits = kb_shr(k, *from, 8 * (offset[f] % 4));
         if (ty_bytes(type) == 8)
             bits = kb_or(k, kb_cast(k, from[0], TY_U64), kb_shl(k, kb_cast(k, from[1], TY_U64), 32));
-        x.e[f] = type == TY_BOOL ? kb_ne(k, bits, 0) : kb_bitcast(k, bits, type);
+        if (type == TY_BOOL)
+            bits = kb_cast(k, bits, TY_U8); /* other fields lie above */
+        x.e[f] = field_from_bits(k, bits, type);
     }
     return x;
+}
+
+kb_val state_word(struct gen *g, kb_val value, kb_val tag)
+{
+    kb *k = g->k;
+    const kb_val high = kb_shl(k, kb_cast(k, value, TY_U64), 32);
+    return kb_or(k, high, kb_cast(k, tag, TY_U64));
 }
 
 /* Where the words of a tile are: the first at states[at], the others so far apart (i64). */
@@ -135,12 +131,12 @@ static struct place place_of(struct gen *g, kb_val tile)
 static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
 {
     kb *k = g->k;
-    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), scan_state_words(g->p, NULL));
+    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), state_words(g->p, NULL));
     const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
     return (struct place){ kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each) };
 }
 
-static kb_ptr state_word(struct gen *g, struct place p, int w)
+static kb_ptr word_place(struct gen *g, struct place p, int w)
 {
     const kb_ptr states =
         kb_advance(g->k, gen_buffer(g, "states", TY_U64), kb_imm(g->k, TY_I64, SCAN_COUNTER_BYTES / 8));
@@ -157,27 +153,25 @@ static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, stru
 {
     kb *k = g->k;
     const kb_val tag = kb_select(k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL));
-    kb_val word[WORDS_MAX];
-    const int n = scan_state_words(g->p, NULL);
-    pack(g, x, word);
-    for (int w = 0; w < n; w++) {
-        const kb_val value = kb_shl(k, kb_cast(k, word[w], TY_U64), 32);
-        kb_store_relaxed(k, state_word(g, p, w), p.at, kb_or(k, value, kb_cast(k, tag, TY_U64)));
-    }
+    kb_val word[STATE_WORDS_MAX];
+    const int n = state_words(g->p, NULL);
+    state_pack(g, x, word);
+    for (int w = 0; w < n; w++)
+        kb_store_relaxed(k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
 }
 
 static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
 {
-    for (int w = 0; w < scan_state_words(g->p, NULL); w++)
-        word[w] = kb_load_relaxed(g->k, state_word(g, p, w), p.at);
+    for (int w = 0; w < state_words(g->p, NULL); w++)
+        word[w] = kb_load_relaxed(g->k, word_place(g, p, w), p.at);
 }
 
 struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word)
 {
     kb *k = g->k;
-    kb_val value[WORDS_MAX];
+    kb_val value[STATE_WORDS_MAX];
     struct published s;
-    const int n = scan_state_words(g->p, NULL);
+    const int n = state_words(g->p, NULL);
     for (int w = 0; w < n; w++) {
         const kb_val tag = kb_cast(k, word[w], TY_U32);
         value[w] = kb_cast(k, kb_shr(k, word[w], 32), TY_U32);
@@ -188,13 +182,13 @@ struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_va
             s.there = kb_and(k, s.there, kb_eq(k, kb_sub(k, tag, tag_of(g, t, TILE_TOTAL)), s.kind));
         }
     }
-    s.x = unpack(g, value);
+    s.x = state_unpack(g, value);
     return s;
 }
 
 struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile)
 {
-    kb_val word[WORDS_MAX];
+    kb_val word[STATE_WORDS_MAX];
     load_words(g, place_of(g, tile), word);
     return tile_state_of_words(g, t, word);
 }
@@ -257,7 +251,7 @@ kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct ru
 static struct place place_of_number(struct gen *g, kb_val number)
 {
     kb *k = g->k;
-    return (struct place){ kb_mul(k, number, scan_state_words(g->p, NULL)), kb_imm(k, TY_I64, 1) };
+    return (struct place){ kb_mul(k, number, state_words(g->p, NULL)), kb_imm(k, TY_I64, 1) };
 }
 
 void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)

@@ -29,6 +29,12 @@ void ticket_next_epoch(struct gen *g, struct ticket t);
  * `last`, is the last of all begins the next epoch. */
 void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles);
 
+/* A state as words of 32 bits (state_words() of them), and back; and a published word: one of these beside its tag. */
+enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
+void state_pack(struct gen *g, kb_tup x, kb_val *word /* u32 */);
+kb_tup state_unpack(struct gen *g, const kb_val *word);
+kb_val state_word(struct gen *g, kb_val value, kb_val tag);
+
 /* What a tile has published. */
 enum { TILE_TOTAL, TILE_PREFIX };
 struct published {
@@ -50,7 +56,7 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
  * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
  * rows begin with any tile, so there they lie by the tiles' numbers. */
 void total_publish(struct gen *g, struct ticket t, int each, struct run total);
-/* All lanes: the words (u64, scan_state_words() of them) of the lane's tile i in the window that begins at tile
+/* All lanes: the words (u64, state_words() of them) of the lane's tile i in the window that begins at tile
  * `first`, of whose tiles the first `count` matter (at least one); and what they say: has it published its total
  * (bool)?  Then *x is it. */
 void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);

@@ -134,22 +134,6 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
-/* Fields in order, each at a multiple of its size, at most of 4 bytes. */
-int scan_state_words(const struct problem *p, int *offset)
-{
-    enum ty type[32];
-    int bytes = 0;
-    const int n = state_fields(p, type);
-    for (int f = 0; f < n; f++) {
-        const int unit = ty_bytes(type[f]) < 4 ? ty_bytes(type[f]) : 4;
-        bytes = (bytes + unit - 1) / unit * unit;
-        if (offset)
-            offset[f] = bytes;
-        bytes += ty_bytes(type[f]);
-    }
-    return (bytes + 3) / 4;
-}
-
 static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
                         struct formula bytes)
 {
@@ -159,7 +143,7 @@ static void control_arg(struct planner *pl, struct plan_case *c, struct prog_ker
 
 void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles)
 {
-    const struct formula words = f_mul(tiles, f_const(8 * scan_state_words(pl->plan->problem, NULL)));
+    const struct formula words = f_mul(tiles, f_const(8 * state_words(pl->plan->problem, NULL)));
     control_arg(pl, c, k, "states", f_add(words, f_const(SCAN_COUNTER_BYTES)));
 }
 

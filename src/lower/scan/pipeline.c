@@ -43,7 +43,7 @@ void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
 }
 
 /* One where states are large: a lane reads all words of its tiles at once. */
-int scan_ahead_each(const struct problem *p) { return scan_state_words(p, NULL) <= 8 ? 2 : 1; }
+int scan_ahead_each(const struct problem *p) { return state_words(p, NULL) <= 8 ? 2 : 1; }
 
 static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name && a->stride <= UNIT; }
 
@@ -71,7 +71,7 @@ static int reserved(const struct problem *p, int threads, int stages, int vector
     const int fields = state_fields(p, NULL), warps = threads / 32;
     const int states = scan_few_columns(p) ? scan_columns_most(looks, vector) : 1;
     const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
-    const int words = scan_state_words(p, NULL);
+    const int words = state_words(p, NULL);
     const int of_looks = stages * (8 * LOOK_BARRIERS + (looks * 32 + states) * 4 * words + looks * 4);
     return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
            ALIGNMENT * (ARRAYS + 2 * fields) + (looks ? of_looks + ALIGNMENT * (LOOK_BARRIERS + 1 + 2 * fields) : 0);
@@ -110,7 +110,7 @@ static int bytes_per_position(const struct problem *p)
         in += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
     for (int o = 0; o < p->noutputs; o++)
         out += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
-    return (in > out ? in : out) + (scan_has_totals(p) ? scan_state_words(p, NULL) : 0);
+    return (in > out ? in : out) + (scan_has_totals(p) ? state_words(p, NULL) : 0);
 }
 
 /* Rows that begin at equal distances take one remainder per tile. */
@@ -140,10 +140,9 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     if ((scan_marked(p) && all < OF_MARKER) || (looks && all < OF_LOOK))
         return 0;
     const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
-    const int registers =
-        (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * scan_state_words(p, NULL);
+    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * state_words(p, NULL);
     /* A part for what is on its way; marks are two registers that every position asks. */
-    const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : scan_state_words(p, NULL) == 1 ? 18 : 12;
+    const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : state_words(p, NULL) == 1 ? 18 : 12;
     const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
     const int most = items_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
@@ -202,7 +201,7 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
         *why = "it scans runs of elements, and a few columns; here elements lie apart in another way";
         return false;
     }
-    if (scan_few_columns(p) && widest_vector(p) * scan_state_words(p, NULL) > WORDS_ACROSS) {
+    if (scan_few_columns(p) && widest_vector(p) * state_words(p, NULL) > WORDS_ACROSS) {
         *why = "states of several columns are side by side in a thread, and these are too large";
         return false;
     }
@@ -253,14 +252,14 @@ static struct formula long_rows(const struct problem *p)
  * their own are ahead. */
 static struct formula few_long_columns(const struct problem *p)
 {
-    const struct formula few = f_le(segments_inner(p), f_const(WORDS_ACROSS / scan_state_words(p, NULL)));
+    const struct formula few = f_le(segments_inner(p), f_const(WORDS_ACROSS / state_words(p, NULL)));
     return f_and(few, f_ge(scan_length(p), f_const(LONG_COLUMN)));
 }
 
 /* Look-back takes as many columns as lanes; of very few the look-ahead reads the totals faster. */
 static struct formula looked_columns(const struct problem *p)
 {
-    const struct formula several = f_ge(segments_inner(p), f_const(WORDS_AHEAD / scan_state_words(p, NULL) + 1));
+    const struct formula several = f_ge(segments_inner(p), f_const(WORDS_AHEAD / state_words(p, NULL) + 1));
     const struct formula large = f_ge(access_count(p), f_const(LOOKED_FROM));
     return f_and(f_and(several, f_ge(scan_length(p), f_const(LOOKED_COLUMN))), large);
 }
@@ -328,7 +327,7 @@ static bool add_looked(struct planner *pl, const struct strategy *row, bool pinn
 {
     const struct problem *p = pl->plan->problem;
     const int vector = widest_vector(p);
-    if (!scan_few_columns(p) || state_determinism(p) != DET_ANY || scan_state_words(p, NULL) > WORDS_LOOKED ||
+    if (!scan_few_columns(p) || state_determinism(p) != DET_ANY || state_words(p, NULL) > WORDS_LOOKED ||
         most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
         return false;
     if (!pinned)

@@ -233,7 +233,7 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         c->tunable_from[TN_SMEM_TRANSPOSE] = "for arrays of scalars along the last dimensions";
     }
     if (!c->overridden[TN_STRIPED]) {
-        c->tunable[TN_STRIPED] = c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && scan_state_words(p, NULL) <= 2;
+        c->tunable[TN_STRIPED] = c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && state_words(p, NULL) <= 2;
         c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
     }
     choose_items(p, c, pl->plan->device.sm);

@@ -41,8 +41,6 @@ bool scan_stores_byte(const struct problem *p, int output);
 int scan_summed_bytes(const struct problem *p);
 /* The most positions that a thread holds, whose vectors or pieces of consecutive positions have `vector` elements. */
 int scan_items_most(const struct problem *p, int vector);
-/* Words of 4 bytes that a state takes between blocks, and the byte where each field lies (offset may be NULL). */
-int scan_state_words(const struct problem *p, int *offset);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_items_in_words(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
