@@ -165,7 +165,7 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
     }
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
-        bool follows = out->role == OUT_ELEMENT || out->role == OUT_SEGMENT;
+        bool follows = true;
         for (int d = 0; d < out->array.rank; d++)
             follows &= out->axis[d] >= 0;
         const struct place a = { &out->array, out->axis, true,

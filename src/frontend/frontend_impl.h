@@ -293,7 +293,7 @@ void build_over(struct builder *b);
 void build_reductions(struct builder *b, const struct ynode *entries);
 void build_reduction_single(struct builder *b);
 void build_output_types(struct builder *b);
-void build_output_values(struct builder *b, enum output_role role);
+void build_output_values(struct builder *b, enum moment moment);
 void build_boundary(struct builder *b);
 void build_iterate(struct builder *b);
 void build_assume(struct builder *b);

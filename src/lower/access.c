@@ -45,6 +45,16 @@ bool access_output_direct(const struct problem *p, int output)
     return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis) && access_output_whole(p, output);
 }
 
+int access_structure_bytes(const struct prog_array *a)
+{
+    const int bytes = ty_bytes(a->field[0].type);
+    bool plain =
+        *a->field[0].name && a->stride == a->nfields * bytes && a->stride <= 16 && (a->stride & (a->stride - 1)) == 0;
+    for (int i = 0; plain && i < a->nfields; i++)
+        plain = a->field[i].type == a->field[0].type && a->field[i].offset == i * bytes;
+    return plain ? a->stride : 0;
+}
+
 bool access_output_in_segments(const struct problem *p, const struct output *o)
 {
     int kept = 0;
@@ -60,12 +70,9 @@ bool access_output_in_segments(const struct problem *p, const struct output *o)
     return kept == o->array.rank;
 }
 
-bool access_writes_elements(const struct problem *p)
+bool access_output_vector(const struct problem *p, int output)
 {
-    for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_ELEMENT)
-            return true;
-    return false;
+    return access_output_direct(p, output) && !*p->output[output].array.field[0].name;
 }
 
 /* Calls f for every direct array with its pointer number (inputs first). */

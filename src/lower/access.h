@@ -14,11 +14,15 @@
 /* Fields of all direct inputs, whose values a thread loads before it uses them; inputs of more are general. */
 enum { DIRECT_FIELDS_MAX = 64 };
 bool access_input_direct(const struct problem *p, int input);
-bool access_output_direct(const struct problem *p, int output); /* OUT_ELEMENT and in the order of the space */
+bool access_output_direct(const struct problem *p, int output);
+/* Direct, of scalars: neighbouring points are neighbours in its memory, so that their values are a vector. */
+bool access_output_vector(const struct problem *p, int output);
 bool access_output_whole(const struct problem *p,
                          int output); /* per element, and no dimension is shorter than its axis (f32[n-1]) */
+/* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
+ * 0. */
+int access_structure_bytes(const struct prog_array *a);
 bool access_output_in_segments(const struct problem *p, const struct output *o); /* element i is of segment i */
-bool access_writes_elements(const struct problem *p);                            /* has an OUT_ELEMENT output */
 
 /* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct
  * arrays. */

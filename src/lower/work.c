@@ -141,7 +141,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
         }
     }
     for (int o = 0; o < p->noutputs; o++)
-        for (int f = 0; p->output[o].role == OUT_ELEMENT && f < p->output[o].array.nfields; f++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
             count(&c, p->output[o].value[f]);
     return c.work;
 }

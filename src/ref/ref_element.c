@@ -140,10 +140,10 @@ void ref_output_read(const struct ref *r, int output, struct tuple *value)
     }
 }
 
-void ref_write_outputs(struct ref *r, enum output_role role)
+void ref_write_outputs(struct ref *r, enum moment moment)
 {
     for (int o = 0; o < r->p->noutputs; o++) {
-        if (r->p->output[o].role == role) {
+        if (output_moment(&r->p->output[o]) == moment) {
             ref_eval_tuple(r, r->p->output[o].value, r->p->output[o].array.nfields, &r->output[o]);
             ref_output_write(r, o, &r->output[o]);
         }

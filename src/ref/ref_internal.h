@@ -92,7 +92,7 @@ int64_t ref_place(const struct ref *r, const struct prog_array *a, const int *ax
 void ref_output_write(struct ref *r, int output, const struct tuple *value);
 void ref_output_read(const struct ref *r, int output, struct tuple *value);
 /* Evaluate and write all outputs with this role. */
-void ref_write_outputs(struct ref *r, enum output_role role);
+void ref_write_outputs(struct ref *r, enum moment moment);
 const char *ref_message(struct ref *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ref_fold.c: a growing combination init, x0, x1, … in this order. */

@@ -121,16 +121,6 @@ static const char *fold_segment(struct walk *w, struct ref_fold *fold, struct tu
     return NULL;
 }
 
-static bool has_outputs(const struct problem *p, enum output_role role)
-{
-    for (int o = 0; o < p->noutputs; o++) {
-        if (p->output[o].role == role) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char *reduce_segment(struct walk *w, struct ref_fold *fold)
 {
     struct ref *r = w->r;
@@ -138,10 +128,10 @@ static const char *reduce_segment(struct walk *w, struct ref_fold *fold)
     if (message) {
         return message;
     }
-    ref_write_outputs(r, OUT_SEGMENT);
-    if (has_outputs(r->p, OUT_ELEMENT)) {
+    ref_write_outputs(r, AT_TOTAL);
+    if (problem_writes(r->p, AT_POINT)) {
         for (bool more = walk_start(w) > 0; more; more = walk_step(w)) {
-            ref_write_outputs(r, OUT_ELEMENT);
+            ref_write_outputs(r, AT_POINT);
         }
     }
     return NULL;
@@ -192,7 +182,7 @@ static const char *scan_segment(struct walk *w, struct ref_fold *fold)
     if (message) {
         return message;
     }
-    ref_write_outputs(r, OUT_SEGMENT);
+    ref_write_outputs(r, AT_TOTAL);
     int64_t n = walk_start(w);
     for (int i = 0; i < r->p->nreductions; i++) {
         fold_begin(&fold[i], r, i, n, true);
@@ -201,7 +191,7 @@ static const char *scan_segment(struct walk *w, struct ref_fold *fold)
         if ((message = scan_element(r, fold, n))) {
             return message;
         }
-        ref_write_outputs(r, OUT_ELEMENT);
+        ref_write_outputs(r, AT_POINT);
     }
     return NULL;
 }

@@ -122,7 +122,7 @@ static void sweep_point(struct sweep *w)
     bool skipped = is_skipped(w);
     ref_next_element(r);
     for (int o = 0; o < r->p->noutputs; o++) {
-        if (r->p->output[o].role == OUT_ELEMENT) {
+        if (output_moment(&r->p->output[o]) == AT_POINT) {
             element_output(w, o, skipped);
         }
     }
@@ -193,7 +193,7 @@ static const char *finish_reductions(struct ref *r, struct ref_fold *fold)
             return ref_message(r, "'%s' has no identity and no init, and there are no points", r->p->reduction[i].name);
         }
     }
-    ref_write_outputs(r, OUT_SEGMENT);
+    ref_write_outputs(r, AT_TOTAL);
     return NULL;
 }
 

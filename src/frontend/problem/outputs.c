@@ -97,13 +97,31 @@ void build_output_types(struct builder *b)
     }
 }
 
+enum moment output_moment(const struct output *o)
+{
+    static const enum moment known[] = {
+#define OUTPUT(id, moment, what) [OUT_##id] = moment,
+#include "output.def"
+#undef OUTPUT
+    };
+    return known[o->role];
+}
+
+bool problem_writes(const struct problem *p, enum moment moment)
+{
+    for (int o = 0; o < p->noutputs; o++)
+        if (output_moment(&p->output[o]) == moment)
+            return true;
+    return false;
+}
+
 /* ---- values ---- */
 
-static struct scope value_scope(struct builder *b, enum output_role role)
+static struct scope value_scope(struct builder *b, enum moment moment)
 {
     enum problem_kind kind = b->p->kind;
     struct scope sc = { .b = b, .state = -1 };
-    if (role == OUT_ELEMENT) {
+    if (moment == AT_POINT) {
         sc.allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM;
         sc.allows |= kind == KIND_SCAN ? SC_STATE : kind == KIND_STENCIL ? SC_GATHER : 0;
         sc.place = "an output per element";
@@ -197,8 +215,8 @@ static void hint_fields(struct builder *b, struct diag *m, const struct output *
 
 static void default_value(struct builder *b, struct output *out)
 {
-    bool has_state = out->role == OUT_SEGMENT || b->p->kind == KIND_SCAN,
-         total = out->role == OUT_SEGMENT && b->p->kind == KIND_SCAN;
+    bool at_total = output_moment(out) == AT_TOTAL, has_state = at_total || b->p->kind == KIND_SCAN,
+         total = at_total && b->p->kind == KIND_SCAN;
     int which = has_state ? default_reduction(b, out) : -1;
     if (which >= 0 && !b->reduction[which].op)
         return; /* reported */
@@ -262,7 +280,7 @@ static void value_mapping(const struct scope *sc, struct output *out, const stru
 
 static void explicit_value(struct builder *b, struct output *out, const struct ynode *node)
 {
-    struct scope sc = value_scope(b, out->role);
+    struct scope sc = value_scope(b, output_moment(out));
     bool structure = *out->array.field[0].name != '\0';
     if (node->kind == Y_MAPPING) {
         if (structure) {
@@ -291,12 +309,12 @@ static void explicit_value(struct builder *b, struct output *out, const struct y
     }
 }
 
-void build_output_values(struct builder *b, enum output_role role)
+void build_output_values(struct builder *b, enum moment moment)
 {
     for (int i = 0; i < b->noutputs; i++) {
         struct output *out = &b->output[i];
         const struct ynode *node = b->output_node[i];
-        if (!node || out->role != role)
+        if (!node || output_moment(out) != moment)
             continue;
         const struct ynode *value = node->kind == Y_MAPPING ? ynode_get(node, "value") : NULL;
         if (value && value->kind != Y_SEQUENCE)

@@ -217,11 +217,11 @@ static void build_parts(struct builder *b)
     build_output_types(b);
     build_boundary(b);
     if (b->p->kind == KIND_STENCIL)
-        build_output_values(b, OUT_ELEMENT);
+        build_output_values(b, AT_POINT);
     build_combining(b);
     if (b->p->kind != KIND_STENCIL)
-        build_output_values(b, OUT_ELEMENT);
-    build_output_values(b, OUT_SEGMENT);
+        build_output_values(b, AT_POINT);
+    build_output_values(b, AT_TOTAL);
     build_iterate(b);
     build_assume(b);
     build_strategy(b);

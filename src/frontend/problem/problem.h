@@ -89,9 +89,13 @@ struct reduction {
     struct span at;
 };
 
+/* When the values of an output are known: at each point of the space, or with the total of a segment. */
+enum moment { AT_POINT, AT_TOTAL };
+/* The form of an output.  Switches over the forms have no default, as those over boundary modes. */
 enum output_role {
-    OUT_ELEMENT, /* every dimension of the space: written per element, in the same pass */
-    OUT_SEGMENT, /* kept dimensions only: written once per segment (reduce), or the total (scan) */
+#define OUTPUT(id, moment, what) OUT_##id,
+#include "output.def"
+#undef OUTPUT
 };
 struct output {
     struct prog_array array;
@@ -108,6 +112,8 @@ struct read {
     const struct expr *e; /* EX_INPUT or EX_GATHER */
     int uses;             /* how often the outputs and maps would have it with lets written out; at most USES_MAX */
 };
+
+enum moment output_moment(const struct output *o);
 
 struct feedback {
     int input, output;
@@ -158,6 +164,9 @@ struct problem {
 /* From YAML text.  NULL when there were errors (all are in s->diags).  default_name: stem of the file name. */
 const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
                                     const char *default_name);
+
+/* Has the problem an output whose values are known then? */
+bool problem_writes(const struct problem *p, enum moment moment);
 
 /* f on the expression, everything below it, and what lets of the problem in it stand for, each let once. */
 void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),

@@ -66,7 +66,7 @@ void build_reads(struct builder *b)
     c->times = 1;
     memset(c->bucket, -1, sizeof c->bucket);
     for (int o = 0; o < p->noutputs; o++)
-        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
+        for (int i = 0; output_moment(&p->output[o]) == AT_POINT && i < p->output[o].array.nfields; i++)
             expr_walk(p->output[o].value[i], collect, c);
     for (int r = 0; r < p->nreductions; r++)
         for (int i = 0; i < p->reduction[r].op->nfields; i++)

@@ -186,7 +186,7 @@ static void read_feedback(struct builder *b, const struct ynode *n)
         struct feedback f = { input_find(b, key->text), output_find(b, value->text) };
         if (f.input < 0 || b->input[f.input].role != ROLE_ELEMENT)
             diag_error(b->d, D_BAD_ITERATE, key->at, "no input that is read at points is called '%s'", key->text);
-        else if (f.output < 0 || b->output[f.output].role != OUT_ELEMENT)
+        else if (f.output < 0 || output_moment(&b->output[f.output]) != AT_POINT)
             diag_error(b->d, D_BAD_ITERATE, value->at, "no output per point is called '%s'", value->text);
         else if (b->output_node[f.output] && !same_array(&b->input[f.input].array, &b->output[f.output].array) &&
                  !b->incomplete)

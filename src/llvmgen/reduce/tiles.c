@@ -20,7 +20,7 @@
  * padding element, or, when the state has none, never combined.
  */
 #include "llvmgen/shared/bulk_ring.h"
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 
 struct share {
     struct gen *g;
@@ -151,7 +151,7 @@ static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struc
 static bool packed(const struct share *s)
 {
     return s->aligned && !s->bulk && s->vector % 4 == 0 && state_sums_bytes(s->g->p) &&
-           !access_writes_elements(s->g->p);
+           !problem_writes(s->g->p, AT_POINT);
 }
 
 static void packed_tile(struct share *s, kb_val base)
@@ -203,7 +203,7 @@ static void take_if(struct share *s, kb_val valid, struct point *pt, int n, bool
 {
     struct gen *g = s->g;
     kb *k = g->k;
-    if (g->padded && !access_writes_elements(g->p)) {
+    if (g->padded && !problem_writes(g->p, AT_POINT)) {
         take(s, kb_select(k, valid, tree(g, pt, 0, n), state_pad_value(g)));
         return;
     }

@@ -15,7 +15,7 @@
  * stages, sm_90) through a ring of the warp's own in shared memory, which bulk copies fill several windows ahead.
  */
 #include "llvmgen/shared/bulk_ring.h"
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 
 struct windows {
     struct gen *g;

@@ -343,26 +343,20 @@ void lines_scan(struct lines *l, struct run before)
 
 /* ---- storing ----------------------------------------------------------------------------------------------------- */
 
-static int alignment(const struct gen *g, int v, int stride)
-{
-    int bytes = g->c->aligned ? v * stride : stride;
-    return bytes < 16 ? bytes : 16;
-}
-
 /* One vector of a direct output. */
 static void store_vector(struct lines *l, int output, int u, kb_val *x)
 {
     struct gen *g = l->g;
     kb *k = g->k;
     const kb_ptr out = gen_output(g, output);
-    const int i = u * l->v, stride = g->p->output[output].array.stride;
+    const int i = u * l->v;
     const kb_val at = place(l, i);
     kb_if(k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
         kb_val in_memory[GEN_VECTOR_MAX];
         memcpy(in_memory, x, sizeof *x * (size_t)l->v);
         turn(l, in_memory);
         const kb_ptr p = kb_advance(k, kb_advance(k, out, vector_base(l)), vector_offset(l, at));
-        kb_store_n(k, p, kb_imm(k, TY_I32, 0), l->v, alignment(g, l->v, stride), in_memory);
+        output_store_vector(g, output, p, l->v, g->c->aligned, in_memory);
     }
     kb_else
     {
@@ -379,7 +373,7 @@ static void store_output(struct lines *l, int output)
 {
     struct gen *g = l->g;
     kb *k = g->k;
-    const bool vectors = stage_has_output(g->p, output);
+    const bool vectors = access_output_vector(g->p, output);
     for (int i = 0; i < l->n * l->v; i += l->v) {
         kb_val x[GEN_VECTOR_MAX];
         struct point pt;
@@ -387,9 +381,9 @@ static void store_output(struct lines *l, int output)
             line_point(l, &pt, i + j);
             pt.state = &l->state[i + j];
             if (vectors)
-                x[j] = emit_expr(k, &pt.env, g->p->output[output].value[0]);
+                x[j] = output_value(&pt, output, 0);
             else kb_if(k, inside(l, i + j)) {
-                point_store_element(&pt, output);
+                output_store(&pt, output);
             }
         }
         if (vectors)
@@ -401,7 +395,7 @@ void lines_store(struct lines *l)
 {
     const struct problem *p = l->g->p;
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_ELEMENT)
+        if (output_moment(&p->output[o]) == AT_POINT)
             store_output(l, o);
 }
 

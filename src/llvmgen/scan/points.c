@@ -55,9 +55,7 @@ void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val 
     struct point pt = s->here;
     pt.env.user = &pt;
     pt.state = &total;
-    for (int o = 0; o < g->p->noutputs; o++)
-        if (g->p->output[o].role == OUT_SEGMENT)
-            point_store_segment(&pt, o);
+    outputs_store_total(&pt);
 }
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
@@ -346,7 +344,7 @@ void items_values(struct items *h, int output, kb_val *x)
         items_point(h, &pt, i);
         pt.direct = &h->direct[i];
         pt.state = &h->state[i];
-        x[i] = emit_expr(h->g->k, &pt.env, h->g->p->output[output].value[0]);
+        x[i] = output_value(&pt, output, 0);
     }
 }
 
@@ -387,9 +385,9 @@ static void store_positions(struct items *h)
     struct gen *g = h->g;
     kb *k = g->k;
     for (int o = 0; o < g->p->noutputs; o++) {
-        if (g->p->output[o].role != OUT_ELEMENT)
+        if (output_moment(&g->p->output[o]) != AT_POINT)
             continue;
-        if (h->staged && stage_has_output(g->p, o)) {
+        if (h->staged && access_output_vector(g->p, o)) {
             store_direct(h, o);
             continue;
         }
@@ -399,7 +397,7 @@ static void store_positions(struct items *h)
                 items_point(h, &pt, i);
                 pt.direct = &h->direct[i];
                 pt.state = &h->state[i];
-                point_store_element(&pt, o);
+                output_store(&pt, o);
             }
     }
 }

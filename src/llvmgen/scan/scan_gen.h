@@ -11,7 +11,7 @@
 #ifndef PTXGEN_SCAN_GEN_H
 #define PTXGEN_SCAN_GEN_H
 
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 #include "lower/scan/scan.h"
 
 enum { SCAN_ITEMS_MAX = 128 };
@@ -176,7 +176,6 @@ void packed_scan(struct items *h, int first, int n, struct run before);
 
 /* Inputs and outputs that go through it: direct arrays of scalars. */
 bool stage_has_input(const struct problem *p, int input);
-bool stage_has_output(const struct problem *p, int output);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
 kb_ptr stage_new(struct gen *g, int n);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */

@@ -23,11 +23,6 @@ bool stage_has_input(const struct problem *p, int input)
     return access_input_direct(p, input) && scalar(&p->input[input].array);
 }
 
-bool stage_has_output(const struct problem *p, int output)
-{
-    return access_output_direct(p, output) && access_output_whole(p, output) && scalar(&p->output[output].array);
-}
-
 static bool has_structures(const struct problem *p)
 {
     for (int i = 0; i < p->ninputs; i++)
@@ -44,7 +39,7 @@ static int widest(const struct problem *p)
         if (stage_has_input(p, i) && p->input[i].array.stride > bytes)
             bytes = p->input[i].array.stride;
     for (int o = 0; o < p->noutputs; o++)
-        if (stage_has_output(p, o) && p->output[o].array.stride > bytes)
+        if (access_output_vector(p, o) && p->output[o].array.stride > bytes)
             bytes = p->output[o].array.stride;
     return bytes;
 }
@@ -243,6 +238,6 @@ void stage_store(struct items *h, int output, const kb_val *x)
         else
             kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
         turn(h, vector, v);
-        kb_store_n(k, at, kb_imm(k, TY_I32, 0), vector, memory_alignment(g, vector, a->stride), v);
+        output_store_vector(g, output, at, vector, g->c->aligned, v);
     }
 }

@@ -56,9 +56,7 @@ static void store_totals(struct gen *g, struct items *h)
             struct point pt;
             items_point(h, &pt, i);
             pt.state = &h->upto[i];
-            for (int o = 0; o < g->p->noutputs; o++)
-                if (g->p->output[o].role == OUT_SEGMENT)
-                    point_store_segment(&pt, o);
+            outputs_store_total(&pt);
         }
 }
 

@@ -70,7 +70,7 @@ static void take_round(const struct packed *q, struct round *r)
     kb_tup x[SEG_ITEMS_MAX];
     for (int i = 0; i < q->items; i++) {
         seg_enter(g, &r->seg[i]);
-        if (access_writes_elements(g->p)) {
+        if (problem_writes(g->p, AT_POINT)) {
             kb_if(k, r->exists[i]) {
                 points_store(r->pt[i], q->vector, g->c->aligned);
             }

@@ -9,7 +9,7 @@
 #ifndef PTXGEN_SEG_GEN_H
 #define PTXGEN_SEG_GEN_H
 
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 #include "lower/segments.h"
 
 enum { SEG_AT_ONCE_MAX = 8, SEG_ITEMS_MAX = 64 };

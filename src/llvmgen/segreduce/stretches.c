@@ -230,7 +230,7 @@ static void round_take(const struct run *r, const struct round *in, struct parti
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const bool select = g->padded && !access_writes_elements(g->p);
+    const bool select = g->padded && !problem_writes(g->p, AT_POINT);
     kb_tup total = { .n = 0 };
     for (int i = 0; i < r->items; i++) {
         if (in->masked && !select) {

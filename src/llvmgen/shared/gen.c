@@ -39,7 +39,7 @@ static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT
  * loads must not be hoisted, so they stay ordinary there. */
 static unsigned input_flags(const struct gen *g)
 {
-    return stream_flag(g) | (access_writes_elements(g->p) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
+    return stream_flag(g) | (problem_writes(g->p, AT_POINT) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
 }
 
 static void declare(struct gen *g, int i)

@@ -69,30 +69,25 @@ struct direct {
 struct point {
     struct emit_env env; /* leaves are resolved here */
     struct gen *g;
-    kb_val base;                 /* i64 number of a point, … */
-    kb_val offset;               /* … and the i32 distance of this one, so that addresses fold */
-    int64_t plus;                /* … and a distance known when generating */
-    kb_val index[SPACE_MAX];     /* along each axis; made when asked for */
-    const struct direct *direct; /* preloaded values, or NULL: load where used */
-    const kb_tup *state;         /* r, s or total in values of outputs, or NULL */
-    kb_val segment;              /* i64 number, for outputs per irregular segment */
+    kb_val base;                         /* i64 number of a point, … */
+    kb_val offset;                       /* … and the i32 distance of this one, so that addresses fold */
+    int64_t plus;                        /* … and a distance known when generating */
+    kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
+    const struct direct *direct;         /* preloaded values, or NULL: load where used */
+    const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
+    kb_val segment;                      /* i64 number, for outputs per irregular segment */
+    const struct point_outputs *outputs; /* see output.h; NULL: a plain element */
 };
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
 kb_val point_linear(struct point *pt);                                /* i64 */
 kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e); /* of the environment of a point */
-/* Element number of the point in an output per element, and whether an output with a shorter dimension has it. */
-kb_val point_output_element(struct point *pt, const struct output *o);
-kb_val point_in_output(struct point *pt, const struct output *o);
+kb_val point_index(struct point *pt, int axis);                       /* i64, along an axis */
+/* Where the point lies in a direct array at p. */
+kb_ptr point_address(const struct point *pt, const struct prog_array *a, kb_ptr p);
+/* Of a vector of this many bytes, in an array that begins at a vector boundary. */
+int gen_vector_alignment(int bytes);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
-/* Write the values of the per-element outputs of `n` consecutive points; vectors when `aligned`. */
-void points_store(struct point *pt, int n, bool aligned);
-
-/* The same for one point and one output, which need not be direct. */
-void point_store_element(struct point *pt, int output);
-/* Write once-per-segment output `output` from the values of the environment; its element follows from the indices along
- * the kept axes and from `segment`. */
-void point_store_segment(struct point *pt, int output);
 
 /* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);

@@ -24,7 +24,7 @@ kb_val point_linear(struct point *pt)
     return kb_no_wrap(kb_add(k, at, pt->plus)); /* so that comparing indices of neighbours folds */
 }
 
-static kb_val point_index(struct point *pt, int axis)
+kb_val point_index(struct point *pt, int axis)
 {
     struct gen *g = pt->g;
     if (pt->index[axis].ir)
@@ -50,6 +50,17 @@ kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_va
     kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
     q.ty = a->field[field].type;
     return kb_load(g->k, q, 0);
+}
+
+void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
+{
+    if (!structure(a)) {
+        kb_store(g->k, p, element, x);
+        return;
+    }
+    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
+    q.ty = a->field[field].type;
+    kb_store(g->k, q, 0, x);
 }
 
 /* Any input at the point plus constant offsets. */
@@ -130,6 +141,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->segment = (kb_val){ .ir = NULL };
     pt->direct = NULL;
     pt->state = NULL;
+    pt->outputs = NULL;
     pt->g = g;
     emit_env_init(&pt->env, point_leaf, pt, g->p);
     pt->base = base;
@@ -155,7 +167,7 @@ kb_tup point_map(struct point *pt)
 
 /* ---- direct inputs ----------------------------------------------------------------------------------------------- */
 
-static int vector_alignment(int bytes)
+int gen_vector_alignment(int bytes)
 {
     int align = 1;
     while (align < 16 && bytes % (2 * align) == 0)
@@ -177,7 +189,7 @@ static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at
                 continue;
             }
             if (j == 0 && f == 0)
-                kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
+                kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, gen_vector_alignment(bytes), word);
             out[j].v[slot + f] = kb_extract(g->k, word, j * a->stride + a->field[f].offset, a->field[f].type);
         }
 }
@@ -188,6 +200,11 @@ static kb_ptr address(struct gen *g, const struct prog_array *a, kb_ptr p, kb_va
     p = kb_advance(g->k, p, kb_mul(g->k, base, scale));
     p = kb_advance(g->k, p, kb_mul(g->k, offset, scale));
     return plus ? kb_advance(g->k, p, kb_imm(g->k, TY_I64, plus * scale)) : p;
+}
+
+kb_ptr point_address(const struct point *pt, const struct prog_array *a, kb_ptr p)
+{
+    return address(pt->g, a, p, pt->base, pt->offset, pt->plus);
 }
 
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out)
@@ -201,7 +218,8 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
             load_structures(g, a, at, n, aligned, out, slot);
         } else {
             kb_val x[GEN_VECTOR_MAX];
-            kb_load_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? vector_alignment(n * a->stride) : a->stride, x);
+            kb_load_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? gen_vector_alignment(n * a->stride) : a->stride,
+                      x);
             for (int j = 0; j < n; j++)
                 out[j].v[slot] = x[j];
         }
@@ -214,96 +232,5 @@ void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t 
     const struct prog_array *a = &g->p->input[input].array;
     const int bytes = n * a->stride;
     const kb_ptr at = address(g, a, gen_input(g, input), base, offset, plus);
-    kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, vector_alignment(bytes), word);
-}
-
-/* ---- outputs per element ----------------------------------------------------------------------------------------- */
-
-void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
-{
-    if (!structure(a)) {
-        kb_store(g->k, p, element, x);
-        return;
-    }
-    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
-    q.ty = a->field[field].type;
-    kb_store(g->k, q, 0, x);
-}
-
-/* Element number in an output whose dimensions may be in any order. */
-kb_val point_output_element(struct point *pt, const struct output *o)
-{
-    kb *k = pt->g->k;
-    kb_val element = kb_imm(k, TY_I64, 0);
-    for (int d = 0; d < o->array.rank; d++) {
-        const kb_val i = point_index(pt, o->axis[d]);
-        element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(pt->g, &o->array.dim[d])), i);
-    }
-    return element;
-}
-
-/* Is the point inside an output with a shorter dimension? */
-kb_val point_in_output(struct point *pt, const struct output *o)
-{
-    kb *k = pt->g->k;
-    kb_val inside = kb_true(k);
-    for (int d = 0; d < o->array.rank; d++)
-        inside = kb_and(k, inside, kb_lt(k, point_index(pt, o->axis[d]), gen_extent(pt->g, &o->array.dim[d])));
-    return inside;
-}
-
-void point_store_element(struct point *pt, int output)
-{
-    struct gen *g = pt->g;
-    const struct output *o = &g->p->output[output];
-    const kb_val inside = access_output_whole(g->p, output) ? kb_true(g->k) : point_in_output(pt, o);
-    const kb_val element = point_output_element(pt, o);
-    kb_val x[STATE_FIELDS_MAX];
-    for (int f = 0; f < o->array.nfields; f++)
-        x[f] = emit_expr(g->k, &pt->env, o->value[f]);
-    kb_if(g->k, inside) {
-        for (int f = 0; f < o->array.nfields; f++)
-            gen_store_field(g, &o->array, gen_output(g, output), element, f, x[f]);
-    }
-}
-
-/* Element number in an output with kept dimensions, or one per irregular segment. */
-static kb_val segment_element(struct point *pt, const struct output *o)
-{
-    if (pt->g->p->kind == KIND_REDUCE && pt->segment.ir && access_output_in_segments(pt->g->p, o))
-        return pt->segment;
-    for (int d = 0; d < o->array.rank; d++)
-        if (o->axis[d] < 0)
-            return pt->segment;
-    return point_output_element(pt, o);
-}
-
-void point_store_segment(struct point *pt, int output)
-{
-    struct gen *g = pt->g;
-    const struct output *o = &g->p->output[output];
-    const kb_val element = segment_element(pt, o);
-    for (int f = 0; f < o->array.nfields; f++)
-        gen_store_field(g, &o->array, gen_output(g, output), element, f, emit_expr(g->k, &pt->env, o->value[f]));
-}
-
-void points_store(struct point *pt, int n, bool aligned)
-{
-    struct gen *g = pt[0].g;
-    for (int i = 0; i < g->p->noutputs; i++) {
-        const struct output *o = &g->p->output[i];
-        const struct prog_array *a = &o->array;
-        if (o->role != OUT_ELEMENT)
-            continue;
-        if (access_output_direct(g->p, i) && !structure(a)) {
-            kb_val x[GEN_VECTOR_MAX];
-            for (int j = 0; j < n; j++)
-                x[j] = emit_expr(g->k, &pt[j].env, o->value[0]);
-            const kb_ptr at = address(g, a, gen_output(g, i), pt[0].base, pt[0].offset, pt[0].plus);
-            kb_store_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? vector_alignment(n * a->stride) : a->stride, x);
-            continue;
-        }
-        for (int j = 0; j < n; j++)
-            point_store_element(&pt[j], i);
-    }
+    kb_load_words(g->k, at, kb_imm(g->k, TY_I32, 0), bytes, gen_vector_alignment(bytes), word);
 }

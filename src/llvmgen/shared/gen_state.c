@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gen_state.c - the product of the states of all reductions, as one operator on one tuple. */
-#include "gen.h"
+#include "output.h"
 
 #include <string.h>
 
@@ -147,7 +147,5 @@ void state_finish(struct gen *g, kb_tup total, kb_val empty)
         append(&state, with_init(g, &pt, r, slice(total, state.n, g->p->reduction[r].op->nfields), empty));
     op_env(&pt, g);
     pt.state = &state;
-    for (int o = 0; o < g->p->noutputs; o++)
-        if (g->p->output[o].role == OUT_SEGMENT)
-            point_store_segment(&pt, o);
+    outputs_store_total(&pt);
 }

@@ -134,9 +134,7 @@ static void store_words(struct stencil_point *sp, int n, int o, const kb_val *wo
     struct window *w = sp->w;
     struct gen *g = w->g;
     kb *k = g->k;
-    const struct prog_array *a = &g->p->output[o].array;
-    const kb_ptr row = window_row(w, a, gen_output(g, o), sp->at);
-    const kb_ptr bytes = kb_advance(k, row, kb_imm(k, TY_I64, sp->at[w->rank - 1]));
+    const kb_ptr bytes = sp->pt.outputs->at(&sp->pt, o);
     kb_ptr words = bytes;
     words.ty = TY_U32;
     kb_if(k, kb_and(k, sp[0].exists, sp[n - 1].exists)) {
@@ -146,7 +144,7 @@ static void store_words(struct stencil_point *sp, int n, int o, const kb_val *wo
     {
         for (int i = 0; i < n && w->skewed; i++) { /* else all of a row or nothing exists */
             kb_if(k, sp[i].exists) {
-                kb_store(k, bytes, i, kb_extract(k, word, i, a->field[0].type));
+                kb_store(k, bytes, i, kb_extract(k, word, i, bytes.ty));
             }
         }
     }
@@ -160,7 +158,7 @@ void packed_row(struct stencil_point *sp, int n)
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         kb_val word[GEN_VECTOR_MAX / 4];
-        if (out->role != OUT_ELEMENT || !lets)
+        if (output_moment(out) != AT_POINT || !lets)
             continue;
         for (int i = 0; i < n / 4; i++) {
             const struct two evens = { &sp[4 * i], lets + 2 * i * p->nlets },

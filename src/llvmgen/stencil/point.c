@@ -60,8 +60,8 @@ static kb_val kept(struct stencil_point *sp, int o, int f)
     kb *k = g->k;
     const struct output *out = &g->p->output[o];
     kb_var x = kb_var_new(k, kb_imm(k, out->array.field[f].type, 0), "kept");
-    kb_if(k, kb_and(k, kb_and(k, sp->exists, sp->skip), point_in_output(&sp->pt, out))) {
-        kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), point_output_element(&sp->pt, out), f));
+    kb_if(k, kb_and(k, kb_and(k, sp->exists, sp->skip), output_has(&sp->pt, o))) {
+        kb_set(k, x, gen_load_field(g, &out->array, gen_output(g, o), output_element(&sp->pt, o), f));
     }
     return kb_get(k, x);
 }
@@ -100,6 +100,28 @@ static kb_val seen_value(struct stencil_point *sp, int o, int f)
         return v;
     return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
 }
+
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
+
+static kb_val value_of(struct point *pt, int output, int f) { return stencil_value(pt->env.user, output, f); }
+
+static kb_val is_written(struct point *pt, int output)
+{
+    const struct stencil_point *sp = pt->env.user;
+    if (!sp->skip.ir || fed_input(pt->g->p, output) >= 0)
+        return sp->exists;
+    return kb_and(pt->g->k, sp->exists, kb_not(pt->g->k, sp->skip));
+}
+
+static kb_ptr place_of(struct point *pt, int output)
+{
+    struct stencil_point *sp = pt->env.user;
+    struct gen *g = pt->g;
+    const kb_ptr row = window_row(sp->w, &g->p->output[output].array, gen_output(g, output), sp->at);
+    return kb_advance(g->k, row, kb_imm(g->k, TY_I64, sp->at[sp->w->rank - 1]));
+}
+
+static const struct point_outputs outputs = { value_of, is_written, place_of, true };
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
@@ -149,6 +171,7 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     env_init(&sp->pt, g, NULL);
     sp->pt.env.leaf = leaf;
     sp->pt.env.user = sp;
+    sp->pt.outputs = &outputs;
     sp->w = w;
     sp->exists = kb_true(k);
     for (int d = 0; d < w->rank; d++) {
@@ -162,71 +185,4 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     }
     if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
         sp->skip = skipped(sp, gr);
-}
-
-/* ---- outputs ----------------------------------------------------------------------------------------------------- */
-
-/* The fields of an element together, where structures are aligned to themselves. */
-static bool store_whole(struct stencil_point *sp, int o, kb_val element, const kb_val *x)
-{
-    struct gen *g = sp->w->g;
-    kb *k = g->k;
-    const struct prog_array *a = &g->p->output[o].array;
-    if (!g->c->aligned || !access_output_direct(g->p, o) || !stencil_structure_bytes(a))
-        return false;
-    kb_ptr to = kb_advance(k, gen_output(g, o), kb_mul(k, element, a->stride));
-    to.ty = a->field[0].type;
-    kb_store_n(k, to, kb_imm(k, TY_I32, 0), a->nfields, a->stride, x);
-    return true;
-}
-
-static void store_output(struct stencil_point *sp, int o)
-{
-    struct gen *g = sp->w->g;
-    kb *k = g->k;
-    const struct output *out = &g->p->output[o];
-    kb_val x[STATE_FIELDS_MAX], written = sp->exists;
-    for (int f = 0; f < out->array.nfields; f++)
-        x[f] = stencil_value(sp, o, f);
-    if (!access_output_whole(g->p, o))
-        written = kb_and(k, written, point_in_output(&sp->pt, out));
-    if (sp->skip.ir && fed_input(g->p, o) < 0)
-        written = kb_and(k, written, kb_not(k, sp->skip));
-    kb_if(k, written) {
-        const kb_val element = point_output_element(&sp->pt, out);
-        const bool whole = store_whole(sp, o, element, x);
-        for (int f = 0; f < out->array.nfields && !whole; f++)
-            gen_store_field(g, &out->array, gen_output(g, o), element, f, x[f]);
-    }
-}
-
-void stencil_store(struct stencil_point *sp)
-{
-    for (int o = 0; o < sp->w->g->p->noutputs; o++)
-        if (sp->w->g->p->output[o].role == OUT_ELEMENT)
-            store_output(sp, o);
-}
-
-void stencil_store_row(struct stencil_point *sp, int n)
-{
-    struct gen *g = sp->w->g;
-    kb *k = g->k;
-    for (int o = 0; o < g->p->noutputs; o++) {
-        const struct prog_array *a = &g->p->output[o].array;
-        if (g->p->output[o].role != OUT_ELEMENT)
-            continue;
-        if (!access_output_direct(g->p, o) || *a->field[0].name) {
-            for (int i = 0; i < n; i++)
-                store_output(&sp[i], o);
-            continue;
-        }
-        kb_val x[GEN_VECTOR_MAX];
-        for (int i = 0; i < n; i++)
-            x[i] = stencil_value(&sp[i], o, 0);
-        const int bytes = n * a->stride;
-        const bool power = (bytes & (bytes - 1)) == 0;
-        const kb_ptr to = window_row(sp->w, a, gen_output(g, o), sp->at);
-        kb_store_n(k, to, kb_imm(k, TY_I64, sp->at[sp->w->rank - 1]), n,
-                   sp->w->vectors && power ? (bytes < 16 ? bytes : 16) : a->stride, x);
-    }
 }

@@ -130,6 +130,15 @@ static void contribute(struct sweep *s, struct stencil_point *sp)
     }
 }
 
+/* A row of n points that all exist, none skipped. */
+static void store_row(struct stencil_point *sp, int n)
+{
+    struct point *pt[GEN_VECTOR_MAX];
+    for (int i = 0; i < n; i++)
+        pt[i] = &sp[i].pt;
+    outputs_store(pt, n, sp->w->vectors);
+}
+
 void sweep_row(struct sweep *s, struct window *w, const int *first)
 {
     const int n = w->points[w->rank - 1];
@@ -151,26 +160,26 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
     }
     for (int i = 0; i < n; i++) {
         for (int o = 0; o < s->g->p->noutputs; o++) /* before any store of the row */
-            for (int f = 0; s->g->p->output[o].role == OUT_ELEMENT && f < s->g->p->output[o].array.nfields; f++)
+            for (int f = 0; output_moment(&s->g->p->output[o]) == AT_POINT && f < s->g->p->output[o].array.nfields; f++)
                 stencil_value(&sp[i], o, f);
         contribute(s, &sp[i]);
     }
     const bool row = w->vectors || (w->ring && n == 1);
     const bool together = (w->place == PLACE_INSIDE || row) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
     if (together && w->place == PLACE_INSIDE) {
-        stencil_store_row(sp, n);
+        store_row(sp, n);
     } else if (together) {
         kb_if(s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
-            stencil_store_row(sp, n);
+            store_row(sp, n);
         }
         kb_else
         {
             for (int i = 0; i < n && n > 1 && !(w->ring && w->vectors); i++) /* else all of a row or nothing exists */
-                stencil_store(&sp[i]);
+                point_store(&sp[i].pt);
         }
     } else {
         for (int i = 0; i < n; i++)
-            stencil_store(&sp[i]);
+            point_store(&sp[i].pt);
     }
     free(sp);
 }
@@ -355,20 +364,12 @@ static void copy(struct gen *g)
     }
 }
 
-static void wait_for_predecessor(struct gen *g)
-{
-    if (!gen_tunable(g, TN_PDL))
-        return;
-    kb_dependency_wait(g->k);
-    kb_dependency_launch(g->k);
-}
-
 void emit_windows(struct gen *g, enum stencil_role role, bool staged)
 {
     kb *k = g->k;
     struct sweep s = { .g = g, .role = role };
     struct tile tile[PROBLEM_ARGS_MAX];
-    wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);
         return;

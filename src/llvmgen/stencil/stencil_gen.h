@@ -3,7 +3,7 @@
 #ifndef PTXGEN_STENCIL_GEN_H
 #define PTXGEN_STENCIL_GEN_H
 
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 #include "lower/stencil/stencil.h"
 
 /* A value that points of the window read: a field of a direct input at a distance from the window's first point. */
@@ -108,9 +108,6 @@ struct gather_reach gather_reach(struct gen *g);
 void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
 /* Field f of output o; where the point is skipped, the value that is fed back. */
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
-void stencil_store(struct stencil_point *sp);
-/* Outputs of a row of n points that all exist, none skipped. */
-void stencil_store_row(struct stencil_point *sp, int n);
 /* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
 /* What a thread does in a kernel of windows. */
 struct sweep {

@@ -81,7 +81,7 @@ static void choose_stream(const struct problem *p, struct plan_case *c)
 {
     if (c->overridden[TN_EVICT_FIRST])
         return;
-    c->tunable[TN_EVICT_FIRST] = !access_writes_elements(p);
+    c->tunable[TN_EVICT_FIRST] = !problem_writes(p, AT_POINT);
     c->tunable_from[TN_EVICT_FIRST] = "every element is read once, and few are written";
 }
 

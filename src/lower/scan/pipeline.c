@@ -27,7 +27,7 @@ void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
     }
     for (int o = 0; o < p->noutputs; o++) {
         l->output[o] = -1;
-        if (p->output[o].role != OUT_ELEMENT)
+        if (output_moment(&p->output[o]) != AT_POINT)
             continue;
         const int stride = p->output[o].array.stride;
         for (int i = 0; i < p->ninputs && l->output[o] < 0; i++)
@@ -58,7 +58,7 @@ static bool plain_arrays(const struct problem *p)
         inputs += access_input_direct(p, i);
     }
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_ELEMENT && (!access_output_direct(p, o) || !scalar(&p->output[o].array)))
+        if (output_moment(&p->output[o]) == AT_POINT && (!access_output_direct(p, o) || !scalar(&p->output[o].array)))
             return false;
     return inputs > 0;
 }
@@ -109,7 +109,7 @@ static int bytes_per_position(const struct problem *p)
     for (int i = 0; i < p->ninputs; i++)
         in += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
     for (int o = 0; o < p->noutputs; o++)
-        out += p->output[o].role == OUT_ELEMENT ? bytes_held(p->output[o].array.stride) : 0;
+        out += output_moment(&p->output[o]) == AT_POINT ? bytes_held(p->output[o].array.stride) : 0;
     return (in > out ? in : out) + (scan_has_totals(p) ? state_words(p, NULL) : 0);
 }
 
@@ -230,7 +230,7 @@ static bool units(const struct problem *p, struct formula *guard)
         if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
             unit = UNIT / p->input[i].array.stride;
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_ELEMENT && UNIT / p->output[o].array.stride > unit)
+        if (output_moment(&p->output[o]) == AT_POINT && UNIT / p->output[o].array.stride > unit)
             unit = UNIT / p->output[o].array.stride;
     if (!access_aligned_guard(p, unit, true, guard))
         return false;

@@ -18,13 +18,7 @@ enum { STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-bool scan_has_totals(const struct problem *p)
-{
-    for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_SEGMENT)
-            return true;
-    return false;
-}
+bool scan_has_totals(const struct problem *p) { return problem_writes(p, AT_TOTAL); }
 
 struct search {
     const struct problem *p;
@@ -133,7 +127,7 @@ int scan_summed_bytes(const struct problem *p)
     if (p->nreductions != 1 || p->reverse || p->flags >= 0 || p->offsets >= 0 || !reduction_sums_bytes(p, r))
         return -1;
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role != OUT_ELEMENT || !scan_stores_byte(p, o))
+        if (!access_output_direct(p, o) || !scan_stores_byte(p, o))
             return -1;
     const struct expr *e = r->map[0];
     return e->kind == EX_CAST ? e->arg[0]->which : e->which;

@@ -60,7 +60,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     if (beside)
         c->tunable[TN_VECTOR] = vector; /* whatever the user sets for the vectors beside it */
     segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
-    segreduce_set(c, TN_EVICT_FIRST, !access_writes_elements(pl->plan->problem),
+    segreduce_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
                   "every vector is read once, and few are written");
     /* Registers hold what is loaded and the states of all columns. */
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)

@@ -53,7 +53,7 @@ static bool stageable(const struct planner *pl)
     const int threads = plan_setting(pl, TN_THREADS, tuned->value[TN_THREADS]);
     const int stages = plan_setting(pl, TN_COPY_STAGES, STAGES);
     const int64_t least = shared_bytes(p, threads, stages, 1, plan_setting(pl, TN_VECTOR, access_vector_width(p)));
-    return state_pad(p) && segreduce_quantum(p) && !access_writes_elements(p) &&
+    return state_pad(p) && segreduce_quantum(p) && !problem_writes(p, AT_POINT) &&
            least <= pl->plan->device.shared_per_block;
 }
 

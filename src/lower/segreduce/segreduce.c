@@ -184,7 +184,7 @@ static void fit_wide_state(struct planner *pl, struct plan_case *c)
 /* Where lanes of a warp share vectors with one another, the first-level cache must keep them. */
 static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
 {
-    if (access_writes_elements(p))
+    if (problem_writes(p, AT_POINT))
         segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
         segreduce_set(c, TN_EVICT_FIRST, 0,

@@ -30,7 +30,7 @@ bool segreduce_tile_fits(const struct problem *p, const struct device *d, struct
         *why = "it stages runs of elements, and here the reduced dimensions are not the last ones";
     else if (!segreduce_quantum(p))
         *why = "no input is read element by element, so there is nothing to stage";
-    else if (access_writes_elements(p))
+    else if (problem_writes(p, AT_POINT))
         *why = "it writes a value per element, which other strategies store as vectors";
     else
         return true;

@@ -58,17 +58,9 @@ bool stencil_skips(const struct problem *p)
     return false;
 }
 
-bool stencil_finishes(const struct problem *p)
-{
-    for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_SEGMENT)
-            return true;
-    return false;
-}
-
 int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES])
 {
-    const bool finishes = stencil_finishes(p), param = p->iterated && p->steps_param >= 0;
+    const bool finishes = problem_writes(p, AT_TOTAL), param = p->iterated && p->steps_param >= 0;
     int n = 0;
     if (!finishes || param || (p->iterated && p->steps > 1))
         role[n++] = STENCIL_STEP;
@@ -232,16 +224,6 @@ int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int 
     return (parts + c->tunable[TN_THREADS] - 1) / c->tunable[TN_THREADS];
 }
 
-int stencil_structure_bytes(const struct prog_array *a)
-{
-    const int bytes = ty_bytes(a->field[0].type);
-    bool plain =
-        *a->field[0].name && a->stride == a->nfields * bytes && a->stride <= 16 && (a->stride & (a->stride - 1)) == 0;
-    for (int i = 0; plain && i < a->nfields; i++)
-        plain = a->field[i].type == a->field[0].type && a->field[i].offset == i * bytes;
-    return plain ? a->stride : 0;
-}
-
 bool stencil_one_tree(const struct problem *p) { return p->nreductions && state_determinism(p) != DET_ANY; }
 
 bool stencil_linear(const struct problem *p) { return !state_commutative(p); }
@@ -284,7 +266,7 @@ bool stencil_packs(const struct problem *p)
         let[i] = packs(p, let, p->let[i].value);
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
-        if (out->role != OUT_ELEMENT)
+        if (output_moment(out) != AT_POINT)
             continue;
         elements++;
         if (!access_output_direct(p, o) || *out->array.field[0].name || !packs(p, let, out->value[0]))

@@ -19,8 +19,6 @@ struct reach stencil_input_reach(const struct problem *p, int input);
 struct reach stencil_space_reach(const struct problem *p);
 /* A dimension of an input leaves out points whose surroundings it does not hold. */
 bool stencil_skips(const struct problem *p);
-/* Has values that are written once, from the reductions. */
-bool stencil_finishes(const struct problem *p);
 
 /* What the kernels of a case do. */
 enum stencil_role {
@@ -65,9 +63,6 @@ int stencil_ring_vector(const struct problem *p, const struct plan_case *c, int 
 int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int input, bool asynchronous);
 /* With tiles: does an input go through shared memory? */
 bool stencil_staged(const struct problem *p, int input);
-/* Bytes of an access that takes a structure whole: of fields of one type, side by side, a power of two up to 16; else
- * 0. In aligned cases structures begin at multiples of it. */
-int stencil_structure_bytes(const struct prog_array *a);
 /* Are there reductions whose bits must not depend on where arrays lie?  Then cases for aligned arrays have a twin of
  * the same shape for others. */
 bool stencil_one_tree(const struct problem *p);

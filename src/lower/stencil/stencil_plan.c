@@ -255,7 +255,7 @@ static struct formula times(const struct problem *p, enum stencil_role role)
     const struct formula one = f_const(1), s = stencil_steps(p);
     if (role == STENCIL_LAST)
         return f_le(one, s);
-    return stencil_finishes(p) ? f_max(f_sub(s, one), f_const(0)) : s;
+    return problem_writes(p, AT_TOTAL) ? f_max(f_sub(s, one), f_const(0)) : s;
 }
 
 void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,

@@ -127,7 +127,7 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
     if (p->nfeedback > STRIP_FED_MAX)
         return arena_printf(a, "it feeds back at most %d arrays", STRIP_FED_MAX);
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].role == OUT_ELEMENT && (!fed(p, o) || !access_output_direct(p, o)))
+        if (output_moment(&p->output[o]) == AT_POINT && (!fed(p, o) || !access_output_direct(p, o)))
             return "an output is not fed back";
     for (int i = 0; i < p->ninputs; i++) {
         const char *why = input_misfit(p, i);

@@ -279,7 +279,7 @@ bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula one = f_const(1), all = stencil_steps(p);
-    struct formula left = stencil_finishes(p) ? f_max(f_sub(all, one), f_const(0)) : all;
+    struct formula left = problem_writes(p, AT_TOTAL) ? f_max(f_sub(all, one), f_const(0)) : all;
     enum stencil_role role[STENCIL_ROLES];
     int buffer[PROG_ARG_MAX];
     const int n = stencil_roles(p, role);

@@ -149,7 +149,7 @@ static struct formula bases_aligned(const struct problem *p, int points, struct 
         const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
         const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
         const bool structure = *a->field[0].name != 0;
-        if (!direct || (structure && !stencil_structure_bytes(a)))
+        if (!direct || (structure && !access_structure_bytes(a)))
             continue;
         const int wanted = structure ? a->stride : points * a->stride;
         at[wanted < ACCESS_BYTES ? wanted : ACCESS_BYTES] |= f_pointer(i);
@@ -256,7 +256,7 @@ static void shifted_cases(struct planner *pl, const struct strategy *row, const 
 static bool structures(const struct problem *p)
 {
     for (int o = 0; o < p->noutputs; o++)
-        if (access_output_direct(p, o) && stencil_structure_bytes(&p->output[o].array))
+        if (access_output_direct(p, o) && access_structure_bytes(&p->output[o].array))
             return true;
     return false;
 }
@@ -296,7 +296,7 @@ static int flat_rows(const struct problem *p, bool near)
 {
     int slow = 0;
     for (int o = 0; o < p->noutputs; o++)
-        for (int i = 0; p->output[o].role == OUT_ELEMENT && i < p->output[o].array.nfields; i++)
+        for (int i = 0; output_moment(&p->output[o]) == AT_POINT && i < p->output[o].array.nfields; i++)
             expr_walk(p->output[o].value[i], count_slow, &slow);
     for (int i = 0; i < p->nlets; i++)
         expr_walk(p->let[i].value, count_slow, &slow);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.h - what a kernel stores.
+ *
+ * An emitter knows a moment: the values of these points are known, the state of this segment is known.  What is stored
+ * then, and where, follows from the form of each output (output.def) and is known here alone.  A new form is a row of
+ * output.def and the function of output.c that this row asks for; the general way, one point at a time, then works in
+ * every strategy.
+ *
+ * Emitters that move whole tiles (through shared memory, as words, by bulk copies) take vector outputs
+ * (access_output_vector) away from the general way: they ask for values with output_value(), and store what lies side
+ * by side in memory with output_store_vector().
+ */
+#ifndef PTXGEN_OUTPUT_H
+#define PTXGEN_OUTPUT_H
+
+#include "gen.h"
+
+/* What differs at points that are not plain elements (stencils); struct point has NULL for all that do not. */
+struct point_outputs {
+    kb_val (*value)(struct point *pt, int output, int field);
+    kb_val (*written)(struct point *pt, int output); /* bool: the point has a value for this output */
+    kb_ptr (*at)(struct point *pt, int output);      /* where the value lies in a vector output */
+    bool structures; /* in a case with aligned arrays, structures of equal fields begin at multiples of their size */
+};
+
+/* ---- at points --------------------------------------------------------------------------------------------------- */
+
+/* Field f of an output at the point. */
+kb_val output_value(struct point *pt, int output, int f);
+/* One output AT_POINT, whatever its form and the order of its dimensions; nothing where the output is shorter than the
+ * space.  Any threads. */
+void output_store(struct point *pt, int output);
+/* All outputs AT_POINT of n points that have values and are neighbours in the order of the space; `aligned`: the first one begins a
+ * vector of n in every vector output.  outputs_store: the points lie anywhere; points_store: in an array. */
+void outputs_store(struct point *const *pt, int n, bool aligned);
+void points_store(struct point *pt, int n, bool aligned);
+/* The same of one point that may have no value. */
+void point_store(struct point *pt);
+/* Values of n neighbouring points of a vector output, in the order of memory, of which the first lies at `at`. */
+void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool aligned, const kb_val *x);
+/* The element number of the point, i64, and whether the output, which may be shorter than the space, has it. */
+kb_val output_element(struct point *pt, int output);
+kb_val output_has(struct point *pt, int output);
+
+/* ---- with a total ------------------------------------------------------------------------------------------------ */
+
+/* All outputs AT_TOTAL.  One thread; pt->state is the total, and pt has the number of the segment and the indices along
+ * the kept axes. */
+void outputs_store_total(struct point *pt);
+
+#endif
