@@ -25,6 +25,8 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
  * plan_case_variant(): made lighter. */
 void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant);
 void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant);
+/* TN_MIN_BLOCKS as where no row of tuning.def says anything of it. */
+void plan_min_blocks(struct planner *pl, struct plan_case *c);
 /* Every element of a tile has its own copy of the expressions in the code, which takes time to generate and does not
  * fit into caches of instructions: large ones get by with fewer. */
 void plan_lighten(const struct problem *p, struct plan_case *c);
@@ -78,11 +80,15 @@ struct tuning {
                                        reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered";
                                        "… middle" and "… upper": where a block has only a tile or two */
     int sm;                         /* lowest architecture the row is for */
-    int value[TN_COUNT];
     const char *evidence;
+    int64_t from, to; /* elements of a row that is a case of its own; to 0: it is none */
+    int vector;       /* for arrays of vectors of so many elements; 0: of any */
+    int value[TN_COUNT];
 };
 /* The row for the highest architecture not above sm; sm 0: the one for the lowest. */
 const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm);
+/* Row number n = 0, 1, … that is a case of the strategy; NULL: there are no more. */
+const struct tuning *tuning_case(const char *strategy, int n, int sm);
 
 #define STRATEGY(id, kind, name, reference, tunables, chain)                                                           \
     bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);                \

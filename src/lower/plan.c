@@ -7,9 +7,12 @@
 #include <string.h>
 
 static const struct tuning tuning_rows[] = {
-#define TUNE(strategy, variant, sm, evidence, ...) { strategy, variant, sm, { __VA_ARGS__ }, evidence },
+#define TUNE(strategy, variant, sm, evidence, ...) { strategy, variant, sm, evidence, 0, 0, 0, { __VA_ARGS__ } },
+#define TUNE_CASE(strategy, variant, sm, evidence, from, to, vector, ...)                                              \
+    { strategy, variant, sm, evidence, from, to, vector, { __VA_ARGS__ } },
 #include "tuning.def"
 #undef TUNE
+#undef TUNE_CASE
 };
 
 const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm)
@@ -22,6 +25,16 @@ const struct tuning *tuning_lookup(const char *strategy, const char *variant, in
             best = t;
     }
     return best;
+}
+
+const struct tuning *tuning_case(const char *strategy, int n, int sm)
+{
+    for (size_t i = 0; i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
+        const struct tuning *t = &tuning_rows[i];
+        if (t->to && !strcmp(t->strategy, strategy) && tuning_lookup(strategy, t->variant, sm) == t && n-- == 0)
+            return t;
+    }
+    return NULL;
 }
 
 /* A row's evidence is of its own values: where planning has made another of one, the evidence is not about that. */
@@ -128,6 +141,16 @@ void plan_lighten(const struct problem *p, struct plan_case *c)
     }
 }
 
+void plan_min_blocks(struct planner *pl, struct plan_case *c)
+{
+    const bool tuned = pl->plan->device.sm == 90;
+    if (c->overridden[TN_MIN_BLOCKS])
+        return;
+    c->tunable[TN_MIN_BLOCKS] = tuned ? 0 : 1;
+    c->tunable_from[TN_MIN_BLOCKS] =
+        tuned ? "ptxas is left alone, as when this was tuned" : "a bound keeps ptxas from spilling";
+}
+
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
     struct plan *plan = pl->plan;
@@ -146,10 +169,7 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
         c->tunable[i] = t->value[i];
         c->tunable_from[i] = t->value[i] ? t->evidence : NULL; /* 0: the row says nothing of it */
     }
-    /* Left alone, ptxas spills a few words of some kernels to fit one more block; tuned on sm_90 without this. */
-    c->tunable[TN_MIN_BLOCKS] = plan->device.sm == 90 ? 0 : 1;
-    c->tunable_from[TN_MIN_BLOCKS] =
-        plan->device.sm == 90 ? "ptxas is left alone, as when this was tuned" : "a bound keeps ptxas from spilling";
+    plan_min_blocks(pl, c);
     c->tunable[TN_VECTOR] = access_vector_width(p);
     c->tunable_from[TN_VECTOR] = "16 bytes of the widest array";
     for (int i = 0; i < p->ntunables; i++)

@@ -90,7 +90,7 @@ static void store_SEGMENT(struct point *pt, int output)
 
 void output_store(struct point *pt, int output)
 {
-    static void (*const store[])(struct point *pt, int output) = {
+    static void (*const store[])(struct point * pt, int output) = {
 #define OUTPUT(id, moment, what) [OUT_##id] = store_##id,
 #include "frontend/problem/output.def"
 #undef OUTPUT

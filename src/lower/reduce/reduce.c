@@ -157,11 +157,6 @@ static void choose_items(struct plan_case *c)
         c->tunable[TN_ITEMS]--;
 }
 
-static struct formula all_of(const struct formula *a, const struct formula *b)
-{
-    return a->n ? b->n ? f_bin(FO_AND, a, b) : *a : *b;
-}
-
 /* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it; so
  * too where another case, with another tree, would take what this one leaves.  The former. */
 static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
@@ -181,11 +176,12 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     const bool guarded = access_aligned_guard(p, c->tunable[TN_VECTOR], fixed_tree, &aligned);
     if (!guarded)
         return c;
-    c->code.guard = all_of(&guard, &aligned);
+    c->code.guard = f_and(guard, aligned);
     if (!fallback && !fixed_tree)
         return c;
     struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     plan_case_variant(pl, u, variant);
+    plan_min_blocks(pl, u); /* the bound of a row is for loads of whole vectors */
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
     choose_pdl(pl, u);
@@ -255,49 +251,35 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
     add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
 }
 
-/* Between these numbers of elements a block has a tile or two, and all of the device shall have some: other tiles, for
- * vectors of so many elements (0: of any number).  min_blocks lets ptxas keep all loads of a tile in flight; beyond,
- * where the next launch needs room beside this one, more registers cost more than they give. */
-static const struct middle {
-    const char *variant, *name;
-    int64_t from, limit;
-    int min_blocks, vector;
-} middles[] = {
-    { " middle", "middle", 0, 1 << 18, 2, 4 },     { " upper", "upper", (1 << 19) + 1, 1 << 22, 2, 2 },
-    { "wide middle", "middle", 0, 1 << 21, 2, 0 }, { "wide upper", "upper", 0, 1 << 22, 0, 0 },
-    { "pair middle", "middle", 0, 1 << 22, 0, 0 },
-};
-
-static void plan_middle(struct planner *pl, const struct strategy *row, const struct middle *m)
+/* A row of tuning.def that is a case of its own. */
+static void plan_middle(struct planner *pl, const struct strategy *row, const struct tuning *t)
 {
     enum { FEW_FIELDS = 4 /* beside a tile, in registers of two blocks */ };
     const struct problem *p = pl->plan->problem;
-    const char *variant = tuning_variant(p);
-    const size_t length = strlen(variant);
+    const char *variant = tuning_variant(p), *name = strrchr(t->variant, ' ');
     const struct formula n = access_count(p);
     struct formula guard = { 0 };
     struct span at;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at) || hi <= REDUCE_BLOCK_LIMIT || hi < m->from || lo > m->limit ||
-        strncmp(m->variant, variant, length) || m->variant[length] != ' ' ||
-        (m->vector && access_vector_width(p) != m->vector))
+    if (plan_pinned_name(pl, &at) || hi <= REDUCE_BLOCK_LIMIT || hi < t->from || lo > t->to ||
+        strlen(variant) != (size_t)(name - t->variant) || strncmp(t->variant, variant, strlen(variant)) ||
+        (t->vector && access_vector_width(p) != t->vector))
         return;
-    if (lo < m->from)
-        guard = f_le(f_const(m->from), n);
-    if (hi > m->limit)
-        guard = guard.n ? f_and(guard, f_le(n, f_const(m->limit))) : f_le(n, f_const(m->limit));
-    struct plan_case *c = add_cases(pl, row, m->variant, m->name, guard, false);
-    if (m->min_blocks && state_fields(p, NULL) <= FEW_FIELDS && !c->overridden[TN_MIN_BLOCKS]) {
-        c->tunable[TN_MIN_BLOCKS] = m->min_blocks;
-        c->tunable_from[TN_MIN_BLOCKS] = "so that all loads of a tile are in flight";
-    }
+    if (lo < t->from)
+        guard = f_le(f_const(t->from), n);
+    if (hi > t->to)
+        guard = f_and(guard, f_le(n, f_const(t->to)));
+    struct plan_case *c = add_cases(pl, row, t->variant, name + 1, guard, false);
+    if (state_fields(p, NULL) > FEW_FIELDS)
+        plan_min_blocks(pl, c);
 }
 
 void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 {
-    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++)
-        plan_middle(pl, row, &middles[i]);
+    const struct tuning *t;
+    for (int i = 0; (t = tuning_case(row->name, i, pl->plan->device.sm)); i++)
+        plan_middle(pl, row, t);
     reduce_plan_large(pl, row, state_commutative(pl->plan->problem));
 }
 
