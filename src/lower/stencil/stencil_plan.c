@@ -47,18 +47,29 @@ void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *
     c->tunable_from[t] = from;
 }
 
-void stencil_set_shape(struct plan_case *c, struct shape s, const char *from)
+struct shape stencil_tuned(struct arena *a, const struct problem *p, const struct device *d, const char *strategy,
+                           const char *what, const char *kind)
 {
-    stencil_set(c, TN_THREADS, s.threads, from);
+    const char *variant = arena_printf(a, "%s%s%s %dd", what, *kind ? " " : "", kind, p->rank);
+    const struct tuning *t = tuning_lookup(strategy, variant, d->sm);
+    if (!t)
+        return stencil_tuned(a, p, d, strategy, what, "");
+    return (struct shape){ t->value[TN_THREADS],  t->value[TN_BLOCK_X],  t->value[TN_BLOCK_Y], t->value[TN_POINTS_X],
+                           t->value[TN_POINTS_Y], t->value[TN_POINTS_Z], t->evidence };
+}
+
+void stencil_set_shape(struct plan_case *c, struct shape s)
+{
+    stencil_set(c, TN_THREADS, s.threads, s.from);
     while (s.block_x > c->tunable[TN_THREADS])
         s.block_x /= 2;
-    stencil_set(c, TN_BLOCK_X, s.block_x, from);
+    stencil_set(c, TN_BLOCK_X, s.block_x, s.from);
     while (s.block_y > 1 && c->tunable[TN_BLOCK_X] * s.block_y > c->tunable[TN_THREADS])
         s.block_y /= 2;
-    stencil_set(c, TN_BLOCK_Y, s.block_y, from);
-    stencil_set(c, TN_POINTS_X, s.points_x, from);
-    stencil_set(c, TN_POINTS_Y, s.points_y, from);
-    stencil_set(c, TN_POINTS_Z, s.points_z, from);
+    stencil_set(c, TN_BLOCK_Y, s.block_y, s.from);
+    stencil_set(c, TN_POINTS_X, s.points_x, s.from);
+    stencil_set(c, TN_POINTS_Y, s.points_y, s.from);
+    stencil_set(c, TN_POINTS_Z, s.points_z, s.from);
     stencil_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
     c->tunable[TN_VECTOR] = 0;
 }
@@ -92,12 +103,9 @@ struct formula stencil_extent(const struct problem *p, int axis)
 
 static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {
-    static const struct shape by_rank[] = { { 256, 256, 1, 1, 1, 1 },
-                                            { 256, 32, 8, 1, 1, 1 },
-                                            { 256, 32, 4, 1, 1, 1 } };
-    const struct problem *p = pl->plan->problem;
+    const struct plan *plan = pl->plan;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    stencil_set_shape(c, by_rank[p->rank - 1], "model: a warp reads whole lines of a row");
+    stencil_set_shape(c, stencil_tuned(&pl->s->arena, plan->problem, &plan->device, "stencil.global", "points", ""));
 }
 
 void stencil_dynamic_plan(struct planner *pl, const struct strategy *row)

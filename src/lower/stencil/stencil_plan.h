@@ -22,11 +22,16 @@ struct formula stencil_steps(const struct problem *p);
 struct shape {
     int threads, block_x, block_y;
     int points_x, points_y, points_z;
+    const char *from; /* evidence */
 };
+/* The row of tuning.def for what a strategy does (`what`), for a kind of problem where it has one ("": any), by the
+ * rank of the problem. */
+struct shape stencil_tuned(struct arena *a, const struct problem *p, const struct device *d, const char *strategy,
+                           const char *what, const char *kind);
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s);
 /* Defaults from a shape, made to agree with what the user has set. */
-void stencil_set_shape(struct plan_case *c, struct shape s, const char *from);
+void stencil_set_shape(struct plan_case *c, struct shape s);
 
 /* A second array for each fed-back output, needed from two steps on; buffer: per feedback. */
 void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);

@@ -112,8 +112,6 @@ static bool shrink(struct plan_case *c, struct shape *s)
 static void stream_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
                         struct shape s)
 {
-    static const char from[] = "H200, 7, 13 and 19 points at 511^3, percent of a copy: 256 wide 81, 75, 78; 128 wide "
-                               "75, 69, 74; windows 71, 50, 54";
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     s = fit_space(pl, s);
@@ -121,10 +119,10 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
     s.block_x = c->overridden[TN_BLOCK_X] ? c->tunable[TN_BLOCK_X] : p->rank < 3 ? s.threads : s.block_x;
     s.block_y = s.threads > s.block_x ? s.threads / s.block_x : 1;
     c->aligned = s.points_x > 1;
-    stencil_set(c, TN_STAGES, 5, from);
-    stencil_set(c, TN_MIN_BLOCKS, 1, from);
+    stencil_set(c, TN_STAGES, 5, s.from);
+    stencil_set(c, TN_MIN_BLOCKS, 1, s.from);
     do
-        stencil_set_shape(c, s, from);
+        stencil_set_shape(c, s);
     while ((ring_bytes(p, c) > pl->plan->device.shared_per_block || most_copies(pl, c) > STREAM_COPIES_MAX) &&
            shrink(c, &s));
 }
@@ -155,13 +153,18 @@ static struct formula enough(const struct problem *p)
     return f_and(f_le(f_const(POINTS), access_count(p)), f_and(f_le(f_const(PLACES), stencil_extent(p, 0)), rows));
 }
 
+static struct shape shape_of(struct planner *pl, const char *what)
+{
+    return stencil_tuned(&pl->s->arena, pl->plan->problem, &pl->plan->device, "stencil.stream", what, "");
+}
+
 /* In three dimensions windows read the L2 cache nearly three times over, and at the ends of rows element by element:
  * where rows begin anywhere, and where a point reads more than its direct neighbours.  Tiles are as wide as loses less
  * at the ends of rows.  H200, microseconds, in parentheses windows: 13 points at 512^3 329 (354), 19 points 324 (343),
  * but 7 points 310 (291), and of f64 574 (573); with a second array at the point 473 (404).  Windows read
  * planes several times, which are no longer in the L2 cache when they are large: 7 points of f64 at 512 x 768^2 1381
  * (1294), at 512 x 1024^2 2294 (2909), at 511 x 1023^2 2407 (2983). */
-static void chosen_cases(struct planner *pl, const struct strategy *row, struct shape wide, struct shape narrow)
+static void chosen_cases(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
@@ -175,6 +178,7 @@ static void chosen_cases(struct planner *pl, const struct strategy *row, struct 
     const int vector = stencil_vector(p);
     if (most < POINTS || (!light && !four))
         return;
+    const struct shape wide = shape_of(pl, "planes"), narrow = shape_of(pl, "planes_narrow");
     struct formula guard = enough(p);
     if (light) {
         const struct formula aligned = stencil_rows_aligned(p, vector);
@@ -192,20 +196,18 @@ static void chosen_cases(struct planner *pl, const struct strategy *row, struct 
 
 void stencil_stream_plan(struct planner *pl, const struct strategy *row)
 {
-    static const struct shape flat = { 512, 512, 1, 1, 1, 1 }, wide = { 512, 256, 2, 1, 8, 1 },
-                              narrow = { 512, 128, 4, 1, 8, 1 };
     const struct problem *p = pl->plan->problem;
     if (!stencil_pinned(pl)) {
-        chosen_cases(pl, row, wide, narrow);
+        chosen_cases(pl, row);
         return;
     }
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
-    struct shape vectors = p->rank < 3 ? flat : (struct shape){ 512, 64, 8, 1, 2, 1 };
+    struct shape vectors = shape_of(pl, "vectors");
     vectors.points_x = vector;
     if (guard.n > 0 && vector > 1 && !stencil_one_tree(p))
         stream_case(pl, row, "vectors", guard, vectors);
-    stream_case(pl, row, "columns", (struct formula){ 0 }, p->rank < 3 ? flat : wide);
+    stream_case(pl, row, "columns", (struct formula){ 0 }, shape_of(pl, "planes"));
 }
 
 bool stencil_stream_build(struct planner *pl, struct plan_case *c)

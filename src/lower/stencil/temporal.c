@@ -97,14 +97,13 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
      * older architectures where it does not for sm_90); so does little shared memory */
     int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || (lean(p) && hopper) ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
-        stencil_set_shape(c,
-                          (struct shape){ .threads = threads,
-                                          .block_x = 32,
-                                          .block_y = deep ? 2 : 4,
-                                          .points_x = aligned ? STRIP_COLUMNS : 1,
-                                          .points_y = deep ? 1 : 4,
-                                          .points_z = deep ? 4 : 1 },
-                          evidence);
+        stencil_set_shape(c, (struct shape){ .threads = threads,
+                                             .block_x = 32,
+                                             .block_y = deep ? 2 : 4,
+                                             .points_x = aligned ? STRIP_COLUMNS : 1,
+                                             .points_y = deep ? 1 : 4,
+                                             .points_z = deep ? 4 : 1,
+                                             .from = evidence });
         const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
         room = threads <= 128 || border_bytes(p, &s) <= pl->plan->device.shared_per_block;
     }

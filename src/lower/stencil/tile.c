@@ -8,8 +8,6 @@
 
 enum { SHARED_MAX = 48 * 1024 - 2048 };
 
-static const struct shape shapes[] = { { 256, 256, 1, 4, 1, 1 }, { 256, 32, 8, 2, 4, 1 }, { 256, 32, 4, 1, 2, 2 } };
-
 static int64_t tile_bytes(const struct problem *p, const int64_t *box)
 {
     int64_t bytes = 0;
@@ -25,9 +23,9 @@ static int64_t tile_bytes(const struct problem *p, const int64_t *box)
 
 bool stencil_big_tile_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    const struct shape *s = &shapes[p->rank - 1];
-    const int64_t x = (int64_t)s->block_x * s->points_x, y = (int64_t)s->block_y * s->points_y;
-    const int64_t z = (int64_t)s->threads / (s->block_x * s->block_y) * s->points_z;
+    const struct shape s = stencil_tuned(a, p, d, "stencil.big_tile", "tile", "");
+    const int64_t x = (int64_t)s.block_x * s.points_x, y = (int64_t)s.block_y * s.points_y;
+    const int64_t z = (int64_t)s.threads / (s.block_x * s.block_y) * s.points_z;
     const int64_t box[3][SPACE_MAX] = { { x }, { y, x }, { z, y, x } };
     if (!stencil_multi_write_fits(p, d, a, why))
         return false;
@@ -42,7 +40,8 @@ void stencil_big_tile_plan(struct planner *pl, const struct strategy *row)
     if (!plan_pinned_name(pl, &at))
         return;
     struct plan_case *c = plan_case_add(pl, row, "tile", (struct formula){ 0 });
-    stencil_set_shape(c, shapes[pl->plan->problem->rank - 1], "Virt & Wraa-Hansen: 256 threads, some points each");
+    const struct plan *plan = pl->plan;
+    stencil_set_shape(c, stencil_tuned(&pl->s->arena, plan->problem, &plan->device, row->name, "tile", ""));
 }
 
 bool stencil_big_tile_build(struct planner *pl, struct plan_case *c)

@@ -205,25 +205,54 @@ static bool shift_possible(const struct planner *pl, int points, const int *shif
     return true;
 }
 
-/* Windows of a strategy, by the rank of the problem; of points in vectors, in vectors along rows that begin anywhere,
- * and one wide. */
-struct windows {
-    const struct shape *vectors, *shifted, *columns;
-    const char *evidence;
-};
+static void count_slow(const struct expr *e, void *user)
+{
+    *(int *)user += e->kind == EX_CALL || (e->kind == EX_BINARY && e->op == BIN_DIV);
+}
+
+static bool slow(const struct problem *p)
+{
+    int n = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int i = 0; output_moment(&p->output[o]) == AT_POINT && i < p->output[o].array.nfields; i++)
+            expr_walk(p->output[o].value[i], count_slow, &n);
+    for (int i = 0; i < p->nlets; i++)
+        expr_walk(p->let[i].value, count_slow, &n);
+    return n > 0;
+}
+
+/* Which rows of tuning.def the problem looks at: bytes in packed words; longer offsets; many points; divisions and
+ * functions, which want more points at once; elements that are no vectors, or of another number. */
+static const char *kind(const struct planner *pl, bool shifted)
+{
+    static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
+    const struct problem *p = pl->plan->problem;
+    const struct reach r = stencil_space_reach(p);
+    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
+    const int vector = stencil_vector(p);
+    if (p->rank > 2)
+        return !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
+    if (vector != 4)
+        return vector == 1 ? "single" : "other";
+    if (near)
+        return slow(p) ? "slow" : "";
+    return stencil_window_cells(&pl->s->arena, p, &one) > 16 ? "many" : "";
+}
 
 static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
-                        const struct windows *w, int vector, bool aligned, const int *shift)
+                        int vector, bool aligned, const int *shift)
 {
+    const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    struct shape s = (shift ? w->shifted : vector > 1 ? w->vectors : w->columns)[pl->plan->problem->rank - 1];
+    const char *what = shift ? "shifted" : vector > 1 ? "vectors" : "columns";
+    struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, what, kind(pl, shift != NULL));
     if (vector > 1)
         s.points_x = vector;
     c->aligned = aligned;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
     s = fit_registers(pl, s);
-    stencil_set_shape(c, s, w->evidence);
+    stencil_set_shape(c, s);
     set_min_blocks(pl, c, s);
 }
 
@@ -238,8 +267,7 @@ static bool longer(const struct planner *pl, int vector)
 
 /* A case for each way in which rows can begin, but for that all begin at boundaries; that too where vectors are longer
  * than these. */
-static void shifted_cases(struct planner *pl, const struct strategy *row, const struct windows *w, int vector,
-                          bool straight)
+static void shifted_cases(struct planner *pl, const struct strategy *row, int vector, bool straight)
 {
     const struct problem *p = pl->plan->problem;
     for (int i = straight ? 0 : 1; i < (p->rank > 2 ? vector * vector : vector); i++) {
@@ -248,7 +276,7 @@ static void shifted_cases(struct planner *pl, const struct strategy *row, const 
             continue;
         const char *name =
             p->rank > 2 ? arena_printf(&pl->s->arena, "shift%d_%d", y, z) : arena_printf(&pl->s->arena, "shift%d", y);
-        window_case(pl, row, name, rows_shifted(p, vector, shift), w, vector, true, shift);
+        window_case(pl, row, name, rows_shifted(p, vector, shift), vector, true, shift);
     }
 }
 
@@ -269,66 +297,18 @@ static bool divides_shifts(const struct planner *pl, int vector)
     return shifts % plan_setting(pl, TN_POINTS_X, shifts) == 0;
 }
 
-static void window_cases(struct planner *pl, const struct strategy *row, const struct windows *w)
+void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     if (guard.n > 0 && (vector > 1 || structures(p)))
-        window_case(pl, row, "vectors", guard, w, vector, true, NULL);
+        window_case(pl, row, "vectors", guard, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
-        window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), w, vector, false, NULL);
+        window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), vector, false, NULL);
     else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p) && divides_shifts(pl, vector))
-        shifted_cases(pl, row, w, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
-    window_case(pl, row, "columns", (struct formula){ 0 }, w, 1, false, NULL);
-}
-
-static void count_slow(const struct expr *e, void *user)
-{
-    *(int *)user += e->kind == EX_CALL || (e->kind == EX_BINARY && e->op == BIN_DIV);
-}
-
-/* Rows of a window in two dimensions.  Few keep more warps, which hide more than the reuse of rows saves; divisions and
- * functions want more points at once.  H200, microseconds of 2, 3 and 4 rows at 4096^2 and 8192^2: five
- * points 35.9, 36.2, 36.6 and 131.5, 132.4, 132.5; nine 36.8, 39.3, 37.5 and 133.4, 145.3, 133.6; a
- * gradient 37.0, 36.8, 38.7 and 134.6, 133.1, 135.5; HotSpot 54.1, 52.0, 53.8 and 203.0, 190.5, 191.9. */
-static int flat_rows(const struct problem *p, bool near)
-{
-    int slow = 0;
-    for (int o = 0; o < p->noutputs; o++)
-        for (int i = 0; output_moment(&p->output[o]) == AT_POINT && i < p->output[o].array.nfields; i++)
-            expr_walk(p->output[o].value[i], count_slow, &slow);
-    for (int i = 0; i < p->nlets; i++)
-        expr_walk(p->let[i].value, count_slow, &slow);
-    if (stencil_vector(p) != 4)
-        return 4;
-    return near && slow > 0 ? 3 : 2;
-}
-
-/* Rows in vectors, with short offsets; with longer ones; of 25 points and more. */
-void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
-{
-    static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
-    const struct problem *p = pl->plan->problem;
-    const struct reach r = stencil_space_reach(p);
-    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1,
-               many = !near && stencil_vector(p) == 4 && stencil_window_cells(&pl->s->arena, p, &one) > 16;
-    const struct shape vectors[] = { { 256, 256, 1, 4, 1, 1 },
-                                     { 128, 32, 4, 4, many ? 6 : flat_rows(p, near), 1 },
-                                     near ? (struct shape){ 128, 32, 4, 4, 2, stencil_packs(p) ? 4 : 2 }
-                                          : (struct shape){ 128, 16, 8, 4, 1, 2 } };
-    const struct shape shifted[] = { { 0 },
-                                     { 128, 32, 4, 4, many ? 5 : 4, 1 },
-                                     { 128, 16, 8, 4, 2, stencil_packs(p) ? 4 : 2 } };
-    /* structures: H200, SRAD's coefficients at 8191^2 496 us, with 8 rows 515 */
-    const bool wide = stencil_vector(p) == 1;
-    const struct shape columns[] = { { 256, 256, 1, 1, 1, 1 },
-                                     wide ? (struct shape){ 128, 32, 4, 1, 4, 1 }
-                                          : (struct shape){ 256, 32, 8, 1, 8, 1 },
-                                     { 128, 32, 4, 1, 1, 8 } };
-    const struct windows w = { vectors, shifted, columns,
-                               "H200, 8191^2, 8192^2, 511^3, 512^3: see docs/design/stencil-one-step.md" };
-    window_cases(pl, row, &w);
+        shifted_cases(pl, row, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
+    window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
 }
 
 bool stencil_multi_write_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
