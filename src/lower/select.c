@@ -23,12 +23,15 @@ const struct strategy *strategy_row(int i) { return &rows[i]; }
 const struct strategy *strategy_by_name(const char *name)
 {
     /* To go with version 0.2. */
-    static const struct alias old[] = {
-        { "scan.allpre", "scan.resident" },        { "segscan.allpre", "segscan.resident" },
-        { "scan.lookahead", "scan.pipeline" },     { "segscan.flat", "scan.lookback" },
-        { "segscan.flags", "scan.lookback" },      { "segscan.offsets", "scan.lookback" },
-        { "reduce.ordered", "reduce.last_block" }, { NULL, NULL }
-    };
+    static const struct alias old[] = { { "scan.allpre", "scan.resident" },
+                                        { "segscan.allpre", "segscan.resident" },
+                                        { "scan.lookahead", "scan.pipeline" },
+                                        { "segscan.flat", "scan.lookback" },
+                                        { "segscan.flags", "scan.lookback" },
+                                        { "segscan.offsets", "scan.lookback" },
+                                        { "reduce.ordered", "reduce.last_block" },
+                                        { "stencil.dynamic", "stencil.global" },
+                                        { NULL, NULL } };
     name = name_now(old, name);
     for (int i = 0; i < strategy_count(); i++)
         if (!strcmp(rows[i].name, name))

@@ -100,6 +100,8 @@ err_has 'needs misalign(x, y) % 16 == 0 (misalign(x, y) = 4)'
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
+run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.dynamic; exits 0; out_has 'stencil\.global'
+run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.multi_write; exits 1; err_has 'offsets come at launch'
 run variants "$specs/scan_sum.yaml" --arch=sm_90 --strategy=scan.lookahead --set upsweep=4 --limit=3; exits 0; out_has 'scan.pipeline@.*upsweep_warps=4'; out_lacks 'upsweep_warps=[^4]'
 run "$specs/sum.yaml" --arch=sm_90 --set combine=foo -o -; exits 2; err_has '5 is called tree_leaders'; err_has '0 is called shuffle'
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2

@@ -399,5 +399,4 @@ static void emit_roles(struct gen *g, bool staged)
 void emit_stencil_global(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_multi_write(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_stream(struct gen *g) { emit_roles(g, false); }
-void emit_stencil_dynamic(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_big_tile(struct gen *g) { emit_roles(g, true); }

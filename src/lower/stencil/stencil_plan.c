@@ -4,9 +4,8 @@
  * All strategies here are windows: a thread computes points_x x points_y x points_z neighbouring points from values
  * that it loads once into registers; a block is a box of such windows, and the grid a row of boxes.
  *
- *   stencil.dynamic      a point per thread; offsets are read at launch
- *   stencil.global       a point per thread, the caches do the rest; for arrays that could not fill the device with
- * windows
+ *   stencil.global       a point per thread, the caches do the rest: for arrays that could not fill the device with
+ *                        windows, and for offsets that are read at launch
  *
  * Windows of several points: windows.c.
  *
@@ -21,20 +20,13 @@ enum { SMALL = 1 << 17 };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
-bool stencil_dynamic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    (void)a;
-    *why = "the offsets of all neighbours are known; there is no gather()";
-    return p->dynamic;
-}
-
 bool stencil_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    (void)p;
     (void)d;
     (void)a;
-    *why = "gather() reads neighbours whose offsets come at launch";
-    return !p->dynamic;
+    (void)why;
+    return true;
 }
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------- */
@@ -108,18 +100,15 @@ static void global_case(struct planner *pl, const struct strategy *row, const ch
     stencil_set_shape(c, stencil_tuned(&pl->s->arena, plan->problem, &plan->device, "stencil.global", "points", ""));
 }
 
-void stencil_dynamic_plan(struct planner *pl, const struct strategy *row)
-{
-    global_case(pl, row, "dynamic", (struct formula){ 0 });
-}
-
 /* A point per thread where windows would leave multiprocessors idle, and where windows do not fit. */
 void stencil_global_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (stencil_pinned(pl) || stencil_linear(p) || hi <= SMALL)
+    if (p->dynamic)
+        global_case(pl, row, "dynamic", (struct formula){ 0 });
+    else if (stencil_pinned(pl) || stencil_linear(p) || hi <= SMALL)
         global_case(pl, row, "global", (struct formula){ 0 });
     else if (lo <= SMALL)
         global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
@@ -306,8 +295,6 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
         stencil_add_role(pl, c, role[i], buffer, times(p, role[i]));
     return stencil_check_tunables(pl, c, stencil_vector(p));
 }
-
-bool stencil_dynamic_build(struct planner *pl, struct plan_case *c) { return stencil_global_build(pl, c); }
 
 /* ---- explaining -------------------------------------------------------------------------------------------------- */
 
