@@ -208,7 +208,7 @@ static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p
         array_info(&s->arena, &p->input[i].array, (ptxgen_role)p->input[i].role, &handle->input[i]);
     for (int i = 0; i < p->noutputs; i++)
         array_info(&s->arena, &p->output[i].array,
-                   p->output[i].role == OUT_SEGMENT ? PTXGEN_ROLE_SEGMENT_RESULTS : PTXGEN_ROLE_ELEMENTS,
+                   output_moment(&p->output[i]) == AT_POINT ? PTXGEN_ROLE_ELEMENTS : PTXGEN_ROLE_SEGMENT_RESULTS,
                    &handle->output[i]);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         ptxgen_array_info *info = array_at(handle, i);

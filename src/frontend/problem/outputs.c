@@ -88,7 +88,7 @@ void build_output_types(struct builder *b)
         if (!good)
             out.array.nfields = 0;
         good = good && shape_role(b, &out);
-        if (good && out.role == OUT_SEGMENT && b->p->flags >= 0)
+        if (good && output_moment(&out) == AT_TOTAL && b->p->flags >= 0)
             diag_error(b->d, D_BAD_OUTPUT, key->at,
                        "the number of segments that flags give is not known, so they have no totals");
         int n = b->noutputs;

@@ -140,11 +140,17 @@ static void print_reduction(const struct problem *p, const struct reduction *r, 
 
 static void print_outputs(const struct problem *p, struct str *out)
 {
+    static const char *const one_per[] = {
+#define OUTPUT(id, moment, what) [OUT_##id] = what,
+#include "output.def"
+#undef OUTPUT
+    };
     for (int i = 0; i < p->noutputs; i++) {
         const struct output *o = &p->output[i];
         str_add(out, "output ");
         print_array(p, &o->array, out);
-        str_printf(out, " per %s\n", o->role == OUT_ELEMENT ? "element" : p->kind == KIND_SCAN ? "scan" : "segment");
+        const bool total = p->kind == KIND_SCAN && output_moment(o) == AT_TOTAL;
+        str_printf(out, " per %s\n", total ? "scan" : one_per[o->role]);
         for (int f = 0; f < o->array.nfields; f++) {
             str_printf(out, "  value%s%s = ", *o->array.field[f].name ? "." : "", o->array.field[f].name);
             expr_print(p, NULL, o->value[f], out);
