@@ -19,7 +19,7 @@
  * are clamped into the array and issued unconditionally for the same reason; what is out of place is replaced by the
  * padding element, or, when the state has none, never combined.
  */
-#include "llvmgen/shared/bulk_ring.h"
+#include "input_ring.h"
 #include "llvmgen/shared/output.h"
 
 struct share {
@@ -34,8 +34,7 @@ struct share {
     kb_tvar acc;
     kb_var have; /* only without padding */
     int bulk;    /* stages of the ring; 0: none */
-    struct bulk_ring ring;
-    struct ring_place here;
+    struct input_ring ring;
 };
 
 /* The balanced tree over the contributions of elements [lo, hi) of one thread. */
@@ -74,75 +73,36 @@ struct tiles {
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes of a warp's part of a tile. */
-static int part_bytes(const struct share *s, int input)
+/* The first element of the warp's part of tile t. */
+static kb_val part_first(const void *user, kb_val t)
 {
-    return KB_WARP * s->items * s->vector * s->g->p->input[input].array.stride;
-}
-
-static int stage_bytes(const struct share *s)
-{
-    int bytes = 0;
-    for (int i = 0; i < s->g->p->ninputs; i++)
-        bytes += access_input_direct(s->g->p, i) ? part_bytes(s, i) : 0;
-    return bytes;
-}
-
-/* All lanes of a warp: lane 0 starts the copies of the warp's part of tile t, if the block has that tile. */
-static void fill(struct share *s, const struct tiles *mine, kb_val t, struct ring_place at)
-{
+    const struct share *s = user;
     kb *k = s->g->k;
     const int part = KB_WARP * s->items * s->vector;
-    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, t, mine->to))) {
-        const kb_val tile =
-            kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
-        const kb_val first = kb_add(k, tile, kb_cast(k, kb_mul(k, kb_warp(k), part), TY_I64));
-        ring_announce(&s->ring, at, kb_imm(k, TY_I32, stage_bytes(s)));
-        for (int i = 0, byte = 0; i < s->g->p->ninputs; i++)
-            if (access_input_direct(s->g->p, i)) {
-                ring_copy(&s->ring, at, byte, kb_advance(k, gen_input(s->g, i), first),
-                          kb_imm(k, TY_I32, part_bytes(s, i)));
-                byte += part_bytes(s, i);
-            }
-    }
+    const kb_val tile =
+        kb_add(k, kb_cast(k, s->head, TY_I64), kb_mul(k, t, (int64_t)s->threads * s->items * s->vector));
+    return kb_add(k, tile, kb_cast(k, kb_mul(k, kb_warp(k), part), TY_I64));
+}
+
+static kb_val part_place(const void *user, int u)
+{
+    const struct share *s = user;
+    kb *k = s->g->k;
+    const kb_val place = kb_sub(k, s->place, kb_mul(k, kb_warp(k), KB_WARP * s->items));
+    return kb_mul(k, kb_add(k, place, u * s->stride), s->vector);
 }
 
 static void start_ring(struct share *s, const struct tiles *mine)
 {
-    kb *k = s->g->k;
-    s->ring = bulk_ring_warp(k, s->bulk, stage_bytes(s));
-    s->here = ring_start(&s->ring);
-    const struct ring_place ahead = ring_start(&s->ring);
-    for (int i = 0; i < s->bulk; i++) {
-        fill(s, mine, kb_add(k, mine->from, kb_mul(k, mine->step, i)), ahead);
-        ring_advance(&s->ring, ahead);
-    }
-}
-
-/* The thread's vectors of tile t out of the ring, and the copy of the tile that comes into this stage next. */
-static void load_ring(struct share *s, const struct tiles *mine, kb_val t, struct direct *d)
-{
-    kb *k = s->g->k;
-    const kb_val place = kb_sub(k, s->place, kb_mul(k, kb_warp(k), KB_WARP * s->items));
-    ring_await(&s->ring, s->here);
-    for (int i = 0, byte = 0, slot = 0; i < s->g->p->ninputs; i++) {
-        const struct prog_array *a = &s->g->p->input[i].array;
-        if (!access_input_direct(s->g->p, i))
-            continue;
-        const kb_ptr stage = ring_stage(&s->ring, s->here, byte, a->field[0].type);
-        for (int u = 0; u < s->items; u++) {
-            kb_val x[GEN_VECTOR_MAX];
-            kb_load_n(k, stage, kb_mul(k, kb_add(k, place, u * s->stride), s->vector), s->vector, s->vector * a->stride,
-                      x);
-            for (int j = 0; j < s->vector; j++)
-                d[u * s->vector + j].v[slot] = x[j];
-        }
-        byte += part_bytes(s, i);
-        slot++;
-    }
-    ring_release(&s->ring, s->here);
-    fill(s, mine, kb_add(k, t, kb_mul(k, mine->step, s->bulk)), s->here);
-    ring_advance(&s->ring, s->here);
+    s->ring = (struct input_ring){ .g = s->g,
+                                   .elements = KB_WARP * s->items * s->vector,
+                                   .to = mine->to,
+                                   .step = mine->step,
+                                   .user = s,
+                                   .first = part_first,
+                                   .place = part_place };
+    input_ring_new(&s->ring, s->bulk);
+    input_ring_start(&s->ring, mine->from);
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
@@ -178,13 +138,13 @@ static void packed_tile(struct share *s, kb_val base)
 }
 
 /* Vectors are folded one after the other, so that few mapped values are held at once. */
-static void full_tile(struct share *s, const struct tiles *mine, kb_val t, kb_val base)
+static void full_tile(struct share *s, kb_val t, kb_val base)
 {
     struct gen *g = s->g;
     const int row = s->stride * s->vector;
     struct direct d[64];
     if (s->bulk)
-        load_ring(s, mine, t, d);
+        input_ring_take(&s->ring, t, s->items, s->vector, d);
     for (int u = 0; u < s->items && !s->bulk; u++)
         direct_load(g, base, s->offset, (int64_t)u * row, s->vector, s->aligned, &d[u * s->vector]);
     kb_tup total = { .n = 0 };
@@ -371,7 +331,7 @@ kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_ite
         if (packed(&s))
             packed_tile(&s, base);
         else
-            full_tile(&s, &mine, t, base);
+            full_tile(&s, t, base);
     }
     kb_section(k, "rest");
     LET(whole, kb_mul(k, full, tile));

@@ -14,19 +14,16 @@
  * 16-byte vectors per lane makes both sides of the transpose free of bank conflicts without padding.  Or (`copy_stages`
  * stages, sm_90) through a ring of the warp's own in shared memory, which bulk copies fill several windows ahead.
  */
-#include "llvmgen/shared/bulk_ring.h"
+#include "input_ring.h"
 #include "llvmgen/shared/output.h"
 
 struct windows {
     struct gen *g;
     int items, vector, per_lane;
     kb_val lead, count;         /* i32, i64 */
-    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer, or the window's place in
-                                   the ring */
+    kb_ptr stage[PROG_ARG_MAX]; /* per direct input: this warp's part of the transpose buffer */
     int bulk;                   /* stages of the ring; 0: none */
-    struct bulk_ring ring;
-    struct ring_place here; /* where the window is, and where the next copies go */
-    kb_val to;              /* windows before this one are full; u32 */
+    struct input_ring ring;
 };
 
 /* Calls f for every direct input with its first slot in struct direct. */
@@ -61,53 +58,31 @@ static void put_vector(struct windows *w, int input, int slot, int q, struct dir
     kb_store_n(k, w->stage[input], place, w->vector, w->vector * w->g->p->input[input].array.stride, x);
 }
 
+/* Where vector q of the lane is in the blocked arrangement. */
+static kb_val vector_place(const void *user, int q)
+{
+    const struct windows *w = user;
+    kb *k = w->g->k;
+    return kb_add(k, kb_mul(k, kb_lane(k), w->per_lane), q * w->vector);
+}
+
 /* Vector q of the lane in the blocked arrangement. */
 static void get_vector(struct windows *w, int input, int slot, int q, struct direct *d)
 {
     kb *k = w->g->k;
     kb_val x[GEN_VECTOR_MAX];
-    const kb_val place = kb_add(k, kb_mul(k, kb_lane(k), w->per_lane), q * w->vector);
-    kb_load_n(k, w->stage[input], place, w->vector, w->vector * w->g->p->input[input].array.stride, x);
+    kb_load_n(k, w->stage[input], vector_place(w, q), w->vector, w->vector * w->g->p->input[input].array.stride, x);
     for (int j = 0; j < w->vector; j++)
         d[j].v[slot] = x[j];
 }
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
-static int window_bytes(const struct windows *w, int input)
+static kb_val window_base(const void *user, kb_val i)
 {
-    return KB_WARP * w->per_lane * w->g->p->input[input].array.stride;
-}
-
-static int stage_bytes(const struct windows *w)
-{
-    int bytes = 0;
-    for (int i = 0; i < w->g->p->ninputs; i++)
-        bytes += access_input_direct(w->g->p, i) ? window_bytes(w, i) : 0;
-    return bytes;
-}
-
-static kb_val window_base(struct windows *w, kb_val i)
-{
+    const struct windows *w = user;
     kb *k = w->g->k;
     return kb_sub(k, kb_mul(k, kb_cast(k, i, TY_I64), KB_WARP * w->per_lane), kb_cast(k, w->lead, TY_I64));
-}
-
-/* Lane 0 of a warp, together with the other lanes: start the copies of window i into the stage at the place, if the
- * warp has that window and it is full. */
-static void fill(struct windows *w, kb_val i, struct ring_place at)
-{
-    struct gen *g = w->g;
-    kb *k = g->k;
-    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, i, w->to))) {
-        ring_announce(&w->ring, at, kb_imm(k, TY_I32, stage_bytes(w)));
-        for (int input = 0, byte = 0; input < g->p->ninputs; input++)
-            if (access_input_direct(g->p, input)) {
-                const kb_ptr from = kb_advance(k, gen_input(g, input), window_base(w, i));
-                ring_copy(&w->ring, at, byte, from, kb_imm(k, TY_I32, window_bytes(w, input)));
-                byte += window_bytes(w, input);
-            }
-    }
 }
 
 /* The ring, with the first full windows of [from, to) under way. */
@@ -115,35 +90,18 @@ static void start_ring(struct windows *w, kb_val from, kb_val to)
 {
     kb *k = w->g->k;
     const int size = KB_WARP * w->per_lane;
-    w->ring = bulk_ring_warp(k, w->bulk, stage_bytes(w));
-    w->here = ring_start(&w->ring);
+    w->ring = (struct input_ring){ .g = w->g,
+                                   .elements = size,
+                                   .step = kb_imm(k, TY_U32, 1),
+                                   .user = w,
+                                   .first = window_base,
+                                   .place = vector_place };
+    input_ring_new(&w->ring, w->bulk);
     LET(places, kb_add(k, kb_cast(k, w->lead, TY_I64), w->count));
-    w->to = kb_min(k, to, kb_cast(k, kb_div(k, places, size), TY_U32));
+    w->ring.to = kb_min(k, to, kb_cast(k, kb_div(k, places, size), TY_U32));
     const kb_val partial_first = kb_and(k, kb_eq(k, from, 0), kb_gt(k, w->lead, 0));
     LET(first, kb_add(k, from, kb_cast(k, partial_first, TY_U32)));
-    const struct ring_place ahead = ring_start(&w->ring);
-    for (int s = 0; s < w->bulk; s++) {
-        fill(w, kb_add(k, first, s), ahead);
-        ring_advance(&w->ring, ahead);
-    }
-}
-
-/* The lane's elements of full window i out of the ring, and the copy of the window that comes into this stage next. */
-static void load_ring(struct windows *w, kb_val i, struct direct *d)
-{
-    struct gen *g = w->g;
-    kb *k = g->k;
-    ring_await(&w->ring, w->here);
-    for (int input = 0, byte = 0; input < g->p->ninputs; input++)
-        if (access_input_direct(g->p, input)) {
-            w->stage[input] = ring_stage(&w->ring, w->here, byte, g->p->input[input].array.field[0].type);
-            byte += window_bytes(w, input);
-        }
-    for (int q = 0; q < w->items; q++)
-        each_direct(w, get_vector, q, &d[q * w->vector]);
-    ring_release(&w->ring, w->here);
-    fill(w, kb_add(k, i, w->bulk), w->here);
-    ring_advance(&w->ring, w->here);
+    input_ring_start(&w->ring, first);
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
@@ -154,7 +112,7 @@ static void load_blocked(struct windows *w, kb_val i, kb_val base, struct direct
     struct gen *g = w->g;
     kb *k = g->k;
     if (w->bulk) {
-        load_ring(w, i, d);
+        input_ring_take(&w->ring, i, w->items, w->vector, d);
         return;
     }
     if (!gen_tunable(g, TN_SMEM_TRANSPOSE)) {
