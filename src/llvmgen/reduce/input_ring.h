@@ -9,12 +9,12 @@
 
 struct input_ring {
     struct gen *g;
-    int elements;  /* of a part, of each input */
-    kb_val to;     /* parts before this one come through the ring */
-    kb_val step;   /* from one part of the warp to its next one */
+    int elements; /* of a part, of each input */
+    kb_val to;    /* parts before this one come through the ring */
+    kb_val step;  /* from one part of the warp to its next one */
     const void *user;
-    kb_val (*first)(const void *user, kb_val part);  /* its first element, i64 */
-    kb_val (*place)(const void *user, int vector);   /* in a part: the first element of the lane's vector, i32 */
+    kb_val (*first)(const void *user, kb_val part); /* its first element, i64 */
+    kb_val (*place)(const void *user, int vector);  /* in a part: the first element of the lane's vector, i32 */
     struct bulk_ring ring;
     struct ring_place here; /* where the next part is */
 };
