@@ -60,7 +60,7 @@ static void chunk_points(struct shares *s, const struct chunk *c, kb_val done, i
     kb *k = s->g->k;
     staged_load(&s->stages, c->stage, s->from, kb_add(k, c->at, done), n, d);
     for (int u = 0; u < n; u++) {
-        seg_point(s->g, &pt[u], &s->here, s->from, kb_add(k, c->first, done), u);
+        segment_point(s->g, &pt[u], &s->here, s->from, kb_add(k, c->first, done), u);
         pt[u].direct = &d[u];
     }
 }
@@ -209,11 +209,10 @@ static void join_chunks(struct shares *s, kb_val cut, struct partial *acc)
 void share_finish(struct shares *s, kb_val number, kb_tup total, bool empty)
 {
     struct gen *g = s->g;
-    struct seg seg;
-    seg_open_at(g, &seg, number, s->from);
-    seg_enter(g, &seg);
-    state_finish(g, total, kb_imm(g->k, TY_BOOL, empty));
-    seg_enter(g, &s->here);
+    struct segment seg;
+    segment_known(g, &seg, number, s->from);
+    segment_store_known(g, &seg, total, kb_imm(g->k, TY_BOOL, empty));
+    segment_enter(g, &s->here);
 }
 
 /* Results of the batch's segments; with the last one of the group that has elements, of those that have none. */

@@ -25,7 +25,7 @@ struct columns {
     kb_val row, x;       /* i32: of this thread */
     kb_val lo, hi, step; /* i64: its places are lo, lo + step, … below hi */
     kb_val exists;       /* bool: it has columns */
-    struct seg seg[GEN_VECTOR_MAX];
+    struct segment seg[GEN_VECTOR_MAX];
     struct partial acc[GEN_VECTOR_MAX];
 };
 
@@ -34,7 +34,7 @@ struct columns {
 static void load_place(struct columns *c, kb_val place, struct direct *d)
 {
     struct point pt;
-    seg_point(c->g, &pt, &c->seg[0], place, kb_imm(c->g->k, TY_I32, 0), 0);
+    segment_point(c->g, &pt, &c->seg[0], place, kb_imm(c->g->k, TY_I32, 0), 0);
     direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, c->g->c->aligned, d);
 }
 
@@ -42,12 +42,12 @@ static void take_place(struct columns *c, kb_val place, const struct direct *d)
 {
     struct point pt[GEN_VECTOR_MAX];
     for (int j = 0; j < c->vector; j++) {
-        seg_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
+        segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
     }
     points_store(pt, c->vector, c->g->c->aligned);
     for (int j = 0; j < c->vector; j++) {
-        seg_enter(c->g, &c->seg[j]);
+        segment_enter(c->g, &c->seg[j]);
         partial_take(c->g, &c->acc[j], point_map(&pt[j]));
     }
 }
@@ -92,8 +92,8 @@ static void warp_rows(struct gen *g, struct partial *acc, int across)
 
 /* Totals of `n` columns per thread of a row group, in thread t < across * n for column t, all groups having been
  * combined in order.  The columns of a thread belong to seg[0 … n).  The whole block arrives. */
-static struct partial block_rows(struct gen *g, struct partial *acc, struct seg *seg, int n, int across,
-                                 struct seg *mine)
+static struct partial block_rows(struct gen *g, struct partial *acc, struct segment *seg, int n, int across,
+                                 struct segment *mine)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
@@ -104,7 +104,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
     LET(group, kb_div(k, kb_tid(k), across * per_warp));
     LET(x, kb_and(k, kb_tid(k), across - 1));
     for (int j = 0; j < n; j++) {
-        seg_enter(g, &seg[j]);
+        segment_enter(g, &seg[j]);
         warp_rows(g, &acc[j], across);
     }
     kb_if(k, kb_eq(k, kb_and(k, kb_div(k, kb_tid(k), across), per_warp - 1), 0)) {
@@ -115,7 +115,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
         }
     }
     kb_barrier(k);
-    seg_enter(g, mine);
+    segment_enter(g, mine);
     kb_if(k, kb_lt(k, kb_tid(k), across * n)) {
         for (int i = 0; i < groups; i++) {
             const kb_val slot = kb_add(k, kb_tid(k), i * across * n);
@@ -128,13 +128,13 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct seg 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* The segment of column j of vector q; vectors are numbered through the whole space. */
-static void open_column(struct gen *g, struct seg *seg, kb_val q, kb_val j)
+static void open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j)
 {
     kb *k = g->k;
     const kb_val per_outer = gen_value(g, "vectors_across");
     const kb_val outer = kb_div(k, q, per_outer);
     const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
-    seg_open_column(g, seg, outer, kb_add(k, kb_mul(k, vector, gen_tunable(g, TN_VECTOR)), kb_cast(k, j, TY_I64)));
+    segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, gen_tunable(g, TN_VECTOR)), kb_cast(k, j, TY_I64)));
 }
 
 /* The places of this thread in the part [from, to): all row groups have the same number, but for the last ones. */
@@ -177,7 +177,7 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
     c->exists = kb_lt(k, q, vectors);
     for (int j = 0; j < c->vector; j++) {
         open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
-        seg_enter(g, &c->seg[j]);
+        segment_enter(g, &c->seg[j]);
         c->acc[j] = partial_new(g, "acc");
     }
     my_places(c, from, kb_select(k, c->exists, to, from));
@@ -210,7 +210,7 @@ static struct partial join_partials(struct columns *all, kb_val base, int width)
 
 /* The block with the last ticket of the columns combines the partials of all parts. */
 static void combine_parts(struct columns *c, struct partial *total, kb_val group, kb_val part, kb_val parts,
-                          struct seg *mine, kb_val has_column)
+                          struct segment *mine, kb_val has_column)
 {
     struct gen *g = c->g;
     kb *k = g->k;
@@ -226,12 +226,12 @@ static void combine_parts(struct columns *c, struct partial *total, kb_val group
         struct columns all = { .g = g, .rows = kb_threads(k) / width, .ordered = true };
         all.row = kb_div(k, kb_tid(k), width);
         my_places(&all, kb_imm(k, TY_I64, 0), kb_cast(k, parts, TY_I64));
-        seg_enter(g, mine);
+        segment_enter(g, mine);
         LET(x, kb_cast(k, kb_and(k, kb_tid(k), width - 1), TY_I64));
         struct partial acc = join_partials(&all, kb_add(k, base, x), width);
         struct partial sum = block_rows(g, &acc, mine, 1, width, mine);
         kb_if(k, has_column) {
-            seg_finish(g, mine, kb_get(k, sum.x));
+            segment_store(g, mine, kb_get(k, sum.x));
         }
     }
 }
@@ -245,7 +245,7 @@ static void whole_columns(struct columns *c)
     columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, "length"));
     kb_if(k, c->exists) {
         for (int j = 0; j < c->vector; j++)
-            seg_finish(g, &c->seg[j], kb_get(k, c->acc[j].x));
+            segment_store(g, &c->seg[j], kb_get(k, c->acc[j].x));
     }
 }
 
@@ -261,7 +261,7 @@ static void split_columns(struct columns *c)
     LET(length, gen_value(g, "length"));
     LET(from, kb_min(k, kb_mul(k, kb_cast(k, part, TY_I64), gen_value(g, "chunk")), length));
     columns_reduce(c, q0, from, kb_min(k, kb_add(k, from, gen_value(g, "chunk")), length));
-    struct seg mine; /* the column that this thread finishes */
+    struct segment mine; /* the column that this thread finishes */
     LET(own, kb_div(k, kb_and(k, kb_tid(k), width - 1), c->vector));
     LET(q, kb_add(k, q0, kb_cast(k, own, TY_I64)));
     LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, "vectors"))));
@@ -269,7 +269,7 @@ static void split_columns(struct columns *c)
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
     kb_if(k, kb_eq(k, parts, 1)) {
         kb_if(k, has_column) {
-            seg_finish(g, &mine, kb_get(k, total.x));
+            segment_store(g, &mine, kb_get(k, total.x));
         }
     }
     kb_else { combine_parts(c, &total, group, part, parts, &mine, has_column); }

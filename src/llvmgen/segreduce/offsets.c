@@ -78,9 +78,9 @@ static void take_segments(struct share *s, kb_val first, int lanes, kb_val longe
     const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
     LET(number, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), lanes), TY_I64)));
     LET(exists, kb_lt(k, number, s->end1));
-    struct seg seg;
-    seg_open(g, &seg, kb_min(k, number, kb_sub(k, s->end1, 1)));
-    seg_enter(g, &seg);
+    struct segment seg;
+    segment_at(g, &seg, kb_min(k, number, kb_sub(k, s->end1, 1)));
+    segment_enter(g, &seg);
     struct stretch part = { .seg = &seg, .first = kb_max(k, seg.first, s->from), .total = partial_new(g, "total") };
     part.last = kb_select(k, exists, kb_max(k, seg.last, part.first), part.first);
     stretches_reduce(g, &team, 1, &part, longest);
@@ -89,7 +89,7 @@ static void take_segments(struct share *s, kb_val first, int lanes, kb_val longe
         kb_if(k, kb_and(k, s->carried, kb_eq(k, number, s->end0))) {
             put_carry(s, number, kb_lt(k, part.first, part.last), total);
         }
-        kb_else { seg_finish(g, &seg, total); }
+        kb_else { segment_store(g, &seg, total); }
     }
 }
 
@@ -172,9 +172,9 @@ static void take_tail(struct share *s)
     kb *k = g->k;
     const struct team team = { KB_WARP, kb_lane(k) };
     kb_if(k, kb_lt(k, s->end1, gen_value(g, "segments"))) {
-        struct seg seg;
-        seg_open(g, &seg, s->end1);
-        seg_enter(g, &seg);
+        struct segment seg;
+        segment_at(g, &seg, s->end1);
+        segment_enter(g, &seg);
         const kb_val first = kb_assume_uniform(kb_max(k, seg.first, s->from), KB_UNI_WARP);
         struct stretch part = { .seg = &seg, .first = first, .total = partial_new(g, "tail") };
         part.last = kb_max(k, first, s->to);
@@ -233,9 +233,9 @@ static kb_tup combine_tails(struct gen *g, kb_val from, kb_val to)
     return warp_reduce(g, kb_get(k, acc.x), KB_WARP, g->padded ? valid_all() : valid_first(valid));
 }
 
-/* The segment that has been entered ends in share `number`, whose head is its last part: its outputs from the total of
- * its tails, which lane 0 has, and, if there is one, the head. */
-static void finish_cut(struct gen *g, kb_tup tails, kb_val has_head, kb_tup head)
+/* The segment, which has been entered, ends in share `number`, whose head is its last part: its outputs from the total
+ * of its tails, which lane 0 has, and, if there is one, the head. */
+static void finish_cut(struct gen *g, struct segment *seg, kb_tup tails, kb_val has_head, kb_tup head)
 {
     kb *k = g->k;
     struct partial total = partial_new(g, "carried");
@@ -244,7 +244,7 @@ static void finish_cut(struct gen *g, kb_tup tails, kb_val has_head, kb_tup head
         kb_if(k, has_head) {
             partial_take(g, &total, head);
         }
-        state_finish(g, kb_get(k, total.x), kb_false(k));
+        segment_store_known(g, seg, kb_get(k, total.x), kb_false(k));
     }
 }
 
@@ -252,11 +252,11 @@ static void finish_cut(struct gen *g, kb_tup tails, kb_val has_head, kb_tup head
 static void finish_merged(struct gen *g, kb_val number)
 {
     kb *k = g->k;
-    struct seg seg;
+    struct segment seg;
     LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP)); /* one word */
     kb_if(k, kb_ge(k, code, 0)) {
-        seg_open(g, &seg, kb_shr(k, code, 1));
-        seg_enter(g, &seg);
+        segment_at(g, &seg, kb_shr(k, code, 1));
+        segment_enter(g, &seg);
         const kb_val begin = kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share"));
         const kb_tup tails = combine_tails(g, begin, number);
         const kb_val has_head = kb_ne(k, kb_and(k, code, 1), 0);
@@ -264,7 +264,7 @@ static void finish_merged(struct gen *g, kb_val number)
         kb_if(k, has_head) {
             kb_set(k, head, kb_load(k, gen_partials(g), kb_mul(k, number, 2)));
         }
-        finish_cut(g, tails, has_head, kb_get(k, head));
+        finish_cut(g, &seg, tails, has_head, kb_get(k, head));
     }
 }
 
@@ -273,7 +273,7 @@ static void finish_merged(struct gen *g, kb_val number)
 static void finish_staged(struct gen *g, kb_val number)
 {
     kb *k = g->k;
-    struct seg seg;
+    struct segment seg;
     kb_val word[2];
     LET(own, kb_sub(k, kb_add(k, number, kb_cast(k, kb_lane(k), TY_I64)), KB_WARP));
     kb_load_n(k, gen_buffer(g, "carry", TY_I64), kb_mul(k, number, 2), 2, 16, word);
@@ -283,14 +283,14 @@ static void finish_staged(struct gen *g, kb_val number)
     LET(segment, kb_assume_uniform(word[0], KB_UNI_WARP));
     LET(begin, kb_assume_uniform(word[1], KB_UNI_WARP));
     kb_if(k, kb_ge(k, segment, 0)) {
-        seg_open_at(g, &seg, segment, segment);
-        seg_enter(g, &seg);
+        segment_known(g, &seg, segment, segment);
+        segment_enter(g, &seg);
         kb_tvar tails = kb_var_new(k, kb_select(k, kb_ge(k, own, begin), tail, state_pad_value(g)), "tails");
         kb_if(k, kb_gt(k, kb_sub(k, number, begin), KB_WARP)) {
             kb_set(k, tails, combine_tails(g, begin, number));
         }
         kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, valid_all())); }
-        finish_cut(g, kb_get(k, tails), kb_true(k), head);
+        finish_cut(g, &seg, kb_get(k, tails), kb_true(k), head);
     }
 }
 

@@ -83,8 +83,8 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
 {
     struct gen *g = c->g;
     kb *k = g->k;
-    struct seg seg;
-    seg_open(g, &seg, number);
+    struct segment seg;
+    segment_at(g, &seg, number);
     /* From offsets that all threads read. */
     LET(slot, kb_assume_uniform(kb_add(k, tile_of(c, seg.first), 1), KB_UNI_BLOCK));
     LET(parts, kb_assume_uniform(kb_sub(k, kb_add(k, last_tile(c, seg.last), 1), slot), KB_UNI_BLOCK));
@@ -97,7 +97,7 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
     kb_if(k, last_to_finish(c->g, take_of_part, &(struct part){ ticket_word, slot, parts })) {
         const kb_tup all = reduce_partials(g, slot, parts);
         kb_if(k, kb_thread0(k)) {
-            seg_finish(g, &seg, all);
+            segment_store(g, &seg, all);
         }
     }
 }
@@ -213,9 +213,9 @@ static void take_short(struct cut *c, kb_val number)
     kb *k = g->k;
     const struct team team = { KB_WARP, kb_lane(k) };
     kb_if(k, kb_lt(k, number, c->segments)) {
-        struct seg seg;
-        seg_open(g, &seg, number);
-        seg_enter(g, &seg);
+        struct segment seg;
+        segment_at(g, &seg, number);
+        segment_enter(g, &seg);
         /* Offsets that the whole warp reads. */
         struct stretch all = { .seg = &seg,
                                .first = kb_assume_uniform(seg.first, KB_UNI_WARP),
@@ -224,7 +224,7 @@ static void take_short(struct cut *c, kb_val number)
         stretches_reduce(g, &team, 1, &all, kb_sub(k, all.last, all.first));
         const kb_tup total = team_total(g, &team, &all);
         kb_if(k, kb_lane0(k)) {
-            seg_finish(g, &seg, total);
+            segment_store(g, &seg, total);
         }
     }
 }
@@ -234,8 +234,8 @@ static void take_whole(struct cut *c, kb_val number)
 {
     struct gen *g = c->g;
     kb *k = g->k;
-    struct seg seg;
-    seg_open(g, &seg, number);
+    struct segment seg;
+    segment_at(g, &seg, number);
     kb_var whole = kb_var_new(k, kb_true(k), "whole");
     kb_if(k, kb_gt(k, kb_sub(k, seg.last, seg.first), c->tile)) {
         kb_set(k, whole, kb_le(k, kb_sub(k, last_tile(c, seg.last), tile_of(c, seg.first)), 1));
@@ -244,7 +244,7 @@ static void take_whole(struct cut *c, kb_val number)
     kb_if(k, kb_assume_uniform(kb_get(k, whole), KB_UNI_BLOCK)) {
         const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, c->aggregates);
         kb_if(k, kb_thread0(k)) {
-            seg_finish(g, &seg, total);
+            segment_store(g, &seg, total);
         }
     }
 }

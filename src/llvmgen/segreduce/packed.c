@@ -32,7 +32,7 @@ static kb_tup vector_tree(struct gen *g, struct point *pt, int n)
 
 /* The vectors of a round. */
 struct round {
-    struct seg seg[SEG_ITEMS_MAX];
+    struct segment seg[SEG_ITEMS_MAX];
     struct point pt[SEG_ITEMS_MAX][GEN_VECTOR_MAX];
     struct direct d[SEG_ITEMS_MAX];
     kb_val exists[SEG_ITEMS_MAX]; /* bool */
@@ -49,13 +49,13 @@ static void load_round(const struct packed *q, struct round *r, kb_val first, kb
     for (int i = 0; i < q->items; i++) {
         const kb_val own = kb_add(k, kb_lane(k), i * KB_WARP), at = kb_min(k, own, kb_sub(k, left, 1));
         r->exists[i] = whole ? kb_true(k) : kb_lt(k, own, left);
-        seg_open(g, &r->seg[i],
-                 whole ? kb_add(k, segment, kb_shr(k, kb_imm(k, TY_I64, i * KB_WARP), q->log))
-                       : kb_shr(k, kb_add(k, first, kb_cast(k, at, TY_I64)), q->log));
+        segment_at(g, &r->seg[i],
+                   whole ? kb_add(k, segment, kb_shr(k, kb_imm(k, TY_I64, i * KB_WARP), q->log))
+                         : kb_shr(k, kb_add(k, first, kb_cast(k, at, TY_I64)), q->log));
         const kb_val offset = kb_mul(k, whole ? kb_lane(k) : at, q->vector);
         const int plus = whole ? i * KB_WARP * q->vector : 0;
         for (int j = 0; j < q->vector; j++) {
-            seg_point(g, &r->pt[i][j], &r->seg[i], base, offset, plus + j);
+            segment_point(g, &r->pt[i][j], &r->seg[i], base, offset, plus + j);
             r->pt[i][j].direct = &r->d[i * q->vector + j];
         }
         direct_load(g, r->pt[i][0].base, r->pt[i][0].offset, r->pt[i][0].plus, q->vector, g->c->aligned,
@@ -69,7 +69,7 @@ static void take_round(const struct packed *q, struct round *r)
     kb *k = g->k;
     kb_tup x[SEG_ITEMS_MAX];
     for (int i = 0; i < q->items; i++) {
-        seg_enter(g, &r->seg[i]);
+        segment_enter(g, &r->seg[i]);
         if (problem_writes(g->p, AT_POINT)) {
             kb_if(k, r->exists[i]) {
                 points_store(r->pt[i], q->vector, g->c->aligned);
@@ -83,7 +83,7 @@ static void take_round(const struct packed *q, struct round *r)
     for (int step = 1; step < KB_WARP; step *= 2) {
         kb_if(k, kb_gt(k, q->per_segment, step)) {
             for (int i = 0; i < q->items; i++) {
-                seg_enter(g, &r->seg[i]);
+                segment_enter(g, &r->seg[i]);
                 const kb_tup own = kb_get(k, total[i]);
                 kb_set(k, total[i], state_combine(g, own, kb_shfl_down(k, own, step)));
             }
@@ -92,8 +92,7 @@ static void take_round(const struct packed *q, struct round *r)
     LET(leads, kb_eq(k, kb_and(k, kb_lane(k), kb_sub(k, q->per_segment, 1)), 0));
     for (int i = 0; i < q->items; i++) {
         kb_if(k, kb_and(k, r->exists[i], leads)) {
-            seg_enter(g, &r->seg[i]);
-            state_finish(g, kb_get(k, total[i]), kb_false(k));
+            segment_store_known(g, &r->seg[i], kb_get(k, total[i]), kb_false(k));
         }
     }
 }

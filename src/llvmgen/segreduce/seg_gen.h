@@ -1,39 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seg_gen.h - what emitters of segmented reductions share: segments, and stretches of elements that a team of threads
- * reduces.
+/* seg_gen.h - what emitters of segmented reductions share: stretches of elements that a team of threads reduces.
  *
  * A *team* is a power of two of lanes of a warp, or a whole block.  A *stretch* is a range of consecutive positions of
- * one segment. Positions are element numbers where segments are runs of elements (trailing), else places within the
- * segment.
+ * one segment (shared/segment.h).
  */
 #ifndef PTXGEN_SEG_GEN_H
 #define PTXGEN_SEG_GEN_H
 
 #include "llvmgen/shared/output.h"
+#include "llvmgen/shared/segment.h"
 #include "lower/segments.h"
 
 enum { SEG_AT_ONCE_MAX = 8, SEG_ITEMS_MAX = 64 };
-
-/* ---- segments (points.c) ----------------------------------------------------------------------------------------- */
-
-struct seg {
-    kb_val number;      /* i64 */
-    kb_val element;     /* i64: its first element, … */
-    kb_val first, last; /* … and its positions, [first, last) */
-    struct point here;  /* its first element, for what does not vary within it */
-};
-/* Segment `number`, which exists; seg_enter() makes it the one whose invariants operators read, until another one is
- * entered. */
-void seg_open(struct gen *g, struct seg *s, kb_val number);
-/* Segment `number` between offsets, without looking these up; its element is `first`, say. */
-void seg_open_at(struct gen *g, struct seg *s, kb_val number, kb_val first);
-/* The segment of a column (see segments.h). */
-void seg_open_column(struct gen *g, struct seg *s, kb_val outer, kb_val column);
-void seg_enter(struct gen *g, struct seg *s);
-/* The point at position base + offset + plus of the segment. */
-void seg_point(struct gen *g, struct point *pt, const struct seg *s, kb_val base, kb_val offset, int plus);
-/* One thread: init, the empty case and the outputs of the segment. */
-void seg_finish(struct gen *g, struct seg *s, kb_tup total);
 
 /* ---- stretches (stretches.c) ------------------------------------------------------------------------------------- */
 
@@ -48,7 +26,7 @@ void partial_take(struct gen *g, struct partial *p, kb_tup x);
 void partial_join(struct gen *g, struct partial *p, kb_tup x, kb_val have);
 
 struct stretch {
-    struct seg *seg;
+    struct segment *seg;
     kb_val first, last;   /* i64 positions */
     struct partial total; /* of this lane (commutative), or of the team in its lane 0 (ordered) */
 };
@@ -68,7 +46,7 @@ kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretc
 /* ---- a block's stretch (segreduce.c) ----------------------------------------------------------------------------- */
 /* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared of
  * 32, which the first warp reads until the next barrier.  The whole block arrives. */
-kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr aggregates);
+kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val last, kb_arr aggregates);
 
 /* ---- the whole kernel where a warp's loads are packed with segments (packed.c) ----------------------------------- */
 void emit_packed(struct gen *g);

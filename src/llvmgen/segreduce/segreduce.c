@@ -21,15 +21,15 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
     kb *k = g->k;
     const int teams = KB_WARP / team->lanes;
     const kb_val segments = gen_value(g, "segments");
-    struct seg seg[SEG_AT_ONCE_MAX];
+    struct segment seg[SEG_AT_ONCE_MAX];
     struct stretch stretch[SEG_AT_ONCE_MAX];
     kb_val exists[SEG_AT_ONCE_MAX];
     for (int u = 0; u < n; u++) {
         const kb_val number =
             kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
         exists[u] = kb_lt(k, number, segments);
-        seg_open(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
-        seg_enter(g, &seg[u]);
+        segment_at(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
+        segment_enter(g, &seg[u]);
         stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
         stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
     }
@@ -37,7 +37,7 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
     for (int u = 0; u < n; u++) {
         const kb_tup total = team_total(g, team, &stretch[u]);
         kb_if(k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
-            seg_finish(g, &seg[u], total);
+            segment_store(g, &seg[u], total);
         }
     }
 }
@@ -94,9 +94,9 @@ static kb_tup block_ordered(struct gen *g, struct stretch *s, kb_arr aggregates)
     return warps_combine(g, kb_get(k, own.total.x), valid_first(kb_max(k, kb_min(k, valid, warps), 1)), aggregates);
 }
 
-kb_tup block_stretch(struct gen *g, struct seg *seg, kb_val first, kb_val last, kb_arr aggregates)
+kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val last, kb_arr aggregates)
 {
-    seg_enter(g, seg);
+    segment_enter(g, seg);
     /* Ends of a block's segment follow from arguments, the block's number and offsets that all threads read. */
     struct stretch s = { .seg = seg,
                          .first = kb_assume_uniform(first, KB_UNI_BLOCK),
@@ -111,12 +111,12 @@ void emit_segreduce_block(struct gen *g)
     gen_wait_for_predecessor(g);
     const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
-        struct seg seg;
+        struct segment seg;
         kb_barrier(k); /* the first warp has read the totals of the segment before */
-        seg_open(g, &seg, number);
+        segment_at(g, &seg, number);
         const kb_tup total = block_stretch(g, &seg, seg.first, seg.last, aggregates);
         kb_if(k, kb_thread0(k)) {
-            seg_finish(g, &seg, total);
+            segment_store(g, &seg, total);
         }
     }
 }
@@ -171,8 +171,8 @@ void emit_segreduce_multi_block(struct gen *g)
     LET(segment, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
     const struct taken taken = take_tickets(g, segment, parts);
-    struct seg seg;
-    seg_open(g, &seg, kb_cast(k, segment, TY_I64));
+    struct segment seg;
+    segment_at(g, &seg, kb_cast(k, segment, TY_I64));
     LET(chunk, gen_value(g, "chunk"));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), aggregates);
@@ -180,7 +180,7 @@ void emit_segreduce_multi_block(struct gen *g)
     kb_if(k, publish(g, &taken, total, parts, &tag)) {
         const kb_tup all = words_gather(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts), parts, tag);
         kb_if(k, kb_thread0(k)) {
-            seg_finish(g, &seg, all);
+            segment_store(g, &seg, all);
         }
     }
 }

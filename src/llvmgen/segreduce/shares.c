@@ -224,8 +224,8 @@ static void shares_init(struct shares *s, struct gen *g, kb_val number)
     s->pos = kb_var_new(k, kb_imm(k, TY_I32, 0), "pos");
     s->open = partial_new(g, "open");
     s->spread = kb_var_new(k, kb_false(k), "spread");
-    seg_open_at(g, &s->here, kb_imm(k, TY_I64, 0), s->from);
-    seg_enter(g, &s->here);
+    segment_known(g, &s->here, kb_imm(k, TY_I64, 0), s->from);
+    segment_enter(g, &s->here);
 }
 
 void emit_staged_shares(struct gen *g)

@@ -39,7 +39,7 @@ struct shares {
     struct partial open;          /* what has been combined since the last end, … */
     kb_var spread;                /* bool: … in all lanes (commutative), not in lane 0 alone */
     kb_arr left_over;             /* of the block, 2 w: the total of the head of warp w */
-    struct seg here;
+    struct segment here;
 };
 
 /* Elements [pos, end) of the stage, the first one at place `at` of it, and the lanes' segments among the current group

@@ -100,7 +100,7 @@ static void end_point(struct run *r, struct point *pt, kb_val number)
     const struct stretch *s = r->stretch;
     const kb_val tail = kb_add(k, kb_sub(k, s->last, kb_cast(k, r->ends, TY_I64)), kb_cast(k, number, TY_I64));
     const kb_val head = kb_add(k, s->first, kb_cast(k, number, TY_I64));
-    seg_point(r->g, pt, s->seg, kb_select(k, kb_lt(k, number, r->head), head, tail), kb_imm(k, TY_I32, 0), 0);
+    segment_point(r->g, pt, s->seg, kb_select(k, kb_lt(k, number, r->head), head, tail), kb_imm(k, TY_I32, 0), 0);
 }
 
 static void take_point(struct run *r, struct point *pt, const struct direct *d)
@@ -201,7 +201,7 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
         in->at[i] = kb_mul(k, masked ? kb_max(k, kb_min(k, number, kb_sub(k, left, 1)), 0) : own, r->vector);
         in->plus[i] = masked ? 0 : further * r->vector;
         struct point pt;
-        seg_point(g, &pt, r->stretch->seg, in->base, in->at[i], in->plus[i]);
+        segment_point(g, &pt, r->stretch->seg, in->base, in->at[i], in->plus[i]);
         direct_load(g, pt.base, pt.offset, pt.plus, r->vector, r->aligned, &in->d[i * r->vector]);
     }
 }
@@ -219,7 +219,7 @@ static kb_tup vector_total(const struct run *r, const struct round *in, int i)
 {
     struct point pt[GEN_VECTOR_MAX];
     for (int j = 0; j < r->vector; j++) {
-        seg_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
+        segment_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
         pt[j].direct = &in->d[i * r->vector + j];
     }
     points_store(pt, r->vector, r->aligned);
@@ -270,7 +270,7 @@ static void round_all(struct run *r, int n, kb_val done, struct partial *part, b
     for (int u = 0; u < n; u++)
         round_load(&r[u], &in[u], done, masked);
     for (int u = 0; u < n; u++) {
-        seg_enter(g, r[u].stretch->seg);
+        segment_enter(g, r[u].stretch->seg);
         round_take(&r[u], &in[u], &part[u]);
     }
 }
@@ -293,7 +293,7 @@ static void rounds(struct run *r, int n, kb_val longest)
         }
         kb_else { round_all(r, n, done, part, true); }
         for (int u = 0; u < n && r->ordered; u++) {
-            seg_enter(g, r[u].stretch->seg);
+            segment_enter(g, r[u].stretch->seg);
             round_join(&r[u], &part[u], done);
         }
     }
@@ -308,7 +308,7 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
         run_open(&r[u], g, team, n, &stretch[u]);
     const bool ends = r->vector > 1, spread = ends && !r->ordered && ends_spread(r);
     for (int u = 0; u < n && ends; u++) {
-        seg_enter(g, stretch[u].seg);
+        segment_enter(g, stretch[u].seg);
         if (spread) {
             ends_load(&r[u]);
         } else if (r->ordered) {
@@ -319,7 +319,7 @@ void stretches_reduce(struct gen *g, const struct team *team, int n, struct stre
     }
     rounds(r, n, longest);
     for (int u = 0; u < n && ends; u++) {
-        seg_enter(g, stretch[u].seg);
+        segment_enter(g, stretch[u].seg);
         if (spread)
             ends_take(&r[u]);
         else
@@ -340,7 +340,7 @@ kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretc
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *s)
 {
     kb *k = g->k;
-    seg_enter(g, s->seg);
+    segment_enter(g, s->seg);
     const kb_tup x = kb_get(k, s->total.x);
     if (!state_commutative(g->p))
         return x;

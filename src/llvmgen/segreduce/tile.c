@@ -144,8 +144,8 @@ static void copy_tile(const struct tiles *t, const struct tile *x)
 /* ---- reducing ---------------------------------------------------------------------------------------------------- */
 
 /* Elements `done`, …, done + n - 1 of this lane's chunk, which begins at element `at` of the stage. */
-static void take_elements(const struct tiles *t, const struct seg *seg, const struct tile *x, kb_val at, kb_val done,
-                          int n, struct partial *acc)
+static void take_elements(const struct tiles *t, const struct segment *seg, const struct tile *x, kb_val at,
+                          kb_val done, int n, struct partial *acc)
 {
     struct gen *g = t->g;
     kb *k = g->k;
@@ -153,7 +153,7 @@ static void take_elements(const struct tiles *t, const struct seg *seg, const st
     staged_load(&t->stages, x->stage, tile_element(t, x), kb_add(k, at, done), n, d);
     for (int u = 0; u < n; u++) {
         struct point pt;
-        seg_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);
+        segment_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);
         pt.direct = &d[u];
         partial_take(g, acc, point_map(&pt));
     }
@@ -186,9 +186,9 @@ static void take_segments(const struct tiles *t, const struct tile *x, kb_val fi
     LET(own, kb_add(k, first, kb_shr(k, kb_lane(k), t->log)));
     LET(exists, kb_lt(k, own, x->segments));
     LET(which, kb_min(k, own, kb_sub(k, x->segments, 1)));
-    struct seg seg;
-    seg_open(g, &seg, kb_add(k, x->first, kb_cast(k, which, TY_I64)));
-    seg_enter(g, &seg);
+    struct segment seg;
+    segment_at(g, &seg, kb_add(k, x->first, kb_cast(k, which, TY_I64)));
+    segment_enter(g, &seg);
     LET(at, kb_add(k, kb_mul(k, which, t->length), t->from));
     struct partial acc = partial_new(g, "chunk");
     kb_for(k, done, kb_imm(k, TY_I32, 0), t->whole, UNROLL) {
@@ -203,7 +203,7 @@ static void take_segments(const struct tiles *t, const struct tile *x, kb_val fi
         lanes_combine(t, acc.x);
     }
     kb_if(k, kb_and(k, exists, kb_eq(k, t->rank, 0))) {
-        state_finish(g, kb_get(k, acc.x), kb_eq(k, t->length, 0));
+        segment_store_known(g, &seg, kb_get(k, acc.x), kb_eq(k, t->length, 0));
     }
 }
 

@@ -46,7 +46,7 @@ kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */
 kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field);
 void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
 
-/* ---- numbers and indices (space.c) ------------------------------------------------------------------------------- */
+/* ---- numbers and indices (segment.c) ----------------------------------------------------------------------------- */
 /* A number becomes indices along those axes of [from, to) that are reduced (scanned), or kept; row-major. */
 void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
 /* The linear number, i64, of the point with these indices along all axes. */
@@ -55,6 +55,8 @@ kb_val space_linear(struct gen *g, const kb_val *index);
 kb_val space_stride(struct gen *g);
 /* The elements [*first, *last) of segment `number` between offsets, kept inside the array whatever they say. */
 void space_offsets(struct gen *g, kb_val number, kb_val *first, kb_val *last);
+/* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
+kb_val segment_offset(struct gen *g, kb_val i);
 
 /* Where index i of a dimension of n >= 1 elements is read (boundary.c); *inside becomes false where the mode is
  * constant and i lies outside. */
@@ -146,9 +148,7 @@ kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_a
 /* How long a thread sleeps that finds a word of another block missing: a choice, not measured against others. */
 enum { BACKOFF_NANOSECONDS = 20 };
 
-/* ---- irregular segments (offsets.c) ------------------------------------------------------------------------------ */
-/* Offset number i, i64, within [0, number of elements] whatever the caller's array holds. */
-kb_val segment_offset(struct gen *g, kb_val i);
+/* ---- searches by a warp (search.c) ------------------------------------------------------------------------------- */
 /* The first place in [first, end) for which `before` does not hold, or `end`, i64; it holds up to that place and not
  * behind.  32 places are looked at in a round, `apart` from one another in the first: warp_evenly over all of them, or
  * 1 where the answer is expected near `first`.  All arguments are the same in all lanes; the whole warp arrives. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offsets.c - irregular segments: their offsets, and a search in what ascends by all lanes of a warp.
+/* search.c - a search in what ascends, as offsets do, by all lanes of a warp.
  *
  * A binary search's latency is one load per bit; 32 lanes look at 32 places at once, so a round takes five bits:
  *
@@ -8,14 +8,6 @@
  *                                    is not
  */
 #include "gen.h"
-
-kb_val segment_offset(struct gen *g, kb_val i)
-{
-    kb *k = g->k;
-    const kb_val n = gen_extent(g, &g->p->space[0].extent);
-    const kb_val x = kb_cast(k, kb_load(k, gen_input(g, g->p->offsets), i), TY_I64);
-    return kb_max(k, kb_min(k, x, n), 0);
-}
 
 kb_val warp_evenly(struct gen *g, kb_val count)
 {
