@@ -168,13 +168,17 @@ static double bytes_of_point(const struct problem *p)
     return bytes;
 }
 
-/* A cluster's blocks combine, too. */
+/* A cluster's blocks combine, too; a segment's only block waits for no other. */
 static struct chain chain_of(const struct plan_case *c)
 {
     struct chain chain = c->strategy->chain;
     if (c->tunable[TN_CLUSTER] > 1) {
         chain.combines = chain.combines > 2 ? chain.combines : 2;
         chain.waits = 1;
+    }
+    if (c->tunable[TN_PARTS] == 1) {
+        chain.combines = 1;
+        chain.waits = 0;
     }
     return chain;
 }
@@ -260,7 +264,7 @@ static double tile_seconds(const struct problem *p, const int64_t *size, const s
 {
     const double gathered = chain->how == CHAIN_GATHERS ? (double)w->grid / w->threads : 0;
     return chain->combines * combine_seconds(p, m, slots, w->threads) +
-           chain->waits * (WAIT_LOADS + gathered) * l2_latency + chain->loads * latency +
+           chain->waits * (WAIT_LOADS + gathered) * l2_latency + (p->offsets < 0 ? 0 : chain->loads) * latency +
            chain->searches * search_loads(p, size) * l2_latency;
 }
 

@@ -76,6 +76,8 @@
     X(LOOKBACK_WARPS, "lookback_warps", 0, 8, "scan.pipeline: warps that look back for columns; 0: one looks ahead",   \
       TUNABLE_MAIN, 0, 4, 8)                                                                                           \
     X(QUEUE, "queue", 0, 1, "offsets: parts of long segments wait in a queue for all blocks that are free",            \
+      TUNABLE_MAIN, 0, 1)                                                                                              \
+    X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device",           \
       TUNABLE_MAIN, 0, 1)
 /* clang-format on */
 
@@ -196,7 +198,7 @@ struct planner {
 };
 
 /* What the blocks of a strategy do one after the other, for predictions: combinations of a block's threads, waits for
- * words of other blocks, loads that other loads wait for, searches in the offsets where there are any.  How: once, once
+ * words of other blocks; where there are offsets, loads that other loads wait for and searches in them.  How: once, once
  * with waits for every block before them, or all again with every tile. */
 struct chain {
     int combines, waits, loads, searches;

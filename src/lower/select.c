@@ -31,6 +31,8 @@ const struct strategy *strategy_by_name(const char *name)
                                         { "segscan.offsets", "scan.lookback" },
                                         { "reduce.ordered", "reduce.last_block" },
                                         { "stencil.dynamic", "stencil.global" },
+                                        { "segreduce.multi_block", "segreduce.block" },
+                                        { "segreduce.offsets_block", "segreduce.block" },
                                         { NULL, NULL } };
     name = name_now(old, name);
     for (int i = 0; i < strategy_count(); i++)

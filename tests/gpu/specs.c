@@ -17,7 +17,8 @@ static const char *const strategies[] = {
 #undef STRATEGY
     "reduce.block@cluster=8",
     "segreduce.subwarp@lanes=1",
-    "segreduce.offsets_block@queue=1",
+    "segreduce.block@parts=0",
+    "segreduce.block@queue=1",
     "segscan.block@cluster=2",
 };
 

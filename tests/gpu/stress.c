@@ -73,8 +73,8 @@ static const struct subject {
     { "sum", { "reduce.gather", "reduce.last_block", "reduce.block@cluster=8" }, LINES },
     { "sum", { "reduce.atomic" }, LINES },
     { "stats", { "reduce.last_block" }, LINES },
-    { "row_sum", { "segreduce.multi_block" }, ROWS },
-    { "segment_sum", { "segreduce.offsets_block", "segreduce.offsets_block@queue=1" }, PARTS },
+    { "row_sum", { "segreduce.block@parts=0" }, ROWS },
+    { "segment_sum", { "segreduce.block", "segreduce.block@queue=1" }, PARTS },
     { "column_sum", { "segreduce.column" }, ROWS },
     { "segment_sum", { "segreduce.offsets" }, RAGGED },
 };

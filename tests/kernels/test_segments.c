@@ -174,14 +174,22 @@ static char *random_spec(struct shape *s)
     return str_take(&out);
 }
 
-static const char *pinned(const struct shape *s)
+/* A strategy, and a tunable that it is given; NULL: none. */
+struct pin {
+    const char *strategy, *name, *value;
+};
+
+static struct pin pinned(const struct shape *s)
 {
-    static const char *const regular[] = { "segreduce.subwarp", "segreduce.subwarp", "segreduce.block",
-                                           "segreduce.multi_block" };
-    static const char *const offsets[] = { "segreduce.offsets", "segreduce.offsets_block" };
+    static const struct pin regular[] = { { "segreduce.subwarp", "lanes", "1" },
+                                          { "segreduce.subwarp", NULL, NULL },
+                                          { "segreduce.block", "parts", "1" },
+                                          { "segreduce.block", "parts", "0" },
+                                          { "segreduce.block", "parts", "3" } },
+                            offsets[] = { { "segreduce.offsets", NULL, NULL }, { "segreduce.block", NULL, NULL } };
     if (chance(40))
-        return NULL;
-    return s->offsets ? offsets[below(2)] : regular[below(4)];
+        return (struct pin){ NULL, NULL, NULL };
+    return s->offsets ? offsets[below(2)] : regular[below(5)];
 }
 
 /* Few elements in all, whatever the rank; now and then none, or a long dimension. */
@@ -206,9 +214,9 @@ static void run_seed(uint64_t seed)
     struct harness h;
     state = seed * 7919;
     char *spec = random_spec(&shape);
-    const char *arch = chance(50) ? "sm_90" : "sm_80", *strategy = pinned(&shape);
-    const bool lane_each = strategy && !strcmp(strategy, "segreduce.subwarp") && chance(50);
-    const char *set[] = { "strategy", strategy, "threads", "64", lane_each ? "lanes" : NULL, "1", NULL };
+    const char *arch = chance(50) ? "sm_90" : "sm_80";
+    const struct pin pin = pinned(&shape);
+    const char *strategy = pin.strategy, *set[] = { "strategy", strategy, "threads", "64", pin.name, pin.value, NULL };
     cr_assert(harness_open(&h, "random", spec, arch, strategy ? set : NULL), "seed %llu on %s: %s\n%s",
               (unsigned long long)seed, arch, h.text, spec);
     for (int k = 0; k < 4; k++) {
@@ -298,13 +306,8 @@ static void check_parts(const char *spec, const char *lanes, const char *vector,
 {
     static const int64_t sizes[][2] = { { 9001, 160 }, { 5000, 90 }, { 3000, 40 }, { 260, 3 }, { 700, 11 } };
     static const char *const modes[] = { "seed:1,race,uninit", "seed:3,weak,stale", "seed:0" };
-    const char *set[] = { "strategy", "segreduce.offsets_block",
-                          "lanes",    lanes,
-                          "queue",    queue,
-                          "threads",  "64",
-                          "items",    "1",
-                          "vector",   vector,
-                          NULL };
+    const char *set[] = { "strategy", "segreduce.block", "lanes", lanes,    "queue", queue, "threads",
+                          "64",       "items",           "1",     "vector", vector,  NULL };
     struct harness h;
     state = 91;
     cr_assert(harness_open(&h, "parts", spec, "sm_90", set), "%s", h.text);

@@ -43,15 +43,14 @@ kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretc
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
-/* ---- a block's stretch (segreduce.c) ----------------------------------------------------------------------------- */
-/* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared of
- * 32, which the first warp reads until the next barrier.  The whole block arrives. */
+/* ---- a block's stretch (block.c) --------------------------------------------------------------------------------- */
+/* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared
+ * of 32, which the first warp reads until the next barrier.  The whole block arrives. */
 kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val last, kb_arr aggregates);
 
-/* ---- the whole kernel where a warp's loads are packed with segments (packed.c) ----------------------------------- */
-void emit_packed(struct gen *g);
-
-/* ---- the first kernel for segments between offsets, staged in shared memory (shares.c) --------------------------- */
-void emit_staged_shares(struct gen *g);
+/* ---- whole kernels ----------------------------------------------------------------------------------------------- */
+void emit_packed(struct gen *g);        /* a warp's loads are packed with segments (packed.c) */
+void emit_whole(struct gen *g);         /* a block or a warp per segment between offsets (whole.c) */
+void emit_staged_shares(struct gen *g); /* the first of two for segments between offsets, by tiles (shares.c) */
 
 #endif

@@ -7,8 +7,6 @@
  */
 #include "segreduce.h"
 
-enum { STATE_WORDS_MAX = 32, WIDE_WORDS = 8, FILL_THREADS = 1024, PARTS_MAX = 1 << 16, SHAPES = 5 };
-
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
@@ -28,47 +26,45 @@ static int columns_per_thread(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     int vector = access_vector_width(p);
-    while (vector > 1 && vector * segreduce_state_words(p) > STATE_WORDS_MAX)
+    while (vector > 1 && vector * segreduce_state_words(p) > COLUMN_STATE_WORDS_MAX)
         vector /= 2;
     return vector;
 }
 
+/* Their variants in tuning.def, and up to how many vectors of columns they are for; 0: any number. */
 static const struct shape {
     const char *name;
-    int threads, rows, items;
-    int up_to; /* so many vectors of columns; 0: any number */
-    const char *evidence;
-} shapes[SHAPES] = {
-    { "columns", 128, 1, 8, 0, "model: eight vectors in flight per thread" },
-    { "narrow", 256, 128, 4, 2, "model: two vectors across, 128 row groups" },
-    { "few", 256, 64, 4, 4, "H200 f32 2^26, 2^22 rows: four vectors across 69.6 us, two 106" },
-    { "some", 256, 32, 4, 32, "H200 f32 2^26, 2^19/2^21 rows: 70.0/71.1 us; 16 groups 71.6/83.7, 64 108/80.3" },
-    { "strips", 256, 16, 4, 0,
-      "H200 f32 2^26, 2^9/2^11/2^15/2^17 rows: 63.1/65.7/66.9/67.7 us; 32 groups 64.1/67.5/68.3/69.6, 8 groups "
-      "66.7/66.3/68.0/71.3; read 61.2" },
+    int up_to;
+} shapes[] = { { "columns", 0 }, { "two", 2 }, { "few", 4 }, { "some", 32 }, { "strips", 0 } };
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* What a case is of: a shape, `vector` columns per thread, beside cases of more. */
+struct columns {
+    const struct shape *shape;
+    int vector;
+    bool beside;
 };
 
-static void add_case(struct planner *pl, const struct strategy *row, const struct shape *shape, const char *suffix,
-                     int vector, bool aligned, bool beside, struct formula guard)
+static struct plan_case *columns_case(struct planner *pl, const struct strategy *row, const void *what,
+                                      const char *name, struct formula guard, bool aligned)
 {
-    struct plan_case *c = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s%s", shape->name, suffix), guard);
-    segreduce_set(c, TN_THREADS, shape->threads, shape->evidence);
-    segreduce_set(c, TN_ROWS, shape->rows < c->tunable[TN_THREADS] ? shape->rows : c->tunable[TN_THREADS],
-                  shape->evidence);
-    segreduce_set(c, TN_ITEMS, shape->items, shape->evidence);
-    segreduce_set(c, TN_VECTOR, vector, "16 bytes of the widest array, as far as states fit registers");
-    if (beside)
-        c->tunable[TN_VECTOR] = vector; /* whatever the user sets for the vectors beside it */
-    segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    const struct columns *of = what;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    plan_case_tuned(pl, c, of->shape->name);
+    if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
+        segreduce_set(c, TN_ROWS, c->tunable[TN_THREADS], c->tunable_from[TN_ROWS]);
+    segreduce_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, as far as states fit registers");
+    if (of->beside)
+        c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
+    segreduce_set_pdl(pl, c);
     segreduce_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
                   "every vector is read once, and few are written");
     /* Registers hold what is loaded and the states of all columns. */
-    if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= WIDE_WORDS)
+    if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= COLUMN_WIDE_WORDS)
         segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
-    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
-           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
-        c->tunable[TN_ITEMS] /= 2;
+    segreduce_fit_items(c);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
+    return c;
 }
 
 /* Vectors of columns, as far as sizes are multiples of a vector. */
@@ -79,7 +75,7 @@ static struct formula vectors(const struct problem *p, int vector)
 
 static struct formula enough(const struct problem *p, struct formula vectors)
 {
-    return f_ge(vectors, f_mul(segreduce_sms(p), f_const(FILL_THREADS)));
+    return f_ge(vectors, f_mul(segreduce_sms(p), f_const(COLUMN_FILL_THREADS)));
 }
 
 /* A condition on the sizes where they are known; absent: it holds. */
@@ -103,29 +99,26 @@ static struct formula shape_guard(const struct planner *pl, const struct shape *
     struct formula f = { 0 };
     if (vector > 1)
         f = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
-    if (shape->rows == 1)
+    if (shape == &shapes[0]) /* a thread takes all places of its columns */
         return segreduce_all(settle(pl, f, never), enough(p, vectors(p, vector)));
     return settle(pl, shape->up_to ? segreduce_all(f, f_le(vectors(p, vector), f_const(shape->up_to))) : f, never);
 }
 
-/* The shape with vectors, where arrays and rows begin at a boundary; the same tree without that, where it must not
- * depend on addresses; and one column per thread for all other sizes. */
+/* The shape with vectors, and one column per thread for all other sizes and addresses. */
 static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
 {
-    const struct problem *p = pl->plan->problem;
-    struct formula aligned = { 0 };
+    struct formula aligned;
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, &never);
-    const bool vectors = access_aligned_guard(p, vector, true, &aligned);
-    if (!never && vectors) {
-        add_case(pl, row, shape, "", vector, true, false, segreduce_all(sizes, aligned));
-        if (state_determinism(p) != DET_ANY)
-            add_case(pl, row, shape, "_unaligned", vector, false, false, sizes);
-    }
+    const bool vectors = access_aligned_guard(pl->plan->problem, vector, true, &aligned);
+    if (!never && vectors)
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false }, shape->name, vector, sizes,
+                      false);
     never = false;
     const struct formula single = shape_guard(pl, shape, 1, &never);
     if (!never)
-        add_case(pl, row, shape, "_scalar", 1, false, vectors, single);
+        columns_case(pl, row, &(struct columns){ shape, 1, vectors },
+                     arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
@@ -133,45 +126,42 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
     /* Shapes differ in rows; who sets them leaves one shape for all sizes. */
-    for (size_t i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
+    for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
         add_shape(pl, row, &shapes[i], vector);
         if (plan->ncases && !plan->cases[plan->ncases - 1].code.guard.n)
             return;
     }
 }
 
-static bool power_of_two(int x) { return (x & (x - 1)) == 0; }
-
 static bool check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const int threads = c->tunable[TN_THREADS], rows = c->tunable[TN_ROWS], vector = c->tunable[TN_VECTOR];
-    if (threads < 32 || rows > threads || !power_of_two(threads) || !power_of_two(rows))
+    if (threads < 32 || rows > threads || !segreduce_power_of_two(threads) || !segreduce_power_of_two(rows))
         return segreduce_contradiction(pl, c, "threads and rows must be powers of two, and rows not above threads");
     if (rows > 1 && rows < vector)
         return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
     if (c->tunable[TN_ITEMS] * vector > ITEMS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
-    if (vector > access_vector_width(pl->plan->problem) || !power_of_two(vector))
+    if (vector > access_vector_width(pl->plan->problem) || !segreduce_power_of_two(vector))
         return segreduce_contradiction(pl, c,
                                        "the vector must be a power of two, no wider than 16 bytes of the widest array");
     return true;
 }
 
 /* Several blocks for a group of columns, each with a round of all row groups at least, none without a place. */
-static void split_blocks(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula groups)
+static struct formula several_blocks(struct planner *pl, struct plan_case *c, struct prog_kernel *k,
+                                     struct formula groups)
 {
     const struct problem *p = pl->plan->problem;
     const int width = c->tunable[TN_THREADS] / c->tunable[TN_ROWS] * c->tunable[TN_VECTOR];
-    const struct formula length = segments_length(p),
-                         round = f_const((int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS]);
+    const int64_t round = (int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS];
     const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted = f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(PARTS_MAX));
-    const struct formula chunk = f_max(f_mul(f_cdiv(f_cdiv(length, wanted), round), round), round);
-    const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1)), blocks = f_mul(groups, parts);
-    plan_value_arg(k, "parts", TY_I32, parts);
-    plan_value_arg(k, "chunk", TY_I64, chunk);
-    segreduce_partials(pl, c, k, groups, f_mul(blocks, f_const(width)));
-    plan_launch(pl, c, 0, blocks);
+    const struct formula wanted =
+        f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(SEG_PARTS_MAX));
+    const struct formula blocks = f_mul(groups, segreduce_parts(k, segments_length(p), wanted, round, round));
+    segreduce_buffer(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4)));
+    segreduce_partials(pl, c, blocks, width);
+    return blocks;
 }
 
 bool segreduce_column_build(struct planner *pl, struct plan_case *c)
@@ -184,9 +174,6 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "vectors", TY_I64, all);
     plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), vector));
-    if (c->tunable[TN_ROWS] == 1)
-        plan_launch(pl, c, 0, groups);
-    else
-        split_blocks(pl, c, k, groups);
+    plan_launch(pl, c, 0, c->tunable[TN_ROWS] == 1 ? groups : several_blocks(pl, c, k, groups));
     return true;
 }

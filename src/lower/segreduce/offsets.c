@@ -7,43 +7,25 @@
  */
 #include "segreduce.h"
 
-enum {
-    WARP = 32,
-    VECTOR_BYTES = 16,
-    STAGES = 2,
-    TILE_MAX = 4608, /* bytes of all arrays that a warp stages at a time, … */
-    SHARE_MIN = 512, /* … and the fewest elements that are worth finding out where they lie */
-    LONG_SEGMENT = 8192,
-    SHARE_ENDS = 8192,  /* segments per share, where there are more of them than elements */
-    MERGED_PER_SM = 64, /* merge path: shares per multiprocessor */
-    MERGED_MIN = 512
-};
-
 bool segreduce_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (p->offsets >= 0)
-        return segreduce_few_fields(p, a, why);
-    *why = "its segments lie between offsets; this problem has none";
-    return false;
+    return segreduce_between_offsets(p, a, why);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of a warp's tile. */
-static int tile_bytes(const struct problem *p, int items, int vector)
+static int64_t tile_bytes(const struct problem *p, int items, int vector)
 {
-    int bytes = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i))
-            bytes += WARP * segments_chunk(items, vector) * p->input[i].array.stride;
-    return bytes;
+    return segreduce_staged_bytes(p, (int64_t)SEG_WARP * segments_chunk(items, vector), 0);
 }
 
 /* What all warps of a block stage, in so many tiles each. */
 static int64_t shared_bytes(const struct problem *p, int threads, int stages, int items, int vector)
 {
-    return (int64_t)(threads / WARP) * (stages * tile_bytes(p, items, vector) + WARP * (4 + 8 * state_fields(p, NULL)));
+    return (int64_t)(threads / SEG_WARP) *
+           (stages * tile_bytes(p, items, vector) + SEG_WARP * (4 + 8 * state_fields(p, NULL)));
 }
 
 static bool stageable(const struct planner *pl)
@@ -51,20 +33,22 @@ static bool stageable(const struct planner *pl)
     const struct problem *p = pl->plan->problem;
     const struct tuning *tuned = tuning_lookup("segreduce.offsets", "", pl->plan->device.sm);
     const int threads = plan_setting(pl, TN_THREADS, tuned->value[TN_THREADS]);
-    const int stages = plan_setting(pl, TN_COPY_STAGES, STAGES);
+    const int stages = plan_setting(pl, TN_COPY_STAGES, SHARE_STAGES);
     const int64_t least = shared_bytes(p, threads, stages, 1, plan_setting(pl, TN_VECTOR, access_vector_width(p)));
     return state_pad(p) && segreduce_quantum(p) && !problem_writes(p, AT_POINT) &&
            least <= pl->plan->device.shared_per_block;
 }
 
-static struct plan_case *add_staged(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
+static struct plan_case *staged_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
+                                     struct formula guard, bool aligned)
 {
     const struct problem *p = pl->plan->problem;
-    struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
-    segreduce_set(c, TN_COPY_STAGES, STAGES, "one tile arrives while one is reduced");
-    segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    (void)what;
+    segreduce_set(c, TN_COPY_STAGES, SHARE_STAGES, "one tile arrives while one is reduced");
+    segreduce_set_pdl(pl, c);
     while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
-           tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > TILE_MAX)
+           tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > SHARE_TILE_MAX)
         segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "a tile of a warp stays near 4 KiB");
     c->aligned = aligned;
     return c;
@@ -72,18 +56,10 @@ static struct plan_case *add_staged(struct planner *pl, const struct strategy *r
 
 void segreduce_offsets_plan(struct planner *pl, const struct strategy *row)
 {
-    const struct problem *p = pl->plan->problem;
-    struct formula aligned = { 0 };
-    if (!stageable(pl) || plan_setting(pl, TN_COPY_STAGES, STAGES) == 0) {
-        segreduce_add_shapes(pl, row, (struct formula){ 0 });
-        return;
-    }
-    const bool any = access_aligned_guard(p, VECTOR_BYTES, true, &aligned);
-    struct plan_case *c = add_staged(pl, row, "staged", true);
-    if (any) {
-        c->code.guard = aligned;
-        add_staged(pl, row, "staged_unaligned", false);
-    }
+    if (stageable(pl) && plan_setting(pl, TN_COPY_STAGES, SHARE_STAGES) > 0)
+        segreduce_add(pl, row, staged_case, NULL, "staged", SEG_VECTOR_BYTES, (struct formula){ 0 }, true);
+    else
+        segreduce_add_shapes(pl, row);
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
@@ -94,37 +70,28 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
                         struct formula spans)
 {
     const struct problem *p = pl->plan->problem;
-    const int warps = c->tunable[TN_THREADS] / WARP;
+    const int warps = c->tunable[TN_THREADS] / SEG_WARP;
     const struct formula any = f_ge(segments_count(p), f_const(1));
-    enum ty type[32];
-    const int fields = state_fields(p, type);
     const int words = c->tunable[TN_COPY_STAGES] ? 2 : 1; /* a segment, and where it began */
-    const int carry = plan_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
-    int partial[32];
-    for (int f = 0; f < fields; f++)
-        partial[f] = plan_buffer(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
-                                 f_mul(spans, f_const(2 * ty_bytes(type[f]))));
+    const struct formula second = f_div(f_add(spans, f_const(warps - 2)), f_const(warps)); /* all but the first */
     for (int i = 0; i < 2; i++) {
         const char *suffix = i ? "carry" : "";
         struct prog_kernel *k =
             c->tunable[TN_COPY_STAGES] ? segreduce_kernel(pl, c, suffix) : segreduce_team_kernel(pl, c, suffix);
         plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, f_const(warps)));
         plan_value_arg(k, "shares", TY_I64, spans);
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "carry", .index = carry });
-        for (int f = 0; f < fields; f++)
-            plan_arg(k, (struct prog_arg){
-                            .kind = ARG_BUFFER, .name = c->code.buffer[partial[f]].name, .index = partial[f] });
-        const struct formula second = f_div(f_add(spans, f_const(warps - 2)), f_const(warps)); /* all but the first */
         plan_launch(pl, c, i, f_mul(any, i ? second : blocks));
     }
+    segreduce_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
+    segreduce_partials(pl, c, spans, 2);
 }
 
 /* Warps of all blocks: where segments are long, a share is looked up in no time, and a quarter more of them is better
  * for the last round. */
 static struct formula warps_wanted(const struct problem *p, const struct plan_case *c)
 {
-    const int64_t each = (int64_t)c->tunable[TN_BLOCKS_PER_SM] * (c->tunable[TN_THREADS] / WARP);
-    const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), f_const(LONG_SEGMENT)));
+    const int64_t each = (int64_t)c->tunable[TN_BLOCKS_PER_SM] * (c->tunable[TN_THREADS] / SEG_WARP);
+    const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), f_const(SHARE_LONG)));
     if (c->overridden[TN_BLOCKS_PER_SM])
         return f_mul(segreduce_sms(p), f_const(each));
     return f_mul(segreduce_sms(p), f_add(f_const(each), f_mul(lengthy, f_const(each / 4))));
@@ -134,21 +101,22 @@ static struct formula warps_wanted(const struct problem *p, const struct plan_ca
 static bool build_staged(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int warps = c->tunable[TN_THREADS] / WARP;
+    const int warps = c->tunable[TN_THREADS] / SEG_WARP;
     const int64_t shared = shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_COPY_STAGES], c->tunable[TN_ITEMS],
                                         c->tunable[TN_VECTOR]);
-    if (c->tunable[TN_THREADS] % WARP)
+    if (c->tunable[TN_THREADS] % SEG_WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
     if (!stageable(pl))
-        return segreduce_contradiction(pl, c,
-                                       "bulk must be 0: tiles are staged for operators with an identity, of inputs "
-                                       "read element by element, without outputs per element");
+        return segreduce_contradiction(
+            pl, c,
+            "copy_stages must be 0: tiles are staged for operators with an identity, of inputs "
+            "read element by element, without outputs per element");
     if (shared > pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);
     const struct formula wanted = warps_wanted(p, c);
     const struct formula share =
-        f_max(f_mul(f_cdiv(f_cdiv(n, wanted), f_const(WARP)), f_const(WARP)), f_const(SHARE_MIN));
+        f_max(f_mul(f_cdiv(f_cdiv(n, wanted), f_const(SEG_WARP)), f_const(SEG_WARP)), f_const(SHARE_MIN));
     const struct formula span = f_mul(share, f_const(warps));
     const struct formula blocks =
         f_max(f_cdiv(n, span), f_cdiv(segments_count(p), f_const((int64_t)SHARE_ENDS * warps)));
@@ -167,6 +135,6 @@ bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
     const struct formula warps = f_mul(segreduce_sms(p), f_const(MERGED_PER_SM));
     const struct formula share = f_max(f_cdiv(items, warps), f_const(MERGED_MIN));
     const struct formula shares = f_cdiv(items, share);
-    add_kernels(pl, c, f_cdiv(shares, f_const(c->tunable[TN_THREADS] / WARP)), share, shares);
+    add_kernels(pl, c, f_cdiv(shares, f_const(c->tunable[TN_THREADS] / SEG_WARP)), share, shares);
     return segreduce_check_tunables(pl, c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offsets_block.c - segments between offsets that are long on the average: one launch, hardly a search.
+/* whole.c - segments between offsets that are long on the average, one after the other: one launch, hardly a search.
  *
  * The array is cut into tiles.  A segment is *whole* where it ends in the tile that it begins in or in the next one, as
  * all do that are no longer than a tile: a block of its own takes it, or a warp.  Others are left to further blocks,
@@ -428,7 +428,7 @@ static void watch_and_queue(struct cut *c, kb_val watches)
     }
 }
 
-void emit_segreduce_offsets_block(struct gen *g)
+void emit_whole(struct gen *g)
 {
     kb *k = g->k;
     struct cut *c = &(struct cut){ .g = g,

@@ -1,69 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segreduce.c - reductions of segments by teams: a few lanes, a warp, a block, or several blocks per segment.
+/* block.c - reductions of segments by a block, or several blocks, per segment.
  *
- *     subwarp           a team of 1 … 32 lanes takes `segments` segments at a time; a tree over its lanes by shuffles
- *     block             a block per segment, segments round-robin over the grid
- *     multi_block       `parts` blocks per segment take tickets and publish totals that carry their own validity; the
- *                       block with the segment's last ticket gathers them (as reduce.gather does)
+ *     one        segments round-robin over the grid
+ *     several    `parts` blocks per segment take tickets and publish totals that carry their own validity; the block
+ *                with the segment's last ticket gathers them (as reduce.gather does)
  *
- * Futhark's SegRed has the large, the small and the thread-per-segment case; sub-warp teams lie between the last two.
- * No thread divides by the size of a segment: teams know their segment, and blocks their part.
+ * This is the large case of Futhark's SegRed.  Blocks know their segment and part: no thread divides by the size of a
+ * segment.  Segments between offsets: see whole.c.
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"
 #include "llvmgen/shared/ticket.h"
-
-/* ---- teams of lanes ---------------------------------------------------------------------------------------------- */
-
-/* Segments from `first` on: `n` for each team of the warp, neighbouring teams taking neighbouring ones. */
-static void warp_segments(struct gen *g, const struct team *team, int n, kb_val first)
-{
-    kb *k = g->k;
-    const int teams = KB_WARP / team->lanes;
-    const kb_val segments = gen_value(g, "segments");
-    struct segment seg[SEG_AT_ONCE_MAX];
-    struct stretch stretch[SEG_AT_ONCE_MAX];
-    kb_val exists[SEG_AT_ONCE_MAX];
-    for (int u = 0; u < n; u++) {
-        const kb_val number =
-            kb_add(k, kb_add(k, first, kb_cast(k, kb_div(k, kb_lane(k), team->lanes), TY_I64)), u * teams);
-        exists[u] = kb_lt(k, number, segments);
-        segment_at(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
-        segment_enter(g, &seg[u]);
-        stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
-        stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
-    }
-    stretches_reduce(g, team, n, stretch, gen_value(g, "length"));
-    for (int u = 0; u < n; u++) {
-        const kb_tup total = team_total(g, team, &stretch[u]);
-        kb_if(k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
-            segment_store(g, &seg[u], total);
-        }
-    }
-}
-
-static void emit_teams(struct gen *g, int lanes)
-{
-    kb *k = g->k;
-    const int n = gen_tunable(g, TN_SEGMENTS), warps = kb_threads(k) / KB_WARP;
-    const int64_t each = (int64_t)n * (KB_WARP / lanes);
-    gen_wait_for_predecessor(g);
-    const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
-    LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
-    LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
-    kb_for(k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
-        warp_segments(g, &team, n, first);
-    }
-}
-
-void emit_segreduce_subwarp(struct gen *g)
-{
-    const int lanes = gen_tunable(g, TN_LANES);
-    if (lanes == 0)
-        emit_packed(g);
-    else
-        emit_teams(g, lanes);
-}
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
@@ -105,7 +52,7 @@ kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val la
     return state_commutative(g->p) ? block_commutative(g, &s, aggregates) : block_ordered(g, &s, aggregates);
 }
 
-void emit_segreduce_block(struct gen *g)
+static void emit_one(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
@@ -162,7 +109,7 @@ static kb_val publish(struct gen *g, const struct taken *d, kb_tup total, kb_val
     return kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, parts, 1));
 }
 
-void emit_segreduce_multi_block(struct gen *g)
+static void emit_several(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
@@ -183,4 +130,14 @@ void emit_segreduce_multi_block(struct gen *g)
             segment_store(g, &seg, all);
         }
     }
+}
+
+void emit_segreduce_block(struct gen *g)
+{
+    if (g->p->offsets >= 0)
+        emit_whole(g);
+    else if (gen_tunable(g, TN_PARTS) == 1)
+        emit_one(g);
+    else
+        emit_several(g);
 }

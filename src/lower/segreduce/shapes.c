@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shapes.c - segments of one size: which strategy takes which sizes; and teams for shares of the merge path.
+ *
+ * All sizes are known at the launch only, so a plan has cases for ranges of the segment size L and the launcher chooses
+ * by their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
+ *
+ *   segreduce.subwarp   a lane per vector where a warp's loads are packed with segments, else 1, 8 or 32 lanes per
+ *                       segment
+ *   segreduce.column    where segments are not runs of elements (column.c)
+ *   segreduce.block     several blocks per segment, where there are too few segments to fill the device, else one
+ *
+ * Vector loads need arrays that begin at a vector boundary; other launches take the scalar cases that follow.  Where
+ * results must be the same on every run, those have the same combination tree.
+ */
+#include "segreduce.h"
+
+#include <string.h>
+
+/* In place of a number of vectors. */
+enum { PACKED = -1, EXACTLY = -2, PACKED_FEW = -3 /* one or two vectors */, FEW = 2 };
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+/* Shapes of teams, in order of preference: their variants in tuning.def, and above and up to how many vectors a segment
+ * has (0: any), or where it has 1, 2, 4, … 32, or where it has so many elements, which are the vector then. */
+static const struct shape {
+    const char *strategy, *name;
+    int64_t above, up_to;
+} shapes[] = {
+    { "segreduce.subwarp", "single", 1, EXACTLY },
+    { "segreduce.subwarp", "pair", 2, EXACTLY },
+    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
+    { "segreduce.subwarp", "packed", 0, PACKED },
+    { "segreduce.subwarp", "tiny", 0, 4 },
+    { "segreduce.subwarp", "medium", 4, 32 },
+    { "segreduce.subwarp", "warps", 4, ROWS_WARP },
+    { "segreduce.block", "split", 0, 0 },
+    { "segreduce.block", "rows", 0, ROWS_BLOCK },
+    { "segreduce.block", "long", 0, 0 },
+    { "segreduce.offsets", "offsets", 0, 0 },
+};
+
+static int tuned(const struct shape *shape, enum tunable_id t)
+{
+    return tuning_lookup(shape->strategy, shape->name, 0)->value[t];
+}
+
+static int lanes_of(const struct shape *shape) { return tuned(shape, TN_LANES); }
+
+/* Several blocks per segment? */
+static bool split(const struct shape *shape) { return !strcmp(shape->name, "split"); }
+
+/* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
+ * is cut into, and cannot be another one where arrays begin anywhere. */
+static bool packed(const struct shape *shape)
+{
+    return shape->up_to == EXACTLY || shape->up_to == PACKED || shape->up_to == PACKED_FEW;
+}
+
+/* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel,
+ * wide states leave less room. */
+static void fit_registers(const struct problem *p, struct plan_case *c)
+{
+    if (p->offsets >= 0 && segreduce_state_words(p) > 2)
+        segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, c->tunable_from[TN_ITEMS]);
+    const int fields = segreduce_direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
+    while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+           c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
+        segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
+    segreduce_fit_items(c);
+    plan_lighten(p, c);
+}
+
+/* Left alone, ptxas spills a few words of heavy elements in flight for several segments to fit one more block. */
+static void leave_registers(const struct problem *p, struct plan_case *c)
+{
+    const bool heavy =
+        segreduce_direct_fields(p) > 1 || (segreduce_state_words(p) > 2 && c->tunable[TN_LANES] != SEG_WARP);
+    if (p->offsets >= 0)
+        segreduce_set(c, TN_MIN_BLOCKS, segreduce_state_words(p) > 2 ? 2 : 4,
+                      "H200 f32 2^26 by 1024, equal and by a power law: 87, 97 us; 2 blocks 96, 110");
+    else if (heavy && c->tunable[TN_THREADS] <= 256 && c->tunable[TN_MIN_BLOCKS] == 0)
+        segreduce_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
+}
+
+/* A warp's rounds of states of several words: how many vectors are in flight. */
+static void fit_wide_state(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    enum ty type[32];
+    const int fields = state_fields(p, type);
+    bool doubles = false;
+    for (int f = 0; f < fields; f++)
+        doubles |= ty_bytes(type[f]) == 8;
+    segreduce_set(c, TN_MIN_BLOCKS, 0, "ptxas is left alone, as when this was tuned");
+    plan_case_tuned(pl, c, !state_pad(p) ? "warps ordered" : doubles ? "warps doubles" : "warps words");
+}
+
+/* Where lanes of a warp share vectors with one another, the first-level cache must keep them. */
+static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
+{
+    if (problem_writes(p, AT_POINT))
+        segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+    else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
+        segreduce_set(c, TN_EVICT_FIRST, 0,
+                      "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
+    else if (shape->up_to == PACKED)
+        segreduce_set(c, TN_EVICT_FIRST, 1,
+                      "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
+    else
+        segreduce_set(c, TN_EVICT_FIRST, lanes_of(shape) == 0 || lanes_of(shape) == SEG_WARP,
+                      "where every vector is read once");
+}
+
+static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
+                                    struct formula guard, bool aligned)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct shape *shape = what;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    plan_case_tuned(pl, c, shape->name);
+    if (!segreduce_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
+        c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
+    if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
+        fit_wide_state(pl, c);
+    segreduce_set_pdl(pl, c);
+    set_stream(p, c, shape);
+    if (shape->up_to == EXACTLY) {
+        segreduce_set(c, TN_VECTOR, (int)shape->above, "as many as a segment has");
+        if (segreduce_direct_fields(p) <= 1) /* more of them need the registers */
+            segreduce_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
+    }
+    if (!segreduce_runs(p))
+        segreduce_set(c, TN_VECTOR, 1, "segments are not runs of elements");
+    else if (!aligned && !packed(shape) && state_determinism(p) == DET_ANY)
+        segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+    c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
+    fit_registers(p, c);
+    leave_registers(p, c);
+    return c;
+}
+
+/* Does the user ask for teams of so many lanes where the shape is packed, or the reverse?  The lengths that a packed
+ * shape takes are those of whole vectors alone. */
+static bool other_lanes(const struct planner *pl, const struct shape *shape)
+{
+    return plan_overrides(pl, TN_LANES) && (plan_setting(pl, TN_LANES, 0) == 0) != packed(shape);
+}
+
+/* A lane per segment: where segreduce.tile does not take short segments, or when asked for. */
+static bool no_lane_each(const struct planner *pl, const struct shape *shape)
+{
+    return lanes_of(shape) == 1 &&
+           (segreduce_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
+}
+
+/* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
+static struct formula packed_guard(const struct planner *pl, int vector, int vectors, bool *never)
+{
+    const struct formula length = segments_length(pl->plan->problem);
+    const struct formula divides = f_eq(f_mod(f_const((int64_t)SEG_WARP * vector), length), f_const(0));
+    const int64_t most = (int64_t)vectors * vector;
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    *never = !segments_trailing(pl->plan->problem) || hi < vector || lo > most || (lo == hi && SEG_WARP * vector % lo);
+    if (lo == hi && !*never)
+        return (struct formula){ 0 };
+    const struct formula whole = f_and(f_ge(length, f_const(vector)), divides);
+    return vectors < SEG_WARP ? f_and(whole, f_le(length, f_const(most))) : whole;
+}
+
+/* Segments of fewer elements than a vector, their number a vector. */
+static struct formula exact_guard(const struct planner *pl, int length, bool *never)
+{
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_VECTOR) || lo > length || hi < length ||
+             length >= access_vector_width(pl->plan->problem);
+    return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
+}
+
+/* Would groups of `width` leave more than an eighth of the last one empty? */
+static struct formula leaves_gaps(struct formula segments, struct formula width)
+{
+    return f_lt(f_mul(segments, f_const(8)), f_mul(f_mul(f_cdiv(segments, width), width), f_const(7)));
+}
+
+/* Long segments of which a block each would keep some multiprocessors waiting for others: too few to occupy each of
+ * them, or unevenly many, or a last round of blocks that is not full. */
+static struct formula split_guard(const struct problem *p)
+{
+    const struct formula segments = segments_count(p), sms = segreduce_sms(p),
+                         places = f_mul(sms, f_const(ROWS_BLOCKS_PER_SM));
+    const struct formula few = f_lt(f_mul(segments, f_const(4)), f_mul(sms, f_const(7)));
+    const struct formula rounds = f_and(f_lt(places, segments), leaves_gaps(segments, places));
+    const struct formula uneven = f_or(few, f_or(leaves_gaps(segments, sms), rounds));
+    return f_and(uneven, f_ge(segments_length(p), f_const(ROWS_SPLIT * access_vector_width(p))));
+}
+
+/* The condition that the shape puts on the length; absent: it takes all that are possible. */
+static struct formula length_guard(const struct planner *pl, const struct shape *shape, bool *never)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = access_vector_width(p);
+    const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
+    const int64_t least = shape->above && !segreduce_pinned(pl) ? above + 1 : 0;
+    /* A warp's tree costs wide states less than a block's. */
+    const bool wide = segreduce_state_words(p) > 2 && shape->up_to == ROWS_WARP;
+    const int64_t most = (wide ? ROWS_WARP_WIDE : shape->up_to) * vector;
+    struct formula guard = { 0 };
+    int64_t lo, hi;
+    *never = false;
+    if (split(shape) && !plan_overrides(pl, TN_PARTS))
+        return split_guard(p);
+    if (!shape->up_to || p->offsets >= 0)
+        return guard;
+    if (shape->up_to == EXACTLY)
+        return exact_guard(pl, (int)shape->above, never);
+    if (shape->up_to == PACKED || shape->up_to == PACKED_FEW)
+        return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), shape->up_to == PACKED ? SEG_WARP : FEW, never);
+    segments_length_range(pl, &lo, &hi);
+    *never = lo > most || hi < least || least > most;
+    if (lo < least && !segreduce_pinned(pl))
+        guard = f_ge(segments_length(p), f_const(least));
+    return hi <= most ? guard : segreduce_all(guard, f_le(segments_length(p), f_const(most)));
+}
+
+/* May the strategy's plan have this shape?  Several blocks are chosen for runs of elements, or asked for. */
+static bool eligible(const struct planner *pl, const struct strategy *row, const struct shape *shape)
+{
+    const bool parts = plan_overrides(pl, TN_PARTS);
+    if (strcmp(shape->strategy, row->name) != 0 || no_lane_each(pl, shape))
+        return false;
+    if (row->tunables & WITH_SEGMENTS)
+        return !other_lanes(pl, shape);
+    return parts ? (plan_setting(pl, TN_PARTS, 0) != 1) == split(shape)
+                 : !split(shape) || segreduce_runs(pl->plan->problem);
+}
+
+/* Cases for arrays that begin anywhere follow where no later one takes them, and those of short segments. */
+void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
+{
+    const bool pinned = segreduce_pinned(pl);
+    const struct shape *shape[sizeof shapes / sizeof *shapes];
+    int n = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (eligible(pl, row, &shapes[i]))
+            shape[n++] = &shapes[i];
+    for (int i = 0; i < n; i++) {
+        bool never;
+        const bool all = i + 1 == n && !packed(shape[i]); /* takes what is left */
+        struct formula guard = length_guard(pl, shape[i], &never);
+        if (pinned && all)
+            guard = (struct formula){ 0 };
+        else if (never)
+            continue;
+        const bool last = all || !guard.n;
+        segreduce_add(pl, row, shape_case, shape[i], shape[i]->name, 0, guard,
+                      last || split(shape[i]) || lanes_of(shape[i]) == 1);
+        if (last)
+            return;
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* subwarp.c - planning of reductions by teams of lanes: see shapes.c for which sizes. */
+#include "segreduce.h"
+
+bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    return segreduce_regular(p, a, why);
+}
+
+/* Chosen for runs of elements only: elsewhere columns read whole vectors. */
+void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
+{
+    if (segreduce_pinned(pl) || segreduce_runs(pl->plan->problem))
+        segreduce_add_shapes(pl, row);
+}
+
+/* Every team takes its segments once, unless the grid becomes too large; where loads are packed with segments, a warp
+ * takes as many vectors at a time as its lanes load. */
+bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int lanes = c->tunable[TN_LANES];
+    const int64_t each = lanes ? (int64_t)c->tunable[TN_THREADS] / lanes * c->tunable[TN_SEGMENTS]
+                               : (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS];
+    if (!segreduce_check_tunables(pl, c))
+        return false;
+    if (lanes)
+        segreduce_team_kernel(pl, c, "");
+    else
+        segreduce_kernel(pl, c, "");
+    const struct formula vectors = f_div(segments_length(p), f_const(c->tunable[TN_VECTOR]));
+    const struct formula all = lanes ? segments_count(p) : f_mul(segments_count(p), vectors);
+    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(all, f_const(each))));
+    return true;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* whole.c - planning of segments between offsets that are long on the average, whole ones by a block or a warp each.
+ *
+ * How the sizes are distributed is not known to the host, only their mean: it decides whether this strategy is taken,
+ * and whether a segment has a warp or a block of its own.
+ */
+#include "segreduce.h"
+
+#include "lower/tuned.h"
+
+#include <string.h>
+
+/* While a block waits for its offsets and then for its elements, others read: as many as the device holds.  Wider
+ * states need the registers, and on smaller multiprocessors nobody has measured it. */
+static void full_occupancy(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int threads = pl->plan->device.threads_per_sm;
+    const bool narrow = segreduce_state_words(p) == 1 && access_vector_width(p) * c->tunable[TN_ITEMS] <= FEW_VALUES;
+    if (narrow && threads >= LARGE_SM)
+        segreduce_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS], "blocks that fill a multiprocessor");
+    else
+        segreduce_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+}
+
+/* `what` names the row of tuning.def, too, behind "offsets ".  There is a warp per segment where it begins with "warps",
+ * and a queue where it ends with "queue". */
+static struct plan_case *whole_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
+                                    struct formula guard, bool aligned)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *shape = what;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    const int lanes = strncmp(shape, "warps", 5) == 0 ? SEG_WARP : 0;
+    const bool queue = strstr(shape, "queue") != NULL, wide = strcmp(tuning_variant(p), "wide") == 0;
+    if (wide && !strcmp(shape, "blocks"))
+        shape = "wide";
+    plan_case_variant(pl, c, arena_printf(&pl->s->arena, "offsets %s", shape));
+    segreduce_set(c, TN_LANES, lanes, lanes ? "a warp per segment" : "a block per segment");
+    segreduce_set(c, TN_QUEUE, queue, queue ? "large arrays" : "a queue takes longer than small arrays do");
+    segreduce_set_pdl(pl, c);
+    segreduce_set(c, TN_EVICT_FIRST, !queue || lanes, "every vector is read once");
+    if (!aligned && state_determinism(p) == DET_ANY)
+        segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+    if (queue)
+        full_occupancy(pl, c);
+    if (segreduce_state_words(p) > 2 && c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
+        segreduce_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS,
+                      "H200 2^26, max segment sums of 1024/4096/16384/65536: 73.7/70.9/73.2/72.8 us; 2 vectors "
+                      "79.2/86.8/73.9/78.1; segreduce.offsets 120/113/112/109");
+    segreduce_fit_items(c);
+    if (c->tunable[TN_THREADS] >= 512)
+        segreduce_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
+    c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
+    return c;
+}
+
+/* Arrays that begin anywhere: where this strategy is pinned. */
+static void add_shape(struct planner *pl, const struct strategy *row, const char *shape, struct formula guard)
+{
+    segreduce_add(pl, row, whole_case, shape, shape, 0, guard, segreduce_pinned(pl));
+}
+
+/* Has a segment so many vectors in the mean, or fewer? */
+static struct formula lengthy(const struct problem *p, struct formula vectors)
+{
+    return f_ge(access_count(p), f_mul(f_mul(segments_count(p), f_const(access_vector_width(p))), vectors));
+}
+
+static struct formula shorter(const struct problem *p, struct formula vectors)
+{
+    return f_lt(access_count(p), f_mul(f_mul(segments_count(p), f_const(access_vector_width(p))), vectors));
+}
+
+/* Where warps for a segment each, or blocks, fill the device. */
+static void add_queue_shapes(struct planner *pl, const struct strategy *row, struct formula warps,
+                             struct formula blocks)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula least = f_const(segreduce_pinned(pl) ? 0 : WHOLE_LEAST);
+    const struct formula parted = f_const(WHOLE_QUEUE);
+    add_shape(pl, row, "warps_queue", f_and(warps, f_and(lengthy(p, least), shorter(p, parted))));
+    if (segreduce_pinned(pl))
+        add_shape(pl, row, "queue", blocks);
+    else
+        add_shape(pl, row, "queue", f_and(blocks, f_and(lengthy(p, parted), shorter(p, f_const(WHOLE_MOST)))));
+}
+
+void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula segments = segments_count(p), sms = segreduce_sms(p), any = { 0 };
+    const struct formula many = f_le(f_mul(sms, f_const(WHOLE_WARPS_PER_SM)), segments), few = f_le(segments, sms);
+    const bool pinned = segreduce_pinned(pl);
+    if (pinned)
+        plan_check(pl, f_lt(segments, f_const((int64_t)1 << 30)),
+                   "segreduce.block takes fewer than 2^30 segments between offsets");
+    if (plan_overrides(pl, TN_LANES)) {
+        const char *name = plan_setting(pl, TN_LANES, 0) > 0 ? "warps" : "blocks";
+        const struct formula within = f_and(lengthy(p, f_const(WHOLE_LEAST)), shorter(p, f_const(WHOLE_MOST)));
+        add_shape(pl, row, name, pinned ? any : within);
+        return;
+    }
+    const struct formula large = f_le(f_mul(sms, f_const(QUEUE_LARGE)), access_count(p)), above_few = f_not(F_(few));
+    add_queue_shapes(pl, row, f_and(large, many), f_and(large, above_few));
+    const struct formula least = f_add(f_const(WHOLE_LEAST_FEW), f_mul(many, f_const(WHOLE_LEAST - WHOLE_LEAST_FEW)));
+    const struct formula warps = shorter(p, f_add(f_const(WHOLE_WARP), f_mul(many, f_const(WHOLE_BLOCK - WHOLE_WARP))));
+    const struct formula blocks = shorter(p, f_const(WHOLE_BLOCK));
+    const struct formula any_warps = pinned ? warps : f_and(lengthy(p, least), warps);
+    add_shape(pl, row, "warps", any_warps);
+    add_shape(pl, row, "short", pinned ? blocks : f_and(lengthy(p, f_const(WHOLE_WARP)), blocks));
+    const struct formula enough = f_le(sms, f_mul(segments, f_const(WHOLE_SMS_PER_SEGMENT)));
+    const struct formula long_ones = f_and(lengthy(p, f_const(WHOLE_BLOCK)), shorter(p, f_const(WHOLE_MOST)));
+    add_shape(pl, row, "wide", pinned ? few : f_and(f_and(long_ones, few), enough));
+    add_shape(pl, row, "blocks", pinned ? any : f_and(long_ones, above_few));
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------------- */
+
+/* The launch's number; finished parts and a total of each tile; the queue. */
+static void add_buffers(struct planner *pl, struct plan_case *c, struct formula tiles)
+{
+    segreduce_buffer(pl, c, "launch", REGION_CONTROL, f_const(8));
+    segreduce_buffer(pl, c, "count", REGION_CONTROL, f_mul(tiles, f_const(8)));
+    segreduce_partials(pl, c, tiles, 1);
+    if (c->tunable[TN_QUEUE]) {
+        segreduce_buffer(pl, c, "queue", REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
+        segreduce_buffer(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, f_const(8)));
+    }
+}
+
+bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula n = access_count(p), segments = segments_count(p);
+    const int64_t round = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+    if (c->tunable[TN_LANES] != 0 && c->tunable[TN_LANES] != SEG_WARP)
+        return segreduce_contradiction(pl, c, "a segment has a warp (lanes 32) or a block (lanes 0)");
+    if (c->tunable[TN_PARTS])
+        return segreduce_contradiction(pl, c, "parts is for segments of one size");
+    /* Segments that are no longer than twice the mean are whole. */
+    const struct formula wanted = f_max(f_cdiv(f_mul(n, f_const(2)), f_max(segments, f_const(1))),
+                                        f_max(f_cdiv(n, f_const(WHOLE_TILES)), f_const(TILE_ROUNDS_MIN * round)));
+    const struct formula length =
+        f_max(f_min(wanted, f_const(TILE_ROUNDS_MAX * round)), f_cdiv(n, f_const(WHOLE_TILES_MAX)));
+    const struct formula tile = f_mul(f_cdiv(length, f_const(round)), f_const(round));
+    const struct formula tiles = f_cdiv(n, tile);
+    /* The first tile needs nobody to look after it. */
+    const bool queue = c->tunable[TN_QUEUE];
+    const struct formula all = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), f_const(TILES_EACH));
+    const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
+    const struct formula looking = f_mul(segreduce_sms(p), f_const(lookers > 1 ? lookers : 1));
+    const struct formula watching = f_min(wanted_watching, queue ? looking : all);
+    const int64_t each = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / SEG_WARP : 1;
+    const struct formula helping = queue ? f_min(f_cdiv(segments, f_const(each)), all) : f_const(0);
+    const struct formula pace = f_div(f_mul(f_mul(segments, tile), f_const((int64_t)1 << SEGMENTS_PACE_BITS)), n);
+    struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
+    plan_value_arg(k, "tile", TY_I64, tile);
+    plan_value_arg(k, "tiles", TY_I32, tiles);
+    plan_value_arg(k, "pace", TY_I64, pace);
+    plan_value_arg(k, "watching", TY_I32, watching);
+    plan_value_arg(k, "helping", TY_I32, helping);
+    add_buffers(pl, c, tiles);
+    const struct formula any = f_ge(segments, f_const(1));
+    plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, f_const(each)))));
+    return segreduce_check_tunables(pl, c);
+}
