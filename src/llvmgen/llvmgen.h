@@ -5,11 +5,16 @@
 
 #include "lower/plan.h"
 
+/* What compiling a case consists of, in this order. */
+enum llvmgen_stage { STAGE_MACHINE, STAGE_EMIT, STAGE_PASSES, STAGE_CODEGEN, STAGE_TEXT, STAGE_END, LLVMGEN_STAGES };
+
 struct llvmgen_options {
     enum { PIPELINE_LEAN, PIPELINE_O2, PIPELINE_O3 } pipeline;
     bool assertions;
-    int threads;           /* 1: compile on the caller's thread alone; 0: a thread per case */
-    int omit_point;        /* mutation tests */
+    int threads;    /* 1: compile on the caller's thread alone; 0: a thread per case */
+    int omit_point; /* mutation tests */
+    double
+        *stage; /* bench/latency: CPU milliseconds of a thread are added, LLVMGEN_STAGES of them; NULL: nobody asks */
     const char *libdevice; /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
 };
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "llvmgen/targets/mathlib.h"
 
@@ -29,7 +30,24 @@ struct codegen {
     struct llvm_errors errors;
     enum diag_code code; /* of the first error */
     bool finished, abandoned;
+    double since; /* when the present stage began */
 };
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* The stage ends here, and the next one begins. */
+static void stage_end(struct codegen *cg, enum llvmgen_stage stage)
+{
+    if (!cg->options.stage)
+        return;
+    const double now = cpu_ms();
+    cg->options.stage[stage] += now - cg->since;
+    cg->since = now;
+}
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
@@ -61,14 +79,16 @@ struct codegen *codegen_begin(const struct device *d, const struct llvmgen_optio
     struct codegen *cg = calloc(1, sizeof *cg);
     if (!cg)
         return NULL;
-    llvm_init_nvptx();
     cg->device = *d;
     cg->options = *o;
+    cg->since = cpu_ms();
+    llvm_init_nvptx();
     cg->code = D_CODEGEN;
     cg->cx = llvm_context(&cg->errors);
     cg->mod = LLVMModuleCreateWithNameInContext(module_name, cg->cx);
     if (!llvm_guard(create, cg, &cg->errors))
         cg->abandoned = true;
+    stage_end(cg, STAGE_MACHINE);
     const struct kb_options ko = { .sm = d->sm,
                                    .ptx = d->ptx,
                                    .contract = contract,
@@ -98,6 +118,7 @@ void codegen_fail(struct codegen *cg, enum diag_code code, const char *format, .
 
 bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
 {
+    cg->since = cpu_ms(); /* the other cases may have been in between */
     const bool ok = cg->errors.count == 0;
     const enum diag_code code = cg->code;
     char text[LLVM_ERROR_TEXT];
@@ -108,6 +129,7 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
         if (cg->tm)
             LLVMDisposeTargetMachine(cg->tm);
         LLVMContextDispose(cg->cx);
+        stage_end(cg, STAGE_END);
         free(cg);
     }
     if (!ok && s)
@@ -177,8 +199,10 @@ bool codegen_finish(struct codegen *cg)
     if (cg->finished || cg->errors.count > 0)
         return cg->errors.count == 0;
     cg->finished = true;
+    stage_end(cg, STAGE_EMIT);
     if (!llvm_guard(finish, cg, &cg->errors))
         cg->abandoned = true;
+    stage_end(cg, STAGE_PASSES);
     return cg->errors.count == 0;
 }
 
@@ -209,6 +233,7 @@ char *codegen_ptx(struct codegen *cg, size_t *length)
         return NULL;
     if (!llvm_guard(emit, &em, &cg->errors))
         cg->abandoned = true;
+    stage_end(cg, STAGE_CODEGEN);
     if (em.buffer && cg->errors.count == 0) {
         text = ptx_keep_exact(LLVMGetBufferStart(em.buffer), LLVMGetBufferSize(em.buffer), length);
         if (!text)
@@ -216,6 +241,7 @@ char *codegen_ptx(struct codegen *cg, size_t *length)
     }
     if (em.buffer && !cg->abandoned)
         LLVMDisposeMemoryBuffer(em.buffer);
+    stage_end(cg, STAGE_TEXT);
     return text;
 }
 
