@@ -236,7 +236,9 @@ char *codegen_ptx(struct codegen *cg, size_t *length)
     stage_end(cg, STAGE_CODEGEN);
     if (em.buffer && cg->errors.count == 0) {
         text = ptx_keep_exact(LLVMGetBufferStart(em.buffer), LLVMGetBufferSize(em.buffer), length);
-        if (!text)
+        if (text)
+            *length = ptx_lay_out(text, *length);
+        else
             codegen_fail(cg, D_NO_ROOM, "out of memory");
     }
     if (em.buffer && !cg->abandoned)

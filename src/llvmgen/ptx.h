@@ -43,4 +43,7 @@ const char *codegen_pipeline(int pipeline, bool library);
 void nvptx_keep_exact(LLVMModuleRef module);
 char *ptx_keep_exact(const char *text, size_t length, size_t *out_length);
 
+/* ptx_layout.c: the same statements in fewer bytes, in place; how many.  The text ends with a newline. */
+size_t ptx_lay_out(char *text, size_t length);
+
 #endif

@@ -25,8 +25,9 @@ WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def normal(ptx):
-    """The text without comments, declared names numbered."""
-    ptx = re.sub(r"//[^\n]*", "", ptx)
+    """The text without comments and layout, declared names numbered."""
+    ptx = re.sub(r"//[^\n]*", "", ptx).replace("$L__BB", "$L")
+    ptx = re.sub(r",[ \t]+", ",", re.sub(r"[ \t]+", " ", ptx))
     numbers = {}
     for match in DECLARED.finditer(ptx):
         name = next(group for group in match.groups() if group)

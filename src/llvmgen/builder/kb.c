@@ -131,7 +131,7 @@ LLVMValueRef kb_function(kb *k)
 void kb_kernel_begin(kb *k, const char *name, int threads, int cluster, int min_blocks, int nparams)
 {
     snprintf(k->name, sizeof k->name, "%s", name);
-    snprintf(k->section, sizeof k->section, "%s", name);
+    k->section[0] = '\0';
     if (strlen(name) >= KB_NAME_MAX)
         kb_misuse(k, "kernel name too long: %s", name);
     k->fn = NULL;
@@ -310,7 +310,7 @@ LLVMBasicBlockRef kb_block_after(kb *k, const char *what)
 {
     char name[KB_SECTION_MAX + 16];
     kb_ready(k);
-    snprintf(name, sizeof name, "%s.%s", k->section, what);
+    snprintf(name, sizeof name, "%s%s%s", k->section, k->section[0] ? "." : "", what);
     LLVMBasicBlockRef next = LLVMGetNextBasicBlock(LLVMGetInsertBlock(k->b));
     return next ? LLVMInsertBasicBlockInContext(k->cx, next, name) : LLVMAppendBasicBlockInContext(k->cx, k->fn, name);
 }

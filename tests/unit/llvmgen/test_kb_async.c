@@ -106,8 +106,8 @@ static void expect(const char *name, struct emission_options o, emitter f, const
 static const struct fragment whole[] = {
     { "mbarrier.init.shared::cta.b64", 4 },
     { "fence.mbarrier_init", 1 },
-    { "bar.sync \t0;", 1 },
-    { "bar.sync \t1, 96;", 1 },
+    { "bar.sync 0;", 1 },
+    { "bar.sync 1,96;", 1 },
     { "mbarrier.try_wait.parity", 2 },
     { "mbarrier.arrive.expect_tx", 1 },
     { "mbarrier.arrive.shared::cta.b64", 1 },
@@ -172,9 +172,9 @@ Test(kb_async, copies)
         const struct fragment f[] = {
             { "cp.async.cg.shared.global", bytes[i] == 16 ? 2 : 0 },
             { "cp.async.ca.shared.global", bytes[i] == 16 ? 0 : 2 },
-            { bytes[i] == 16  ? ", 16;"
-              : bytes[i] == 8 ? ", 8;"
-                              : ", 4;",
+            { bytes[i] == 16  ? ",16;"
+              : bytes[i] == 8 ? ",8;"
+                              : ",4;",
               2 },
             { "cp.async.commit_group;", 2 },
             { "cp.async.wait_group 1;", 1 },
