@@ -10,15 +10,6 @@
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 
-/* The totals, by the thread that holds the last position of the segment. */
-static void finish(struct gen *g, struct items *h, kb_tup last)
-{
-    kb *k = g->k;
-    kb_if(k, items_have_last(h)) {
-        segment_finish(g, h->segment, last, kb_false(k));
-    }
-}
-
 /* Shared memory of the block. */
 struct block_memory {
     struct aggregates aggregates;
@@ -43,8 +34,7 @@ static void block_tile(struct gen *g, struct scan_segment *s, kb_val base, struc
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
     items_scan(h, before, in_tile);
     items_store(h);
-    if (scan_has_totals(g->p))
-        finish(g, h, items_last(h));
+    items_finish(h);
     run_set(g, carry, run_join(g, before, total));
 }
 
@@ -58,17 +48,13 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
         kb_barrier(k); /* every warp has read the stored totals of the tile before */
         block_tile(g, s, base, carry, m);
     }
-    if (scan_has_totals(g->p)) {
-        kb_if(k, kb_and(k, kb_eq(k, s->length, 0), kb_thread0(k))) {
-            segment_finish(g, s, state_zero(g), kb_true(k));
-        }
-    }
+    segment_finish_empty(g, s, kb_and(k, kb_eq(k, s->length, 0), kb_thread0(k)));
 }
 
 void emit_scan_block(struct gen *g)
 {
     kb *k = g->k;
-    scan_wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     struct block_memory m = { .aggregates = aggregates_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_SMEM_TRANSPOSE) && !gen_tunable(g, TN_STRIPED))
         m.stage = stage_new(g, per_thread(g));

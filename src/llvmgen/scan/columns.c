@@ -77,19 +77,22 @@ static void lanes_scan(struct gen *g, const struct shape *s, kb_tup *x)
 /* ---- a thread's part of a tile ----------------------------------------------------------------------------------- */
 
 struct part {
-    struct gen *g;
+    const struct scan_ring *r;
     const struct scan_ring_tile *t;
+    const struct shape *s;
     kb_val row;                           /* i32: the first one, in the order of the scan */
     kb_val valid;                         /* i32: rows of the tile */
     kb_val at[SCAN_ITEMS_MAX];            /* i32: first element of row i, those outside stand for the last one */
     struct direct direct[SCAN_ITEMS_MAX]; /* V of row 0, V of row 1, … */
-    kb_tup x[SCAN_ITEMS_MAX];
+    kb_tup x[SCAN_ITEMS_MAX], state[SCAN_ITEMS_MAX];
 };
 
-static void part_point(const struct part *p, struct point *pt, int v_of, int i, int v)
+static void part_point(void *of, struct point *pt, int i)
 {
-    point_init(pt, p->g, p->t->start, p->at[i], v);
-    pt->direct = &p->direct[i * v_of + v];
+    const struct part *p = of;
+    point_init(pt, p->r->g, p->t->start, p->at[i / p->s->v], i % p->s->v);
+    pt->direct = &p->direct[i];
+    pt->state = &p->state[i];
 }
 
 static void part_load(const struct scan_ring *r, const struct shape *s, const struct scan_ring_tile *t, kb_val thread,
@@ -97,8 +100,7 @@ static void part_load(const struct scan_ring *r, const struct shape *s, const st
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    p->g = g;
-    p->t = t;
+    *p = (struct part){ .r = r, .t = t, .s = s };
     p->row = kb_name(kb_mul(k, kb_shr(k, thread, s->log), s->rows), "row");
     p->valid = kb_name(kb_shr(k, kb_div(k, t->valid, s->v), s->log), "rows");
     for (int i = 0; i < s->rows; i++) {
@@ -109,8 +111,7 @@ static void part_load(const struct scan_ring *r, const struct shape *s, const st
     for (int in = 0, slot = 0; in < g->p->ninputs; in++) {
         if (r->layout.input[in] < 0)
             continue;
-        kb_ptr from = kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.input[in]));
-        from.ty = g->p->input[in].array.field[0].type;
+        const kb_ptr from = scan_ring_array(r, t, r->layout.input[in], g->p->input[in].array.field[0].type);
         for (int i = 0; i < s->rows; i++) {
             kb_val x[V_MAX];
             kb_load_n(k, from, p->at[i], s->v, s->v * ty_bytes(from.ty), x);
@@ -120,23 +121,22 @@ static void part_load(const struct scan_ring *r, const struct shape *s, const st
         slot++;
     }
     const kb_val begins = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, p->row, 0));
-    for (int i = 0; i < s->rows; i++)
-        for (int v = 0; v < s->v; v++) {
-            struct point pt;
-            part_point(p, &pt, s->v, i, v);
-            kb_tup *x = &p->x[i * s->v + v];
-            *x = point_map(&pt);
-            if (i == 0)
-                *x = state_with_init(g, begins, *x);
-        }
+    for (int i = 0; i < s->rows * s->v; i++) {
+        struct point pt;
+        part_point(p, &pt, i);
+        p->x[i] = point_map(&pt);
+        if (i < s->v)
+            p->x[i] = state_with_init(g, begins, p->x[i]);
+    }
 }
 
-static void part_totals(const struct part *p, const struct shape *s, kb_tup *total)
+static void part_totals(const struct part *p, kb_tup *total)
 {
+    const struct shape *s = p->s;
     for (int v = 0; v < s->v; v++) {
         total[v] = p->x[v];
         for (int i = 1; i < s->rows; i++)
-            total[v] = state_combine(p->g, total[v], p->x[i * s->v + v]);
+            total[v] = state_combine(p->r->g, total[v], p->x[i * s->v + v]);
     }
 }
 
@@ -146,11 +146,11 @@ void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, 
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct part *p = &(struct part){ .g = g };
+    struct part *p = &(struct part){ 0 };
     const struct shape s = shape_of(g);
     kb_tup total[V_MAX];
     part_load(r, &s, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), p);
-    part_totals(p, &s, total);
+    part_totals(p, total);
     lanes_scan(g, &s, total);
     kb_if(k, kb_ge(k, kb_lane(k), kb_sub(k, kb_imm(k, TY_I32, KB_WARP), s.q))) {
         for (int v = 0; v < s.v; v++) {
@@ -399,15 +399,17 @@ void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t)
 /* ---- the downsweep ----------------------------------------------------------------------------------------------- */
 
 /* What comes before the thread in its columns; waits for the tile's prefix. */
-static void before_part(const struct scan_ring *r, const struct shape *s, const struct scan_ring_tile *t, kb_val parity,
-                        const struct part *p, struct run *before)
+static void before_part(const struct part *p, kb_val parity, struct run *before)
 {
+    const struct scan_ring *r = p->r;
+    const struct scan_ring_tile *t = p->t;
+    const struct shape *s = p->s;
     struct gen *g = r->g;
     kb *k = g->k;
     const kb_val never = kb_false(k);
     kb_tup total[V_MAX];
     struct run in_tile[V_MAX];
-    part_totals(p, s, total);
+    part_totals(p, total);
     lanes_scan(g, s, total);
     kb_mbar_wait(k, r->combined, t->stage, parity);
     for (int v = 0; v < s->v; v++) {
@@ -429,52 +431,46 @@ static void before_part(const struct scan_ring *r, const struct shape *s, const 
     }
 }
 
-static void part_store(const struct scan_ring *r, const struct shape *s, const struct part *p, const kb_tup *state)
+static enum store_way part_way(void *of, int output)
 {
-    struct gen *g = r->g;
-    kb *k = g->k;
-    for (int o = 0; o < g->p->noutputs; o++) {
-        if (r->layout.output[o] < 0)
-            continue;
-        kb_ptr to = kb_advance(k, p->t->data, kb_imm(k, TY_I32, r->layout.output[o]));
-        for (int i = 0; i < s->rows; i++) {
-            kb_val y[V_MAX];
-            for (int v = 0; v < s->v; v++) {
-                struct point pt;
-                part_point(p, &pt, s->v, i, v);
-                pt.state = &state[i * s->v + v];
-                y[v] = emit_expr(k, &pt.env, g->p->output[o].value[0]);
-            }
-            to.ty = y[0].ty;
-            kb_if(k, kb_gt(k, kb_sub(k, p->valid, p->row), i)) {
-                kb_store_n(k, to, p->at[i], s->v, s->v * ty_bytes(to.ty), y);
-            }
-        }
+    (void)of;
+    (void)output;
+    return STORE_TOGETHER;
+}
+
+static void part_store(void *of, int output, int first, kb_val *x)
+{
+    const struct part *p = of;
+    kb *k = p->r->g->k;
+    const int v = p->s->v, row = first / v;
+    const kb_ptr to = scan_ring_array(p->r, p->t, p->r->layout.output[output], x[0].ty);
+    kb_if(k, kb_gt(k, kb_sub(k, p->valid, p->row), row)) {
+        kb_store_n(k, to, p->at[row], v, v * ty_bytes(to.ty), x);
     }
-    kb_proxy_fence(k);
 }
 
 void columns_scan(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct part *p = &(struct part){ .g = g };
+    struct part *p = &(struct part){ 0 };
     const struct shape s = shape_of(g);
     struct run before[V_MAX];
-    kb_tup state[SCAN_ITEMS_MAX];
     part_load(r, &s, t, kb_tid(k), p);
-    before_part(r, &s, t, parity, p, before);
+    before_part(p, parity, before);
     kb_if(k, kb_assume_uniform(kb_lt(k, t->valid, r->tile), KB_UNI_BLOCK)) { /* as the ticket is */
         kb_barrier(k); /* threads without rows have read the last one, which is overwritten now */
     }
     for (int i = 0; i < s.rows; i++)
         for (int v = 0; v < s.v; v++) {
             const struct run upto = run_join(g, before[v], run_of(g, p->x[i * s.v + v], kb_false(k)));
-            state[i * s.v + v] = upto.x;
+            p->state[i * s.v + v] = upto.x;
             if (g->p->exclusive)
-                state[i * s.v + v] = kb_select(k, before[v].some, before[v].x, state_start(g));
+                p->state[i * s.v + v] = kb_select(k, before[v].some, before[v].x, state_start(g));
             before[v] = upto;
         }
-    part_store(r, &s, p, state);
+    const struct places places = { g, p, s.rows * s.v, s.v, part_point, NULL, part_way, part_store };
+    places_store(&places);
+    kb_proxy_fence(k);
     kb_mbar_arrive(k, r->scanned, t->stage);
 }

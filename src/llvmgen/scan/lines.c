@@ -22,8 +22,9 @@ static kb_val place(const struct lines *l, int i)
     return kb_add(l->g->k, l->own, i / l->v * line_size(l) + i % l->v);
 }
 
-static kb_val inside(const struct lines *l, int i)
+static kb_val inside(void *of, int i)
 {
+    const struct lines *l = of;
     kb *k = l->g->k;
     const kb_val p = place(l, i);
     return kb_and(k, kb_ge(k, p, l->from), kb_lt(k, p, l->to));
@@ -81,8 +82,9 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
     pt->index[rank - 1] = g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(g, "length"), 1), position) : position;
 }
 
-static void line_point(struct lines *l, struct point *pt, int i)
+static void line_point(void *of, struct point *pt, int i)
 {
+    struct lines *l = of;
     struct gen *g = l->g;
     kb *k = g->k;
     const struct scan_segment *s = l->segment;
@@ -94,6 +96,7 @@ static void line_point(struct lines *l, struct point *pt, int i)
     }
     set_indices(l, pt, l->at[i]);
     pt->direct = &l->direct[i];
+    pt->state = &l->state[i];
 }
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
@@ -104,16 +107,6 @@ kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val pos
     const kb_val element =
         g->p->reverse ? kb_sub(k, position, kb_add(k, s->first, s->length)) : kb_add(k, s->first, position);
     return kb_and(k, element, v - 1);
-}
-
-/* In the order of memory from the order of positions, and back. */
-static void turn(const struct lines *l, kb_val *x)
-{
-    for (int i = 0; l->g->p->reverse && i < l->v / 2; i++) {
-        const kb_val t = x[i];
-        x[i] = x[l->v - 1 - i];
-        x[l->v - 1 - i] = t;
-    }
 }
 
 /* Number of the first element in memory of the vector at a place: base and offset. */
@@ -145,14 +138,6 @@ static kb_val whole_vectors(struct lines *l)
     if (l->g->p->reverse)
         return kb_and(k, kb_ge(k, kb_sub(k, low, span), 0), kb_le(k, low, count));
     return kb_and(k, kb_ge(k, low, 0), kb_le(k, kb_add(k, low, span), count));
-}
-
-static int direct_fields(const struct problem *p)
-{
-    int n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
-    return n;
 }
 
 static void load_vectors(struct lines *l)
@@ -187,41 +172,32 @@ static void places(struct lines *l)
         l->at[i] = kb_max(k, kb_min(k, place(l, i), kb_sub(k, l->to, 1)), l->from);
 }
 
-static void keep(struct lines *l, struct lines_ahead *a)
-{
-    kb *k = l->g->k;
-    const int fields = direct_fields(l->g->p);
-    for (int i = 0; i < l->n * l->v; i++)
-        for (int f = 0; f < fields; f++)
-            if (a->declared)
-                kb_set(k, a->value[i][f], l->direct[i].v[f]);
-            else
-                a->value[i][f] = kb_var_new(k, l->direct[i].v[f], "element");
-    a->declared = true;
-}
-
-void lines_fetch(struct lines *l, struct lines_ahead *a)
+void lines_fetch(struct lines *l, struct direct_vars *ahead)
 {
     kb *k = l->g->k;
     places(l);
     kb_if(k, whole_vectors(l)) {
         load_vectors(l);
-        keep(l, a);
+        direct_keep(l->g, ahead, l->direct, l->n * l->v);
     }
     kb_else
     {
         load_elements(l);
-        keep(l, a);
+        direct_keep(l->g, ahead, l->direct, l->n * l->v);
     }
 }
 
-void lines_take(struct lines *l, struct lines_ahead *a)
+void lines_take(struct lines *l, const struct direct_vars *ahead)
 {
-    const int fields = direct_fields(l->g->p);
     places(l);
-    for (int i = 0; i < l->n * l->v; i++)
-        for (int f = 0; f < fields; f++)
-            l->direct[i].v[f] = kb_get(l->g->k, a->value[i][f]);
+    direct_take(l->g, ahead, l->direct, l->n * l->v);
+}
+
+void lines_load(struct lines *l)
+{
+    struct direct_vars inputs = { .declared = false };
+    lines_fetch(l, &inputs);
+    lines_take(l, &inputs);
 }
 
 /* ---- where segments begin ---------------------------------------------------------------------------------------- */
@@ -343,20 +319,25 @@ void lines_scan(struct lines *l, struct run before)
 
 /* ---- storing ----------------------------------------------------------------------------------------------------- */
 
-/* One vector of a direct output. */
-static void store_vector(struct lines *l, int output, int u, kb_val *x)
+static enum store_way line_way(void *of, int output)
 {
+    const struct lines *l = of;
+    return access_output_vector(l->g->p, output) ? STORE_TOGETHER : STORE_ALONE;
+}
+
+/* The vector from position i on. */
+static void store_vector(void *of, int output, int i, kb_val *x)
+{
+    struct lines *l = of;
     struct gen *g = l->g;
     kb *k = g->k;
     const kb_ptr out = gen_output(g, output);
-    const int i = u * l->v;
     const kb_val at = place(l, i);
     kb_if(k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
-        kb_val in_memory[GEN_VECTOR_MAX];
-        memcpy(in_memory, x, sizeof *x * (size_t)l->v);
-        turn(l, in_memory);
+        turn_values(g, x, l->v);
         const kb_ptr p = kb_advance(k, kb_advance(k, out, vector_base(l)), vector_offset(l, at));
-        output_store_vector(g, output, p, l->v, g->c->aligned, in_memory);
+        output_store_vector(g, output, p, l->v, g->c->aligned, x);
+        turn_values(g, x, l->v);
     }
     kb_else
     {
@@ -369,34 +350,10 @@ static void store_vector(struct lines *l, int output, int u, kb_val *x)
     }
 }
 
-static void store_output(struct lines *l, int output)
-{
-    struct gen *g = l->g;
-    kb *k = g->k;
-    const bool vectors = access_output_vector(g->p, output);
-    for (int i = 0; i < l->n * l->v; i += l->v) {
-        kb_val x[GEN_VECTOR_MAX];
-        struct point pt;
-        for (int j = 0; j < l->v; j++) {
-            line_point(l, &pt, i + j);
-            pt.state = &l->state[i + j];
-            if (vectors)
-                x[j] = output_value(&pt, output, 0);
-            else kb_if(k, inside(l, i + j)) {
-                output_store(&pt, output);
-            }
-        }
-        if (vectors)
-            store_vector(l, output, i / l->v, x);
-    }
-}
-
 void lines_store(struct lines *l)
 {
-    const struct problem *p = l->g->p;
-    for (int o = 0; o < p->noutputs; o++)
-        if (output_moment(&p->output[o]) == AT_POINT)
-            store_output(l, o);
+    const struct places places = { l->g, l, l->n * l->v, l->v, line_point, inside, line_way, store_vector };
+    places_store(&places);
 }
 
 void lines_store_totals(struct lines *l)

@@ -48,15 +48,12 @@ struct lines {
 
 /* Places before the position: distance to where a vector of memory begins.  `position` and the result are i64. */
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position);
-/* Inputs on their way: loaded for one tile, taken when its turn comes. */
-struct lines_ahead {
-    bool declared;
-    kb_var value[SCAN_ITEMS_MAX][DIRECT_FIELDS_MAX];
-};
-/* Load the vectors of the tile; needs no more than the fields up to `to`. */
-void lines_fetch(struct lines *l, struct lines_ahead *a);
+/* Load the vectors of the tile, to be taken when its turn comes; needs no more than the fields up to `to`. */
+void lines_fetch(struct lines *l, struct direct_vars *ahead);
 /* What was fetched for this tile becomes `direct`. */
-void lines_take(struct lines *l, struct lines_ahead *a);
+void lines_take(struct lines *l, const struct direct_vars *ahead);
+/* Both, where nothing else happens in between. */
+void lines_load(struct lines *l);
 /* What the positions contribute, combined in vectors and lines: the total of the warp's lines, in all lanes.  All
  * arrive. */
 struct run lines_total(struct lines *l);

@@ -60,6 +60,16 @@ static void mark_offsets(struct gen *g, struct items *h)
     h->full = kb_assume_uniform(kb_and(k, kb_eq(k, h->from, 0), kb_eq(k, h->to, tile)), KB_UNI_BLOCK);
 }
 
-static void load_marked(struct gen *g, struct tile *t, kb_val number) { tile_load_marked(g, t, number, mark_offsets); }
+static void scan_tile(struct gen *g, void *of)
+{
+    (void)of;
+    struct tile t;
+    const struct ticket ticket = ticket_take_tile(g, gen_value(g, "tiles"));
+    if (g->p->offsets >= 0)
+        tile_load_marked(g, &t, ticket.tile, mark_offsets);
+    else
+        tile_load(g, &t, ticket.tile);
+    tile_finish(g, &t, tile_prefix(g, &t, ticket));
+}
 
-void emit_scan_lookback(struct gen *g) { tile_in_turn(g, g->p->offsets >= 0 ? load_marked : tile_load); }
+void emit_scan_lookback(struct gen *g) { scan_kernel_of(g, scan_tile, NULL); }

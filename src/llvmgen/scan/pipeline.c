@@ -33,6 +33,27 @@
 
 enum { TEAM = 1 /* its barrier */ };
 
+/* What a role does with each tile; `of` is its own. */
+typedef void take_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of);
+
+/* A role of a warp, or of the team: tiles one after the other, as soon as they are numbered, until there are no more. */
+static void each_tile(struct scan_ring *r, kb_uni uni, take_tile *take, void *of)
+{
+    kb *k = r->g->k;
+    const struct scan_ring_place at = scan_ring_begin(r, 0, uni);
+    kb_loop(k) {
+        LET(stage, kb_get(k, at.stage));
+        LET(parity, kb_get(k, at.parity));
+        kb_mbar_wait(k, r->numbered, stage, parity);
+        /* One word that all threads read. */
+        const kb_val word = kb_load(k, r->ticket, stage);
+        struct scan_ring_tile t = scan_ring_tile(r, uni == KB_UNI_BLOCK ? kb_assume_uniform(word, uni) : word, stage);
+        kb_break_if(k, kb_not(k, t.exists));
+        take(r, &t, parity, of);
+        scan_ring_advance(r, at);
+    }
+}
+
 /* ---- the producer ------------------------------------------------------------------------------------------------ */
 
 /* Lane 0 takes a ticket; the word in all lanes. */
@@ -79,111 +100,100 @@ static void produce(struct scan_ring *r)
 
 /* ---- the markers ------------------------------------------------------------------------------------------------- */
 
+struct marking {
+    struct scan_marker marker;
+    kb_var turn; /* i32: whose turn it is */
+    kb_val own;
+};
+
+static void mark_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
+{
+    kb *k = r->g->k;
+    struct marking *m = of;
+    (void)parity;
+    kb_if(k, kb_eq(k, kb_get(k, m->turn), m->own)) {
+        scan_ring_mark(&m->marker, t);
+    }
+    kb_mbar_arrive(k, r->full, t->stage);
+    LET(next, kb_add(k, kb_get(k, m->turn), 1));
+    const kb_val around = kb_eq(k, next, gen_tunable(r->g, TN_MARKER_WARPS));
+    kb_set(k, m->turn, kb_select(k, around, kb_imm(k, TY_I32, 0), next));
+}
+
 /* They take tiles in turn, and all arrive for each, so that no stage is used again before all have seen its ticket. */
 static void mark(struct scan_ring *r, kb_val own)
 {
     kb *k = r->g->k;
-    const int markers = gen_tunable(r->g, TN_MARKER_WARPS);
     kb_section(k, "markers");
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
-    struct scan_marker m;
-    scan_marker_new(r, &m);
-    kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-    turn.uni = KB_UNI_WARP;
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
-        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        kb_if(k, kb_eq(k, kb_get(k, turn), own)) {
-            scan_ring_mark(&m, &t);
-        }
-        kb_mbar_arrive(k, r->full, stage);
-        LET(next, kb_add(k, kb_get(k, turn), 1));
-        kb_set(k, turn, kb_select(k, kb_eq(k, next, markers), kb_imm(k, TY_I32, 0), next));
-        scan_ring_advance(r, at);
-    }
+    struct marking m = { .own = own };
+    scan_marker_new(r, &m.marker);
+    m.turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
+    m.turn.uni = KB_UNI_WARP;
+    each_tile(r, KB_UNI_WARP, mark_tile, &m);
 }
 
 /* ---- the look-ahead ---------------------------------------------------------------------------------------------- */
 
+static void tile_ahead(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
+{
+    kb *k = r->g->k;
+    (void)parity;
+    scan_ring_enter(r, t);
+    const kb_tup prefix = scan_ahead_prefix(of, t->ticket, t->index);
+    kb_if(k, kb_lane0(k)) {
+        kb_store(k, r->prefix, t->stage, prefix);
+    }
+    kb_mbar_arrive(k, r->prefixed, t->stage);
+}
+
+static void columns_tile_ahead(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
+{
+    (void)parity;
+    columns_prefix(of, r, t);
+    kb_mbar_arrive(r->g->k, r->prefixed, t->stage);
+}
+
 static void look_ahead(struct scan_ring *r)
 {
-    struct gen *g = r->g;
-    kb *k = g->k;
-    kb_section(k, "prefix of the tile");
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
-    const bool columns = scan_few_columns(g->p);
-    struct scan_ahead ahead;
-    struct columns_ahead side_by_side;
-    if (columns)
-        columns_ahead_new(g, &side_by_side);
-    else
-        scan_ahead_new(g, &ahead);
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
-        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        if (columns) {
-            columns_prefix(&side_by_side, r, &t);
-        } else {
-            scan_ring_enter(r, &t);
-            const kb_tup prefix = scan_ahead_prefix(&ahead, t.ticket, t.index);
-            kb_if(k, kb_lane0(k)) {
-                kb_store(k, r->prefix, stage, prefix);
-            }
-        }
-        kb_mbar_arrive(k, r->prefixed, stage);
-        scan_ring_advance(r, at);
+    kb_section(r->g->k, "prefix of the tile");
+    if (scan_few_columns(r->g->p)) {
+        struct columns_ahead side_by_side;
+        columns_ahead_new(r->g, &side_by_side);
+        each_tile(r, KB_UNI_WARP, columns_tile_ahead, &side_by_side);
+    } else {
+        struct scan_ahead ahead;
+        scan_ahead_new(r->g, &ahead);
+        each_tile(r, KB_UNI_WARP, tile_ahead, &ahead);
     }
 }
 
 /* ---- the look-back of columns ------------------------------------------------------------------------------------ */
 
-/* Warp `own` of those that look back: all look at every tile's predecessors, each at some; the first one goes on. */
-static void look_back(struct scan_ring *r, kb_val own)
+/* Warp *of of those that look back: all look at every tile's predecessors, each at some; the first one goes on. */
+static void look_back(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
 {
     kb *k = r->g->k;
-    kb_section(k, "lookback");
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        LET(parity, kb_get(k, at.parity));
-        kb_mbar_wait(k, r->numbered, stage, parity);
-        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        kb_mbar_wait(k, r->published, stage, parity); /* earlier ones are there soon, and a prefix goes where it is */
-        columns_look(r, &t, own);
-        kb_mbar_arrive(k, r->looked, stage);
-        kb_if(k, kb_eq(k, own, 0)) {
-            kb_mbar_wait(k, r->looked, stage, parity);
-            columns_before(r, &t);
-            kb_mbar_arrive(k, r->prefixed, stage);
-        }
-        scan_ring_advance(r, at);
+    const kb_val own = *(const kb_val *)of;
+    kb_mbar_wait(k, r->published, t->stage, parity); /* earlier ones are there soon, and a prefix goes where it is */
+    columns_look(r, t, own);
+    kb_mbar_arrive(k, r->looked, t->stage);
+    kb_if(k, kb_eq(k, own, 0)) {
+        kb_mbar_wait(k, r->looked, t->stage, parity);
+        columns_before(r, t);
+        kb_mbar_arrive(k, r->prefixed, t->stage);
     }
 }
 
 /* ---- the storer -------------------------------------------------------------------------------------------------- */
 
-static void store(struct scan_ring *r)
+static void store(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
 {
     kb *k = r->g->k;
-    kb_section(k, "storer");
-    scan_ring_bounds(r);
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        kb_mbar_wait(k, r->numbered, stage, kb_get(k, at.parity));
-        const struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        kb_mbar_wait(k, r->scanned, stage, kb_get(k, at.parity));
-        scan_ring_drain(r, &t);
-        kb_bulk_wait(k, 0, true);
-        kb_mbar_arrive(k, r->empty, stage);
-        scan_ring_advance(r, at);
-    }
+    (void)of;
+    kb_mbar_wait(k, r->scanned, t->stage, parity);
+    scan_ring_drain(r, t);
+    kb_bulk_wait(k, 0, true);
+    kb_mbar_arrive(k, r->empty, t->stage);
 }
 
 /* ---- the upsweep ------------------------------------------------------------------------------------------------- */
@@ -204,33 +214,25 @@ static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val w
     scan_ring_publish_part(r, t, warp, total);
 }
 
-static void combine(struct scan_ring *r)
+/* By warp *of of those that combine; the first one publishes. */
+static void combine(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
 {
     kb *k = r->g->k;
-    kb_section(k, "upsweep");
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_WARP);
-    LET(own, kb_sub(k, kb_warp(k), r->warps));
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        LET(parity, kb_get(k, at.parity));
-        kb_mbar_wait(k, r->numbered, stage, parity);
-        struct scan_ring_tile t = scan_ring_tile(r, kb_load(k, r->ticket, stage), stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        kb_mbar_wait(k, r->full, stage, parity);
-        kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP_WARPS)) {
-            if (scan_few_columns(r->g->p))
-                columns_combine(r, &t, warp);
-            else
-                combine_part(r, &t, warp);
-        }
-        kb_mbar_arrive(k, r->combined, stage);
-        kb_if(k, kb_eq(k, own, 0)) {
-            if (scan_few_columns(r->g->p))
-                columns_publish(r, &t, parity);
-            else
-                scan_ring_publish(r, &t, parity);
-        }
-        scan_ring_advance(r, at);
+    const kb_val own = *(const kb_val *)of;
+    const bool columns = scan_few_columns(r->g->p);
+    kb_mbar_wait(k, r->full, t->stage, parity);
+    kb_for(k, warp, own, r->warps, gen_tunable(r->g, TN_UPSWEEP_WARPS)) {
+        if (columns)
+            columns_combine(r, t, warp);
+        else
+            combine_part(r, t, warp);
+    }
+    kb_mbar_arrive(k, r->combined, t->stage);
+    kb_if(k, kb_eq(k, own, 0)) {
+        if (columns)
+            columns_publish(r, t, parity);
+        else
+            scan_ring_publish(r, t, parity);
     }
 }
 
@@ -252,72 +254,73 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     kb_mbar_wait(k, r->prefixed, t->stage, parity);
     const struct run before = { kb_gt(k, t->index, 0), kb_false(k), kb_load(k, r->prefix, t->stage) };
     items_scan(h, before, &in_tile);
-    scan_ring_store(r, t, h);
+    scan_ring_store(h);
     kb_mbar_arrive(k, r->scanned, t->stage);
-    if (scan_has_totals(g->p))
-        kb_if(k, items_have_last(h)) {
-            segment_finish(g, h->segment, items_last(h), kb_false(k));
+    items_finish(h);
+}
+
+static void scan(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)
+{
+    (void)of;
+    kb_mbar_wait(r->g->k, r->full, t->stage, parity);
+    if (scan_few_columns(r->g->p))
+        columns_scan(r, t, parity);
+    else
+        scan_tile(r, t, parity);
+}
+
+/* ---- the block --------------------------------------------------------------------------------------------------- */
+
+/* The warps beside the team, from number `side` on those that do not combine. */
+static void side_warps(struct scan_ring *r, int side)
+{
+    kb *k = r->g->k;
+    kb_if(k, kb_lt(k, kb_warp(k), side)) {
+        kb_section(k, "upsweep");
+        kb_val own = kb_name(kb_sub(k, kb_warp(k), r->warps), "own");
+        each_tile(r, KB_UNI_WARP, combine, &own);
+    }
+    kb_if(k, kb_eq(k, kb_warp(k), side)) {
+        produce(r);
+    }
+    kb_if(k, kb_eq(k, kb_warp(k), side + 1)) {
+        kb_section(k, "storer");
+        scan_ring_bounds(r);
+        each_tile(r, KB_UNI_WARP, store, NULL);
+    }
+    if (r->looks) {
+        kb_if(k, kb_gt(k, kb_warp(k), side + 1)) {
+            kb_section(k, "lookback");
+            kb_val own = kb_sub(k, kb_warp(k), side + 2);
+            each_tile(r, KB_UNI_WARP, look_back, &own);
+        }
+    } else {
+        kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
+            look_ahead(r);
+        }
+    }
+    if (scan_marked(r->g->p))
+        kb_if(k, kb_gt(k, kb_warp(k), side + 2)) {
+            mark(r, kb_sub(k, kb_warp(k), side + 3));
         }
 }
 
-static void scan(struct scan_ring *r)
+static void run_pipeline(struct gen *g, void *of)
 {
-    kb *k = r->g->k;
-    kb_section(k, "downsweep");
-    const struct scan_ring_place at = scan_ring_begin(r, 0, KB_UNI_BLOCK);
-    kb_loop(k) {
-        LET(stage, kb_get(k, at.stage));
-        LET(parity, kb_get(k, at.parity));
-        kb_mbar_wait(k, r->numbered, stage, parity);
-        /* One word that all threads read. */
-        const kb_val word = kb_assume_uniform(kb_load(k, r->ticket, stage), KB_UNI_BLOCK);
-        struct scan_ring_tile t = scan_ring_tile(r, word, stage);
-        kb_break_if(k, kb_not(k, t.exists));
-        kb_mbar_wait(k, r->full, stage, parity);
-        if (scan_few_columns(r->g->p))
-            columns_scan(r, &t, parity);
-        else
-            scan_tile(r, &t, parity);
-        scan_ring_advance(r, at);
+    kb *k = g->k;
+    struct scan_ring *r = of;
+    kb_barrier(k); /* the mbarriers are ready */
+    kb_team(k, r->warps, TEAM)
+    {
+        kb_section(k, "downsweep");
+        each_tile(r, KB_UNI_BLOCK, scan, NULL);
     }
+    kb_else { side_warps(r, r->warps + gen_tunable(g, TN_UPSWEEP_WARPS)); }
 }
 
 void emit_scan_pipeline(struct gen *g)
 {
-    kb *k = g->k;
     struct scan_ring r;
     scan_ring_new(g, &r);
-    const int warps = r.warps, side = warps + gen_tunable(g, TN_UPSWEEP_WARPS);
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        kb_barrier(k); /* the mbarriers are ready */
-        kb_team(k, warps, TEAM) { scan(&r); }
-        kb_else
-        {
-            kb_if(k, kb_lt(k, kb_warp(k), side)) {
-                combine(&r);
-            }
-            kb_if(k, kb_eq(k, kb_warp(k), side)) {
-                produce(&r);
-            }
-            kb_if(k, kb_eq(k, kb_warp(k), side + 1)) {
-                store(&r);
-            }
-            if (r.looks) {
-                kb_if(k, kb_gt(k, kb_warp(k), side + 1)) {
-                    look_back(&r, kb_sub(k, kb_warp(k), side + 2));
-                }
-            } else {
-                kb_if(k, kb_eq(k, kb_warp(k), side + 2)) {
-                    look_ahead(&r);
-                }
-            }
-            if (scan_marked(g->p))
-                kb_if(k, kb_gt(k, kb_warp(k), side + 2)) {
-                    mark(&r, kb_sub(k, kb_warp(k), side + 3));
-                }
-        }
-        g->here = NULL;
-    }
-    kb_else { tile_none(g); }
+    scan_kernel_of(g, run_pipeline, &r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* points.c - segments and positions become points: contributions are loaded, results stored.
+/* points.c - positions become points: contributions are loaded, results stored.
  *
  * Where the scanned axes are the last ones, element = first of the segment + position (from the other end for a
  * reversed scan). Otherwise the position is divided into indices along the scanned axes, the segment's number into
@@ -8,55 +8,6 @@
 #include "scan_gen.h"
 
 #include <string.h>
-
-/* ---- segments ---------------------------------------------------------------------------------------------------- */
-
-void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
-{
-    kb *k = g->k;
-    const kb_val zero = kb_imm(k, TY_I64, 0);
-    kb_val index[SPACE_MAX];
-    s->number = number;
-    s->length = gen_value(g, "length");
-    for (int d = 0; d < g->p->rank; d++)
-        index[d] = zero;
-    if (g->p->offsets >= 0) {
-        kb_val last;
-        space_offsets(g, number, &s->first, &last);
-        s->length = kb_sub(k, last, s->first);
-        index[0] = s->first;
-    } else {
-        space_split(g, number, 0, g->p->rank, false, index);
-        s->first = space_linear(g, index);
-    }
-    point_init(&s->here, g, s->first, kb_imm(k, TY_I32, 0), 0);
-    memcpy(s->here.index, index, sizeof index);
-    s->here.segment = number;
-    g->here = &s->here;
-}
-
-void segment_open_all(struct gen *g, struct scan_segment *s)
-{
-    const kb_val zero = kb_imm(g->k, TY_I64, 0);
-    if (g->p->offsets < 0) {
-        segment_open(g, s, zero);
-    } else {
-        *s = (struct scan_segment){ .number = zero, .first = zero };
-        point_init(&s->here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
-    }
-    s->length = gen_value(g, "count");
-    if (scan_keeps(g->p) || g->p->offsets >= 0)
-        g->here = NULL; /* operators read nothing that differs between segments */
-}
-
-void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty)
-{
-    const kb_tup total = kb_select(g->k, empty, state_start(g), state);
-    struct point pt = s->here;
-    pt.env.user = &pt;
-    pt.state = &total;
-    outputs_store_total(&pt);
-}
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
@@ -162,55 +113,102 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
+void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name)
+{
+    if (first)
+        *v = kb_var_new(k, x, name);
+    else
+        kb_set(k, *v, x);
+}
+
+void direct_keep(struct gen *g, struct direct_vars *v, const struct direct *direct, int n)
+{
+    const int fields = direct_fields(g->p);
+    for (int i = 0; i < n; i++)
+        for (int f = 0; f < fields; f++)
+            var_put(g->k, &v->value[i][f], !v->declared, direct[i].v[f], "element");
+    v->declared = true;
+}
+
+void direct_take(struct gen *g, const struct direct_vars *v, struct direct *direct, int n)
+{
+    const int fields = direct_fields(g->p);
+    for (int i = 0; i < n; i++)
+        for (int f = 0; f < fields; f++)
+            direct[i].v[f] = kb_get(g->k, v->value[i][f]);
+}
+
+void turn_values(const struct gen *g, kb_val *x, int n)
+{
+    for (int i = 0; g->p->reverse && i < n / 2; i++) {
+        const kb_val t = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = t;
+    }
+}
+
 /* Where the tile begins in an array of bytes. */
 static kb_ptr tile_bytes(const struct items *h, kb_ptr array)
 {
     return kb_advance(h->g->k, array, kb_add(h->g->k, h->segment->first, h->base));
 }
 
+/* What has been loaded, in variables. */
+struct loaded {
+    struct direct_vars direct;
+    kb_var head[SCAN_ITEMS_MAX], word[SCAN_ITEMS_MAX / 4];
+};
+
+static void loaded_keep(struct items *h, struct loaded *v)
+{
+    kb *k = h->g->k;
+    const bool first = !v->direct.declared;
+    for (int w = 0; h->packed && w < h->n / 4; w++)
+        var_put(k, &v->word[w], first, h->word[w], "word");
+    direct_keep(h->g, &v->direct, h->direct, h->n);
+    for (int i = 0; h->g->p->flags >= 0 && i < h->n; i++)
+        var_put(k, &v->head[i], first, h->head[i], "head");
+}
+
+static void loaded_take(struct items *h, const struct loaded *v)
+{
+    kb *k = h->g->k;
+    direct_take(h->g, &v->direct, h->direct, h->n);
+    for (int i = 0; h->g->p->flags >= 0 && i < h->n; i++)
+        h->head[i] = kb_get(k, v->head[i]);
+    for (int w = 0; h->packed && w < h->n / 4; w++)
+        h->word[w] = kb_get(k, v->word[w]);
+}
+
+static void pack_words(struct items *h)
+{
+    for (int w = 0; h->packed && w < h->n / 4; w++)
+        h->word[w] = packed_word(h, packed_slot(h->g->p), w);
+}
+
 /* A full tile takes the fast way, the last one the other; the values meet in variables. */
 static void load_two_ways(struct items *h)
 {
     struct gen *g = h->g;
-    kb *k = g->k;
-    const int fields = direct_fields(g->p), summed = h->packed ? packed_slot(g->p) : 0;
-    kb_var value[SCAN_ITEMS_MAX][64], head[SCAN_ITEMS_MAX], word[SCAN_ITEMS_MAX / 4];
-    kb_if(k, h->full) {
+    struct loaded v = { .direct.declared = false };
+    kb_if(g->k, h->full) {
         if (h->staged)
             stage_load(h);
         else
             load_whole(h);
-        for (int w = 0; h->packed && w < h->n / 4; w++)
-            word[w] = kb_var_new(k, packed_word(h, summed, w), "word");
-        for (int i = 0; i < h->n; i++) {
-            for (int f = 0; f < fields; f++)
-                value[i][f] = kb_var_new(k, h->direct[i].v[f], "element");
-            if (g->p->flags >= 0)
-                head[i] = kb_var_new(k, h->head[i], "head");
-        }
+        pack_words(h);
+        loaded_keep(h, &v);
     }
     kb_else
     {
         load_one_by_one(h);
         if (h->packed && g->c->aligned)
             packed_load_part(h, tile_bytes(h, gen_input(g, scan_summed_bytes(g->p))));
-        for (int w = 0; h->packed && w < h->n / 4; w++)
-            kb_set(k, word[w], g->c->aligned ? h->word[w] : packed_word(h, summed, w));
-        for (int i = 0; i < h->n; i++) {
-            for (int f = 0; f < fields; f++)
-                kb_set(k, value[i][f], h->direct[i].v[f]);
-            if (g->p->flags >= 0)
-                kb_set(k, head[i], h->head[i]);
-        }
+        else
+            pack_words(h);
+        loaded_keep(h, &v);
     }
-    for (int i = 0; i < h->n; i++) {
-        for (int f = 0; f < fields; f++)
-            h->direct[i].v[f] = kb_get(k, value[i][f]);
-        if (g->p->flags >= 0)
-            h->head[i] = kb_get(k, head[i]);
-    }
-    for (int w = 0; h->packed && w < h->n / 4; w++)
-        h->word[w] = kb_get(k, word[w]);
+    loaded_take(h, &v);
 }
 
 /* Rows begin at `next` and every `period` after it. */
@@ -337,84 +335,71 @@ void items_scan(struct items *h, struct run outside, const struct run *inside)
     }
 }
 
-void items_values(struct items *h, int output, kb_val *x)
+static void item_point(void *of, struct point *pt, int i)
 {
-    struct point pt;
-    for (int i = 0; i < h->n; i++) {
-        items_point(h, &pt, i);
-        pt.direct = &h->direct[i];
-        pt.state = &h->state[i];
-        x[i] = output_value(&pt, output, 0);
-    }
+    const struct items *h = of;
+    items_point(h, pt, i);
+    pt->direct = &h->direct[i];
+    pt->state = &h->state[i];
 }
 
-static void store_words(struct items *h, int output)
+static kb_val item_inside(void *of, int i) { return items_inside(of, i); }
+
+static enum store_way staged_way(void *of, int output)
 {
-    kb_if(h->g->k, h->full) {
-        stage_store(h, output, NULL);
-    }
-    kb_else { packed_store_part(h, tile_bytes(h, gen_output(h->g, output))); }
+    const struct items *h = of;
+    if (!h->staged || !access_output_vector(h->g->p, output))
+        return STORE_ALONE;
+    return items_store_words(h, output) ? STORE_PACKED : STORE_TOGETHER;
 }
 
-static void store_direct(struct items *h, int output)
+static void staged_store(void *of, int output, int first, kb_val *x)
 {
-    struct gen *g = h->g;
-    kb *k = g->k;
-    kb_val x[SCAN_ITEMS_MAX];
-    struct point pt;
-    if (items_store_words(h, output)) {
-        store_words(h, output);
-        return;
-    }
-    items_values(h, output, x);
+    struct items *h = of;
+    kb *k = h->g->k;
+    const kb_ptr out = gen_output(h->g, output);
     kb_if(k, h->full) {
         stage_store(h, output, x);
     }
     kb_else
     {
-        for (int i = 0; i < h->n; i++)
+        if (!x)
+            packed_store_part(h, tile_bytes(h, out));
+        for (int i = first; x && i < h->n; i++)
             kb_if(k, items_inside(h, i)) {
+                struct point pt;
                 items_point(h, &pt, i);
-                kb_store(k, gen_output(g, output), point_linear(&pt), x[i]);
+                kb_store(k, out, point_linear(&pt), x[i]);
             }
     }
 }
 
-static void store_positions(struct items *h)
+struct places items_places(struct items *h)
 {
-    struct gen *g = h->g;
-    kb *k = g->k;
-    for (int o = 0; o < g->p->noutputs; o++) {
-        if (output_moment(&g->p->output[o]) != AT_POINT)
-            continue;
-        if (h->staged && access_output_vector(g->p, o)) {
-            store_direct(h, o);
-            continue;
-        }
-        for (int i = 0; i < h->n; i++)
-            kb_if(k, items_inside(h, i)) {
-                struct point pt;
-                items_point(h, &pt, i);
-                pt.direct = &h->direct[i];
-                pt.state = &h->state[i];
-                output_store(&pt, o);
-            }
-    }
+    return (struct places){ .g = h->g,
+                            .of = h,
+                            .n = h->n,
+                            .at_once = h->n,
+                            .point = item_point,
+                            .inside = item_inside,
+                            .way = staged_way,
+                            .store = staged_store };
 }
 
 void items_store(struct items *h)
 {
     kb *k = h->g->k;
+    const struct places places = items_places(h);
     if (!h->apart) {
-        store_positions(h);
+        places_store(&places);
         return;
     }
     kb_if(k, h->full) {
         h->whole = true;
-        store_positions(h);
+        places_store(&places);
         h->whole = false;
     }
-    kb_else { store_positions(h); }
+    kb_else { places_store(&places); }
 }
 
 kb_tup items_last(const struct items *h)
@@ -426,7 +411,8 @@ kb_tup items_last(const struct items *h)
     return x;
 }
 
-kb_val items_have_last(const struct items *h)
+/* Does the thread hold the last position of the segment? */
+static kb_val items_have_last(const struct items *h)
 {
     kb *k = h->g->k;
     const kb_val left = kb_sub(k, h->segment->length, h->base);
@@ -441,4 +427,14 @@ kb_val items_have_last(const struct items *h)
         found = kb_or(k, found, kb_and(k, kb_ge(k, beyond, 0), kb_lt(k, beyond, h->stretch)));
     }
     return kb_and(k, found, kb_eq(k, left, kb_cast(k, h->valid, TY_I64)));
+}
+
+void items_finish(const struct items *h)
+{
+    struct gen *g = h->g;
+    if (!scan_has_totals(g->p))
+        return;
+    kb_if(g->k, items_have_last(h)) {
+        segment_finish(g, h->segment, items_last(h), kb_false(g->k));
+    }
 }

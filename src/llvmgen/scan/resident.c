@@ -55,6 +55,17 @@ static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
     return combine_threads(g, own, valid);
 }
 
+/* The same where there are any; zero that nobody uses where not. */
+static kb_tup prefix_of(struct gen *g, struct ticket t, kb_val index)
+{
+    kb *k = g->k;
+    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
+    kb_if(k, kb_gt(k, index, 0)) {
+        kb_set(k, prefix, collect(g, t, index));
+    }
+    return kb_get(k, prefix);
+}
+
 /* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them.
  */
 static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
@@ -75,36 +86,31 @@ static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
     }
 }
 
-void emit_scan_resident(struct gen *g)
+static void scan_own(struct gen *g, void *of)
 {
     kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct tile t;
-        const struct ticket ticket = ticket_of_block(g);
-        LET(first, kb_thread0(k));
-        tile_load_own(g, &t, ticket.tile);
-        kb_if(k, first) {
-            tile_publish(g, ticket, t.total.x, kb_false(k));
-        }
-        kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
-        kb_if(k, kb_gt(k, t.index, 0)) {
-            kb_set(k, prefix, collect(g, ticket, t.index));
-        }
-        LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)));
-        if (!scan_keeps(g->p))
-            kb_if(k, kb_and(k, first, last)) {
-                ticket_next_epoch(g, ticket);
-            }
-        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), kb_get(k, prefix) });
-        if (scan_keeps(g->p))
-            kb_if(k, last) {
-                finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
-            }
-        g->here = NULL;
+    struct tile t;
+    (void)of;
+    const struct ticket ticket = ticket_of_block(g);
+    LET(first, kb_thread0(k));
+    tile_load_own(g, &t, ticket.tile);
+    kb_if(k, first) {
+        tile_publish(g, ticket, t.total.x, kb_false(k));
     }
-    kb_else { tile_none(g); }
+    const kb_tup prefix = prefix_of(g, ticket, t.index);
+    LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)));
+    if (!scan_keeps(g->p))
+        kb_if(k, kb_and(k, first, last)) {
+            ticket_next_epoch(g, ticket);
+        }
+    tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), prefix });
+    if (scan_keeps(g->p))
+        kb_if(k, last) {
+            finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
+        }
 }
+
+void emit_scan_resident(struct gen *g) { scan_kernel_of(g, scan_own, NULL); }
 
 /* ---- tiles across rows ------------------------------------------------------------------------------------------- */
 
@@ -157,30 +163,25 @@ static struct line_rows rows_across(const struct lines *l, kb_val *before)
                                .before = into };
 }
 
-static void scan_across(struct gen *g)
+static void scan_across(struct gen *g, void *of)
 {
     kb *k = g->k;
+    (void)of;
     const struct ticket ticket = ticket_of_block(g);
     const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
-    struct lines_ahead inputs = { .declared = false };
     struct run total;
     kb_val index;
     const kb_val base = across_base(g, &all, ticket.tile);
     struct lines l = tile_across(g, &all, ticket.tile, base);
     const struct line_rows rows = rows_across(&l, &index);
     l.rows = &rows;
-    lines_fetch(&l, &inputs);
-    lines_take(&l, &inputs);
+    lines_load(&l);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_thread0(k)) {
         tile_publish(g, ticket, total.x, kb_false(k));
     }
-    kb_tvar prefix = kb_var_new(k, state_zero(g), "prefix");
-    kb_if(k, kb_gt(k, index, 0)) {
-        kb_set(k, prefix, collect(g, ticket, index));
-    }
-    const struct run before = { kb_gt(k, index, 0), kb_false(k), kb_get(k, prefix) };
+    const struct run before = { kb_gt(k, index, 0), kb_false(k), prefix_of(g, ticket, index) };
     lines_scan(&l, run_join(g, before, in_tile));
     lines_store(&l);
     if (scan_has_totals(g->p))
@@ -229,14 +230,23 @@ static struct run before_warp(struct gen *g, struct ticket t, const struct aggre
     return (struct run){ behind, never, kb_get(k, prefix) };
 }
 
+/* A tile of them, whose marks have been begun before its kernel may read memory. */
+struct marked_tile {
+    struct scan_segment all;
+    struct block_marks marks;
+    kb_val base;
+};
+
 /* Offsets and elements set out together. */
-static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct block_marks *marks, kb_val base)
+static void scan_marked_tile(struct gen *g, void *of)
 {
     kb *k = g->k;
+    struct marked_tile *t = of;
+    struct block_marks *marks = &t->marks;
     const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
-    struct lines_ahead inputs = { .declared = false };
+    struct direct_vars inputs = { .declared = false };
     struct run total;
-    struct lines l = tile_across(g, all, kb_block(k), base);
+    struct lines l = tile_across(g, &t->all, kb_block(k), t->base);
     l.marks = &marks->map;
     block_marks_fetch(marks);
     lines_fetch(&l, &inputs);
@@ -256,29 +266,14 @@ static void scan_marked_tile(struct gen *g, struct scan_segment *all, struct blo
     }
 }
 
-static void emit_marked(struct gen *g)
-{
-    kb *k = g->k;
-    struct scan_segment all;
-    struct block_marks marks;
-    const kb_val base = across_base(g, &all, kb_block(k));
-    block_marks_new(g, &marks, across_size(g), base);
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        scan_marked_tile(g, &all, &marks, base);
-    }
-}
-
 void emit_segscan_resident(struct gen *g)
 {
-    kb *k = g->k;
-    if (g->p->offsets >= 0) {
-        emit_marked(g);
+    struct marked_tile t;
+    if (g->p->offsets < 0) {
+        scan_kernel_of(g, scan_across, NULL);
         return;
     }
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        scan_across(g);
-    }
-    kb_else { tile_none(g); }
+    t.base = across_base(g, &t.all, kb_block(g->k));
+    block_marks_new(g, &t.marks, across_size(g), t.base);
+    scan_kernel_of(g, scan_marked_tile, &t);
 }

@@ -38,32 +38,25 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
         r->seen = state_shared(g, r->stages * r->looks * KB_WARP, "seen_totals");
         r->ends = kb_shared_v(k, TY_U32, r->stages * r->looks, "seen_prefixes");
     }
-    r->empty = kb_mbarriers(k, r->stages, "empty");
-    r->numbered = kb_mbarriers(k, r->stages, "numbered");
-    r->full = kb_mbarriers(k, r->stages, "full");
-    r->combined = kb_mbarriers(k, r->stages, "combined");
-    r->prefixed = kb_mbarriers(k, r->stages, "prefixed");
-    r->scanned = kb_mbarriers(k, r->stages, "scanned");
-    if (r->looks) {
-        r->published = kb_mbarriers(k, r->stages, "published");
-        r->looked = kb_mbarriers(k, r->stages, "looked");
-    }
     const struct {
-        kb_ptr bars;
+        kb_ptr *bars;
+        const char *name;
         int arrivals;
-    } all[] = { { r->empty, 1 },
-                { r->numbered, 1 },
-                { r->full, 1 + gen_tunable(g, TN_MARKER_WARPS) },
-                { r->combined, gen_tunable(g, TN_UPSWEEP_WARPS) },
-                { r->prefixed, 1 },
-                { r->scanned, r->looks ? warps : warps + 1 },
-                { r->published, 1 },
-                { r->looked, r->looks } };
+    } all[] = { { &r->empty, "empty", 1 },
+                { &r->numbered, "numbered", 1 },
+                { &r->full, "full", 1 + gen_tunable(g, TN_MARKER_WARPS) },
+                { &r->combined, "combined", gen_tunable(g, TN_UPSWEEP_WARPS) },
+                { &r->prefixed, "prefixed", 1 },
+                { &r->scanned, "scanned", r->looks ? warps : warps + 1 },
+                { &r->published, "published", 1 },
+                { &r->looked, "looked", r->looks } };
     const size_t bars = sizeof all / sizeof *all - (r->looks ? 0 : 2);
+    for (size_t b = 0; b < bars; b++)
+        *all[b].bars = kb_mbarriers(k, r->stages, all[b].name);
     kb_if(k, kb_thread0(k)) {
         for (size_t b = 0; b < bars; b++)
             for (int s = 0; s < r->stages; s++)
-                kb_mbar_init(k, all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
+                kb_mbar_init(k, *all[b].bars, kb_imm(k, TY_I32, s), all[b].arrivals);
         kb_mbar_ready(k);
     }
     segment_open_all(g, &r->all);
@@ -126,10 +119,9 @@ void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t)
         r->g->here = &t->segment.here;
 }
 
-static kb_ptr typed(kb_ptr p, enum ty type)
+kb_ptr scan_ring_array(const struct scan_ring *r, const struct scan_ring_tile *t, int offset, enum ty type)
 {
-    p.ty = type;
-    return p;
+    return ptr_as(kb_advance(r->g->k, t->data, kb_imm(r->g->k, TY_I32, offset)), type);
 }
 
 /* An array's part of a tile, in the stage and in memory, and how many elements of it bulk copies can take. */
@@ -143,10 +135,9 @@ static struct part part_of(const struct scan_ring *r, const struct scan_ring_til
                            kb_ptr memory, int offset)
 {
     kb *k = r->g->k;
-    const enum ty type = a->field[0].type;
     const int unit = UNIT / a->stride;
-    return (struct part){ typed(kb_advance(k, t->data, kb_imm(k, TY_I32, offset)), type),
-                          kb_advance(k, memory, t->start), kb_and(k, t->valid, -unit), a->stride };
+    return (struct part){ scan_ring_array(r, t, offset, a->field[0].type), kb_advance(k, memory, t->start),
+                          kb_and(k, t->valid, -unit), a->stride };
 }
 
 /* The inputs' or the outputs' parts; how many. */
@@ -292,16 +283,6 @@ static kb_val place(const struct items *h, int i)
     return h->g->p->reverse ? kb_sub(k, last, at) : at;
 }
 
-/* In the order of memory from the order of positions, and back. */
-static void turn(const struct items *h, kb_val *x)
-{
-    for (int i = 0; h->g->p->reverse && i < h->n / 2; i++) {
-        const kb_val t = x[i];
-        x[i] = x[h->n - 1 - i];
-        x[h->n - 1 - i] = t;
-    }
-}
-
 /* Widest access that keeps to a thread's own elements. */
 static int alignment(const struct items *h, int stride)
 {
@@ -311,49 +292,31 @@ static int alignment(const struct items *h, int stride)
     return bytes;
 }
 
-static void load_full(struct scan_ring *r, struct items *h, kb_ptr from, kb_val *x)
-{
-    kb_load_n(r->g->k, from, first_place(r, h), h->n, alignment(h, ty_bytes(from.ty)), x);
-    turn(h, x);
-}
-
-static void load_input(struct scan_ring *r, struct items *h, kb_ptr from, int slot)
+/* From an array of the stage what the thread's positions have, or, with `words`, what the words of them have. */
+static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool words, kb_val *out)
 {
     kb *k = r->g->k;
     kb_val x[SCAN_ITEMS_MAX];
     kb_var var[SCAN_ITEMS_MAX];
+    const int n = words ? h->n / 4 : h->n;
     kb_if(k, h->full) {
-        load_full(r, h, from, x);
-        for (int i = 0; i < h->n; i++)
+        if (words)
+            kb_load_n(k, ptr_as(from, TY_U32), kb_div(k, h->own, 4), n, alignment(h, 1), x);
+        else
+            kb_load_n(k, from, first_place(r, h), n, alignment(h, ty_bytes(from.ty)), x);
+        turn_values(r->g, x, n); /* words go forwards */
+        for (int i = 0; i < n; i++)
             var[i] = kb_var_new(k, x[i], "element");
     }
     kb_else
     {
-        for (int i = 0; i < h->n; i++)
-            kb_set(k, var[i], kb_load(k, from, place(h, i)));
+        if (words)
+            packed_load_part(h, from);
+        for (int i = 0; i < n; i++)
+            kb_set(k, var[i], words ? h->word[i] : kb_load(k, from, place(h, i)));
     }
-    for (int i = 0; i < h->n; i++)
-        h->direct[i].v[slot] = kb_get(k, var[i]);
-}
-
-static void load_words(struct items *h, kb_ptr from)
-{
-    kb *k = h->g->k;
-    kb_val x[SCAN_ITEMS_MAX / 4];
-    kb_var word[SCAN_ITEMS_MAX / 4];
-    kb_if(k, h->full) {
-        kb_load_n(k, typed(from, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), x);
-        for (int w = 0; w < h->n / 4; w++)
-            word[w] = kb_var_new(k, x[w], "word");
-    }
-    kb_else
-    {
-        packed_load_part(h, from);
-        for (int w = 0; w < h->n / 4; w++)
-            kb_set(k, word[w], h->word[w]);
-    }
-    for (int w = 0; w < h->n / 4; w++)
-        h->word[w] = kb_get(k, word[w]);
+    for (int i = 0; i < n; i++)
+        out[i] = kb_get(k, var[i]);
 }
 
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h)
@@ -361,6 +324,8 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     struct gen *g = r->g;
     kb *k = g->k;
     scan_ring_enter(r, t);
+    h->ring = r;
+    h->ring_tile = t;
     h->segment = &t->segment;
     h->n = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
     h->base = t->base;
@@ -377,57 +342,53 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
         if (r->layout.input[i] < 0)
             continue;
-        const enum ty type = g->p->input[i].array.field[0].type;
-        const kb_ptr from = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.input[i])), type);
-        if (h->packed && i == scan_summed_bytes(g->p))
-            load_words(h, from);
-        else
-            load_input(r, h, from, slot);
+        kb_val x[SCAN_ITEMS_MAX];
+        const bool words = h->packed && i == scan_summed_bytes(g->p);
+        const kb_ptr from = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
+        load_array(r, h, from, words, words ? h->word : x);
+        for (int e = 0; !words && e < h->n; e++)
+            h->direct[e].v[slot] = x[e];
         slot++;
     }
 }
 
-static void store_words(struct items *h, kb_ptr to)
+static enum store_way ring_way(void *of, int output)
 {
-    kb *k = h->g->k;
-    kb_if(k, h->full) {
-        kb_store_n(k, typed(to, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), h->state_word);
-    }
-    kb_else { packed_store_part(h, to); }
+    return items_store_words(of, output) ? STORE_PACKED : STORE_TOGETHER;
 }
 
-static void store_output(const struct scan_ring *r, struct items *h, int output, kb_ptr to)
+static void ring_store(void *of, int output, int first, kb_val *x)
 {
+    struct items *h = of;
+    const struct scan_ring *r = h->ring;
     kb *k = r->g->k;
-    kb_val x[SCAN_ITEMS_MAX];
-    items_values(h, output, x);
+    const enum ty type = r->g->p->output[output].array.field[0].type;
+    const kb_ptr to = scan_ring_array(r, h->ring_tile, r->layout.output[output], type);
     kb_if(k, h->full) {
-        turn(h, x);
-        kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(to.ty)), x);
-        turn(h, x);
+        if (!x) {
+            kb_store_n(k, ptr_as(to, TY_U32), kb_div(k, h->own, 4), h->n / 4, alignment(h, 1), h->state_word);
+        } else {
+            turn_values(r->g, x, h->n);
+            kb_store_n(k, to, first_place(r, h), h->n, alignment(h, ty_bytes(type)), x);
+            turn_values(r->g, x, h->n);
+        }
     }
     kb_else
     {
-        for (int i = 0; i < h->n; i++)
+        if (!x)
+            packed_store_part(h, to);
+        for (int i = first; x && i < h->n; i++)
             kb_if(k, items_inside(h, i)) {
                 kb_store(k, to, place(h, i), x[i]);
             }
     }
 }
 
-void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct items *h)
+void scan_ring_store(struct items *h)
 {
-    struct gen *g = r->g;
-    kb *k = g->k;
-    for (int o = 0; o < g->p->noutputs; o++) {
-        if (r->layout.output[o] < 0)
-            continue;
-        const enum ty type = g->p->output[o].array.field[0].type;
-        const kb_ptr to = typed(kb_advance(k, t->data, kb_imm(k, TY_I32, r->layout.output[o])), type);
-        if (items_store_words(h, o))
-            store_words(h, to);
-        else
-            store_output(r, h, o, to);
-    }
-    kb_proxy_fence(k);
+    struct places places = items_places(h);
+    places.way = ring_way;
+    places.store = ring_store;
+    places_store(&places);
+    kb_proxy_fence(h->g->k);
 }

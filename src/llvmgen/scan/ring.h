@@ -58,6 +58,9 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
 /* Operators read what belongs to the tile's segment, as long as *t lives. */
 void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
 
+/* An array's part of the tile, at its offset in a stage. */
+kb_ptr scan_ring_array(const struct scan_ring *r, const struct scan_ring_tile *t, int offset, enum ty type);
+
 /* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* Where segments begin anywhere, all lanes of a warp: fill its bitmap, which no other warp writes; who arrives at
@@ -91,6 +94,6 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
 /* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
-void scan_ring_store(const struct scan_ring *r, const struct scan_ring_tile *t, struct items *h);
+void scan_ring_store(struct items *h);
 
 #endif

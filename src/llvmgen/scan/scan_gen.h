@@ -11,10 +11,10 @@
 #ifndef PTXGEN_SCAN_GEN_H
 #define PTXGEN_SCAN_GEN_H
 
-#include "llvmgen/shared/output.h"
+#include "places.h"
 #include "lower/scan/scan.h"
 
-enum { SCAN_ITEMS_MAX = 128 };
+enum { SCAN_ITEMS_MAX = PLACES_AT_ONCE_MAX };
 
 /* ---- runs (runs.c) ----------------------------------------------------------------------------------------------- */
 
@@ -36,9 +36,12 @@ struct run_var run_var_new(struct gen *g, struct run r);
 struct run run_get(struct gen *g, struct run_var v);
 void run_set(struct gen *g, struct run_var v, struct run r);
 
+struct scan_ring;
+struct scan_ring_tile;
+
 /* ---- the elements that a thread holds (points.c) ----------------------------------------------------------------- */
 
-/* The segment that is being scanned. */
+/* (segment.c) The segment that is being scanned. */
 struct scan_segment {
     kb_val number;     /* i64 */
     kb_val first;      /* i64: number of its first element in memory order, where segments are runs of elements */
@@ -51,6 +54,28 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number);
 void segment_open_all(struct gen *g, struct scan_segment *s);
 /* Write the totals of the segment; `state` is the combination of its elements, valid unless `empty`. */
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty);
+/* Of a segment without elements, by the thread where `here` (bool). */
+void segment_finish_empty(struct gen *g, struct scan_segment *s, kb_val here);
+/* The whole kernel of a scan over value "count" of elements: `body`, which gets `of`, or else the totals of segments
+ * without elements. */
+void scan_kernel_of(struct gen *g, void (*body)(struct gen *g, void *of), void *of);
+
+static inline kb_ptr ptr_as(kb_ptr p, enum ty type)
+{
+    p.ty = type;
+    return p;
+}
+/* Direct inputs in variables: loaded in one place, taken in another.  The first keep declares them. */
+struct direct_vars {
+    bool declared;
+    kb_var value[SCAN_ITEMS_MAX][DIRECT_FIELDS_MAX];
+};
+void direct_keep(struct gen *g, struct direct_vars *v, const struct direct *direct, int n);
+void direct_take(struct gen *g, const struct direct_vars *v, struct direct *direct, int n);
+/* v := x; `first`: declare v. */
+void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name);
+/* n values in the order of memory from the order of positions, and back. */
+void turn_values(const struct gen *g, kb_val *x, int n);
 
 /* n positions of a thread: consecutive ones from base + own on, or striped, so that every vector of the thread is a
  * stretch by itself and a warp's vectors lie side by side.  The caller sets the fields up to `rows`. */
@@ -81,6 +106,9 @@ struct items {
     bool packed;
     kb_val word[SCAN_ITEMS_MAX / 4], state_word[SCAN_ITEMS_MAX / 4]; /* u32 */
 
+    const struct scan_ring *ring; /* the tile is one of a ring (ring.h) */
+    const struct scan_ring_tile *ring_tile;
+
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
     struct direct direct[SCAN_ITEMS_MAX];
@@ -104,10 +132,10 @@ void items_block_total(struct items *h, const struct aggregates *aggregates, str
 struct run items_total(struct items *h);
 /* Scan the positions, `outside` having been combined before the tile and `inside` (NULL: nothing) as above. */
 void items_scan(struct items *h, struct run outside, const struct run *inside);
-/* Write the results of the positions that are inside. */
+/* Write the results of the positions that are inside; a staged tile is stored by vectors. */
 void items_store(struct items *h);
-/* The values of a scalar output at the positions. */
-void items_values(struct items *h, int output, kb_val *x);
+/* The same as places, for arrangements with a `way` and a `store` of their own. */
+struct places items_places(struct items *h);
 /* Are they the words of h->state_word? */
 bool items_store_words(const struct items *h, int output);
 /* Distance of position i from own. */
@@ -118,8 +146,8 @@ kb_val items_inside(const struct items *h, int i);
 void items_point(const struct items *h, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
 kb_tup items_last(const struct items *h);
-/* Does the thread hold the last position of the segment? */
-kb_val items_have_last(const struct items *h);
+/* Where there are totals: those of the segment, by the thread that holds its last position. */
+void items_finish(const struct items *h);
 
 /* ---- places where segments begin (marks.c) ----------------------------------------------------------------------- */
 
@@ -178,6 +206,8 @@ void packed_scan(struct items *h, int first, int n, struct run before);
 bool stage_has_input(const struct problem *p, int input);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
 kb_ptr stage_new(struct gen *g, int n);
+/* Bytes that a vector in memory is aligned to. */
+int memory_alignment(const struct gen *g, int vector, int stride);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
 void stage_load(struct items *h);
 /* Store the n values of a full tile, or, with items_store_words(), its words. */

@@ -61,12 +61,6 @@ static int shared_vector(int n, int bytes)
     return v;
 }
 
-static kb_ptr typed(kb_ptr stage, enum ty type)
-{
-    stage.ty = type;
-    return stage;
-}
-
 /* What memory's side wrote to the window becomes the lane's n consecutive values. */
 static void get_blocked(const struct items *h, enum ty type, kb_val *x)
 {
@@ -74,7 +68,7 @@ static void get_blocked(const struct items *h, enum ty type, kb_val *x)
     const int v = shared_vector(h->n, ty_bytes(type));
     const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_load_n(k, typed(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_load_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
 }
 
 static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
@@ -83,7 +77,7 @@ static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
     const int v = shared_vector(h->n, ty_bytes(type));
     const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_store_n(k, typed(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_store_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
 }
 
 /* Place of vector j of the lane in the window. */
@@ -110,20 +104,7 @@ static kb_ptr vector_address(const struct items *h, kb_ptr p, int vector, int j)
     return kb_advance(k, kb_advance(k, p, kb_neg(k, lane)), kb_imm(k, TY_I64, -plus));
 }
 
-/* In the order of memory from the order of positions, and back. */
-static void turn(const struct items *h, int vector, kb_val *x)
-{
-    for (int i = 0; h->g->p->reverse && i < vector / 2; i++) {
-        const kb_val t = x[i];
-        x[i] = x[vector - 1 - i];
-        x[vector - 1 - i] = t;
-    }
-}
-
-static int memory_alignment(const struct gen *g, int vector, int stride)
-{
-    return g->c->aligned ? vector * stride : stride;
-}
+int memory_alignment(const struct gen *g, int vector, int stride) { return g->c->aligned ? vector * stride : stride; }
 
 static void load_striped(const struct items *h, int input, kb_val *x)
 {
@@ -132,7 +113,7 @@ static void load_striped(const struct items *h, int input, kb_val *x)
     for (int j = 0; j < h->n / vector; j++) {
         const kb_ptr at = vector_address(h, gen_input(g, input), vector, j);
         kb_load_n(g->k, at, kb_imm(g->k, TY_I32, 0), vector, memory_alignment(g, vector, stride), &x[j * vector]);
-        turn(h, vector, &x[j * vector]);
+        turn_values(g, &x[j * vector], vector);
     }
 }
 
@@ -175,7 +156,7 @@ static void transpose_in(struct items *h, enum ty type, int vector, const kb_val
     }
     claim(h);
     for (int j = 0; j < h->n / vector; j++)
-        kb_store_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
+        kb_store_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
     kb_warp_sync(k); /* the window is complete */
     get_blocked(h, type, own);
 }
@@ -230,14 +211,14 @@ void stage_store(struct items *h, int output, const kb_val *x)
         kb_val v[GEN_VECTOR_MAX];
         const kb_ptr at = vector_address(h, gen_output(g, output), vector, j);
         if (items_store_words(h, output)) {
-            kb_store_n(k, typed(at, TY_U32), kb_imm(k, TY_I32, 0), vector / 4, vector, &h->state_word[j * vector / 4]);
+            kb_store_n(k, ptr_as(at, TY_U32), kb_imm(k, TY_I32, 0), vector / 4, vector, &h->state_word[j * vector / 4]);
             continue;
         }
         if (same)
             memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
         else
-            kb_load_n(k, typed(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
-        turn(h, vector, v);
+            kb_load_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
+        turn_values(g, v, vector);
         output_store_vector(g, output, at, vector, g->c->aligned, v);
     }
 }

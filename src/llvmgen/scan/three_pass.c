@@ -48,21 +48,24 @@ static void prefixes(struct gen *g)
     }
 }
 
-static void apply(struct gen *g)
+static void apply_tile(struct gen *g, void *of)
 {
+    (void)of;
     kb *k = g->k;
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct tile t;
-        tile_load(g, &t, kb_block(k));
-        const kb_tup prefix = kb_load(k, gen_partials(g), t.number);
-        tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), prefix });
-    }
-    kb_else { tile_none(g); }
+    struct tile t;
+    tile_load(g, &t, kb_block(k));
+    const kb_tup prefix = kb_load(k, gen_partials(g), t.number);
+    tile_finish(g, &t, (struct run){ kb_not(k, t.alone), kb_false(k), prefix });
 }
 
 void emit_scan_three_pass(struct gen *g)
 {
-    static void (*const pass[])(struct gen * g) = { totals, prefixes, apply };
-    scan_wait_for_predecessor(g);
-    pass[g->kernel - g->c->code.kernel](g);
+    static void (*const pass[])(struct gen * g) = { totals, prefixes };
+    const ptrdiff_t number = g->kernel - g->c->code.kernel;
+    if (number == 2) {
+        scan_kernel_of(g, apply_tile, NULL);
+        return;
+    }
+    gen_wait_for_predecessor(g);
+    pass[number](g);
 }

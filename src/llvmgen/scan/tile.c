@@ -8,14 +8,6 @@
 #include "tile.h"
 #include "llvmgen/shared/lookback.h"
 
-void scan_wait_for_predecessor(struct gen *g)
-{
-    if (!gen_tunable(g, TN_PDL))
-        return;
-    kb_dependency_wait(g->k);
-    kb_dependency_launch(g->k);
-}
-
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 int tile_size(const struct gen *g) { return kb_threads(g->k) * per_thread(g); }
 
@@ -41,16 +33,10 @@ static kb_val find_rows(struct gen *g, struct items *h, int tile)
     return starts;
 }
 
-/* The totals of the segments that end within the tile. */
-static void store_totals(struct gen *g, struct items *h)
+/* The totals of the rows that end within the tile. */
+static void store_totals(struct items *h)
 {
-    kb *k = g->k;
-    if (!h->rows) {
-        kb_if(k, items_have_last(h)) {
-            segment_finish(g, h->segment, items_last(h), kb_false(k));
-        }
-        return;
-    }
+    kb *k = h->g->k;
     for (int i = 0; i < h->n; i++)
         kb_if(k, kb_and(k, h->tail[i], items_inside(h, i))) {
             struct point pt;
@@ -128,8 +114,10 @@ void tile_finish(struct gen *g, struct tile *t, struct run before)
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
     items_scan(h, before, t->in_tile);
     items_store(h);
-    if (scan_has_totals(g->p))
-        store_totals(g, h);
+    if (!h->rows)
+        items_finish(h);
+    else if (scan_has_totals(g->p))
+        store_totals(h);
 }
 
 struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
@@ -152,32 +140,4 @@ struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
         kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
     }
     return tile_share(g, t, kb_thread0(k), kb_get(k, prefix));
-}
-
-void tile_none(struct gen *g)
-{
-    kb *k = g->k;
-    if (!scan_has_totals(g->p))
-        return;
-    const int threads = kb_threads(k);
-    LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
-        struct scan_segment s;
-        segment_open(g, &s, number);
-        segment_finish(g, &s, state_zero(g), kb_true(k));
-    }
-    g->here = NULL;
-}
-
-void tile_in_turn(struct gen *g, void (*load)(struct gen *g, struct tile *t, kb_val number))
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct tile t;
-        const struct ticket ticket = ticket_take_tile(g, gen_value(g, "tiles"));
-        load(g, &t, ticket.tile);
-        tile_finish(g, &t, tile_prefix(g, &t, ticket));
-    }
-    kb_else { tile_none(g); }
 }

@@ -36,12 +36,5 @@ void tile_finish(struct gen *g, struct tile *t, struct run before);
 struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix);
 /* The prefix of the tile by look-back of the first warp, for all threads.  The whole block arrives. */
 struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket);
-/* Without elements there are no tiles, but segments still have totals: to be written by the grid. */
-void tile_none(struct gen *g);
-
-/* The whole kernel of scans in one pass: the block takes the next tile, which `load` loads, and its prefix comes by
- * look-back. */
-void tile_in_turn(struct gen *g, void (*load)(struct gen *g, struct tile *t, kb_val number));
-void scan_wait_for_predecessor(struct gen *g);
 
 #endif

@@ -88,17 +88,11 @@ static void strip_tile(struct gen *g, struct strip *s, kb_val base, kb_val turn,
     h->full = kb_eq(k, h->valid, tile);
     h->is_start = kb_and(k, kb_eq(k, base, 0), kb_eq(k, kb_warp(k), 0));
     items_load(h);
-    kb_tup own = h->x[0];
-    for (int i = 1; i < n; i++)
-        own = state_combine(g, own, h->x[i]);
-    const struct run in_tile = warps_before(g, s, own, turn, &total), before = run_get(g, carry);
+    const struct run in_tile = warps_before(g, s, items_total(h).x, turn, &total), before = run_get(g, carry);
     items_scan(h, run_join(g, before, in_tile), NULL);
     kb_if(k, s->exists) {
         items_store(h);
-        if (scan_has_totals(g->p))
-            kb_if(k, items_have_last(h)) {
-                segment_finish(g, &s->segment, items_last(h), kb_false(k));
-            }
+        items_finish(h);
     }
     run_set(g, carry, run_join(g, before, total));
 }
@@ -123,16 +117,13 @@ static void block_takes_strip(struct gen *g)
                 kb_set(k, turn, kb_xor(k, kb_get(k, turn), 1));
         }
         const kb_val empty = kb_eq(k, gen_value(g, "length"), 0);
-        if (scan_has_totals(g->p))
-            kb_if(k, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0)))) {
-                segment_finish(g, &s.segment, state_zero(g), kb_true(k));
-            }
+        segment_finish_empty(g, &s.segment, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0))));
     }
 }
 
 void emit_segscan_column(struct gen *g)
 {
-    scan_wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     if (gen_tunable(g, TN_ROWS) > 1)
         block_takes_strip(g);
     else

@@ -95,7 +95,7 @@ static void finish_tile(struct gen *g, struct long_tile *t, struct run before)
 }
 
 /* The tile of ticket `current`, whose inputs have been fetched; then those of the next one, which goes to `next`. */
-static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_val epoch, struct lines_ahead *ahead,
+static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_val epoch, struct direct_vars *ahead,
                       kb_var next)
 {
     kb *k = g->k;
@@ -130,14 +130,15 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     }
 }
 
-static void take_tiles(struct gen *g)
+static void take_tiles(struct gen *g, void *of)
 {
+    (void)of;
     kb *k = g->k;
     struct shared m = { .ticket = ticket_slot(g),
                         .prefix = state_shared(g, 1, "tile_prefix"),
                         .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals") };
     const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
-    struct lines_ahead ahead = { .declared = false };
+    struct direct_vars ahead = { .declared = false };
     LET(word, ticket_take_first(g, m.ticket));
     kb_var ticket = kb_var_new(k, kb_cast(k, word, TY_U32), "ticket");
     ticket.uni = KB_UNI_BLOCK; /* it only takes what all threads have read in one place */
@@ -157,13 +158,4 @@ static void take_tiles(struct gen *g)
     tickets_used_up(g, kb_get(k, ticket), epoch, gen_value(g, "tiles"));
 }
 
-void emit_segscan_lookback(struct gen *g)
-{
-    kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        take_tiles(g);
-        g->here = NULL;
-    }
-    kb_else { tile_none(g); }
-}
+void emit_segscan_lookback(struct gen *g) { scan_kernel_of(g, take_tiles, NULL); }

@@ -164,13 +164,12 @@ static struct lines tile_of_rows(struct gen *g, const struct team *t, const stru
 void emit_segscan_staged(struct gen *g)
 {
     kb *k = g->k;
-    scan_wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const struct team t = team_new(g, BLOCK, true);
     LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
     kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
         struct scan_segment all;
         struct line_rows rows;
-        struct lines_ahead inputs = { .declared = false };
         struct run total;
         const kb_val length = gen_value(g, "length");
         const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, "rows")), gen_value(g, "segments"));
@@ -178,8 +177,7 @@ void emit_segscan_staged(struct gen *g)
         const struct stretch_of s = { &all, kb_name(kb_mul(k, first, length), "begin"),
                                       kb_name(kb_mul(k, last, length), "end") };
         struct lines l = tile_of_rows(g, &t, &s, first, &rows);
-        lines_fetch(&l, &inputs);
-        lines_take(&l, &inputs);
+        lines_load(&l);
         lines_scan(&l, team_scan(g, &t, lines_total(&l), kb_imm(k, TY_I32, 0), &total));
         lines_store(&l);
         if (scan_has_totals(g->p))
@@ -220,7 +218,7 @@ static void tile_scan(struct lines *l, const struct team *t, const struct stretc
 static void stretch_tiles(struct gen *g, const struct team *t, const struct stretch_of *s, kb_var turn)
 {
     kb *k = g->k;
-    struct lines_ahead ahead = { .declared = false };
+    struct direct_vars ahead = { .declared = false };
     struct run_var carry = run_var_new(g, run_none(g));
     const int64_t size = tile_of(g, t);
     /* The same for the whole team: arguments, its number, or offsets that all of its threads have read. */
@@ -246,7 +244,7 @@ static void stretch_tiles(struct gen *g, const struct team *t, const struct stre
 static void segment_each(struct gen *g, enum width width)
 {
     kb *k = g->k;
-    scan_wait_for_predecessor(g);
+    gen_wait_for_predecessor(g);
     const struct team t = team_new(g, width, false);
     /* Aggregates alternate between two places: a thread that writes one has passed the barrier after which all have
      * read it. */
@@ -258,13 +256,7 @@ static void segment_each(struct gen *g, enum width width)
         kb_if(k, kb_gt(k, kb_assume_uniform(s.length, uniformity(&t)), 0)) { /* as in stretch_tiles */
             stretch_tiles(g, &t, &all, turn);
         }
-        kb_else
-        {
-            if (scan_has_totals(g->p))
-                kb_if(k, kb_eq(k, t.own, 0)) { /* one lane of the team */
-                    segment_finish(g, &s, state_zero(g), kb_true(k));
-                }
-        }
+        kb_else { segment_finish_empty(g, &s, kb_eq(k, t.own, 0)); /* one lane of the team */ }
     }
 }
 

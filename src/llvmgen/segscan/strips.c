@@ -39,9 +39,9 @@ struct strip_tile {
 
 /* What stays of a tile between its two passes. */
 struct kept {
-    kb_var value[SCAN_ITEMS_MAX][64]; /* direct inputs of the thread's positions */
-    struct run_var before;            /* what comes before the thread in the tile */
-    kb_tvar total;                    /* in the last group: of the column in the tile */
+    struct direct_vars value; /* direct inputs of the thread's positions */
+    struct run_var before;    /* what comes before the thread in the tile */
+    kb_tvar total;            /* in the last group: of the column in the tile */
 };
 
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
@@ -88,42 +88,16 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-static int direct_types(const struct problem *p, enum ty *type)
-{
-    int n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
-            type[n++] = p->input[i].array.field[f].type;
-    return n;
-}
-
 static void kept_new(struct gen *g, struct kept *c)
 {
-    enum ty type[64];
-    const int fields = direct_types(g->p, type);
-    for (int i = 0; i < per_thread(g); i++)
-        for (int f = 0; f < fields; f++)
-            c->value[i][f] = kb_var_new(g->k, kb_imm(g->k, type[f], 0), "element");
+    struct direct none[SCAN_ITEMS_MAX];
+    for (int n = 0, i = 0; i < g->p->ninputs; i++)
+        for (int f = 0; access_input_direct(g->p, i) && f < g->p->input[i].array.nfields; f++, n++)
+            for (int e = 0; e < per_thread(g); e++)
+                none[e].v[n] = kb_imm(g->k, g->p->input[i].array.field[f].type, 0);
+    direct_keep(g, &c->value, none, per_thread(g));
     c->before = run_var_new(g, run_none(g));
     c->total = kb_var_new(g->k, state_zero(g), "total");
-}
-
-static void keep(struct gen *g, struct kept *c, const struct direct *direct)
-{
-    enum ty type[64];
-    const int fields = direct_types(g->p, type);
-    for (int i = 0; i < per_thread(g); i++)
-        for (int f = 0; f < fields; f++)
-            kb_set(g->k, c->value[i][f], direct[i].v[f]);
-}
-
-static void take_kept(struct gen *g, const struct kept *c, struct direct *direct)
-{
-    enum ty type[64];
-    const int fields = direct_types(g->p, type);
-    for (int i = 0; i < per_thread(g); i++)
-        for (int f = 0; f < fields; f++)
-            direct[i].v[f] = kb_get(g->k, c->value[i][f]);
 }
 
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
@@ -133,11 +107,9 @@ static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *
 {
     struct items *h = &t->h;
     g->here = &t->segment.here;
-    take_kept(g, c, h->direct);
+    direct_take(g, &c->value, h->direct, h->n);
     items_contribute(h);
-    kb_tup x = h->x[0];
-    for (int i = 1; i < h->n; i++)
-        x = state_combine(g, x, h->x[i]);
+    const kb_tup x = items_total(h).x;
     kb_store(g->k, m->aggregates, kb_tid(g->k), x);
     return x;
 }
@@ -254,16 +226,13 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
         kb_set(k, prefix, look_back(g, m, t, epoch, kb_get(k, c->total)));
     }
     kb_else { kb_barrier(k); } /* as in look_back */
-    take_kept(g, c, h->direct);
+    direct_take(g, &c->value, h->direct, h->n);
     items_contribute(h);
     const struct run outside = { begun, kb_false(k), kb_get(k, prefix) };
     items_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
     kb_if(k, t->exists) {
         items_store(h);
-        if (scan_has_totals(g->p))
-            kb_if(k, items_have_last(h)) {
-                segment_finish(g, &t->segment, items_last(h), kb_false(k));
-            }
+        items_finish(h);
     }
 }
 
@@ -290,7 +259,7 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
             kb_set(k, taken, ticket_take(g, &tile_tickets));
         }
         items_load(&next.h);
-        keep(g, &w->new, next.h.direct);
+        direct_keep(g, &w->new.value, next.h.direct, next.h.n);
     }
     open_tile(g, m, &last, kb_get(k, w->last));
     kb_if(k, kb_get(k, w->there)) {
@@ -325,8 +294,8 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
         round_of(g, m, &w, exists, epoch);
         kb_break_if(k, kb_not(k, exists));
         struct direct d[SCAN_ITEMS_MAX];
-        take_kept(g, &w.new, d);
-        keep(g, &w.cur, d);
+        direct_take(g, &w.new.value, d, per_thread(g));
+        direct_keep(g, &w.cur.value, d, per_thread(g));
         run_set(g, w.cur.before, run_get(g, w.new.before));
         kb_set(k, w.cur.total, kb_get(k, w.new.total));
         kb_set(k, w.there, kb_true(k));
@@ -334,19 +303,17 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
     tickets_used_up(g, kb_get(k, w.last), epoch, gen_value(g, "tickets"));
 }
 
-void emit_segscan_strips(struct gen *g)
+static void scan_strips(struct gen *g, void *of)
 {
+    (void)of;
     kb *k = g->k;
-    scan_wait_for_predecessor(g);
-    kb_if(k, kb_gt(k, gen_value(g, "count"), 0)) {
-        struct shared m = { .groups = gen_tunable(g, TN_ROWS) };
-        m.width = kb_threads(k) / m.groups;
-        m.ticket = ticket_slot(g);
-        m.aggregates = state_shared(g, kb_threads(k), "group_totals");
-        m.seen = state_shared(g, kb_threads(k), "seen_totals");
-        m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
-        rounds(g, &m, ticket_take_first(g, m.ticket));
-        g->here = NULL;
-    }
-    kb_else { tile_none(g); }
+    struct shared m = { .groups = gen_tunable(g, TN_ROWS) };
+    m.width = kb_threads(k) / m.groups;
+    m.ticket = ticket_slot(g);
+    m.aggregates = state_shared(g, kb_threads(k), "group_totals");
+    m.seen = state_shared(g, kb_threads(k), "seen_totals");
+    m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
+    rounds(g, &m, ticket_take_first(g, m.ticket));
 }
+
+void emit_segscan_strips(struct gen *g) { scan_kernel_of(g, scan_strips, NULL); }
