@@ -20,7 +20,7 @@ enum store_way {
 struct places {
     struct gen *g;
     void *of;
-    int n, at_once; /* at_once divides n */
+    int n, at_once;                                   /* at_once divides n */
     void (*point)(void *of, struct point *pt, int i); /* place i, with its state and what has been loaded there */
     kb_val (*inside)(void *of, int i);                /* bool: may place i be written? */
     enum store_way (*way)(void *of, int output);

@@ -19,43 +19,39 @@
 
 enum { FEW_SEGMENTS = 8 };
 
-bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why)
 {
-    if (p->offsets >= 0) {
-        *why = "it scans whole arrays and rows; here segments begin anywhere";
-        return false;
-    }
-    return scan_grid_fits(p, d, a, why);
+    const struct misfit m[] = {
+        { !scan_trailing(p) || p->flags >= 0, "it scans runs of elements; here segments begin at flags, or lie apart" },
+        { state_determinism(p) == DET_DEVICE,
+          "up to which size it is taken depends on the device; determinism: device forbids that" },
+        { 0 }
+    };
+    return scan_takes(p, a, why, m);
 }
 
-bool scan_grid_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (!scan_trailing(p) || p->flags >= 0) {
-        *why = "it scans runs of elements; here segments begin at flags, or lie apart";
-        return false;
-    }
-    if (state_determinism(p) == DET_DEVICE) {
-        *why = "up to which size it is taken depends on the device; determinism: device forbids that";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
+    *why = "it scans whole arrays and rows; here segments begin anywhere";
+    return p->offsets < 0 && scan_grid_fits(p, a, why);
 }
 
 bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
     const bool rows = p->offsets < 0 && p->flags < 0 && scan_keeps(p);
-    *why = NULL;
-    if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)))
-        *why = "tiles cut across segments between offsets, so there are no totals, and operators read no inputs";
-    else if (rows && !scan_trailing(p))
-        *why = "of segments it scans rows: here they are not runs of elements";
-    else if (rows && scan_operator_reads(p))
-        *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
-    else if (state_determinism(p) != DET_ANY)
-        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
-    return !*why && scan_few_fields(p, a, why);
+    const struct misfit m[] = {
+        { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
+          "tiles cut across segments between offsets, so there are no totals, and operators read no inputs" },
+        { rows && !scan_trailing(p), "of segments it scans rows: here they are not runs of elements" },
+        { rows && scan_operator_reads(p),
+          "the operator reads inputs that differ between segments, and tiles cut across segments" },
+        { state_determinism(p) != DET_ANY,
+          "how prefixes are combined depends on timing; the problem asks for determinism" },
+        { 0 }
+    };
+    return scan_takes(p, a, why, m);
 }
 
 /* Fewer rows than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are
@@ -70,13 +66,8 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const bool marked = p->flags >= 0 || p->offsets >= 0, rows = !marked && scan_keeps(p);
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
-    struct span at;
-    const struct formula any = { 0 };
-    scan_add_cases(pl, row, variant,
-                   rows       ? "flat"
-                   : *variant ? variant
-                              : "large",
-                   rows && !plan_pinned_name(pl, &at) ? few_rows(p) : any, true);
+    const char *name = rows ? "flat" : *variant ? variant : "large";
+    scan_add_cases(pl, row, variant, name, rows && !scan_pinned(pl) ? few_rows(p) : (struct formula){ 0 }, true);
 }
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
@@ -111,8 +102,8 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
         const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
         const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
-        c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
-        if (scan_keeps(pl->plan->problem) && !plan_pinned_name(pl, &(struct span){ 0 }))
+        c->code.guard = scan_both(fit, c->code.guard);
+        if (scan_keeps(pl->plan->problem) && !scan_pinned(pl))
             c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
     }
 }
@@ -120,8 +111,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
 /* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
 void scan_resident_plan(struct planner *pl, const struct strategy *row)
 {
-    struct span at;
-    if (plan_pinned_name(pl, &at)) {
+    if (scan_pinned(pl)) {
         plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
         return;
     }

@@ -193,31 +193,21 @@ static int widest_vector(const struct problem *p)
 
 bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    if (d->sm < 90) {
-        *why = "bulk copies begin with sm_90";
-        return false;
-    }
-    if (!scan_trailing(p) && !scan_few_columns(p)) {
-        *why = "it scans runs of elements, and a few columns; here elements lie apart in another way";
-        return false;
-    }
-    if (scan_few_columns(p) && widest_vector(p) * state_words(p, NULL) > WORDS_ACROSS) {
-        *why = "states of several columns are side by side in a thread, and these are too large";
-        return false;
-    }
-    if (p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p))) {
-        *why = "tiles cut across segments, so there are no totals, and operators read no inputs";
-        return false;
-    }
-    if (state_determinism(p) == DET_DEVICE) {
-        *why = "its tiles depend on the device's shared memory; determinism: device forbids that";
-        return false;
-    }
-    if (!plain_arrays(p)) {
-        *why = "bulk copies move arrays of scalars whose elements are used where they stand";
-        return false;
-    }
-    if (!scan_few_fields(p, a, why))
+    const bool columns = scan_few_columns(p);
+    const struct misfit m[] = {
+        { d->sm < 90, "bulk copies begin with sm_90" },
+        { !scan_trailing(p) && !columns,
+          "it scans runs of elements, and a few columns; here elements lie apart in another way" },
+        { columns && widest_vector(p) * state_words(p, NULL) > WORDS_ACROSS,
+          "states of several columns are side by side in a thread, and these are too large" },
+        { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
+          "tiles cut across segments, so there are no totals, and operators read no inputs" },
+        { state_determinism(p) == DET_DEVICE,
+          "its tiles depend on the device's shared memory; determinism: device forbids that" },
+        { !plain_arrays(p), "bulk copies move arrays of scalars whose elements are used where they stand" },
+        { 0 }
+    };
+    if (!scan_takes(p, a, why, m))
         return false;
     *why = "the ring has no room for a vector per thread";
     return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
@@ -290,34 +280,24 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, size->name, guard);
     plan_case_variant(pl, c, size->variant);
-    if (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > widest_vector(p))
-        c->tunable[TN_VECTOR] = widest_vector(p);
-    if (!c->overridden[TN_STAGES])
-        c->tunable[TN_STAGES] = size->stages;
-    if (!c->overridden[TN_UPSWEEP_WARPS])
-        c->tunable[TN_UPSWEEP_WARPS] = UPSWEEP;
-    if (!c->overridden[TN_MARKER_WARPS]) {
-        c->tunable[TN_MARKER_WARPS] = markers(p);
-        c->tunable_from[TN_MARKER_WARPS] = "for segments that begin anywhere";
-    }
-    if (!c->overridden[TN_LOOKBACK_WARPS])
-        c->tunable[TN_LOOKBACK_WARPS] = size->looks;
-    if (!c->overridden[TN_MIN_BLOCKS]) {
-        c->tunable[TN_MIN_BLOCKS] = 1;
-        c->tunable_from[TN_MIN_BLOCKS] = "the ring takes a multiprocessor's shared memory";
-    }
-    if (!c->overridden[TN_PDL])
-        c->tunable[TN_PDL] = 1;
+    if (c->tunable[TN_VECTOR] > widest_vector(p))
+        scan_set(c, TN_VECTOR, widest_vector(p), NULL);
+    scan_set(c, TN_STAGES, size->stages, NULL);
+    scan_set(c, TN_UPSWEEP_WARPS, UPSWEEP, NULL);
+    scan_set(c, TN_MARKER_WARPS, markers(p), "for segments that begin anywhere");
+    scan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
+    scan_set(c, TN_MIN_BLOCKS, 1, "the ring takes a multiprocessor's shared memory");
+    scan_set(c, TN_PDL, 1, NULL);
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
                                 c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
-    else if (c->tunable[TN_ITEMS] > most && !c->overridden[TN_ITEMS] && most > 0)
-        c->tunable[TN_ITEMS] = most;
+    else if (c->tunable[TN_ITEMS] > most && most > 0)
+        scan_set(c, TN_ITEMS, most, NULL);
     c->aligned = true;
     if (scan_few_columns(p))
-        c->code.guard = c->code.guard.n ? f_and(c->code.guard, whole_warps(p, c)) : whole_warps(p, c);
+        c->code.guard = scan_both(c->code.guard, whole_warps(p, c));
     return c;
 }
 
@@ -331,14 +311,14 @@ static bool add_looked(struct planner *pl, const struct strategy *row, bool pinn
         most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
         return false;
     if (!pinned)
-        guard = guard.n ? f_and(looked_columns(p), guard) : looked_columns(p);
+        guard = scan_both(looked_columns(p), guard);
     return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
 }
 
 void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const bool pinned = plan_pinned_name(pl, &(struct span){ 0 }) != NULL;
+    const bool pinned = scan_pinned(pl);
     const int last = sizeof sizes / sizeof *sizes - 1;
     const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.resident takes small rows */
     const int first = pinned || !scan_marked(p) ? last : marked;
@@ -349,7 +329,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
         const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
         const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
-        guard = guard.n ? f_and(worth, guard) : worth;
+        guard = scan_both(worth, guard);
     }
     for (int i = first; i <= last; i++) {
         const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
@@ -357,36 +337,37 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
-static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+static bool check(struct planner *pl, const struct plan_case *c)
 {
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d stages of %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_STAGES],
-               c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
-    return false;
+    const struct problem *p = pl->plan->problem;
+    const int held = scan_degree(c), threads = c->tunable[TN_THREADS], vector = c->tunable[TN_VECTOR];
+    const int looks = c->tunable[TN_LOOKBACK_WARPS], stages = c->tunable[TN_STAGES], tile = threads * held;
+    const int all = all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS], looks);
+    const struct misfit m[] = {
+        { scan_marked(p) != (c->tunable[TN_MARKER_WARPS] > 0),
+          "markers are for segments that begin anywhere, and those need one" },
+        { threads % 32 || all > THREADS_MAX,
+          "threads must be a multiple of 32, and the other warps fit a block with them" },
+        { held > items_most(p, vector), "a thread holds at most 64 elements, 128 where it sums bytes by words" },
+        { vector > widest_vector(p), "the vector must be no wider than 16 bytes of the widest array, or four columns" },
+        { looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY),
+          "look-back is for columns, whose prefixes it combines as timing has it" },
+        { tile % UNIT || stages * stage_bytes(p, tile) + reserved(p, threads, stages, vector, looks) >
+                             pl->plan->device.shared_per_block,
+          "the ring does not fit shared memory" },
+        { 0 }
+    };
+    return scan_consistent(pl, c, m);
 }
 
 bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR], threads = c->tunable[TN_THREADS];
-    const int all =
-        all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS], c->tunable[TN_LOOKBACK_WARPS]);
-    if (scan_marked(p) != (c->tunable[TN_MARKER_WARPS] > 0))
-        return contradiction(pl, c, "markers are for segments that begin anywhere, and those need one");
-    if (threads % 32 || all > THREADS_MAX)
-        return contradiction(pl, c, "threads must be a multiple of 32, and the other warps fit a block with them");
-    if (held > items_most(p, c->tunable[TN_VECTOR]))
-        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
-    if (c->tunable[TN_VECTOR] > widest_vector(p))
-        return contradiction(pl, c, "the vector must be no wider than 16 bytes of the widest array, or four columns");
-    const int looks = c->tunable[TN_LOOKBACK_WARPS], vector = c->tunable[TN_VECTOR], stages = c->tunable[TN_STAGES];
-    if (looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY))
-        return contradiction(pl, c, "look-back is for columns, whose prefixes it combines as timing has it");
-    if (threads * held % UNIT || stages * stage_bytes(p, threads * held) + reserved(p, threads, stages, vector, looks) >
-                                     pl->plan->device.shared_per_block)
-        return contradiction(pl, c, "the ring does not fit shared memory");
+    if (!check(pl, c))
+        return false;
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    k->threads = all;
+    k->threads = all_threads(c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS],
+                             c->tunable[TN_LOOKBACK_WARPS]);
     if (p->flags >= 0)
         plan_value_arg(k, "flags_aligned", TY_I32,
                        f_eq(f_mod(f_misalign(f_pointer(p->flags)), f_const(UNIT)), f_const(0)));

@@ -45,22 +45,24 @@ bool scan_operator_reads(const struct problem *p)
     return s.found;
 }
 
-bool scan_few_fields(const struct problem *p, struct arena *a, const char **why)
+bool scan_takes(const struct problem *p, struct arena *a, const char **why, const struct misfit *m)
 {
     const int fields = state_fields(p, NULL);
-    if (fields > 32)
+    *why = NULL;
+    for (; m->why && !*why; m++)
+        if (m->holds)
+            *why = m->why;
+    if (!*why && fields > 32)
         *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
-    return fields <= 32;
+    return !*why;
 }
 
 bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (scan_keeps(p) || p->offsets >= 0) {
-        *why = "it scans whole arrays; this problem has many segments";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
+    const bool many = scan_keeps(p) || p->offsets >= 0;
+    return scan_takes(p, a, why,
+                      (struct misfit[]){ { many, "it scans whole arrays; this problem has many segments" }, { 0 } });
 }
 
 /* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as
@@ -86,6 +88,19 @@ int scan_model_degree(const struct problem *p, const struct device *d, const str
 int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+bool scan_pinned(const struct planner *pl) { return plan_pinned_name(pl, &(struct span){ 0 }) != NULL; }
+
+void scan_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t])
+        return;
+    c->tunable[t] = value;
+    if (from)
+        c->tunable_from[t] = from;
+}
+
+struct formula scan_both(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
 
 /* Bytes per position of what passes through the transpose; 0: nothing does. */
 static int widest(const struct problem *p)
@@ -214,23 +229,15 @@ static void one_by_one(struct plan_case *c)
 static void choose(struct planner *pl, struct plan_case *c, bool staged)
 {
     const struct problem *p = pl->plan->problem;
-    if (!c->overridden[TN_PDL]) {
-        c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
-        c->tunable_from[TN_PDL] = "on where the architecture has it";
-    }
-    if (staged && !c->overridden[TN_MIN_BLOCKS]) {
-        c->tunable[TN_MIN_BLOCKS] = choose_blocks(p, c, pl->plan->device.sm);
-        c->tunable_from[TN_MIN_BLOCKS] = "1024 threads per multiprocessor, half of them for heavy elements";
-    }
-    if (!c->overridden[TN_SMEM_TRANSPOSE]) {
-        c->tunable[TN_SMEM_TRANSPOSE] = staged && widest(p) > 0;
-        c->tunable_from[TN_SMEM_TRANSPOSE] = "for arrays of scalars along the last dimensions";
-    }
-    if (!c->overridden[TN_STRIPED]) {
-        c->tunable[TN_STRIPED] = c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && state_words(p, NULL) <= 2;
-        c->tunable_from[TN_STRIPED] = "for whole arrays and states of up to 8 bytes";
-    }
-    choose_items(p, c, pl->plan->device.sm);
+    const int sm = pl->plan->device.sm;
+    scan_set(c, TN_PDL, sm >= 90, "on where the architecture has it");
+    if (staged)
+        scan_set(c, TN_MIN_BLOCKS, choose_blocks(p, c, sm),
+                 "1024 threads per multiprocessor, half of them for heavy elements");
+    scan_set(c, TN_SMEM_TRANSPOSE, staged && widest(p) > 0, "for arrays of scalars along the last dimensions");
+    scan_set(c, TN_STRIPED, c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && state_words(p, NULL) <= 2,
+             "for whole arrays and states of up to 8 bytes");
+    choose_items(p, c, sm);
 }
 
 /* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
@@ -252,10 +259,11 @@ struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *ro
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_variant(pl, c, variant);
-    if (vast(pl->plan->problem) && !c->overridden[TN_THREADS] && c->tunable[TN_THREADS] > 128)
-        c->tunable[TN_THREADS] = 128;
-    if (vast(pl->plan->problem) && !c->overridden[TN_MIN_BLOCKS])
-        c->tunable[TN_MIN_BLOCKS] = 1;
+    if (!vast(pl->plan->problem))
+        return c;
+    if (c->tunable[TN_THREADS] > 128)
+        scan_set(c, TN_THREADS, 128, NULL);
+    scan_set(c, TN_MIN_BLOCKS, 1, NULL);
     return c;
 }
 
@@ -264,8 +272,8 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
-    if (!staged && !c->overridden[TN_VECTOR])
-        c->tunable[TN_VECTOR] = 1;
+    if (!staged)
+        scan_set(c, TN_VECTOR, 1, NULL);
     choose(pl, c, staged);
     struct formula aligned;
     if (p->offsets >= 0 && !staged && !c->overridden[TN_VECTOR])
@@ -273,7 +281,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     if (c->tunable[TN_VECTOR] == 1 || !vector_guard(p, c->tunable[TN_VECTOR], &aligned))
         return;
     c->aligned = true;
-    c->code.guard = guard.n ? f_and(guard, aligned) : aligned;
+    c->code.guard = scan_both(guard, aligned);
     struct plan_case *u = scan_add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])
@@ -284,17 +292,8 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
         u->tunable[TN_ITEMS] /= 2;
     const int words = scan_items_in_words(p);
     const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
-    if (u->tunable[TN_STRIPED] && heavy && !u->overridden[TN_MIN_BLOCKS])
-        u->tunable[TN_MIN_BLOCKS] = 1; /* registers: addresses of single elements */
-}
-
-bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged)
-{
-    struct span at;
-    if (!plan_pinned_name(pl, &at))
-        return false;
-    scan_add_cases(pl, row, "", name, (struct formula){ 0 }, staged);
-    return true;
+    if (u->tunable[TN_STRIPED] && heavy)
+        scan_set(u, TN_MIN_BLOCKS, 1, NULL); /* registers: addresses of single elements */
 }
 
 bool scan_spreads(struct planner *pl)
@@ -309,17 +308,18 @@ bool scan_spreads(struct planner *pl)
 
 void scan_block_plan(struct planner *pl, const struct strategy *row)
 {
-    if (scan_pinned(pl, row, "block", true))
-        return;
     struct formula small = { 0 };
+    if (scan_pinned(pl)) {
+        scan_add_cases(pl, row, "", "block", small, true);
+        return;
+    }
     if (scan_spreads(pl))
         small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
         struct plan_case *c = &pl->plan->cases[i];
-        if (!c->overridden[TN_MIN_BLOCKS])
-            c->tunable[TN_MIN_BLOCKS] = 1;
+        scan_set(c, TN_MIN_BLOCKS, 1, NULL);
         while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
                c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
             c->tunable[TN_ITEMS] /= 2;
@@ -328,11 +328,17 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
+bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m)
 {
+    const int stages = c->tunable[TN_STAGES];
+    while (m->why && !m->holds)
+        m++;
+    if (!m->why)
+        return true;
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
+               "%s: %s%d threads x %d items x %d elements: %s", c->code.strategy,
+               stages ? arena_printf(&pl->s->arena, "%d stages of ", stages) : "", c->tunable[TN_THREADS],
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], m->why);
     return false;
 }
 
@@ -340,19 +346,20 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = c->tunable[TN_VECTOR];
-    if (c->tunable[TN_THREADS] % 32)
-        return contradiction(pl, c, "threads must be a multiple of 32");
-    if (scan_degree(c) > items_most(p, c))
-        return contradiction(pl, c, "a thread holds at most 64 elements, 128 where it sums bytes by words");
-    if (vector > access_vector_width(p) || (vector & (vector - 1)))
-        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
-    if (c->tunable[TN_SMEM_TRANSPOSE] && (widest(p) == 0 || !scan_trailing(p)))
-        return contradiction(pl, c, "the transpose is for arrays of scalars along the last dimensions");
-    if (c->tunable[TN_STRIPED] && (!c->tunable[TN_SMEM_TRANSPOSE] || !may_stripe(p, c)))
-        return contradiction(pl, c, "striped vectors are for staged tiles of whole arrays without neighbours");
-    if (c->tunable[TN_SMEM_TRANSPOSE] && transpose_bytes(p, c) > STAGE_MAX)
-        return contradiction(pl, c, "the transpose takes more than 40960 bytes");
-    return true;
+    const bool transpose = c->tunable[TN_SMEM_TRANSPOSE], striped = c->tunable[TN_STRIPED];
+    const struct misfit m[] = {
+        { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
+        { scan_degree(c) > items_most(p, c), "a thread holds at most 64 elements, 128 where it sums bytes by words" },
+        { vector > access_vector_width(p) || (vector & (vector - 1)),
+          "the vector must be a power of two, no wider than 16 bytes of the widest array" },
+        { transpose && (widest(p) == 0 || !scan_trailing(p)),
+          "the transpose is for arrays of scalars along the last dimensions" },
+        { striped && (!transpose || !may_stripe(p, c)),
+          "striped vectors are for staged tiles of whole arrays without neighbours" },
+        { transpose && transpose_bytes(p, c) > STAGE_MAX, "the transpose takes more than 40960 bytes" },
+        { 0 }
+    };
+    return scan_consistent(pl, c, m);
 }
 
 struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
@@ -397,11 +404,9 @@ struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struc
     return tiles;
 }
 
-static bool build(struct planner *pl, struct plan_case *c, struct formula blocks)
+bool scan_block_build(struct planner *pl, struct plan_case *c)
 {
     scan_kernel(pl, c, "");
-    plan_launch(pl, c, 0, blocks);
+    plan_launch(pl, c, 0, f_const(1));
     return scan_check_tunables(pl, c);
 }
-
-bool scan_block_build(struct planner *pl, struct plan_case *c) { return build(pl, c, f_const(1)); }

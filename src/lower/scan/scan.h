@@ -32,7 +32,6 @@ static inline int scan_mark_words(int tile) { return tile / 32 + 1; }
 bool scan_has_totals(const struct problem *p);
 /* An operator reads inputs (that do not vary within a segment). */
 bool scan_operator_reads(const struct problem *p);
-bool scan_few_fields(const struct problem *p, struct arena *a, const char **why);
 /* Is an output the state at its element, or the lowest byte of it, as a byte? */
 bool scan_stores_byte(const struct problem *p, int output);
 /* The direct input whose bytes are summed, where every output is the lowest byte of the sums and segments are stretches
@@ -65,17 +64,29 @@ static inline struct formula scan_segments(const struct problem *p) { return seg
 struct planner;
 struct strategy;
 struct plan_case;
-/* Words of 4 bytes that a thread holds per position: inputs and states. */
-int scan_items_in_words(const struct problem *p);
+/* A reason why a strategy, or a case, cannot be.  A list of them ends with { 0 }. */
+struct misfit {
+    bool holds;
+    const char *why;
+};
+/* Does no reason hold, and has the state no more fields than scans take?  Otherwise *why is the first reason. */
+bool scan_takes(const struct problem *p, struct arena *a, const char **why, const struct misfit *m);
+/* Of the tunables of a case; false after a diagnostic. */
+bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
+/* Runs of elements, whose tiles a grid that waits for itself may take. */
+bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why);
+/* Is a strategy pinned?  Then its cases must take every launch that they can. */
+bool scan_pinned(const struct planner *pl);
+/* Set a tunable, unless the user does; from: NULL leaves where it comes from. */
+void scan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Both guards, of which either may be empty. */
+struct formula scan_both(struct formula a, struct formula b);
 /* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
 enum { SCAN_RESIDENT = 2 };
 /* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than
  * tiles that wait for one another.  The tiles of both strategies fit a device only where rows are no more than
  * multiprocessors. */
 struct formula scan_few_rows(const struct problem *p);
-/* Runs of elements, whose tiles a grid that waits for itself may take. */
-struct device;
-bool scan_grid_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */
@@ -84,8 +95,6 @@ struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *ro
 /* A case with vectors and one with single elements, tunables of a variant; `smem_transpose`: through the transpose. */
 void scan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                     struct formula guard, bool staged);
-/* A pinned strategy takes every launch: its cases are added.  False when nothing is pinned. */
-bool scan_pinned(struct planner *pl, const struct strategy *row, const char *name, bool staged);
 bool scan_check_tunables(struct planner *pl, const struct plan_case *c);
 /* A kernel with the arguments that all scans have: those of the problem, length, segments. */
 struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);

@@ -10,22 +10,19 @@
 bool scan_three_pass_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (p->offsets >= 0) {
-        *why = "its segments are given by flags or equal lengths; these are given by offsets";
-        return false;
-    }
-    if (scan_keeps(p) && (!scan_trailing(p) || scan_operator_reads(p))) {
-        *why = "tiles cut across segments, which must be rows, and the operator must not read inputs that differ "
-               "between them";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
+    const struct misfit m[] = {
+        { p->offsets >= 0, "its segments are given by flags or equal lengths; these are given by offsets" },
+        { scan_keeps(p) && (!scan_trailing(p) || scan_operator_reads(p)),
+          "tiles cut across segments, which must be rows, and the operator must not read inputs that differ "
+          "between them" },
+        { 0 }
+    };
+    return scan_takes(p, a, why, m);
 }
 
 void scan_three_pass_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!scan_pinned(pl, row, "passes", true))
-        scan_add_cases(pl, row, "", "passes", (struct formula){ 0 }, true);
+    scan_add_cases(pl, row, "", "passes", (struct formula){ 0 }, true);
 }
 
 static void scratch_arg(struct planner *pl, struct plan_case *c, const char *name, struct formula bytes)

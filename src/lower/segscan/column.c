@@ -10,7 +10,7 @@
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return segscan_has_segments(p, a, why);
+    return scan_takes(p, a, why, (struct misfit[]){ segscan_single(p), { 0 } });
 }
 
 static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
@@ -20,8 +20,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, guard, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        if (!c->overridden[TN_ROWS])
-            c->tunable[TN_ROWS] = *variant ? c->tunable[TN_THREADS] / 32 : 1;
+        scan_set(c, TN_ROWS, *variant ? c->tunable[TN_THREADS] / 32 : 1, NULL);
     }
 }
 
@@ -36,7 +35,7 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
-    if (segscan_pinned(pl)) {
+    if (scan_pinned(pl)) {
         add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
         return;
     }
@@ -54,16 +53,10 @@ bool segscan_column_build(struct planner *pl, struct plan_case *c)
     const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(each));
     scan_kernel(pl, c, "");
     plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, f_const(1 << 20)), f_const(1)));
-    if (strips && pl->plan->problem->offsets >= 0) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-                   "%s: %d rows: segments between offsets have lengths of their own, and a thread each (rows: 1)",
-                   c->code.strategy, c->tunable[TN_ROWS]);
-        return false;
-    }
-    if (strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-                   "%s: %d rows: one per warp, or a single one", c->code.strategy, c->tunable[TN_ROWS]);
-        return false;
-    }
-    return scan_check_tunables(pl, c);
+    const struct misfit m[] = { { strips && pl->plan->problem->offsets >= 0,
+                                  "segments between offsets have lengths of their own, and a thread each (rows: 1)" },
+                                { strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32,
+                                  "rows: one per warp, or a single one" },
+                                { 0 } };
+    return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }

@@ -13,15 +13,11 @@
 bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (!scan_keeps(p) || !scan_trailing(p)) {
-        *why = "it scans rows: some dimension must be kept, and those behind it scanned";
-        return false;
-    }
-    if (state_determinism(p) != DET_ANY) {
-        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
-        return false;
-    }
-    return segscan_has_segments(p, a, why);
+    const struct misfit m[] = { { !scan_keeps(p) || !scan_trailing(p),
+                                  "it scans rows: some dimension must be kept, and those behind it scanned" },
+                                segscan_determined(p),
+                                { 0 } };
+    return scan_takes(p, a, why, m);
 }
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
@@ -48,19 +44,16 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
 
 bool segscan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    if (!scan_keeps(p) && p->offsets < 0) {
-        *why = "it scans rows and segments between offsets; this problem has a single one";
-        return false;
-    }
-    if (scan_operator_reads(p)) {
-        *why = "the operator reads inputs that differ between segments, and tiles cut across segments";
-        return false;
-    }
-    if (p->offsets >= 0 && scan_has_totals(p)) {
-        *why = "tiles cut across segments between offsets, so there are no totals";
-        return false;
-    }
-    return scan_grid_fits(p, d, a, why);
+    (void)d;
+    const struct misfit m[] = {
+        { !scan_keeps(p) && p->offsets < 0,
+          "it scans rows and segments between offsets; this problem has a single one" },
+        { scan_operator_reads(p),
+          "the operator reads inputs that differ between segments, and tiles cut across segments" },
+        { p->offsets >= 0 && scan_has_totals(p), "tiles cut across segments between offsets, so there are no totals" },
+        { 0 }
+    };
+    return scan_takes(p, a, why, m) && scan_grid_fits(p, a, why);
 }
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
@@ -78,14 +71,13 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false, true);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        if (!c->overridden[TN_MIN_BLOCKS]) { /* wider states want all registers */
-            c->tunable[TN_MIN_BLOCKS] = scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT;
-            c->tunable_from[TN_MIN_BLOCKS] = "blocks that wait for one another are resident at once";
-        }
+        /* Wider states want all registers. */
+        scan_set(c, TN_MIN_BLOCKS, scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT,
+                 "blocks that wait for one another are resident at once");
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
         const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
-        c->code.guard = c->code.guard.n ? f_and(fit, c->code.guard) : fit;
-        if (!segscan_pinned(pl) && p->offsets < 0)
+        c->code.guard = scan_both(fit, c->code.guard);
+        if (!scan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
     }
 }
@@ -94,7 +86,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
 void segscan_resident_plan(struct planner *pl, const struct strategy *row)
 {
     const int from = pl->plan->ncases;
-    if (!segscan_pinned(pl)) {
+    if (!scan_pinned(pl)) {
         add_across(pl, row, "short", "short_across", 1);
         if (pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;

@@ -28,37 +28,26 @@ enum {
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why)
-{
-    if (!scan_keeps(p) && p->offsets < 0) {
-        *why = "it scans segments; this problem has a single one";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
-}
-
 bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (!scan_keeps(p) || !scan_trailing(p)) {
-        *why = "it scans rows: some dimension must be kept, and those after it scanned";
-        return false;
-    }
-    if (scan_operator_reads(p)) {
-        *why = "the operator reads inputs that differ between segments, and tiles hold several of them";
-        return false;
-    }
-    return scan_few_fields(p, a, why);
+    const struct misfit m[] = {
+        { !scan_keeps(p) || !scan_trailing(p),
+          "it scans rows: some dimension must be kept, and those after it scanned" },
+        { scan_operator_reads(p),
+          "the operator reads inputs that differ between segments, and tiles hold several of them" },
+        { 0 }
+    };
+    return scan_takes(p, a, why, m);
 }
 
 bool segscan_warp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (!scan_trailing(p)) {
-        *why = "it scans runs of elements; here they lie apart";
-        return false;
-    }
-    return segscan_has_segments(p, a, why);
+    const struct misfit m[] = { { !scan_trailing(p), "it scans runs of elements; here they lie apart" },
+                                segscan_single(p),
+                                { 0 } };
+    return scan_takes(p, a, why, m);
 }
 
 /* May a cluster of blocks take a segment? */
@@ -76,16 +65,10 @@ static bool clusters_fit(const struct problem *p, const struct device *d, struct
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return segscan_has_segments(p, a, why);
+    return scan_takes(p, a, why, (struct misfit[]){ segscan_single(p), { 0 } });
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
-
-bool segscan_pinned(const struct planner *pl)
-{
-    struct span at;
-    return plan_pinned_name(pl, &at) != NULL;
-}
 
 static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
@@ -95,29 +78,19 @@ static int64_t tile(const struct plan_case *c, bool block)
     return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32);
 }
 
-static void set(struct plan_case *c, enum tunable_id t, int value, const char *from)
-{
-    if (c->overridden[t])
-        return;
-    c->tunable[t] = value;
-    c->tunable_from[t] = from;
-}
-
 /* A case whose threads hold what fits their registers. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
 {
     const int words = scan_items_in_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
-    set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    scan_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > ITEMS_MAX || held(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
     while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
         c->tunable[TN_VECTOR] /= 2;
     return c;
 }
-
-static struct formula both(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
 
 /* Elements of a row, and those that its tile may lose because the row begins within a vector. */
 static struct formula row_room(const struct problem *p, int vector)
@@ -141,12 +114,12 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
     struct formula aligned = { 0 };
     struct plan_case *c = add_case(pl, row, variant, name, guard);
     if (whole)
-        guard = both(fitting(p, c, block), guard);
+        guard = scan_both(fitting(p, c, block), guard);
     c->code.guard = guard;
     if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
         return;
     c->aligned = true;
-    c->code.guard = both(guard, aligned);
+    c->code.guard = scan_both(guard, aligned);
     add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
 }
 
@@ -163,11 +136,11 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     const struct formula length = scan_length(p);
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
-    for (int i = from; i < pl->plan->ncases && !segscan_pinned(pl); i++) {
+    for (int i = from; i < pl->plan->ncases && !scan_pinned(pl); i++) {
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = tile(c, true);
         const struct formula valid = f_mul(f_div(f_const(size), length), length);
-        c->code.guard = both(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
+        c->code.guard = scan_both(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
     }
 }
 
@@ -176,9 +149,9 @@ void segscan_warp_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     struct formula guard = { 0 };
-    if (!segscan_pinned(pl) && p->offsets < 0)
+    if (!scan_pinned(pl) && p->offsets < 0)
         return;
-    if (!segscan_pinned(pl))
+    if (!scan_pinned(pl))
         guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
     segscan_add_cases(pl, row, "", "warps", guard, false, false);
 }
@@ -252,13 +225,12 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const char *why;
     if (!scan_trailing(p)) {
-        if (!scan_pinned(pl, row, "segments", false))
-            scan_add_cases(pl, row, "strided", "segments", (struct formula){ 0 }, false);
+        scan_add_cases(pl, row, scan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
         return;
     }
-    if (!segscan_pinned(pl) && p->offsets < 0)
+    if (!scan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
-    const bool spreads = !segscan_pinned(pl) && scan_spreads(pl);
+    const bool spreads = !scan_pinned(pl) && scan_spreads(pl);
     segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false, true);
     if (spreads && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         add_pairs(pl, row);
@@ -266,24 +238,15 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static bool contradiction(struct planner *pl, const struct plan_case *c, const char *what)
-{
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
-    return false;
-}
-
 bool segscan_check(struct planner *pl, const struct plan_case *c)
 {
     const int vector = c->tunable[TN_VECTOR];
-    if (c->tunable[TN_THREADS] % 32)
-        return contradiction(pl, c, "threads must be a multiple of 32");
-    if (held(c) > ITEMS_MAX)
-        return contradiction(pl, c, "a thread holds at most 64 elements");
-    if (vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)))
-        return contradiction(pl, c, "the vector must be a power of two, no wider than 16 bytes of the widest array");
-    return true;
+    const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
+                                { held(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
+                                { vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)),
+                                  "the vector must be a power of two, no wider than 16 bytes of the widest array" },
+                                { 0 } };
+    return scan_consistent(pl, c, m);
 }
 
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
@@ -314,9 +277,8 @@ bool segscan_staged_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "rows", TY_I64, rows);
     plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
     plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), f_const(1)));
-    if (size > TILE_MAX)
-        return contradiction(pl, c, "a tile has at most 16384 elements");
-    return segscan_check(pl, c);
+    const struct misfit m[] = { { size > TILE_MAX, "a tile has at most 16384 elements" }, { 0 } };
+    return scan_consistent(pl, c, m) && segscan_check(pl, c);
 }
 
 bool segscan_warp_build(struct planner *pl, struct plan_case *c)
@@ -330,12 +292,12 @@ bool segscan_warp_build(struct planner *pl, struct plan_case *c)
 static bool check_cluster(struct planner *pl, const struct plan_case *c)
 {
     const int cluster = c->tunable[TN_CLUSTER];
-    const char *why;
-    if (cluster > 1 && !clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
-        return contradiction(pl, c, why);
-    if (cluster & (cluster - 1))
-        return contradiction(pl, c, "the cluster must be a power of two");
-    return true;
+    const char *why = NULL;
+    const bool fits = cluster <= 1 || clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why);
+    const struct misfit m[] = { { !fits, fits ? "" : why },
+                                { cluster & (cluster - 1), "the cluster must be a power of two" },
+                                { 0 } };
+    return scan_consistent(pl, c, m);
 }
 
 /* Blocks, or clusters, take segments in turns once there are more than are started at once. */

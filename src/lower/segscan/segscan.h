@@ -6,9 +6,16 @@
 #include "lower/lower_impl.h"
 #include "lower/scan/scan.h"
 
-bool segscan_has_segments(const struct problem *p, struct arena *a, const char **why);
-/* A strategy is pinned, so its cases must take every launch that they can. */
-bool segscan_pinned(const struct planner *pl);
+/* Misfits of problems with a single segment, and of those that ask for determinism. */
+static inline struct misfit segscan_single(const struct problem *p)
+{
+    return (struct misfit){ !scan_keeps(p) && p->offsets < 0, "it scans segments; this problem has a single one" };
+}
+static inline struct misfit segscan_determined(const struct problem *p)
+{
+    return (struct misfit){ state_determinism(p) != DET_ANY,
+                            "how prefixes are combined depends on timing; the problem asks for determinism" };
+}
 /* A case for arrays that begin where a vector does, and one for others.  `whole`: for rows that fit a tile, of a block
  * or of a warp. */
 void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,

@@ -12,15 +12,12 @@ enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28 };
 bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    if (scan_trailing(p) || p->space[p->rank - 1].reduced) {
-        *why = "it scans columns: the last dimension must be kept, and some other one scanned";
-        return false;
-    }
-    if (state_determinism(p) != DET_ANY) {
-        *why = "how prefixes are combined depends on timing; the problem asks for determinism";
-        return false;
-    }
-    return segscan_has_segments(p, a, why);
+    const struct misfit m[] = { { scan_trailing(p) || p->space[p->rank - 1].reduced,
+                                  "it scans columns: the last dimension must be kept, and some other one scanned" },
+                                segscan_determined(p),
+                                segscan_single(p),
+                                { 0 } };
+    return scan_takes(p, a, why, m);
 }
 
 static struct formula rows_of(const struct plan_case *c)
@@ -57,12 +54,10 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        if (!c->overridden[TN_ROWS])
-            c->tunable[TN_ROWS] = c->tunable[TN_THREADS] / width;
-        if (!c->overridden[TN_MIN_BLOCKS])
-            c->tunable[TN_MIN_BLOCKS] = c->tunable[TN_BLOCKS_PER_SM];
+        scan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
+        scan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
         fit_registers(p, c, pl->plan->device.sm);
-        if (segscan_pinned(pl))
+        if (scan_pinned(pl))
             continue;
         c->code.guard = few(p, c);
         if (width < 32)
@@ -72,7 +67,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 
 void segscan_strips_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!segscan_pinned(pl))
+    if (!scan_pinned(pl))
         add_case(pl, row, "narrow", "narrow_strips", NARROW);
     add_case(pl, row, "", "shared_strips", 32);
 }
@@ -92,10 +87,9 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
     scan_control_args(pl, c, k, states);
     const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
     plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
-    if (threads % 32 || threads % rows || threads / rows > 32 || (threads / rows & (threads / rows - 1))) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-                   "%s: %d rows of %d threads: a strip has 1, 2, 4 … or 32 columns", c->code.strategy, rows, threads);
-        return false;
-    }
-    return scan_check_tunables(pl, c);
+    const int columns = threads / rows;
+    const struct misfit m[] = { { threads % 32 || threads % rows || columns > 32 || (columns & (columns - 1)),
+                                  "a strip has threads / rows columns: 1, 2, 4 … or 32" },
+                                { 0 } };
+    return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }
