@@ -168,7 +168,7 @@ static double bytes_of_point(const struct problem *p)
     return bytes;
 }
 
-/* A cluster's blocks combine, too; a segment's only block waits for no other. */
+/* A cluster's blocks combine, too; a segment's only block or warp waits for no other. */
 static struct chain chain_of(const struct plan_case *c)
 {
     struct chain chain = c->strategy->chain;
@@ -180,6 +180,8 @@ static struct chain chain_of(const struct plan_case *c)
         chain.combines = 1;
         chain.waits = 0;
     }
+    if (c->tunable[TN_LANES] && chain.how == CHAIN_CARRIES)
+        chain = (struct chain){ .how = CHAIN_ONCE };
     return chain;
 }
 

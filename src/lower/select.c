@@ -72,6 +72,7 @@ static bool unknown(struct diags *d, const char *name, struct span at)
                                          { "segscan.cluster", "segscan.block with cluster: 2" },
                                          { "segscan.stream", "segscan.block" },
                                          { "segscan.subwarp", "segscan.staged" },
+                                         { "segscan.warp", "segscan.block with lanes: 32" },
                                          { NULL, NULL } };
     const char *names[sizeof rows / sizeof *rows];
     struct diag *m = diag_error(d, D_BAD_TUNABLE, at, "unknown strategy '%s'", name);

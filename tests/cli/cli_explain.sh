@@ -102,6 +102,8 @@ run explain PTXG-5002; exits 0; out_has 'variant='
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.dynamic; exits 0; out_has 'stencil\.global'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.multi_write; exits 1; err_has 'offsets come at launch'
+run "$specs/scan_offsets.yaml" --set strategy=segscan.warp -o -; exits 2; err_has 'segscan.block with lanes: 32'
+run "$specs/scan_offsets.yaml" --set strategy=segscan.block --set lanes=8 -o -; exits 2; err_has 'lanes 32'
 run variants "$specs/scan_sum.yaml" --arch=sm_90 --strategy=scan.lookahead --set upsweep=4 --limit=3; exits 0; out_has 'scan.pipeline@.*upsweep_warps=4'; out_lacks 'upsweep_warps=[^4]'
 # Strategies that became segreduce.block, by their old names; what the other kind of segment has is refused.
 run explain "$specs/row_sum.yaml" --set strategy=segreduce.multi_block; exits 0; out_has 'segreduce.block'

@@ -259,12 +259,12 @@ Test(scans, block_marks)
 Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
-    static const char *const strategy[] = { "scan.lookback", "scan.pipeline", "segscan.resident", "segscan.warp",
-                                            "segscan.column" };
+    static const char *const strategy[] = { "scan.lookback", "scan.pipeline",  "segscan.resident",
+                                            "segscan.block", "segscan.column", "segscan.block" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)
-        for (int i = 0; i < 5; i++) {
-            const char *set[] = { "strategy", strategy[i], "threads", "64", NULL, NULL };
+        for (int i = 0; i < 6; i++) {
+            const char *set[] = { "strategy", strategy[i], "threads", "64", i == 5 ? "lanes" : NULL, "32", NULL, NULL };
             struct str spec = { 0 };
             struct harness h;
             str_printf(&spec,

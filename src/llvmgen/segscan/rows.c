@@ -260,8 +260,6 @@ static void segment_each(struct gen *g, enum width width)
     }
 }
 
-void emit_segscan_warp(struct gen *g) { segment_each(g, WARP); }
-
 /* Segments that are no runs of elements are taken element by element.  No block leaves a cluster while others may read
  * its shared memory. */
 void emit_segscan_block(struct gen *g)
@@ -272,7 +270,7 @@ void emit_segscan_block(struct gen *g)
         emit_scan_block(g);
         return;
     }
-    segment_each(g, cluster ? CLUSTER : BLOCK);
+    segment_each(g, gen_tunable(g, TN_LANES) ? WARP : cluster ? CLUSTER : BLOCK);
     if (cluster) {
         kb_cluster_arrive(k);
         kb_cluster_wait(k);

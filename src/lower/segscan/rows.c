@@ -2,9 +2,8 @@
 /* rows.c - planning of scans of segments by teams that wait for no other team.
  *
  *   segscan.staged    a block takes as many whole rows as fit its tile
- *   segscan.warp      a warp takes a segment of any length, tile by tile
- *   segscan.block     a block or a cluster of blocks does; a block segments that are no runs of elements too, one
- *                     element at a time
+ *   segscan.block     a warp, a block or a cluster of blocks takes a segment of any length, tile by tile; a block
+ *                     takes segments that are no runs of elements too, one element at a time
  *
  * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector
  * does; so a tile loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks
@@ -15,6 +14,7 @@
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
 enum {
+    WARP = 32,
     HELD_WORDS = 64,
     VAST = 28, /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
@@ -41,15 +41,6 @@ bool segscan_staged_fits(const struct problem *p, const struct device *d, struct
     return scan_takes(p, a, why, m);
 }
 
-bool segscan_warp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d;
-    const struct misfit m[] = { { !scan_trailing(p), "it scans runs of elements; here they lie apart" },
-                                segscan_single(p),
-                                { 0 } };
-    return scan_takes(p, a, why, m);
-}
-
 /* May a cluster of blocks take a segment? */
 static bool clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -58,8 +49,8 @@ static bool clusters_fit(const struct problem *p, const struct device *d, struct
     else if (state_determinism(p) != DET_ANY)
         *why = "arrays that begin anywhere are not for clusters; the problem asks for determinism";
     else
-        return segscan_warp_fits(p, d, a, why);
-    return false;
+        *why = scan_trailing(p) ? NULL : "clusters scan runs of elements; here they lie apart";
+    return !*why;
 }
 
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -144,16 +135,22 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
-/* Segments between offsets that are short on average; rows when asked for. */
-void segscan_warp_plan(struct planner *pl, const struct strategy *row)
+/* A warp per segment, where those between offsets are short on average, or where the user asks for it.  True when no
+ * other cases are asked for. */
+static bool add_warps(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
+    const bool asked = plan_overrides(pl, TN_LANES);
+    const int from = pl->plan->ncases;
     struct formula guard = { 0 };
-    if (!scan_pinned(pl) && p->offsets < 0)
-        return;
-    if (!scan_pinned(pl))
+    if (!plan_setting(pl, TN_LANES, !scan_pinned(pl) && p->offsets >= 0))
+        return false;
+    if (!asked)
         guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
-    segscan_add_cases(pl, row, "", "warps", guard, false, false);
+    segscan_add_cases(pl, row, "warps", "warps", guard, false, false);
+    for (int i = from; i < pl->plan->ncases; i++)
+        scan_set(&pl->plan->cases[i], TN_LANES, WARP, "a warp per short segment");
+    return asked;
 }
 
 /* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
@@ -228,6 +225,8 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
         scan_add_cases(pl, row, scan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
         return;
     }
+    if (add_warps(pl, row))
+        return;
     if (!scan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
     const bool spreads = !scan_pinned(pl) && scan_spreads(pl);
@@ -281,34 +280,33 @@ bool segscan_staged_build(struct planner *pl, struct plan_case *c)
     return scan_consistent(pl, c, m) && segscan_check(pl, c);
 }
 
-bool segscan_warp_build(struct planner *pl, struct plan_case *c)
+static bool check_team(struct planner *pl, const struct plan_case *c)
 {
-    segscan_kernel(pl, c);
-    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(c->tunable[TN_THREADS] / 32));
-    plan_launch(pl, c, 0, f_max(f_min(blocks, f_const(1 << 20)), f_const(1)));
-    return segscan_check(pl, c);
-}
-
-static bool check_cluster(struct planner *pl, const struct plan_case *c)
-{
-    const int cluster = c->tunable[TN_CLUSTER];
+    const struct problem *p = pl->plan->problem;
+    const int cluster = c->tunable[TN_CLUSTER], lanes = c->tunable[TN_LANES];
     const char *why = NULL;
-    const bool fits = cluster <= 1 || clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why);
+    const bool fits = cluster <= 1 || clusters_fit(p, &pl->plan->device, &pl->s->arena, &why);
     const struct misfit m[] = { { !fits, fits ? "" : why },
                                 { cluster & (cluster - 1), "the cluster must be a power of two" },
+                                { lanes && lanes != WARP, "a segment has a warp (lanes 32) or a block (lanes 0)" },
+                                { lanes && cluster > 1, "a warp has no cluster" },
+                                { lanes && !scan_trailing(p), "warps scan runs of elements; here they lie apart" },
                                 { 0 } };
     return scan_consistent(pl, c, m);
 }
 
-/* Blocks, or clusters, take segments in turns once there are more than are started at once. */
+/* Warps, blocks or clusters take segments in turns once there are more than are started at once. */
 bool segscan_block_build(struct planner *pl, struct plan_case *c)
 {
+    enum { GRID = 1 << 20, CLUSTERS = 1 << 16 };
     const struct problem *p = pl->plan->problem;
     const int cluster = c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 0;
-    const struct formula teams = f_max(f_min(scan_segments(p), f_const(1 << (cluster ? 16 : 20))), f_const(1));
+    const int warps = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / WARP : 1;
+    const struct formula segments = warps > 1 ? f_cdiv(scan_segments(p), f_const(warps)) : scan_segments(p);
+    const struct formula teams = f_max(f_min(segments, f_const(cluster ? CLUSTERS : GRID)), f_const(1));
     struct prog_kernel *k = segscan_kernel(pl, c);
     k->cluster = cluster;
     struct prog_step *step = plan_launch(pl, c, 0, cluster ? f_mul(teams, f_const(cluster)) : teams);
     step->nonportable_cluster = cluster > 8;
-    return check_cluster(pl, c) && (scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
+    return check_team(pl, c) && (scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
 }
