@@ -11,7 +11,8 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 
-# ptxgen_llvm: LLVM's headers and either its shared library or the archives that the components need.
+# ptxgen_llvm: LLVM's headers, and either the archives that the components need or the name of its shared library, which is
+# opened at run time.
 add_library(ptxgen_llvm INTERFACE)
 target_include_directories(ptxgen_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 if(PTXGEN_STATIC)
@@ -28,7 +29,12 @@ if(PTXGEN_STATIC)
   find_library(YAML_ARCHIVE NAMES libyaml.a HINTS ${YAML_LIBDIR} REQUIRED)
   set_property(TARGET PkgConfig::YAML PROPERTY INTERFACE_LINK_LIBRARIES ${YAML_ARCHIVE})
 else()
-  target_link_libraries(ptxgen_llvm INTERFACE LLVM)
+  get_target_property(file LLVM LOCATION)
+  file(REAL_PATH ${file} file) # links belong to other packages
+  target_compile_definitions(ptxgen_llvm INTERFACE PTXGEN_LLVM_FILE="${file}"
+    PTXGEN_LLVM_SONAME="$<TARGET_SONAME_FILE_NAME:LLVM>")
+  target_include_directories(ptxgen_llvm INTERFACE ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(ptxgen_llvm INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
 if(BUILD_TESTING)

@@ -27,7 +27,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen-config.cmake ${CMAKE_CURRENT_BI
 # By its own place, so that an installed tree may be moved.
 file(RELATIVE_PATH PTXGEN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" PTXGEN_PC_PREFIX ${PTXGEN_PC_PREFIX})
-set(PTXGEN_LLVM_LIBDIR ${LLVM_LIBRARY_DIR})
+if(PTXGEN_STATIC)
+  set(PTXGEN_LLVM_LIBS "-L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR} ")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in ptxgen.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

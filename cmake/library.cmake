@@ -5,7 +5,7 @@
 # they also look inside; users get one library that shows only ptxgen_*.
 file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/*.c)
 add_library(ptxgen_folders INTERFACE)
-target_link_libraries(ptxgen_folders INTERFACE ptxgen_explore ptxgen_simt ptxgen_ref ptxgen_laws ptxgen_launch ptxgen_cache)
+target_link_libraries(ptxgen_folders INTERFACE ptxgen_explore ptxgen_dist ptxgen_ref ptxgen_laws ptxgen_launch ptxgen_cache)
 if(NOT api)
   add_library(ptxgen_api INTERFACE)
   target_link_libraries(ptxgen_api INTERFACE ptxgen_folders)
@@ -35,7 +35,7 @@ add_library(ptxgen_static STATIC ${objects})
 set_target_properties(ptxgen_static PROPERTIES OUTPUT_NAME ptxgen EXPORT_NAME static LINKER_LANGUAGE C)
 target_include_directories(ptxgen_static PUBLIC ${public_include})
 target_link_libraries(ptxgen_static INTERFACE
-  "$<BUILD_INTERFACE:${needs}>" "$<INSTALL_INTERFACE:LLVM;yaml;Threads::Threads;${CMAKE_DL_LIBS};m>")
+  "$<BUILD_INTERFACE:${needs}>" "$<INSTALL_INTERFACE:$<$<BOOL:${PTXGEN_STATIC}>:LLVM>;yaml;Threads::Threads;${CMAKE_DL_LIBS};m>")
 if(PTXGEN_STATIC)
   add_library(ptxgen::ptxgen ALIAS ptxgen_static)
   return()

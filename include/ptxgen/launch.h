@@ -173,14 +173,18 @@ typedef struct ptxgen_jit_options {
     const ptxgen_plan_options *plan; /**< NULL: defaults; arch NULL: the gpu's own, with PTX that its driver loads */
     const ptxgen_compile_options *compile; /**< NULL: defaults */
     const char *cache;                     /**< directory of the disk cache, "off", or NULL: see below */
+    int background;                        /**< 1: a thread compiles all cases at once, beside launches; it ends before
+                                              the loaded program is destroyed */
 } ptxgen_jit_options;
 /* clang-format off */
-#define PTXGEN_JIT_OPTIONS_INIT { sizeof(ptxgen_jit_options), NULL, NULL, NULL }
+#define PTXGEN_JIT_OPTIONS_INIT { sizeof(ptxgen_jit_options), NULL, NULL, NULL, 0 }
 /* clang-format on */
 /**
- * Plan a problem for the gpu, compile it, and make it ready as ptxgen_load() does.  The PTX comes from the disk cache
- * when the same was made before, and the driver has one of its own for the machine code.  The program goes with the
- * result; the gpu must outlive it.  options: NULL for defaults; borrowed.
+ * Plan a problem for the gpu, and make it ready as ptxgen_load() does.  A case is compiled, in a few milliseconds, when a
+ * launch first takes it or ptxgen_prepare() asks; threads that need the same case compile it once.  What fails then is
+ * the launch's failure, and the next one tries again.  The PTX of a case comes from the disk cache when the same was
+ * made before, and the driver has one of its own for the machine code.  The program goes with the result, and keeps the
+ * memory of the session, which may be destroyed before; the gpu must outlive it.  options: NULL for defaults; borrowed.
  */
 PTXGEN_API ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
                                     const ptxgen_jit_options *PTXGEN_OPTIONAL options, ptxgen_loaded **out);

@@ -87,7 +87,8 @@ typedef enum ptxgen_status {
     PTXGEN_IO,          /**< a file could not be read */
     PTXGEN_MISMATCH,    /**< verification found a difference */
     PTXGEN_FINDING,     /**< the host executor found a fault in a kernel (race, deadlock, …) */
-    PTXGEN_INTERNAL     /**< a fault of ptxgen; please report it */
+    PTXGEN_INTERNAL,    /**< a fault of ptxgen; please report it */
+    PTXGEN_RANKS        /**< the ranks of a communicator do not agree, or one does not answer; dist.h */
 } ptxgen_status;
 
 typedef struct ptxgen_session ptxgen_session;
@@ -104,7 +105,6 @@ PTXGEN_API void ptxgen_free(void *PTXGEN_OPTIONAL p);
 /* ---- sessions and diagnostics ------------------------------------------------------------------------------------ */
 PTXGEN_API ptxgen_status ptxgen_session_create(ptxgen_session **out);
 PTXGEN_API void ptxgen_session_destroy(ptxgen_session *PTXGEN_OPTIONAL s);
-
 /** What happens, in a line of text: what was chosen, compiled or found in the cache, and how long that took. */
 typedef enum ptxgen_log_level { PTXGEN_LOG_INFO, PTXGEN_LOG_DEBUG } ptxgen_log_level;
 typedef void ptxgen_log_function(ptxgen_log_level level, const char *text, void *user);
@@ -153,17 +153,16 @@ typedef enum ptxgen_type {
     PTXGEN_BOOL, PTXGEN_I8, PTXGEN_I16, PTXGEN_I32, PTXGEN_I64, PTXGEN_U8, PTXGEN_U16, PTXGEN_U32, PTXGEN_U64,
     PTXGEN_F16, PTXGEN_BF16, PTXGEN_F32, PTXGEN_F64
 } ptxgen_type;
+typedef enum ptxgen_role {
+    PTXGEN_ROLE_ELEMENTS, /**< of inputs, and outputs with a value per element */
+    PTXGEN_ROLE_SEGMENT_OFFSETS, PTXGEN_ROLE_SEGMENT_FLAGS, PTXGEN_ROLE_GATHER_OFFSETS,
+    PTXGEN_ROLE_SEGMENT_RESULTS, /**< of outputs with a value per segment */
+    PTXGEN_ROLE_TABLE,           /**< of inputs that are read with at() or inside sums alone */
+    PTXGEN_ROLE_CONTINUED        /**< of outputs that elements are combined with: what they hold before counts */
+} ptxgen_role;
 /* clang-format on */
 PTXGEN_API const char *ptxgen_type_name(ptxgen_type t);
 PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
-
-typedef enum ptxgen_role {
-    PTXGEN_ROLE_ELEMENTS, /**< of inputs, and outputs with a value per element */
-    PTXGEN_ROLE_SEGMENT_OFFSETS,
-    PTXGEN_ROLE_SEGMENT_FLAGS,
-    PTXGEN_ROLE_GATHER_OFFSETS,
-    PTXGEN_ROLE_SEGMENT_RESULTS /**< of outputs with a value per segment */
-} ptxgen_role;
 /** An input or output array: row-major, the last dimension contiguous. */
 typedef struct ptxgen_array_info {
     const char *name;
@@ -273,16 +272,13 @@ typedef struct ptxgen_plan_options {
     int ptx;            /**< 80 for PTX 8.0; 0: by policy */
     int setting_count;
     const ptxgen_setting *setting;
-    const int64_t *size; /**< per size, -1 unknown; NULL: nothing known. Known sizes leave fewer cases. */
+    const int64_t *size; /**< per size, -1 unknown; NULL: nothing known. Known ones leave the cases that they take. */
     const char *variant; /**< id of a variant, below: pins strategy and tunables; settings come on top. NULL: none */
-    const char
-        *gpu; /**< name of the device: "H200", "NVIDIA H200". NULL: not known; then entries of a tuning file count
-                            that are for any device of the architecture */
-    const char
-        *tuning;    /**< path of a tuning file, below; NULL or "off": none, but ptxgen_jit() takes the default path */
+    const char *gpu;     /**< "H200"; NULL: not known; entries of a tuning file for any device of arch count then */
+    const char *tuning;  /**< path of a tuning file; NULL or "off": none, but ptxgen_jit() takes the default path */
     int only_these; /**< no cases but those that a launch at exactly the sizes above takes, of arrays that are aligned
                        to 16 bytes; other launches are refused.  Compiles in a fraction of the time */
-    int multiprocessors; /**< of the device, on which some cases depend; for only_these; 0: not known */
+    int multiprocessors; /**< of the device, for known sizes; 0: not known, but ptxgen_jit() asks its gpu */
 } ptxgen_plan_options;
 /** Choose strategies and parameters. Needs no GPU. The same inputs always give the same plan. options: NULL for
  * defaults; borrowed. */
@@ -423,6 +419,9 @@ PTXGEN_API const char *ptxgen_program_case_name(const ptxgen_program *program, i
 PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, int i);
 PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
+/** Machine code of case i (copied) for headers: a cubin of its PTX for arch, as "sm_90".  Where it fits it is loaded. */
+PTXGEN_API ptxgen_status ptxgen_program_add_code(ptxgen_program *program, int i, const char *arch, const void *code,
+                                                 size_t bytes);
 /** LLVM IR of the plan's kernels, after optimisation. */
 PTXGEN_API char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan,
                                 const ptxgen_compile_options *PTXGEN_OPTIONAL options);

@@ -110,6 +110,11 @@ class program : public detail::handle<ptxgen_program, ptxgen_program_destroy>
     std::string ptx() const { return detail::taken(ptxgen_program_ptx(*this)); }
     std::string manifest() const { return detail::taken(ptxgen_program_manifest(*this)); }
     std::string header() const { return detail::taken(ptxgen_program_header(*this)); }
+    /** False: there is no such case, or no such architecture. */
+    bool add_code(int i, const std::string &arch, std::string_view code)
+    {
+        return ptxgen_program_add_code(*this, i, arch.c_str(), code.data(), code.size()) == PTXGEN_OK;
+    }
 };
 using host = detail::handle<ptxgen_host, ptxgen_host_destroy>;
 using gpu = detail::handle<ptxgen_gpu, ptxgen_gpu_close>;

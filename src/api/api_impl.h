@@ -8,21 +8,28 @@
 #include "ptxgen/ptxgen.h"
 
 /* Problems and plans are handles onto the structures of the stages; both live in the session's arena. */
+struct stages;
 struct ptxgen_problem {
-    const struct problem *problem;
+    const struct problem *problem; /* NULL: there are stages */
+    const struct stages *stages;   /* NULL: there are none */
+    ptxgen_problem **stage;
     const struct program *shape; /* names, arrays and params; no cases */
     ptxgen_array_info *input, *output;
 };
 struct ptxgen_plan {
-    const struct plan *plan;
+    const struct plan *plan; /* NULL: of stages */
+    const struct stages *stages;
+    ptxgen_plan **stage;
 };
 struct ptxgen_program {
-    struct program *program;
+    struct program *program;       /* NULL: of stages */
+    struct program_stages *stages; /* or NULL */
 };
 struct ptxgen_host {
     struct host_code *code;
     struct simt_control *control;
-    int case_index; /* of the last run */
+    int case_index;             /* of the last run */
+    struct host_stages *stages; /* in place of all these, or NULL */
 };
 
 /* Run the statement with a way out for exhausted memory; gives the status to return. */
@@ -39,6 +46,11 @@ struct ptxgen_host {
         statement;                                                                                                     \
         (s)->arena.oom = outer_;                                                                                       \
     } while (0)
+
+/* Memory of the session, zeroed; NULL: it is exhausted. */
+void *api_alloc(ptxgen_session *s, size_t bytes);
+/* Is it one problem, without stages?  False after a message that says what `what` needs one for. */
+bool api_is_single(ptxgen_session *s, const ptxgen_problem *p, const char *what);
 
 /* From public options. */
 struct llvmgen_options;
@@ -67,6 +79,9 @@ struct plan_options *api_plan_options(ptxgen_session *s, const ptxgen_plan_optio
 /* The entries of the tuning file that the options name; false after a diagnostic. */
 bool api_apply_tuning(ptxgen_session *s, const ptxgen_plan_options *o, const struct problem *p, const struct device *d,
                       struct plan_options *to);
+/* PTXGEN_OK, or what is wrong with the modes of the host executor is told; NULL: the usual ones. */
+struct simt_options;
+ptxgen_status api_read_modes(ptxgen_session *s, const char *modes, struct simt_options *o);
 /* Why code generation failed, from the last message. */
 ptxgen_status api_codegen_failure(const ptxgen_session *s);
 

@@ -2,7 +2,7 @@
 /* host.c - the public API: the oracle and the host executor. */
 #include <stdlib.h>
 
-#include "api_impl.h"
+#include "api_stages.h"
 #include "llvmgen/llvmgen.h"
 #include "ref/ref.h"
 #include "simt/simt.h"
@@ -26,7 +26,8 @@ static ptxgen_status data_error(ptxgen_session *s, const char *message)
 {
     if (!message)
         return PTXGEN_OK;
-    diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", message);
+    diag_error(&s->diags, D_RUN_DATA, s->blamed ? *s->blamed : span_none(), "%s", message);
+    s->blamed = NULL;
     return PTXGEN_INVALID;
 }
 
@@ -36,6 +37,8 @@ ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem *p, const 
     ptxgen_status status = PTXGEN_OK;
     if (LACKS(s, s, p, args) || !api_fit_arguments(s, p->shape, args, &a))
         return PTXGEN_USAGE;
+    if (p->stages)
+        return api_evaluate_stages(s, p, &a.args);
     WITH_MEMORY(s, status = data_error(s, ref_run(s, p->problem, &a.args)));
     return status;
 }
@@ -47,6 +50,8 @@ ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, con
     ptxgen_status status = PTXGEN_OK;
     if (LACKS(s, s, p, args) || !api_fit_arguments(s, p->shape, args, &a))
         return PTXGEN_USAGE;
+    if (!api_is_single(s, p, "bounds of errors are of one problem; see ptxgen_host_run_stages()"))
+        return PTXGEN_UNSUPPORTED;
     WITH_MEMORY(s, status = data_error(s, ref_bound(s, p->problem, &a.args, bound)));
     return status;
 }
@@ -58,6 +63,8 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
     CLEAR(out);
     if (LACKS(s, s, plan, out) || !api_compile_options(s, options, &o))
         return PTXGEN_USAGE;
+    if (plan->stages)
+        return api_host_stages(s, plan, options, out);
     const double begin = session_now();
     int nsymbols;
     const struct host_symbol *symbols = simt_symbols(&nsymbols);
@@ -87,24 +94,14 @@ void ptxgen_host_destroy(ptxgen_host *host)
 {
     if (!host)
         return;
+    if (host->stages)
+        api_host_stages_destroy(host->stages);
     host_destroy(host->code);
     simt_control_destroy(host->control);
     free(host);
 }
 
-/* What the report of a run means for the caller. */
-static ptxgen_status report_status(ptxgen_session *s, const struct simt_report *r)
-{
-    switch (r->what) {
-    case SIMT_OK: return PTXGEN_OK;
-    case SIMT_CHECK: return data_error(s, r->text);
-    case SIMT_NO_MEMORY: return PTXGEN_NO_MEMORY;
-    default: diag_error(&s->diags, D_RUN_FINDING, span_none(), "%s", r->text); return PTXGEN_FINDING;
-    }
-}
-
-/* PTXGEN_OK, or what is wrong with the modes is told. */
-static ptxgen_status read_modes(ptxgen_session *s, const char *modes, struct simt_options *o)
+ptxgen_status api_read_modes(ptxgen_session *s, const char *modes, struct simt_options *o)
 {
     simt_options_default(o);
     const char *wrong = modes ? simt_options_parse(modes, o) : NULL;
@@ -117,18 +114,20 @@ static ptxgen_status read_modes(ptxgen_session *s, const char *modes, struct sim
 ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args, const char *modes)
 {
     NEED(PTXGEN_USAGE, s, s, host, args);
+    if (host->stages)
+        return api_host_run_stages(s, host, args, modes, NULL, NULL);
     const double begin = session_now();
     struct fit_arguments a;
     struct simt_options o;
     struct simt_report report;
-    ptxgen_status status = read_modes(s, modes, &o);
+    ptxgen_status status = api_read_modes(s, modes, &o);
     if (status != PTXGEN_OK)
         return status;
     if (!api_fit_arguments(s, host_program(host->code), args, &a))
         return PTXGEN_USAGE;
     simt_run(host->code, &a.args, host->control, &o, &report);
     host->case_index = report.case_index;
-    WITH_MEMORY(s, status = report_status(s, &report));
+    WITH_MEMORY(s, status = simt_status(s, &report));
     session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: ran on the host, case %s", host_program(host->code)->name,
                 host->case_index < 0 ? "none" : ptxgen_host_case(host));
     return status;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jit.c - the public API: from a problem to something to launch, through the disk cache.
  *
- * Planning takes microseconds and is always done; its text, with the problem's, says everything that the code depends
- * on, and so is the key.  An entry holds what planning does not give: the PTX of every module, and the static shared
- * memory of every kernel.
+ * A launch takes one of the cases of a plan, and only its code is made, when the launch takes it.  What that needs is
+ * kept: the plan, in the arena of the session that planned, which lives on after its destruction until the last
+ * program of this kind is destroyed.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "api_impl.h"
-#include "cache/cache.h"
-#include "launch/launch_impl.h"
-#include "llvmgen/llvmgen.h"
+#include "coder.h"
+#include "api_stages.h"
+#include "launch/launch_stages.h"
 #include "lower/plan.h"
-#include "source_id.h"
 
 /* ---- the target ------------------------------------------------------------------------------- */
 /* Is this row an architecture of its own, not a variant like sm_90a, that device and driver take? */
@@ -72,6 +70,8 @@ static ptxgen_status plan_for(ptxgen_session *s, const ptxgen_gpu *gpu, const pt
     }
     if (o.gpu == NULL)
         o.gpu = info->name;
+    if (o.multiprocessors == 0)
+        o.multiprocessors = info->multiprocessors;
     char *path = o.tuning == NULL ? ptxgen_tuning_path() : NULL;
     if (path && access(path, R_OK) == 0)
         o.tuning = path;
@@ -80,181 +80,152 @@ static ptxgen_status plan_for(ptxgen_session *s, const ptxgen_gpu *gpu, const pt
     return status;
 }
 
-/* ---- the key ---------------------------------------------------------------------------------- */
-/* The library's path, and what changes when its file does. */
-static void key_library(struct cache_keying *k, const char *path)
-{
-    struct stat st;
-
-    cache_key_text(k, path);
-    if (path && stat(path, &st) == 0) {
-        cache_key_number(k, st.st_size);
-        cache_key_number(k, st.st_mtim.tv_sec);
-        cache_key_number(k, st.st_mtim.tv_nsec);
-    }
-}
-
-static bool program_key(const ptxgen_problem *problem, const ptxgen_plan *plan, const ptxgen_compile_options *o,
-                        struct cache_key *out)
-{
-    char *problem_text = ptxgen_problem_text(problem), *plan_text = ptxgen_plan_text(plan);
-    struct cache_keying k;
-
-    cache_key_begin(&k, "program 2");
-    cache_key_text(&k, ptxgen_version());
-    cache_key_text(&k, PTXGEN_SOURCE_ID);
-    cache_key_number(&k, llvmgen_version());
-    cache_key_text(&k, problem_text);
-    cache_key_text(&k, plan_text);
-    cache_key_number(&k, o->pipeline);
-    cache_key_number(&k, o->assertions != 0);
-    key_library(&k, o->math_library);
-    cache_key_end(&k, out);
-    free(problem_text);
-    free(plan_text);
-    return problem_text && plan_text;
-}
-
-/* ---- the entry -------------------------------------------------------------------------------- */
-static void pack_number(struct str *out, uint64_t x) { str_addn(out, (const char *)&x, sizeof x); }
-
-static void pack(const struct program *p, struct str *out)
-{
-    for (int c = 0; c < p->ncases; c++)
-        for (int i = 0; i < p->cases[c].nkernels; i++)
-            pack_number(out, (uint64_t)p->cases[c].kernel[i].shared);
-    for (int m = 0; m < p->nmodules; m++) {
-        pack_number(out, p->module[m].length);
-        str_addn(out, p->module[m].ptx, p->module[m].length);
-    }
-}
-
-/* What is left of an entry that is being read. */
-struct unpacking {
-    const char *at;
-    size_t left;
+/* ---- cases that are compiled when they are taken ---------------------------------------------- */
+struct lazy {
+    ptxgen_session *holds; /* its arena */
+    struct coder coder;
+    struct program *program;
+    _Atomic bool ends;
+    bool threaded;
+    pthread_t thread;       /* makes the code of all cases, beside launches */
+    pthread_mutex_t lock[]; /* per case: of its module, and of its kernels' shared memory */
 };
 
-static bool unpack_number(struct unpacking *u, uint64_t *x)
+/* Why code generation failed, from the last message of s. */
+static bool lazy_fault(const struct lazy *z, const ptxgen_session *s, int only, struct fault *f)
 {
-    if (u->left < sizeof *x)
-        return false;
-    memcpy(x, u->at, sizeof *x);
-    u->at += sizeof *x;
-    u->left -= sizeof *x;
-    return true;
+    const struct diag *last = s->diags.last;
+    const char *name = only < 0 ? NULL : z->program->cases[only].name;
+
+    return fault_set(f, last ? api_codegen_failure(s) : PTXGEN_NO_MEMORY, last ? last->code : D_NO_ROOM,
+                     "%s%s%s: %s%s%s", z->program->name, name ? ", case " : "", name ? name : "",
+                     last ? last->text : "out of memory", last && last->hint ? "; " : "",
+                     last && last->hint ? last->hint : "");
 }
 
-static bool unpack_module(struct unpacking *u, struct arena *arena, struct prog_module *m)
+static bool lazy_fill(struct lazy *z, ptxgen_session *log, ptxgen_session *s, int only)
 {
-    uint64_t length;
+    bool ok = false;
 
-    if (!unpack_number(u, &length) || length == 0 || length > u->left || memchr(u->at, 0, (size_t)length))
-        return false;
-    m->ptx = arena_strndup(arena, u->at, (size_t)length);
-    m->length = (size_t)length;
-    u->at += length;
-    u->left -= (size_t)length;
-    return true;
-}
-
-/* Fill in what pack() wrote for the same plan. */
-static bool unpack_program(struct unpacking *u, struct program *p)
-{
-    enum { SHARED_MAX = 1 << 20 /* bytes of a block: more than any device has */ };
-    bool ok = true;
-
-    for (int c = 0; c < p->ncases && ok; c++)
-        for (int i = 0; i < p->cases[c].nkernels && ok; i++) {
-            uint64_t shared = 0;
-
-            ok = unpack_number(u, &shared) && shared <= SHARED_MAX;
-            if (ok)
-                llvmgen_place_shared(&p->cases[c], i, (int)shared);
-        }
-    for (int m = 0; m < p->nmodules && ok; m++)
-        ok = unpack_module(u, p->arena, &p->module[m]);
-    return ok && u->left == 0;
-}
-
-/* The same of an entry of the cache; false: it is not for this plan, or memory is exhausted. */
-static bool unpack(struct program *p, struct unpacking *u)
-{
-    jmp_buf oom;
-
-    p->arena->oom = &oom;
-    if (setjmp(oom))
-        return false;
-    const bool ok = unpack_program(u, p);
-    p->arena->oom = NULL;
+    WITH_MEMORY_OR(s, false, ok = coder_fill(&z->coder, log, s, z->program, only));
     return ok;
 }
 
-static struct program *from_cache(const struct cache *cache, const struct cache_key *key, const ptxgen_plan *plan)
+static bool lazy_make(void *user, ptxgen_session *log, int only, struct fault *f)
 {
-    struct str entry = { 0 };
-    struct program *p = cache_get(cache, key, &entry) ? program_from_plan(plan->plan) : NULL;
-    struct unpacking from = { entry.text, entry.length };
+    struct lazy *z = user;
+    const int first = only < 0 ? 0 : only, behind = only < 0 ? z->program->ncases : only + 1;
+    ptxgen_session *s; /* messages of its own: any thread may be here, without a session */
+    bool ok = ptxgen_session_create(&s) == PTXGEN_OK;
 
-    if (p && !unpack(p, &from)) {
-        cache_drop(cache, key);
-        program_destroy(p);
-        p = NULL;
-    }
-    str_finish(&entry);
-    return p;
+    if (!ok)
+        return fault_set(f, PTXGEN_NO_MEMORY, D_NO_ROOM, "out of memory");
+    for (int c = first; c < behind; c++)
+        pthread_mutex_lock(&z->lock[c]);
+    ok = lazy_fill(z, log, s, only) || lazy_fault(z, s, only, f);
+    for (int c = first; c < behind; c++)
+        pthread_mutex_unlock(&z->lock[c]);
+    ptxgen_session_destroy(s);
+    return ok;
 }
 
-static void to_cache(const struct cache *cache, const struct cache_key *key, const struct program *p)
+/* What fails here is reported by the launch that takes the case. */
+static void *lazy_thread(void *user)
 {
-    struct str entry = { 0 };
+    struct lazy *z = user;
+    struct fault f;
 
-    pack(p, &entry);
-    if (!entry.failed)
-        cache_put(cache, key, entry.text, entry.length);
-    str_finish(&entry);
+    for (int c = 0; c < z->program->ncases && !z->ends; c++)
+        lazy_make(z, NULL, c, &f);
+    return NULL;
+}
+
+static void lazy_end(void *user)
+{
+    struct lazy *z = user;
+
+    z->ends = true;
+    if (z->threaded)
+        pthread_join(z->thread, NULL);
+    for (int c = 0; c < z->program->ncases; c++)
+        pthread_mutex_destroy(&z->lock[c]);
+    ptxgen_session_destroy(z->holds);
+    free(z);
+}
+
+/* Takes the program; NULL: memory is exhausted. */
+static struct lazy *lazy_new(ptxgen_session *s, const struct coder *coder, struct program *program)
+{
+    struct lazy *z = program ? calloc(1, sizeof *z + sizeof z->lock[0] * (size_t)program->ncases) : NULL;
+
+    if (!z) {
+        program_destroy(program);
+        return NULL;
+    }
+    z->holds = s;
+    s->holders++;
+    z->coder = *coder;
+    z->program = program;
+    for (int c = 0; c < program->ncases; c++)
+        pthread_mutex_init(&z->lock[c], NULL);
+    return z;
+}
+
+/* Where no thread can be had, launches compile what they take. */
+static void lazy_start(struct lazy *z)
+{
+    enum { STACK = 8 << 20 }; /* emitters hold the values of a tile on it */
+    pthread_attr_t attributes;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK);
+    z->threaded = pthread_create(&z->thread, &attributes, lazy_thread, z) == 0;
+    pthread_attr_destroy(&attributes);
 }
 
 /* ---- the call --------------------------------------------------------------------------------- */
-/* A handle for the entry's program, which it takes; NULL: out of memory. */
-static ptxgen_program *handle_of(struct program *program)
+static ptxgen_status load_lazily(ptxgen_session *s, ptxgen_gpu *gpu, const struct coder *coder, bool background,
+                                 ptxgen_loaded **out)
 {
-    ptxgen_program *handle = malloc(sizeof *handle);
+    struct lazy *z = lazy_new(s, coder, program_from_plan(coder->plan));
 
-    if (handle)
-        handle->program = program;
-    else
+    if (!z)
+        return PTXGEN_NO_MEMORY;
+    const ptxgen_status status = launch_load(s, gpu, z->program, out);
+    if (status != PTXGEN_OK) {
+        struct program *program = z->program;
+        lazy_end(z);
         program_destroy(program);
-    return handle;
+        return status;
+    }
+    launch_own(*out, z->program, &(struct code_source){ z, lazy_make, lazy_end });
+    if (background)
+        lazy_start(z);
+    return PTXGEN_OK;
 }
 
-ptxgen_status ptxgen_compile_cached(ptxgen_session *s, const ptxgen_problem *problem, const ptxgen_plan *plan,
-                                    const ptxgen_compile_options *options, const char *place, ptxgen_program **out)
-{
-    const double begin = session_now();
-    ptxgen_compile_options o;
-    struct program *found;
-    struct cache cache;
-    struct cache_key key;
-    ptxgen_status status;
-    bool keyed;
+static void release_session(void *user) { ptxgen_session_destroy(user); }
 
-    CLEAR(out);
-    if (LACKS(s, s, problem, plan, out) || !TAKE(s, options, &o))
-        return PTXGEN_USAGE;
-    cache_locate(&cache, place);
-    keyed = cache.enabled && program_key(problem, plan, &o, &key);
-    found = keyed ? from_cache(&cache, &key, plan) : NULL;
-    if (found) {
-        session_log(s, PTXGEN_LOG_INFO, begin, "%s: taken from the cache %s", found->name, cache.path);
-        *out = handle_of(found);
-        return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
-    }
-    status = ptxgen_compile(s, plan, &o, out);
-    if (status == PTXGEN_OK && keyed) {
-        to_cache(&cache, &key, (*out)->program);
-        session_log(s, PTXGEN_LOG_DEBUG, 0, "%s: kept in the cache %s", (*out)->program->name, cache.path);
-    }
+/* A loaded program for each stage. */
+static ptxgen_status load_stages(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_problem *problem,
+                                 const ptxgen_jit_options *o, ptxgen_loaded **out)
+{
+    const struct prog_stages *p = &problem->stages->data;
+    ptxgen_loaded *whole = launch_new_stages(gpu, p);
+    ptxgen_status status = whole ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+
+    if (!whole)
+        return status;
+    whole->stages->user = s;
+    whole->stages->end = release_session;
+    s->holders++;
+    for (int i = 0; i < p->nstages && status == PTXGEN_OK; i++)
+        status = ptxgen_jit(s, gpu, problem->stage[i], o, &whole->stages->stage[i]);
+    if (status == PTXGEN_OK)
+        *out = whole;
+    else
+        ptxgen_loaded_destroy(whole);
     return status;
 }
 
@@ -262,25 +233,23 @@ ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_proble
                          const ptxgen_jit_options *options, ptxgen_loaded **out)
 {
     ptxgen_jit_options o;
-    ptxgen_program *program = NULL;
+    struct coder coder;
     ptxgen_plan *plan;
     ptxgen_status status;
 
     CLEAR(out);
     if (LACKS(s, s, gpu, problem, out) || !TAKE(s, options, &o))
         return PTXGEN_USAGE;
+    if (problem->stages)
+        return load_stages(s, gpu, problem, &o, out);
     status = plan_for(s, gpu, problem, o.plan, &plan);
-    if (status == PTXGEN_OK)
-        status = ptxgen_compile_cached(s, problem, plan, o.compile, o.cache, &program);
-    if (status == PTXGEN_OK)
-        status = ptxgen_load(s, gpu, program, out);
-    if (status != PTXGEN_OK) {
-        ptxgen_program_destroy(program);
+    if (status != PTXGEN_OK)
         return status;
-    }
-    launch_own(*out, program->program);
-    free(program); /* the handle alone */
-    return PTXGEN_OK;
+    if (!coder_begin(&coder, s, problem, plan, o.compile, o.cache))
+        return PTXGEN_USAGE;
+    if (coder.options.libdevice) /* the options are the caller's */
+        WITH_MEMORY(s, coder.options.libdevice = arena_strdup(&s->arena, coder.options.libdevice));
+    return load_lazily(s, gpu, &coder, o.background != 0, out);
 }
 
 ptxgen_status ptxgen_jit_string(ptxgen_session *s, ptxgen_gpu *gpu, const char *text, size_t length, const char *name,
@@ -305,30 +274,4 @@ ptxgen_status ptxgen_jit_file(ptxgen_session *s, ptxgen_gpu *gpu, const char *pa
     NEED(PTXGEN_USAGE, s, s, gpu, path, out);
     status = ptxgen_problem_from_file(s, path, &problem);
     return status == PTXGEN_OK ? ptxgen_jit(s, gpu, problem, options, out) : status;
-}
-
-/* ---- the cache itself ------------------------------------------------------------------------- */
-ptxgen_status ptxgen_cache_query(const char *place, ptxgen_cache_info *out)
-{
-    struct cache cache;
-    struct cache_stats stats;
-
-    _Static_assert(sizeof out->path == sizeof cache.path, "every path fits");
-    if (!out)
-        return PTXGEN_USAGE;
-    cache_locate(&cache, place);
-    cache_count(&cache, &stats);
-    *out = (ptxgen_cache_info){
-        .enabled = cache.enabled, .entries = stats.entries, .bytes = stats.bytes, .limit = (int64_t)cache.limit
-    };
-    memcpy(out->path, cache.path, sizeof cache.path);
-    return PTXGEN_OK;
-}
-
-ptxgen_status ptxgen_cache_clear(const char *place)
-{
-    struct cache cache;
-
-    cache_locate(&cache, place);
-    return cache_clear(&cache) ? PTXGEN_OK : PTXGEN_IO;
 }

@@ -5,6 +5,7 @@
 
 #include "api_impl.h"
 #include "cache/cache.h"
+#include "ptxgen/stages.h"
 #include "laws/laws.h"
 #include "source_id.h"
 
@@ -88,6 +89,42 @@ static ptxgen_status fit_options(ptxgen_session *s, const struct laws_options *o
     return status;
 }
 
+/* stage: before the names of `more`. */
+static bool append(ptxgen_session *s, ptxgen_laws *to, const ptxgen_laws *more, const char *stage)
+{
+    const int n = to->nreductions + more->nreductions;
+    struct law_report *both = api_alloc(s, sizeof *both * (size_t)(n + 1));
+    for (int k = 0; both && k < n; k++)
+        both[k] = k < to->nreductions ? to->report[k] : more->report[k - to->nreductions];
+    for (int k = to->nreductions; both && k < n; k++)
+        WITH_MEMORY_OR(s, false, both[k].name = arena_printf(&s->arena, "%s.%s", stage, both[k].name));
+    if (both)
+        *to = (ptxgen_laws){ n, both };
+    return both != NULL;
+}
+
+/* The reports of all stages, one after the other. */
+static ptxgen_status check_stages(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
+                                  ptxgen_laws **out)
+{
+    const int count = ptxgen_stage_count(p);
+    ptxgen_status status = PTXGEN_OK;
+    ptxgen_laws *all = api_alloc(s, sizeof *all);
+    if (!all)
+        return PTXGEN_NO_MEMORY;
+    for (int i = 0; i < count; i++) {
+        ptxgen_laws *own;
+        const ptxgen_status one = ptxgen_laws_check(s, ptxgen_stage_problem(p, i), options, &own);
+        status = one == PTXGEN_OK ? status : one;
+        if (!own)
+            return one;
+        if (!append(s, all, own, ptxgen_stage_name(p, i)))
+            return PTXGEN_NO_MEMORY;
+    }
+    *out = all;
+    return status;
+}
+
 ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws_options *options,
                                 ptxgen_laws **out)
 {
@@ -95,6 +132,8 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     CLEAR(out);
     if (LACKS(s, s, p, out) || !TAKE(s, options, &from))
         return PTXGEN_USAGE;
+    if (p->stages)
+        return check_stages(s, p, &from, out);
     const struct laws_options o = { .prover = from.prover, .time_limit = from.time_limit_ms };
     const struct problem *problem = p->problem;
     struct law_report *report = NULL;
@@ -141,10 +180,32 @@ ptxgen_status ptxgen_laws_get(const ptxgen_laws *laws, int i, ptxgen_law_info *o
     return PTXGEN_OK;
 }
 
+static ptxgen_status apply_stages(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_laws *laws,
+                                  ptxgen_problem **out)
+{
+    ptxgen_problem *whole = api_alloc(s, sizeof *whole);
+    ptxgen_problem **stage = api_alloc(s, sizeof *stage * (size_t)ptxgen_stage_count(p));
+    ptxgen_status status = whole && stage ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+    ptxgen_laws own = { 0, laws->report };
+    if (status != PTXGEN_OK)
+        return status;
+    *whole = *p;
+    whole->stage = stage;
+    for (int i = 0; i < ptxgen_stage_count(p) && status == PTXGEN_OK; i++) {
+        own.nreductions = p->stage[i]->problem->nreductions;
+        status = ptxgen_laws_apply(s, p->stage[i], &own, &whole->stage[i]);
+        own.report += own.nreductions;
+    }
+    *out = status == PTXGEN_OK ? whole : NULL;
+    return status;
+}
+
 ptxgen_status ptxgen_laws_apply(ptxgen_session *s, ptxgen_problem *p, const ptxgen_laws *laws, ptxgen_problem **out)
 {
     CLEAR(out);
     NEED(PTXGEN_USAGE, s, s, p, laws, out);
+    if (p->stages)
+        return apply_stages(s, p, laws, out);
     WITH_MEMORY(s, {
         const struct problem *better = laws_apply(s, p->problem, laws->report);
         *out = p;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the public API: plans and programs. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_impl.h"
+#include "api_stages.h"
 #include "llvmgen/llvmgen.h"
 #include "explore/variants.h"
 
@@ -112,6 +113,8 @@ ptxgen_status ptxgen_plan_create(ptxgen_session *s, const ptxgen_problem *p, con
     CLEAR(out);
     if (LACKS(s, s, p, out) || !TAKE(s, options, &o))
         return PTXGEN_USAGE;
+    if (p->stages)
+        return api_plan_stages(s, p, &o, out);
     const double begin = session_now();
     struct device device;
     ptxgen_status status = PTXGEN_USAGE;
@@ -134,6 +137,8 @@ ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p
     ptxgen_status status = PTXGEN_INVALID;
     CLEAR(out);
     NEED(PTXGEN_USAGE, s, s, p, text, out);
+    if (!api_is_single(s, p, "a plan is of one problem"))
+        return PTXGEN_UNSUPPORTED;
     WITH_MEMORY(s, {
         const struct plan *plan = plan_read(s, p->problem, arena_strdup(&s->arena, name ? name : "<plan>"),
                                             arena_strndup(&s->arena, text, length), length);
@@ -143,10 +148,18 @@ ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p
     return status;
 }
 
+static char *text_of_stage(const ptxgen_plan *plan, void *user)
+{
+    (void)user;
+    return ptxgen_plan_text(plan);
+}
+
 char *ptxgen_plan_text(const ptxgen_plan *plan)
 {
     if (!plan)
         return NULL;
+    if (plan->stages)
+        return api_join(plan, text_of_stage, NULL);
     struct str out = { 0 };
     plan_print(plan->plan, &out);
     return str_take(&out);
@@ -170,6 +183,8 @@ char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_ex
     ptxgen_explain_options o;
     if (LACKS(s, s, plan) || !TAKE(s, options, &o))
         return NULL;
+    if (plan->stages)
+        return api_explain_stages(s, plan, &o);
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;
@@ -210,41 +225,15 @@ ptxgen_status api_codegen_failure(const ptxgen_session *s)
     const struct diag *last = s->diags.last;
     if (last && last->code == D_NO_ROOM)
         return PTXGEN_NO_MEMORY;
-    return last && last->code == D_NO_MATH_LIBRARY ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
-}
-
-ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options,
-                             ptxgen_program **out)
-{
-    struct llvmgen_options o;
-    CLEAR(out);
-    if (LACKS(s, s, plan, out) || !api_compile_options(s, options, &o))
-        return PTXGEN_USAGE;
-    const double begin = session_now();
-    ptxgen_program *handle = malloc(sizeof *handle);
-    if (!handle)
-        return PTXGEN_NO_MEMORY;
-    jmp_buf oom;
-    s->arena.oom = &oom;
-    if (setjmp(oom)) {
-        free(handle);
-        return PTXGEN_NO_MEMORY;
-    }
-    handle->program = llvmgen_ptx(s, plan->plan, &o);
-    if (!handle->program) {
-        free(handle);
-        return api_codegen_failure(s);
-    }
-    *out = handle;
-    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d case%s", handle->program->name, handle->program->ncases,
-                handle->program->ncases == 1 ? "" : "s");
-    return PTXGEN_OK;
+    return last && (last->code == D_NO_MATH_LIBRARY || last->code == D_NO_LLVM) ? PTXGEN_UNSUPPORTED : PTXGEN_INTERNAL;
 }
 
 void ptxgen_program_destroy(ptxgen_program *program)
 {
     if (!program)
         return;
+    if (program->stages)
+        api_program_stages_destroy(program->stages);
     program_destroy(program->program);
     free(program);
 }
@@ -258,19 +247,51 @@ static char *program_text(const ptxgen_program *p, void (*print)(const struct pr
     return str_take(&out);
 }
 
-char *ptxgen_program_ptx(const ptxgen_program *p) { return program_text(p, program_ptx); }
-char *ptxgen_program_manifest(const ptxgen_program *p) { return program_text(p, program_manifest); }
-char *ptxgen_program_header(const ptxgen_program *p) { return program_text(p, program_header); }
-int ptxgen_program_case_count(const ptxgen_program *p) { return p ? p->program->ncases : 0; }
+char *ptxgen_program_ptx(const ptxgen_program *p)
+{
+    return p && p->stages ? api_stages_text(p, stages_ptx) : program_text(p, program_ptx);
+}
+
+char *ptxgen_program_manifest(const ptxgen_program *p)
+{
+    return p && p->stages ? api_stages_text(p, stages_manifest) : program_text(p, program_manifest);
+}
+
+char *ptxgen_program_header(const ptxgen_program *p) { return p && p->stages ? NULL : program_text(p, program_header); }
+
+ptxgen_status ptxgen_program_add_code(ptxgen_program *p, int i, const char *arch, const void *code, size_t bytes)
+{
+    if (!p || !p->program || i < 0 || i >= p->program->ncases || !arch || !code || bytes == 0 || bytes > INT_MAX)
+        return PTXGEN_USAGE;
+    const int number = !strncmp(arch, "sm_", 3) ? atoi(arch + 3) : 0;
+    if (number <= 0)
+        return PTXGEN_USAGE;
+    return program_add_code(p->program, p->program->cases[i].kernel[0].module, number, code, bytes) ? PTXGEN_OK
+                                                                                                    : PTXGEN_NO_MEMORY;
+}
+
+int ptxgen_program_case_count(const ptxgen_program *p) { return p && p->program ? p->program->ncases : 0; }
 
 const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
 {
-    return p && i >= 0 && i < p->program->ncases ? p->program->cases[i].name : NULL;
+    return i >= 0 && i < ptxgen_program_case_count(p) ? p->program->cases[i].name : NULL;
 }
 
 const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
 {
-    return p && i >= 0 && i < p->program->ncases ? p->program->module[p->program->cases[i].kernel[0].module].ptx : NULL;
+    return i >= 0 && i < ptxgen_program_case_count(p) ? p->program->module[p->program->cases[i].kernel[0].module].ptx
+                                                      : NULL;
+}
+
+struct ir_of {
+    ptxgen_session *s;
+    const ptxgen_compile_options *options;
+};
+
+static char *ir_of_stage(const ptxgen_plan *plan, void *user)
+{
+    const struct ir_of *of = user;
+    return ptxgen_plan_ir(of->s, plan, of->options);
 }
 
 char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *options)
@@ -278,6 +299,8 @@ char *ptxgen_plan_ir(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_co
     struct llvmgen_options o;
     if (LACKS(s, s, plan) || !api_compile_options(s, options, &o))
         return NULL;
+    if (plan->stages)
+        return api_join(plan, ir_of_stage, &(struct ir_of){ s, options });
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;

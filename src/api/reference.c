@@ -70,6 +70,8 @@ static void keys(struct str *out)
         [ST_ITERATE] = "iterate",
         [ST_OUTPUT] = "output",
         [ST_ASSUME] = "assume",
+        [ST_STAGES] = "spec with stages",
+        [ST_LOOP] = "iterate of stages",
     };
     heading(out, "Keys", "Every mapping of a spec, and what it may hold.", "mapping,key,kinds,required,value,meaning");
     for (int i = 0; i < schema_key_count; i++) {
@@ -148,7 +150,7 @@ static void operators(struct str *out)
         const char *name, *types;
         bool widen;
         const char *state, *identity, *pad, *let, *combine, *lift, *result;
-        bool commutative;
+        bool commutative, pivot;
         const char *exact;
     } row[] = {
 #define OP(...) { __VA_ARGS__ },

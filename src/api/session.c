@@ -5,12 +5,13 @@
  * report (NULL and diagnostics) into a status.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api_impl.h"
-#include "frontend/problem/problem.h"
+#include "frontend/stages/stages.h"
 
 const char *ptxgen_version(void)
 {
@@ -32,6 +33,7 @@ const char *ptxgen_status_text(ptxgen_status status)
     case PTXGEN_MISMATCH: return "the result differs from the reference";
     case PTXGEN_FINDING: return "the host executor found a fault in a kernel";
     case PTXGEN_INTERNAL: return "internal error";
+    case PTXGEN_RANKS: return "the ranks do not agree, or one does not answer";
     }
     return "unknown status";
 }
@@ -54,7 +56,7 @@ ptxgen_status ptxgen_session_create(ptxgen_session **out)
 
 void ptxgen_session_destroy(ptxgen_session *s)
 {
-    if (!s)
+    if (!s || atomic_fetch_sub(&s->holders, 1) > 0)
         return;
     arena_finish(&s->arena);
     free(s);
@@ -180,59 +182,93 @@ static const struct program *shape_of(struct arena *a, const struct problem *p)
 }
 
 _Static_assert((int)PTXGEN_ROLE_SEGMENT_FLAGS == ROLE_FLAGS && (int)PTXGEN_ROLE_GATHER_OFFSETS == ROLE_GATHER &&
-                   (int)PTXGEN_DETERMINISM_DEVICE == DET_DEVICE,
+                   (int)PTXGEN_ROLE_TABLE == ROLE_TABLE && (int)PTXGEN_DETERMINISM_DEVICE == DET_DEVICE,
                "public roles and determinisms are those of problem.h");
 
 /* Inputs, then outputs. */
 static ptxgen_array_info *array_at(const ptxgen_problem *p, int i)
 {
-    return i < p->problem->ninputs ? &p->input[i] : &p->output[i - p->problem->ninputs];
+    return i < p->shape->ninputs ? &p->input[i] : &p->output[i - p->shape->ninputs];
 }
 
 const ptxgen_array_info *ptxgen_problem_array(const ptxgen_problem *p, const char *name)
 {
-    for (int i = 0; p && name && i < p->problem->ninputs + p->problem->noutputs; i++)
+    for (int i = 0; p && name && i < p->shape->ninputs + p->shape->noutputs; i++)
         if (!strcmp(array_at(p, i)->name, name))
             return array_at(p, i);
     return NULL;
 }
 
-static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p)
+/* A handle with what is known of any spec; of inputs and outputs the roles are still missing. */
+static ptxgen_problem *handle_new(ptxgen_session *s, const struct program *shape)
 {
     ptxgen_problem *handle = arena_new(&s->arena, ptxgen_problem, 1);
-    handle->problem = p;
-    handle->shape = shape_of(&s->arena, p);
-    handle->input = arena_new(&s->arena, ptxgen_array_info, p->ninputs);
-    handle->output = arena_new(&s->arena, ptxgen_array_info, p->noutputs);
-    for (int i = 0; i < p->ninputs; i++)
-        array_info(&s->arena, &p->input[i].array, (ptxgen_role)p->input[i].role, &handle->input[i]);
-    for (int i = 0; i < p->noutputs; i++)
-        array_info(&s->arena, &p->output[i].array,
-                   output_moment(&p->output[i]) == AT_POINT ? PTXGEN_ROLE_ELEMENTS : PTXGEN_ROLE_SEGMENT_RESULTS,
-                   &handle->output[i]);
-    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+    handle->shape = shape;
+    handle->input = arena_new(&s->arena, ptxgen_array_info, shape->ninputs);
+    handle->output = arena_new(&s->arena, ptxgen_array_info, shape->noutputs);
+    for (int i = 0; i < shape->ninputs + shape->noutputs; i++) {
         ptxgen_array_info *info = array_at(handle, i);
-        info->is_output = i >= p->ninputs;
-        info->index = info->is_output ? i - p->ninputs : i;
+        const bool output = i >= shape->ninputs;
+        array_info(&s->arena, output ? &shape->output[i - shape->ninputs] : &shape->input[i], PTXGEN_ROLE_ELEMENTS,
+                   info);
+        info->is_output = output;
+        info->index = output ? i - shape->ninputs : i;
     }
+    return handle;
+}
+
+static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p)
+{
+    ptxgen_problem *handle = handle_new(s, shape_of(&s->arena, p));
+    handle->problem = p;
+    for (int i = 0; i < p->ninputs; i++)
+        handle->input[i].role = (ptxgen_role)p->input[i].role;
+    for (int i = 0; i < p->noutputs; i++)
+        handle->output[i].role = p->output[i].array.continued               ? PTXGEN_ROLE_CONTINUED
+                                 : output_moment(&p->output[i]) == AT_TOTAL ? PTXGEN_ROLE_SEGMENT_RESULTS
+                                                                            : PTXGEN_ROLE_ELEMENTS;
+    return handle;
+}
+
+/* An input of the whole has the role that it has in the first stage that reads it. */
+static void roles_of_stages(ptxgen_problem *whole)
+{
+    const struct prog_stages *p = &whole->stages->data;
+    for (int i = p->nstages - 1; i >= 0; i--)
+        for (int k = 0; k < p->stage[i].ninputs; k++) {
+            const struct stage_array *a = &p->array[p->stage[i].input[k]];
+            if (a->place == PLACE_INPUT)
+                whole->input[a->index].role = whole->stage[i]->input[k].role;
+        }
+}
+
+static ptxgen_problem *stages_handle(ptxgen_session *s, const struct stages *stages)
+{
+    ptxgen_problem *handle = handle_new(s, stages->data.shape);
+    handle->stages = stages;
+    handle->stage = arena_new(&s->arena, ptxgen_problem *, stages->data.nstages);
+    for (int i = 0; i < stages->data.nstages; i++)
+        handle->stage[i] = problem_handle(s, stages->problem[i]);
+    roles_of_stages(handle);
     return handle;
 }
 
 static ptxgen_status problem_from(ptxgen_session *s, const char *file, const char *text, size_t length,
                                   const char *name, ptxgen_problem **out)
 {
-    const struct problem *p;
+    struct frontend_spec spec;
+    bool built = false;
     const double begin = session_now();
     WITH_MEMORY(s, {
         /* Messages refer to the text after this call, so the session keeps a copy. */
         const char *kept = arena_strndup(&s->arena, text, length);
-        p = problem_build(s, arena_strdup(&s->arena, file), kept, length, name);
-        if (p)
-            *out = problem_handle(s, p);
+        built = frontend_build(s, arena_strdup(&s->arena, file), kept, length, name, &spec);
+        if (built)
+            *out = spec.stages ? stages_handle(s, spec.stages) : problem_handle(s, spec.problem);
     });
-    if (p)
-        session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: read from %s", p->name, file);
-    return p ? PTXGEN_OK : PTXGEN_INVALID;
+    if (built)
+        session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: read from %s", (*out)->shape->name, file);
+    return built ? PTXGEN_OK : PTXGEN_INVALID;
 }
 
 ptxgen_status ptxgen_problem_from_string(ptxgen_session *s, const char *text, size_t length, const char *name,
@@ -305,9 +341,11 @@ ptxgen_status ptxgen_problem_from_file(ptxgen_session *s, const char *path, ptxg
 
 ptxgen_determinism ptxgen_problem_determinism(const ptxgen_problem *p)
 {
-    return p ? (ptxgen_determinism)p->problem->determinism : PTXGEN_DETERMINISM_ANY;
+    if (!p)
+        return PTXGEN_DETERMINISM_ANY;
+    return (ptxgen_determinism)(p->stages ? p->stages->determinism : p->problem->determinism);
 }
-const char *ptxgen_problem_name(const ptxgen_problem *p) { return p ? p->problem->name : NULL; }
+const char *ptxgen_problem_name(const ptxgen_problem *p) { return p ? p->shape->name : NULL; }
 
 _Static_assert((int)PTXGEN_BOOL == TY_BOOL && (int)PTXGEN_F16 == TY_F16 && (int)PTXGEN_F64 == TY_F64,
                "public types are the rows of types.h");
@@ -328,19 +366,19 @@ void ptxgen_value_store(ptxgen_type t, void *p, ptxgen_value v)
         value_store((enum ty)t, p, (union value){ .u = v.u });
 }
 
-int ptxgen_problem_size_count(const ptxgen_problem *p) { return p ? p->problem->nsizes : 0; }
-int ptxgen_problem_input_count(const ptxgen_problem *p) { return p ? p->problem->ninputs : 0; }
-int ptxgen_problem_output_count(const ptxgen_problem *p) { return p ? p->problem->noutputs : 0; }
-int ptxgen_problem_param_count(const ptxgen_problem *p) { return p ? p->problem->nparams : 0; }
+int ptxgen_problem_size_count(const ptxgen_problem *p) { return p ? p->shape->nsizes : 0; }
+int ptxgen_problem_input_count(const ptxgen_problem *p) { return p ? p->shape->ninputs : 0; }
+int ptxgen_problem_output_count(const ptxgen_problem *p) { return p ? p->shape->noutputs : 0; }
+int ptxgen_problem_param_count(const ptxgen_problem *p) { return p ? p->shape->nparams : 0; }
 
 const char *ptxgen_problem_size_name(const ptxgen_problem *p, int i)
 {
-    return p && i >= 0 && i < p->problem->nsizes ? p->problem->size[i].name : NULL;
+    return p && i >= 0 && i < p->shape->nsizes ? p->shape->size[i] : NULL;
 }
 
 ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_info *out)
 {
-    if (!p || !out || i < 0 || i >= p->problem->ninputs)
+    if (!p || !out || i < 0 || i >= p->shape->ninputs)
         return PTXGEN_USAGE;
     *out = p->input[i];
     return PTXGEN_OK;
@@ -348,7 +386,7 @@ ptxgen_status ptxgen_problem_input(const ptxgen_problem *p, int i, ptxgen_array_
 
 ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array_info *out)
 {
-    if (!p || !out || i < 0 || i >= p->problem->noutputs)
+    if (!p || !out || i < 0 || i >= p->shape->noutputs)
         return PTXGEN_USAGE;
     *out = p->output[i];
     return PTXGEN_OK;
@@ -356,9 +394,9 @@ ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, ptxgen_array
 
 ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out)
 {
-    if (!p || !out || i < 0 || i >= p->problem->nparams)
+    if (!p || !out || i < 0 || i >= p->shape->nparams)
         return PTXGEN_USAGE;
-    const struct prog_param *q = &p->problem->param[i];
+    const struct prog_param *q = &p->shape->param[i];
     *out = (ptxgen_param_info){ .name = q->name,
                                 .type = (ptxgen_type)q->type,
                                 .has_default = q->has_default,
@@ -366,16 +404,17 @@ ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_
     return PTXGEN_OK;
 }
 
-static char *problem_text(const ptxgen_problem *p, void (*print)(const struct problem *, struct str *))
+char *ptxgen_problem_text(const ptxgen_problem *p)
 {
     struct str out = { 0 };
     if (!p)
         return NULL;
-    print(p->problem, &out);
+    if (p->stages)
+        stages_print(p->stages, &out);
+    else
+        problem_print(p->problem, &out);
     return str_take(&out);
 }
-
-char *ptxgen_problem_text(const ptxgen_problem *p) { return problem_text(p, problem_print); }
 
 char *ptxgen_schema(void)
 {

@@ -51,11 +51,13 @@ char *ptxgen_problem_key(ptxgen_session *s, const ptxgen_problem *p)
 {
     jmp_buf oom;
     NEED(NULL, s, s, p);
+    if (!api_is_single(s, p, "a key is of one problem"))
+        return NULL;
     s->arena.oom = &oom;
     return setjmp(oom) ? NULL : strdup(tuning_key(s, p->problem));
 }
 
-int ptxgen_problem_tunable(const ptxgen_problem *p) { return p && tuning_counts(p->problem); }
+int ptxgen_problem_tunable(const ptxgen_problem *p) { return p && p->problem && tuning_counts(p->problem); }
 
 static void merge(ptxgen_session *s, const struct problem *p, struct tuning_file *file, const ptxgen_tuning_entry *e)
 {
@@ -97,7 +99,7 @@ char *ptxgen_tuning_merge(ptxgen_session *s, const ptxgen_problem *p, const char
         str_finish(&out);
         return NULL;
     }
-    if (!fit_entry(s, p->problem, entry))
+    if (!api_is_single(s, p, "a tuning file is about one problem") || !fit_entry(s, p->problem, entry))
         return NULL;
     if (text && !tuning_read(s, "the tuning file", text, strlen(text), &file))
         return NULL;

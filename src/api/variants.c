@@ -58,6 +58,8 @@ ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const 
                               int (*visit)(const ptxgen_variant *v, void *user), void *user)
 {
     NEED(PTXGEN_USAGE, s, s, p, visit ? p : NULL);
+    if (!api_is_single(s, p, "variants are of one problem"))
+        return PTXGEN_UNSUPPORTED;
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {
@@ -72,6 +74,8 @@ ptxgen_status ptxgen_variants_count(ptxgen_session *s, const ptxgen_problem *p, 
                                     int (*visit)(const ptxgen_variant_count *c, void *user), void *user)
 {
     NEED(PTXGEN_USAGE, s, s, p, visit ? p : NULL);
+    if (!api_is_single(s, p, "variants are of one problem"))
+        return PTXGEN_UNSUPPORTED;
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {

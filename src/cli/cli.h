@@ -14,6 +14,9 @@
  *   arrays.c     inputs, outputs, sizes and params of a run
  *   target.c     which device and architecture the options mean
  *   device.c     where a run happens
+ *   distributed.c    a run that several ranks share
+ *   mpi.c        ranks that mpirun has started
+ *   stages.c     specs with stages, verified stage by stage
  *   copies.c     the arrays of a run on a GPU
  *   timing.c     measuring on a GPU
  *   parallel.c   work on all cores
@@ -57,9 +60,9 @@ struct options {
     struct list emit, set, input, size, param, output;
     const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *strategy, *budget, *seed,
         *emit_def, *export, *html;
-    const char *prover, *out, *arch, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
-        *unaligned;
-    bool verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
+    const char *prover, *out, *arch, *with, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
+        *unaligned, *shard;
+    bool distributed, verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
         named; /* named: the command is */
 };
 
@@ -140,6 +143,7 @@ struct job {
     ptxgen_arguments args;
     char device[96], case_name[64]; /* what ran it */
     double seconds;
+    struct stage_checks *checks; /* of a spec with stages */
 };
 
 int job_prepare(struct job *j);                  /* sizes, params, inputs filled, outputs zeroed */
@@ -197,8 +201,14 @@ int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *
 enum { SETTINGS_MAX = 64 };
 int plan_settings(const struct options *o, ptxgen_setting *setting, char *names, size_t capacity);
 void compile_options(const struct options *o, ptxgen_compile_options *out);
-/* Machine code of a PTX text; malloc. */
-int cubin_assemble(const char *ptx, char **out, size_t *length);
+/* Machine code of a PTX text; malloc.  arch NULL: for the PTX's own target. */
+int cubin_assemble(const char *ptx, const char *arch, char **out, size_t *length);
+/* The same of each case of a program, on all cores; `code` has room for all, and holds what was made, or NULL. */
+struct cubin {
+    char *code;
+    size_t length;
+};
+int cubins_assemble(const ptxgen_program *program, const char *arch, struct cubin *cubin);
 /* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */
 bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *length, int *status);
 bool ptxas_there(void);
@@ -223,6 +233,8 @@ bool warn_cache(void);
  * shown.  What the call writes is the caller's to clear. */
 double expect_seconds(struct job *j, ptxgen_status (*call)(struct job *j, const int64_t *size, void *user), void *user);
 int device_run(struct job *j);
+/* The same on the ranks that mpirun has started; *shows: this one has to show the results of all. */
+int distributed_run(struct job *j, bool *shows);
 /* Evaluate the reference with bounds. */
 int verify_evaluate(struct job *j);
 struct verdict {
@@ -234,6 +246,8 @@ struct verdict {
     double bound;
 };
 void verify_output(const struct array *a, struct verdict *out);
+/* What comes behind the elements of `out`. */
+void verdict_add(struct verdict *out, const struct verdict *v);
 /* All outputs against the reference, with a message for each that differs; verdict: one per output, or NULL. */
 int verify_job(struct job *j, struct verdict *verdict);
 /* Is `got` within `bound` of `expected`? */

@@ -109,6 +109,7 @@ static int exit_of(ptxgen_status status)
     case PTXGEN_UNSUPPORTED:
     case PTXGEN_IO: return EXIT_WRONG;
     case PTXGEN_NO_DEVICE:
+    case PTXGEN_RANKS:
     case PTXGEN_NO_MEMORY: return EXIT_DEVICE;
     case PTXGEN_MISMATCH: return EXIT_DIFFERENT;
     case PTXGEN_FINDING:

@@ -104,6 +104,7 @@ static const char *option_words(const struct option *row)
 {
     static const char *const words[][2] = {
         { "emit", "ptx|cubin|ll|plan|problem|manifest|header|explain" },
+        { "with", "cubin" },
         { "device", "auto|cpu|cuda" },
         { "arch", "native|sm_70|sm_75|sm_80|sm_86|sm_87|sm_89|sm_90|sm_90a|sm_100|sm_103|sm_120|sm_121" },
     };

@@ -8,6 +8,7 @@
  */
 #include "cost.h"
 
+#include "lower/reduce/bins.h"
 #include "lower/access.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static double memory_seconds(const struct gpu_model *m, double read, double writ
     return 2 * both / m->copy + (read - both) / m->read + (written - both) / m->write;
 }
 
-static double point_count(const struct problem *p, const int64_t *size)
+double point_count(const struct problem *p, const int64_t *size)
 {
     double points = 1;
     for (int d = 0; d < p->rank; d++)
@@ -102,7 +103,7 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
     memset(site, 0, sizeof *site);
     uintptr_t at = 1 << 20;
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const struct prog_array *a = i < p->ninputs ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const struct prog_array *a = problem_array(p, i);
         const int64_t n = prog_array_elements(a, size);
         site->pointer[i] = (const void *)at;
         at += ((uintptr_t)(n > 0 ? n * a->stride : 0) | 255) + 1;
@@ -217,6 +218,7 @@ static const double not_hidden = 0.25;
 static const char *const part_name[] = { "memory", "L2", "L1", "arithmetic", "spills" };
 struct demand {
     double part[PARTS], bytes; /* seconds; bytes that memory moves */
+    double written;            /* of these */
     double slots;              /* issue slots of a point */
     bool cached;               /* what it moves is in L2 */
 };
@@ -224,12 +226,26 @@ struct demand {
 /* Issue slots of finding where a segment between offsets ends, in all lanes that share its tile. */
 enum { END_SLOTS = 300 };
 
-static struct demand demand_of(const struct problem *p, const struct plan_case *c, const int64_t *size,
+/* One launch of a kernel that passes over the arrays. */
+struct pass {
+    const struct plan_case *c;
+    int64_t grid;
+    int kernel, threads, local, blocks; /* blocks of a multiprocessor */
+};
+
+/* Is it the kernel that maps with the results? */
+static bool maps(const struct pass *w) { return w->c->mapper && w->kernel == w->c->mapper; }
+
+/* Is it one that goes over the bins alone? */
+static bool over_bins(const struct problem *p, const struct pass *w) { return p->nby && w->kernel != BINS_ADD; }
+
+static struct demand demand_of(const struct problem *p, const struct pass *w, const int64_t *size,
                                const struct gpu_model *m, bool warm)
 {
-    const struct traffic t = traffic_of(p, size, m, c);
+    const struct plan_case *c = w->c;
+    const struct traffic t = traffic_of(p, size, m, c, w->kernel);
     const double sectors = m->l2_rate * 0.6 / 32, far_sectors = m->read / 116; /* gathers that an H200 does */
-    struct demand d = { .bytes = t.read + t.written, .slots = work_of(p, size, m->sm).slots };
+    struct demand d = { .bytes = t.read + t.written, .written = t.written, .slots = work_of(p, size, m->sm).slots };
     d.cached = warm && d.bytes <= (double)m->l2;
     d.part[PART_MEMORY] =
         d.cached ? d.bytes / m->l2_rate : memory_seconds(m, t.read, t.written) + t.memory_sectors / far_sectors;
@@ -237,16 +253,10 @@ static struct demand demand_of(const struct problem *p, const struct plan_case *
     d.part[PART_L1] = t.l1_cycles / (m->clock * m->sms);
     const double ends = p->offsets < 0 ? 0 : (double)prog_array_elements(&p->input[p->offsets].array, size);
     const int times = c->tunable[TN_STEPS] > 1 ? c->tunable[TN_STEPS] : 1;
-    d.part[PART_ARITHMETIC] = (point_count(p, size) * d.slots * times + ends * END_SLOTS) / (m->flops / 2);
+    if (!over_bins(p, w))
+        d.part[PART_ARITHMETIC] = (point_count(p, size) * d.slots * times + ends * END_SLOTS) / (m->flops / 2);
     return d;
 }
-
-/* One launch of a kernel that passes over the arrays. */
-struct pass {
-    const struct plan_case *c;
-    int64_t grid;
-    int threads, local, blocks; /* blocks of a multiprocessor */
-};
 
 /* Every tile of a thread writes and reads its spills once: in L1 as far as they fit. */
 static double spill_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
@@ -274,8 +284,8 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
                            const struct pass *w, bool warm, struct prediction *out)
 {
     const struct problem *p = plan->problem;
-    const struct chain chain = chain_of(w->c);
-    struct demand d = demand_of(p, w->c, size, m, warm);
+    const struct chain chain = maps(w) || over_bins(p, w) ? (struct chain){ .how = CHAIN_ONCE } : chain_of(w->c);
+    struct demand d = demand_of(p, w, size, m, warm);
     d.part[PART_SPILLS] = spill_seconds(p, size, m, w);
     const bool bulk = w->c->tunable[TN_STAGES] > 0 || w->c->tunable[TN_COPY_STAGES] > 0;
     const double latency = (d.cached ? l2_latency : memory_latency) + (bulk ? bulk_latency : 0),
@@ -296,6 +306,10 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
     const double through = d.part[largest] + (all - d.part[largest]) * not_hidden, wanted = latency * m->read,
                  busy = through > waits ? through : waits, part = rounds > 1 && flight < wanted ? flight / wanted : 1;
     out->in_flight = part < out->in_flight ? part : out->in_flight;
+    if (!warm) {
+        out->read += d.bytes - d.written;
+        out->written += d.written;
+    }
     out->bound = latency + per_tile > busy || (waits > through && part >= 1) ? "latency"
                  : waits > through                                           ? "loads in flight"
                                                                              : part_name[largest];
@@ -306,13 +320,31 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
 static const double follow_seconds = 1e-6;
 
 /* A launch of one step, `repeat` times; few blocks behind many combine what these left. */
+static double initial_bytes(const struct problem *p, const int64_t *size)
+{
+    double bytes = 0;
+    for (int o = 0; o < p->noutputs; o++) {
+        const int64_t n = p->output[o].initial ? prog_array_elements(&p->output[o].array, size) : 0;
+        bytes += n > 0 ? (double)n * p->output[o].array.stride : 0;
+    }
+    return bytes;
+}
+
 static void add_launch(const struct plan *plan, const int64_t *size, const struct gpu_model *m, const struct pass *w,
                        int64_t repeat, int64_t *widest, struct prediction *out)
 {
-    const bool first = out->passes <= 0 || w->grid > (*widest + 3) / 4;
-    *widest = first && w->grid > *widest ? w->grid : *widest;
+    if (w->c->filler && w->kernel == w->c->filler) {
+        const double fill = memory_seconds(m, 0, initial_bytes(plan->problem, size));
+        out->launches++;
+        out->seconds += fill > l2_latency ? fill : l2_latency;
+        out->graph_seconds += fill > l2_latency ? fill : l2_latency;
+        return;
+    }
+    const bool table = over_bins(plan->problem, w),
+               first = out->passes <= 0 || table || maps(w) || w->grid > (*widest + 3) / 4;
+    *widest = first && !table && w->grid > *widest ? w->grid : *widest;
     out->launches += (int)repeat;
-    out->passes += first ? (double)repeat : 0;
+    out->passes += first && !table ? (double)repeat : 0;
     out->graph_seconds += (double)repeat * (first ? pass_seconds(plan, size, m, w, true, out) : l2_latency);
     out->seconds += (double)repeat * (first ? pass_seconds(plan, size, m, w, false, out) : l2_latency);
 }
@@ -333,7 +365,7 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
         const int threads = c->code.kernel[k].threads;
         const struct occupancy o =
             occupancy_of(&plan->device, threads, known ? known->registers : 0, known ? known->shared : 0);
-        of[k] = (struct pass){ c, 0, threads, known ? known->local : 0, o.blocks > 0 ? o.blocks : 1 };
+        of[k] = (struct pass){ c, 0, k, threads, known ? known->local : 0, o.blocks > 0 ? o.blocks : 1 };
         site.resident[k] = of[k].blocks;
     }
     for (int i = 0; i < c->code.nsteps; i++) {

@@ -15,15 +15,17 @@ struct roofline {
     double seconds;            /* the larger of both, behind one launch */
 };
 struct roofline roofline_of(const struct problem *p, const int64_t *size, const struct gpu_model *m);
+double point_count(const struct problem *p, const int64_t *size);
 bool sizes_known(const struct problem *p, const int64_t *size);
 
-/* What one pass of a case takes of memory and caches: bytes, sectors that serve a lane each, and cycles of L1. */
+/* What a pass by one kernel of a case takes of memory and caches: bytes, sectors that serve a lane each, and cycles of
+ * L1. */
 struct traffic {
     double read, written, l2;
     double memory_sectors, l2_sectors, l1_cycles;
 };
 struct traffic traffic_of(const struct problem *p, const int64_t *size, const struct gpu_model *m,
-                          const struct plan_case *c);
+                          const struct plan_case *c, int kernel);
 
 /* Blocks of a kernel that one multiprocessor holds. */
 struct occupancy {
@@ -46,6 +48,7 @@ struct prediction {
     int launches;               /* kernels, time steps counted */
     int64_t grid[PROG_ARG_MAX]; /* blocks of each kernel of the case; 0: not launched */
     double passes;              /* over the arrays: launches of many blocks */
+    double read, written;       /* bytes of all passes */
     double in_flight;  /* part of the loads in flight that memory wants; 1 where all loads are in flight at once */
     const char *bound; /* what most of the time goes to */
     double seconds, graph_seconds; /* of a launch in a stream, whose data come from memory; of one in a graph that is

@@ -161,6 +161,8 @@ static void costs(const struct explained *x, struct json *j)
     json_put_text(j, "strategy", t->case_index < 0 ? NULL : x->plan->cases[t->case_index].code.strategy);
     json_put_int(j, "launches", t->launches);
     json_put_double(j, "passes", t->passes);
+    json_put_double(j, "passes_read", t->read);
+    json_put_double(j, "passes_written", t->written);
     json_put_double(j, "loads_in_flight", t->in_flight);
     json_put_text(j, "bound_by", t->case_index < 0 ? NULL : t->bound);
     microseconds(j, "predicted_us", t->case_index < 0 ? 0 : t->seconds);

@@ -15,6 +15,31 @@ static void add_measured(const char *how, double seconds, double predicted, doub
                    seconds / predicted, seconds / least);
 }
 
+/* Is there an output that may stay as it is in part? */
+static bool writes_some(const struct problem *p)
+{
+    bool some = scan_keeps_some(p);
+    for (int o = 0; o < p->noutputs; o++)
+        some |= output_is_placed(&p->output[o]);
+    return some;
+}
+
+/* Outputs at computed places: what a write is there. */
+static void add_places(const struct problem *p, struct str *out)
+{
+    for (int o = 0; o < p->noutputs; o++) {
+        const struct output *out_of = &p->output[o];
+        if (!output_is_placed(out_of))
+            continue;
+        str_printf(out, "places '%s': each element writes once, %d bytes where it says", out_of->array.name,
+                   out_of->array.stride);
+        str_add(out, !out_of->combine             ? ""
+                     : op_native(out_of->combine) ? ", by an atomic instruction"
+                                                  : ", by compare-and-swap");
+        str_addc(out, '\n');
+    }
+}
+
 void explain_verdict(const struct explained *x, struct str *out)
 {
     const struct prediction *t = &x->prediction;
@@ -45,12 +70,17 @@ void explain_verdict(const struct explained *x, struct str *out)
         add_measured("stream", o->stream_seconds, t->seconds, l->seconds, out);
         add_measured("graph", o->graph_seconds, t->graph_seconds, least_in_graph, out);
     }
-    str_printf(out, "limit %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s; reads %lld bytes, writes %lld\n",
+    str_printf(out, "limit %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s; reads %lld bytes, writes %s%lld\n",
                l->seconds * 1e6, l->memory * 1e6, l->arithmetic * 1e6, x->model.launch * 1e6,
-               x->plan->problem->iterated ? "; of one step" : "", (long long)l->read, (long long)l->written);
-    if (t->case_index >= 0)
-        str_printf(out, "plan %d launch%s, %.3g pass%s over the arrays\n", t->launches, t->launches == 1 ? "" : "es",
-                   t->passes, t->passes == 1 ? "" : "es");
+               x->plan->problem->iterated ? "; of one step" : "", (long long)l->read,
+               writes_some(x->plan->problem) ? "at most " : "", (long long)l->written);
+    if (t->case_index < 0)
+        return;
+    str_printf(out, "plan %d launch%s, %.3g pass%s over the arrays", t->launches, t->launches == 1 ? "" : "es",
+               t->passes, t->passes == 1 ? "" : "es");
+    if (x->plan->cases[t->case_index].mapper)
+        str_printf(out, "; reads %.0f bytes, writes %.0f", t->read, t->written);
+    str_add(out, "\n");
 }
 
 static void strategies(const struct explained *x, struct str *out)
@@ -179,7 +209,7 @@ void explain_case(const struct explained *x, int number, bool evidence, struct s
             str_addc(out, '\n');
         }
     if (x->plan->problem->kind == KIND_STENCIL)
-        stencil_explain(&x->s->arena, x->plan->problem, c, out);
+        stencil_explain(x->plan->problem, c, out);
 }
 
 static void operators(const struct problem *p, struct str *out)
@@ -240,6 +270,7 @@ void explain_text(const struct explained *x, struct str *out)
                plan->device.ptx % 10);
     explain_verdict(x, &text);
     explain_space(plan->problem, &text);
+    add_places(plan->problem, &text);
     operators(plan->problem, &text);
     if (plan->set && state_determinism(plan->problem) == DET_DEVICE)
         str_add(&text, "determinism: device holds among plans with the same --set or --variant: a tree that is asked "

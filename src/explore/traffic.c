@@ -9,6 +9,7 @@
 #include "cost.h"
 
 #include "lower/access.h"
+#include "lower/reduce/bins.h"
 #include "lower/stencil/stencil.h"
 
 #include <float.h>
@@ -135,6 +136,112 @@ static void add_general(const struct view *v, const struct place *a, double elem
         t->l1_cycles += touches / LANES * fmax(fmin(apart / 4, fmin(LANES, extent(v, &v->p->space[lanes].extent))), 1);
 }
 
+enum { READS_MAX = 32 };
+struct placed {
+    const struct view *v;
+    struct traffic *t;
+    int nreads;
+    const struct expr *read[READS_MAX]; /* inside sums, each once */
+};
+
+/* A read inside sums: bytes between the elements of neighbouring lanes, 0: all read one; how often an element reads. */
+struct summed {
+    double apart, times;
+};
+
+/* Elements of a thread along an axis whose sums go together. */
+static double together(const struct view *v, int axis)
+{
+    const struct plan_case *c = v->c;
+    if (v->p->kind == KIND_STENCIL)
+        return c->tunable[TN_POINTS_X] > 0 ? stencil_points(c, v->p->rank, axis) : 1;
+    return v->p->kind == KIND_REDUCE && v->p->space[axis].reduced ? fmax(c->tunable[TN_ITEMS], 1) : 1;
+}
+
+static struct summed summed_read(const struct view *v, const struct expr *e)
+{
+    enum { TOGETHER = 8 };
+    const struct prog_array *a = &v->p->input[e->which].array;
+    struct summed r = { 0, 1 };
+    double inner = a->stride, shared = 1;
+    unsigned varies = 0;
+    for (int d = a->rank - 1; d >= 0; inner *= extent(v, &a->dim[d--])) {
+        const struct expr *i = e->arg[d]->kind == EX_BINARY ? e->arg[d]->arg[0] : e->arg[d]; /* without the offset */
+        varies |= i->kind == EX_INDEX ? 1u << i->which : 0;
+        r.apart += i->kind == EX_INDEX && i->which == v->p->rank - 1 ? inner : 0;
+        r.times *= i->kind == EX_RUN ? extent(v, &a->dim[d]) : 1;
+    }
+    for (int d = 0; d < v->p->rank; d++)
+        shared *= varies >> d & 1 ? 1 : together(v, d);
+    r.times /= fmin(shared, TOGETHER);
+    return r;
+}
+
+/* A read inside a sum: what lanes have in common is one access of the warp; the first-level cache keeps an array that
+ * fits it, and the rest of a sector for the next terms. */
+static void add_summed(struct placed *w, const struct expr *e, double points, double bytes)
+{
+    const struct summed r = summed_read(w->v, e);
+    for (int i = 0; i < w->nreads; i++)
+        if (expr_equal(w->read[i], e))
+            return;
+    if (w->nreads < READS_MAX)
+        w->read[w->nreads++] = e;
+    const double accesses = points * r.times / LANES;
+    const double lines = fmax(1, fmin(r.apart / 4, LANES)), sectors = fmax(1, fmin(r.apart, SECTOR));
+    w->t->l1_cycles += accesses * lines;
+    w->t->l2_sectors += bytes > L1_BYTES ? accesses * sectors / (r.apart < SECTOR ? 1 : SECTOR / 4) : 0;
+}
+
+/* at() is taken as scattered: a sector for each point, from the nearest cache that holds the array. */
+static void add_placed(const struct expr *e, void *user)
+{
+    struct placed *w = user;
+    if (e->kind != EX_AT)
+        return;
+    const double points = point_count(w->v->p, w->v->size);
+    const struct prog_array *a = &w->v->p->input[e->which].array;
+    const double bytes = (double)prog_array_elements(a, w->v->size) * a->stride;
+    if (w->v->p->input[e->which].summed) {
+        add_summed(w, e, points, bytes);
+        return;
+    }
+    w->t->l2_sectors += bytes > L1_BYTES ? points : 0;
+    w->t->memory_sectors += bytes > w->v->cache ? points : 0;
+    w->t->l1_cycles += points; /* a lane each */
+}
+
+static void add_all_placed(const struct view *v, struct traffic *t)
+{
+    struct placed w = { .v = v, .t = t };
+    for (int r = 0; r < v->p->nreductions; r++)
+        for (int f = 0; f < v->p->reduction[r].op->nfields; f++)
+            problem_walk(v->p, v->p->reduction[r].map[f], add_placed, &w);
+    for (int d = 0; d < v->p->nby; d++)
+        problem_walk(v->p, v->p->by[d], add_placed, &w);
+    for (int o = 0; o < v->p->noutputs; o++) {
+        const struct output *out = &v->p->output[o];
+        for (int f = 0; output_moment(out) == AT_POINT && f < out->array.nfields; f++)
+            problem_walk(v->p, out->value[f], add_placed, &w);
+        for (int d = 0; output_moment(out) == AT_POINT && d < PROG_RANK_MAX && out->index[d]; d++)
+            problem_walk(v->p, out->index[d], add_placed, &w);
+    }
+}
+
+/* An output at computed places: one write for each point, taken as scattered. What no cache holds is fetched, as a sector
+ * of others' elements, and written back. */
+static void add_scattered(const struct view *v, const struct prog_array *array, struct traffic *t)
+{
+    const int64_t n = prog_array_elements(array, v->size);
+    const double elements = n > 0 ? (double)n : 0, points = point_count(v->p, v->size);
+    t->l1_cycles += points;
+    t->l2_sectors += points;
+    if (elements * array->stride > v->cache)
+        t->memory_sectors += 2 * points;
+    else
+        t->written += (elements < points ? elements : points) * array->stride;
+}
+
 static void add_place(const struct view *v, const struct place *a, int vector, struct traffic *t)
 {
     const int64_t n = prog_array_elements(a->array, v->size);
@@ -148,14 +255,45 @@ static void add_place(const struct view *v, const struct place *a, int vector, s
     t->l1_cycles += elements * a->loads / LANES * (wide > 1.0 / vector ? wide : 1.0 / vector);
 }
 
+/* The tables of bins, between the elements and the outputs; updates in memory take a sector each, those in shared
+ * memory meet now and then. */
+static void add_bins(const struct view *v, int kernel, struct traffic *t)
+{
+    enum { MEET = 4 };
+    const struct problem *p = v->p;
+    const bool shared = (v->c->strategy->tunables & WITH_BINS) != 0;
+    double bins = 1, points = 1, bytes = 0;
+    for (int d = 0; d < p->nby; d++)
+        bins *= extent(v, &p->bin[d]);
+    for (int d = 0; d < p->rank; d++) {
+        bins *= p->space[d].reduced ? 1 : extent(v, &p->space[d].extent);
+        points *= extent(v, &p->space[d].extent);
+    }
+    for (int o = 0; o < p->noutputs; o++)
+        bytes += bins * p->output[o].array.stride;
+    const double table = bins * bins_bytes(p);
+    if (kernel == BINS_ADD) {
+        t->l2_sectors += shared ? 0 : points * p->nreductions;
+        t->memory_sectors += shared || table < v->cache ? 0 : points * p->nreductions;
+        t->l1_cycles += points / LANES * MEET * p->nreductions;
+    } else {
+        t->read += kernel == BINS_FINISH ? table : 0;
+        t->written += (kernel == BINS_FINISH ? bytes : 0) + (kernel == BINS_CLEAR || shared ? table : 0);
+    }
+}
+
 struct traffic traffic_of(const struct problem *p, const int64_t *size, const struct gpu_model *m,
-                          const struct plan_case *c)
+                          const struct plan_case *c, int kernel)
 {
     const struct view v = { p, size, c, (double)m->l2 / 2 };
     struct traffic t = { 0 };
     const bool by_points = (c->strategy->tunables & WITH_POINTS_X) != 0;
     int vector = by_points ? c->aligned ? c->tunable[TN_POINTS_X] : 1 : c->tunable[TN_VECTOR];
     vector = vector > 1 ? vector : 1;
+    if (p->nby)
+        add_bins(&v, kernel, &t);
+    if (p->nby && kernel != BINS_ADD)
+        return t;
     for (int i = 0; i < p->ninputs; i++) {
         struct place a;
         if (input_place(&v, i, &a))
@@ -163,9 +301,16 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         else if (prog_array_elements(a.array, size) > 0)
             t.read += (double)prog_array_elements(a.array, size) * a.array->stride;
     }
+    add_all_placed(&v, &t);
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         bool follows = true;
+        if (p->nby || (c->mapper && (output_moment(out) == AT_RESULT) != (kernel == c->mapper)))
+            continue;
+        if (output_is_placed(out)) {
+            add_scattered(&v, &out->array, &t);
+            continue;
+        }
         for (int d = 0; d < out->array.rank; d++)
             follows &= out->axis[d] >= 0;
         const struct place a = { &out->array, out->axis, true,

@@ -128,6 +128,19 @@ struct param_slot {
     bool used;
 };
 
+/* What expressions do with a name, as far as their tokens tell: roles are known before expressions are typed. */
+enum { AS_VALUE = 1, AS_TABLE = 2 /* at(x, …) */, AS_OFFSETS = 4 /* gather(…, x, */, AS_SUMMED = 8 /* sum(f, …) */ };
+struct mention {
+    const char *name;
+    unsigned as;
+};
+
+/* What at() asks of a size. */
+struct least {
+    int size;
+    int64_t value;
+};
+
 struct builder {
     struct ptxgen_session *s;
     struct arena *a;
@@ -147,13 +160,20 @@ struct builder {
     int *map_type; /* per reduction: type of a scalar map before it was widened to the accumulator, else T_ANY */
     int nreductions, cap_reductions, cap_map_types;
     bool incomplete; /* an input is in error: no complaints that follow from it */
+    bool open_sizes; /* a dimension of the array that is being read may be one that nothing else has */
+    bool flat;       /* a map of some elements, which is a scan of the whole array */
     bool named;      /* several named reductions or scans */
+    bool quiet;      /* not all of it is the user's: no warnings of inputs that nothing uses */
+    bool binned;     /* the dimensions that `by` adds are known */
     struct output *output;
     const struct ynode **output_node;
     int noutputs, cap_outputs, cap_output_nodes;
-    const char *const *gather_name; /* inputs that some gather() uses as offsets */
-    int ngather_names;
-    struct prog_dim segments; /* with offsets: the number of segments */
+    struct mention *mention;
+    int nmentions, cap_mentions;
+    struct least *least;
+    int nleast, cap_least;
+    struct prog_dim segments;  /* with offsets: the number of segments */
+    const struct expr *starts; /* bool, of segments that begin where it holds; NULL: there are none, or an error */
 };
 
 /* ---- scopes and typing ---- */
@@ -170,7 +190,14 @@ enum {
     SC_OPERATOR = 256, /* a, b and the operator's lets */
     SC_GATHER = 512,
     SC_PARAM = 1024, /* params and sizes */
+    SC_LAST = 4096,  /* last */
     SC_ROW = 2048,   /* text of operators.def: none of the user's names, but highest, lowest, … */
+};
+
+/* The dimensions that sums around an expression go over, the innermost first. */
+struct summing {
+    int size;
+    const struct summing *outer;
 };
 
 struct scope {
@@ -182,6 +209,7 @@ struct scope {
     int state;                 /* SC_ROW | SC_STATE: the reduction called r; else -1 */
     const char *neighbour;     /* inside gather: name of the neighbour's value */
     int neighbour_input;
+    const struct summing *sums;
 };
 
 enum symbol_kind {
@@ -197,7 +225,8 @@ enum symbol_kind {
     SYM_TOTAL,
     SYM_OUTPUT,
     SYM_NEIGHBOUR,
-    SYM_EXTREME
+    SYM_EXTREME,
+    SYM_LAST
 };
 struct symbol {
     enum symbol_kind kind;
@@ -237,6 +266,28 @@ struct expr *expr_new(struct arena *a, enum expr_kind kind, enum ty type, struct
 struct expr *expr_cast(struct arena *a, const struct expr *e, enum ty to);
 const struct expr *call_build(const struct scope *sc, struct ast *e, int want);
 int call_peek(const struct scope *sc, struct ast *e);
+/* at(x, …) and at(x, …).field */
+bool at_is(struct ast *e);
+int at_peek(const struct scope *sc, struct ast *e);
+const struct expr *at_build(const struct scope *sc, struct ast *e);
+/* i64, from any integer. */
+const struct expr *index_build(const struct scope *sc, struct ast *e);
+void build_least(struct builder *b);
+/* sum(f, …) and its kin */
+bool sum_is(const char *function); /* sum, product, least, … */
+int sum_peek(const struct scope *sc, struct ast *e);
+const struct expr *sum_build(const struct scope *sc, struct ast *e);
+bool sum_runs(const struct scope *sc, int size); /* Does a sum around the expression go over it? */
+/* Do sums go over the dimension?  Then it is none of the iteration space. */
+bool sum_takes(const struct builder *b, struct prog_dim dim);
+void sum_hint(const struct builder *b, struct diag *m, const char *dimension); /* …, if so */
+void sum_hint_unknown(const struct builder *b, struct diag *m);                /* Is there a sum over something else? */
+/* An input with such dimensions, where a sum around goes over each of them; else reports unless quiet. */
+bool sum_permits(const struct scope *sc, int input, struct span at, bool quiet);
+/* Its value there, offsets from the element added. */
+const struct expr *sum_read(const struct scope *sc, const struct expr *read);
+const char *sum_name(int fold);
+unsigned mentioned(const struct builder *b, const char *name);
 int type_unify(int a, int b); /* one of the types, or T_POISON */
 const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t,
                                bool quiet);
@@ -246,7 +297,7 @@ const char *type_text(int t); /* "f32", "an integer literal" */
 
 /* Axes of the iteration space that the value varies along, as bits. */
 unsigned expr_axes(const struct builder *b, const struct expr *e);
-unsigned input_axes(const struct input *in);
+unsigned input_axes(const struct builder *b, const struct input *in);
 unsigned reduced_axes(const struct builder *b);
 
 /* ---- operators ---- */
@@ -262,11 +313,13 @@ struct op_row {
     const char *combine;
     const char *lift;   /* of a scalar map called x, or "" */
     const char *result; /* default result of a tuple, in r, or "" */
-    bool commutative;
+    bool commutative, pivot;
     const char *exact; /* kinds of T for which any order gives the same bits */
 };
 const struct op_row *op_row_by_name(const char *name);
 int op_row_count(void);
+/* The row that the text of n names; NULL: reported. */
+const struct op_row *op_row_find(struct builder *b, const struct ynode *n);
 const struct op_row *op_row(int i);
 enum ty op_default_accumulator(const struct op_row *row, enum ty element);
 /* A built-in operator at the given field types; NULL when T is not one of its kinds (reported at `at`). */
@@ -284,6 +337,12 @@ bool op_is_exact(const struct op *op);                        /* a componentwise
 
 /* ---- parts of problem_build ---- */
 
+/* The tree of a text; NULL: reported. */
+const struct ynode *builder_root(struct ptxgen_session *s, const char *file, const char *text, size_t length);
+struct builder *builder_new(struct ptxgen_session *s, const struct ynode *root);
+const struct problem *builder_problem(struct builder *b, const char *default_name); /* NULL: reported */
+
+void build_header(struct builder *b, const char *default_name);
 void build_inputs(struct builder *b);
 void build_space(struct builder *b);
 void build_segments(struct builder *b);
@@ -292,13 +351,38 @@ void build_lets(struct builder *b);
 void build_over(struct builder *b);
 void build_reductions(struct builder *b, const struct ynode *entries);
 void build_reduction_single(struct builder *b);
+/* Types and shapes of the outputs, before params: a dimension that only an output at computed places has is a size. */
+void build_output_arrays(struct builder *b);
 void build_output_types(struct builder *b);
 void build_output_values(struct builder *b, enum moment moment);
 void build_boundary(struct builder *b);
 void build_iterate(struct builder *b);
+void build_steps(struct builder *b, const struct ynode *n);
 void build_assume(struct builder *b);
 void build_strategy(struct builder *b);
 void build_reads(struct builder *b);
+void build_starts(struct builder *b);
+/* `by`: how many indices; after lets, the indices; the shape of an output that then has bins (false: reported); and
+ * what is asked of the reductions. */
+void build_by(struct builder *b);
+void build_indices(struct builder *b);
+bool by_shape(struct builder *b, struct output *out);
+void check_by(struct builder *b);
+/* After the values of outputs: conditions become scans, and operators start anew with segments. */
+void build_where(struct builder *b);
+/* Outputs at computed places (placed.c): is this one, and its places, where sc is that of its values. */
+bool output_has_place(const struct ynode *node);
+void build_places(const struct scope *sc, struct output *out, const struct ynode *node);
+/* Once all outputs are known: what places cannot be together with. */
+void build_placed(struct builder *b);
+/* Has the output a count in place of a value? */
+bool output_counts(const struct ynode *node);
+/* Is there an output with `where`? */
+bool keeps_some(const struct builder *b);
+/* What the spec is, whose word for its kind is `node`: a map of some elements is a scan that combines nothing. */
+int kept_kind(struct builder *b, const struct ynode *node, int kind);
+/* bool: the element is the last one of its segment, in the order of the scan; NULL: reported. */
+const struct expr *last_build(struct builder *b, struct span at);
 void warn_unused_lets(struct builder *b, const struct let_table *t);
 
 /* Texts of types and shapes. */
@@ -312,6 +396,8 @@ int param_find(const struct builder *b, const char *name);
 int output_find(const struct builder *b, const char *name);
 /* Matches the dimensions of an array with the axes of the space; false when one has no axis (axis -1 there). */
 bool match_axes(const struct builder *b, const struct prog_array *array, int *axis);
+/* The same type and shape? */
+bool array_same(const struct prog_array *x, const struct prog_array *y);
 void dim_print(const struct builder *b, struct prog_dim d, struct str *out);
 
 /* Slots. */
@@ -338,6 +424,8 @@ enum schema_table {
     ST_ITERATE,
     ST_OUTPUT,
     ST_ASSUME,
+    ST_STAGES,
+    ST_LOOP,
     ST_COUNT
 };
 /* Checks the keys of a mapping against the rows of its table: unknown, missing, not for this kind, wrong sort of value.

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/session.h"
-#include "launch_impl.h"
+#include "launch_stages.h"
 
 struct retired {
     struct retired *next;
@@ -215,10 +215,23 @@ static bool reset(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
     return ok;
 }
 
+/* Of a spec with stages: the same of each. */
+static bool each_stage(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream,
+                       ptxgen_status (*call)(ptxgen_session *s, ptxgen_loaded *l, ptxgen_stream stream))
+{
+    bool ok = true;
+
+    for (int i = 0; l->stages && ok && i < l->stages->p->nstages; i++)
+        ok = call(s, l->stages->stage[i], stream) == PTXGEN_OK;
+    return ok;
+}
+
 ptxgen_status ptxgen_stream_reset(ptxgen_session *s, ptxgen_loaded *loaded, ptxgen_stream stream)
 {
     NEED(PTXGEN_USAGE, s, loaded);
     struct fault f;
+    if (!each_stage(s, loaded, stream, ptxgen_stream_reset))
+        return PTXGEN_NO_DEVICE;
     bool pushed, ok = gpu_enter(loaded->gpu, &pushed, &f);
 
     if (ok) {
@@ -247,6 +260,8 @@ ptxgen_status ptxgen_stream_release(ptxgen_session *s, ptxgen_loaded *loaded, pt
     struct control_block *b;
     struct fault f;
     struct stream_name name;
+    if (!each_stage(s, loaded, stream, ptxgen_stream_release))
+        return PTXGEN_NO_DEVICE;
     bool pushed, ok = gpu_enter(loaded->gpu, &pushed, &f);
 
     if (ok) {

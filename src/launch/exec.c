@@ -13,12 +13,13 @@
 #include <string.h>
 
 #include "base/session.h"
-#include "launch_impl.h"
+#include "launch_stages.h"
 
 enum { BLOCKS_MAX = 0x7fffffff, BUFFER_ALIGNMENT = 256 };
 
 struct launch {
     struct ptxgen_loaded *l;
+    struct ptxgen_session *s; /* for the log; may be NULL */
     const struct program *p;
     const ptxgen_arguments *args;
     cu_stream stream;
@@ -112,12 +113,13 @@ static bool select_case(struct launch *x, struct fault *f)
 }
 
 /* Everything that needs no code and no memory. must_point: pointers are needed, not optional. */
-static bool launch_begin(struct launch *x, struct ptxgen_loaded *l, const ptxgen_arguments *args, cu_stream stream,
-                         bool must_point, struct fault *f)
+static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxgen_loaded *l,
+                         const ptxgen_arguments *args, cu_stream stream, bool must_point, struct fault *f)
 {
     const ptxgen_gpu_info *info = &l->gpu->info;
 
     x->l = l;
+    x->s = s;
     x->p = l->program;
     x->args = args;
     x->stream = stream;
@@ -159,7 +161,7 @@ static bool take_occupancies(struct launch *x, struct fault *f)
 /* Load what formulas need, and lay the workspace out. */
 static bool launch_measure(struct launch *x, struct fault *f)
 {
-    if (x->l->cases[x->c].uses_resident && (!load_case(x->l, x->c, x->stream, f) || !take_occupancies(x, f)))
+    if (x->l->cases[x->c].uses_resident && (!load_case(x->l, x->s, x->c, x->stream, f) || !take_occupancies(x, f)))
         return false;
     program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
     if (x->control < 0 || x->scratch < 0)
@@ -348,7 +350,7 @@ static bool launch_in(struct launch *x, const ptxgen_workspace *workspace, bool 
     struct control_block *block;
     bool ok;
 
-    if (!launch_measure(x, f) || !load_case(x->l, x->c, x->stream, f))
+    if (!launch_measure(x, f) || !load_case(x->l, x->s, x->c, x->stream, f))
         return false;
     if (workspace) {
         if (!check_workspace(x, workspace, f))
@@ -374,19 +376,36 @@ ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *loaded, const ptxg
     bool pushed, ok;
 
     NEED(PTXGEN_USAGE, s, loaded, args);
-    if (!launch_begin(&x, loaded, args, stream, true, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
+    if (loaded->stages && workspace)
+        return launch_refuse_stages(s, "stages work in memory that they keep themselves: the workspace is NULL");
+    if (loaded->stages)
+        return launch_stages(s, loaded, args, stream, false);
+    if (!launch_begin(&x, s, loaded, args, stream, true, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_in(&x, workspace, true, &f);
     gpu_leave(loaded->gpu, pushed);
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
-static bool load_all(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
+static bool load_all(struct ptxgen_loaded *l, struct ptxgen_session *s, cu_stream stream, struct fault *f)
 {
+    if (l->source.make && (!load_outside_capture(l, stream, "the code of all cases would be loaded", f) ||
+                           !l->source.make(l->source.user, s, -1, f)))
+        return false;
     for (int c = 0; c < l->program->ncases; c++)
-        if (!load_case(l, c, stream, f))
+        if (!load_case(l, s, c, stream, f))
             return false;
     return true;
+}
+
+/* The code of all stages. */
+static ptxgen_status prepare_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, cu_stream stream)
+{
+    ptxgen_status status = PTXGEN_OK;
+
+    for (int i = 0; i < l->stages->p->nstages && status == PTXGEN_OK; i++)
+        status = ptxgen_prepare(s, l->stages->stage[i], NULL, stream);
+    return status;
 }
 
 ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
@@ -397,9 +416,11 @@ ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *loaded, const ptx
     bool pushed, ok;
 
     NEED(PTXGEN_USAGE, s, loaded);
-    if ((args && !launch_begin(&x, loaded, args, stream, false, &f)) || !gpu_enter(loaded->gpu, &pushed, &f))
+    if (loaded->stages)
+        return args ? launch_stages(s, loaded, args, stream, true) : prepare_stages(s, loaded, stream);
+    if ((args && !launch_begin(&x, s, loaded, args, stream, false, &f)) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
-    ok = args ? launch_in(&x, NULL, false, &f) : load_all(loaded, stream, &f);
+    ok = args ? launch_in(&x, NULL, false, &f) : load_all(loaded, s, stream, &f);
     gpu_leave(loaded->gpu, pushed);
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
@@ -413,7 +434,9 @@ ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *loaded, c
 
     NEED(PTXGEN_USAGE, s, loaded, args, out);
     memset(out, 0, sizeof *out);
-    if (!launch_begin(&x, loaded, args, NULL, false, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
+    if (loaded->stages)
+        return launch_refuse_stages(s, "stages work in memory that they keep themselves");
+    if (!launch_begin(&x, s, loaded, args, NULL, false, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_measure(&x, &f);
     gpu_leave(loaded->gpu, pushed);
@@ -437,7 +460,9 @@ const char *ptxgen_launch_case(ptxgen_session *s, ptxgen_loaded *loaded, const p
     struct fault f;
 
     NEED(NULL, s, loaded, args);
-    if (launch_begin(&x, loaded, args, NULL, false, &f))
+    if (loaded->stages)
+        return "stages";
+    if (launch_begin(&x, s, loaded, args, NULL, false, &f))
         return x.p->cases[x.c].name;
     fault_report(s, &f);
     return NULL;

@@ -9,6 +9,7 @@
  *     code.c      the driver's compiler
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
+ *     stages.c    one launch of a spec with stages: a launch of each
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
@@ -109,27 +110,40 @@ struct control_block {
     struct retired *retired; /* outgrown memory that captured graphs may still use */
 };
 
+/* Makes code that a program does not have yet: of case `c`, or of all cases with a negative number.  Any number of
+ * threads may ask at once; s (NULL: nowhere) is told in its log.  end: nobody asks any more. */
+struct code_source {
+    void *user;
+    bool (*make)(void *user, struct ptxgen_session *s, int c, struct fault *f);
+    void (*end)(void *user);
+};
+
 struct ptxgen_loaded {
     struct ptxgen_gpu *gpu;
     const struct program *program;
-    struct program *owned; /* the same, when it goes with this object, or NULL */
-    int *alignment;        /* per pointer: of its element */
+    struct program *owned;     /* the same, when it goes with this object, or NULL */
+    struct code_source source; /* make NULL: the program has all code */
+    int *alignment;            /* per pointer: of its element */
     struct case_state *cases;
     cu_module *module;    /* per module of the program, NULL: not loaded */
     pthread_mutex_t lock; /* of module, and of case_state before ready */
     pthread_mutex_t blocks_lock;
     struct control_block *blocks;
+    struct loaded_stages *stages; /* of a spec with stages, whose `program` has no cases; else NULL */
 };
 
+/* An object without code, for a program that needs no look at the gpu; NULL: out of memory. */
+struct ptxgen_loaded *launch_new(struct ptxgen_gpu *gpu, const struct program *p);
 /* ptxgen_load() for the program inside. */
 ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, const struct program *program,
                           struct ptxgen_loaded **out);
-/* The loaded program, which is `program`, goes with l. */
-void launch_own(struct ptxgen_loaded *l, struct program *program);
+/* The loaded program, which is `program`, goes with l, and so does what makes its code. */
+void launch_own(struct ptxgen_loaded *l, struct program *program, const struct code_source *source);
 /* Have the driver make machine code of PTX and load it. */
 bool code_load(struct ptxgen_loaded *l, const struct prog_module *code, cu_module *out, struct fault *f);
-/* Modules and kernels of case c. stream: refused while it is being captured. */
-bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f);
+/* Modules and kernels of case c, whose code is made before where there is none. stream: refused while it is being
+ * captured. s: for the log, or NULL. */
+bool load_case(struct ptxgen_loaded *l, struct ptxgen_session *s, int c, cu_stream stream, struct fault *f);
 /* Resident blocks per multiprocessor of a loaded kernel. */
 bool load_occupancy(struct ptxgen_loaded *l, int c, int kernel, size_t dynamic_shared, int *blocks, struct fault *f);
 /* False with a fault when the stream is being captured: what `what` needs cannot happen now. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - a program on one gpu: checked at once, its code loaded case by case.
  *
- * Loading a module is the driver's compilation of its PTX, tens of milliseconds, so it waits until a launch (or
- * ptxgen_prepare) takes the case.  `ready` is published with release order after everything of the case is in place;
- * the launch path reads it with acquire and takes no lock.
+ * Loading a module is the driver's compilation of its PTX, tens of milliseconds, and making the PTX takes milliseconds
+ * too where a code_source does that, so both wait until a launch (or ptxgen_prepare) takes the case.  `ready` is
+ * published with release order after everything of the case is in place; the launch path reads it with acquire and
+ * takes no lock.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/session.h"
-#include "launch_impl.h"
+#include "launch_stages.h"
 
 /* ---- preflight ------------------------------------------------------------------------------- */
 static bool check_driver(const struct ptxgen_gpu *gpu, const struct program *p, struct fault *f)
@@ -175,14 +176,20 @@ static bool load_kernel(struct ptxgen_loaded *l, int c, int k, struct fault *f)
     return !nonportable || CU(f, cu, FuncSetAttribute(state->function, CU_FN_NONPORTABLE_CLUSTER, 1));
 }
 
-bool load_case(struct ptxgen_loaded *l, int c, cu_stream stream, struct fault *f)
+/* The case has code, and the code fits the device. */
+static bool make_code(struct ptxgen_loaded *l, struct ptxgen_session *s, int c, struct fault *f)
+{
+    return !l->source.make || (l->source.make(l->source.user, s, c, f) && check_case(l->gpu, &l->program->cases[c], f));
+}
+
+bool load_case(struct ptxgen_loaded *l, struct ptxgen_session *s, int c, cu_stream stream, struct fault *f)
 {
     struct case_state *state = &l->cases[c];
     bool ok = true;
 
     if (atomic_load_explicit(&state->ready, memory_order_acquire))
         return true;
-    if (!load_outside_capture(l, stream, "the code of this case would be loaded", f))
+    if (!load_outside_capture(l, stream, "the code of this case would be loaded", f) || !make_code(l, s, c, f))
         return false;
     pthread_mutex_lock(&l->lock);
     if (!atomic_load_explicit(&state->ready, memory_order_relaxed)) {
@@ -223,7 +230,7 @@ static void loaded_free(struct ptxgen_loaded *l)
     free(l);
 }
 
-static struct ptxgen_loaded *loaded_new(struct ptxgen_gpu *gpu, const struct program *p)
+struct ptxgen_loaded *launch_new(struct ptxgen_gpu *gpu, const struct program *p)
 {
     struct ptxgen_loaded *l = calloc(1, sizeof *l);
 
@@ -251,7 +258,7 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     *out = NULL;
     if (!preflight(gpu, program, &f))
         return fault_report(s, &f);
-    l = loaded_new(gpu, program);
+    l = launch_new(gpu, program);
     if (l == NULL)
         return PTXGEN_NO_MEMORY;
     for (int i = 0; i < program->ninputs; i++)
@@ -264,7 +271,11 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
     return PTXGEN_OK;
 }
 
-void launch_own(struct ptxgen_loaded *l, struct program *program) { l->owned = program; }
+void launch_own(struct ptxgen_loaded *l, struct program *program, const struct code_source *source)
+{
+    l->owned = program;
+    l->source = *source;
+}
 
 void ptxgen_loaded_destroy(ptxgen_loaded *l)
 {
@@ -273,6 +284,10 @@ void ptxgen_loaded_destroy(ptxgen_loaded *l)
 
     if (l == NULL)
         return;
+    if (l->stages)
+        launch_destroy_stages(l->stages);
+    if (l->source.end)
+        l->source.end(l->source.user);
     if (gpu_enter(l->gpu, &pushed, &f)) {
         l->gpu->cu.CtxSynchronize();
         control_destroy(l);
@@ -297,7 +312,7 @@ ptxgen_status ptxgen_kernel_query(ptxgen_session *s, ptxgen_loaded *loaded, int 
     out->threads = loaded->program->cases[c].kernel[kernel].threads;
     if (!gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
-    ok = load_case(loaded, c, NULL, &f);
+    ok = load_case(loaded, s, c, NULL, &f);
     if (ok) {
         cu_function function = loaded->cases[c].kernel[kernel].function;
 

@@ -90,7 +90,8 @@ static term leaf_symbol(struct symbols *s, const struct expr *e)
         const int of = axis_varies(s->p, e->which) ? s->element : -1;
         return natural(s, arena_printf(a, "index.%d.of%d", e->which, of), 0, INT64_MAX);
     }
-    default: return leaf(s, arena_printf(a, "any.%d.of%d", e->which, s->element), e->type);
+    default: /* gathers and reads at computed places: anything, wherever they are written */
+        return leaf(s, arena_printf(a, "any.%d.%u.of%d", e->which, e->at.begin, s->element), e->type);
     }
 }
 

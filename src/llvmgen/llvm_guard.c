@@ -7,8 +7,6 @@
  */
 #include "llvm_guard.h"
 
-#include <llvm-c/ErrorHandling.h>
-#include <llvm-c/Target.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,6 +31,7 @@ static void on_fatal(const char *reason)
 
 static void install(void)
 {
+    llvm_open();
     LLVMInstallFatalErrorHandler(on_fatal);
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
@@ -84,6 +83,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
 
 LLVMContextRef llvm_context(struct llvm_errors *e)
 {
+    llvm_open();
     LLVMContextRef cx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(cx, on_diagnostic, e);
     return cx;

@@ -9,9 +9,9 @@
 #ifndef PTXGEN_LLVM_GUARD_H
 #define PTXGEN_LLVM_GUARD_H
 
-#include <llvm-c/Core.h>
-#include <llvm-c/TargetMachine.h>
 #include <stdbool.h>
+
+#include "llvm_open.h"
 
 enum { LLVM_ERROR_TEXT = 512 };
 

@@ -7,6 +7,8 @@
  */
 #include "llvm_room.h"
 
+#include "llvm_open.h"
+
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,11 +38,14 @@ static uint64_t left_mib(void)
 
 bool llvm_room(struct ptxgen_session *s)
 {
+    const char *failure = llvm_open(); /* first, because LLVM takes room too */
     const uint64_t left = left_mib();
     if (left < ROOM_MIB)
         diag_error(&s->diags, D_NO_ROOM, span_none(),
                    "%d MiB are left of the process's address space, compiling needs %d", (int)left, ROOM_MIB);
-    return left >= ROOM_MIB;
+    else if (failure)
+        diag_error(&s->diags, D_NO_LLVM, span_none(), "LLVM cannot be loaded: %s", failure);
+    return left >= ROOM_MIB && !failure;
 }
 
 bool llvm_room_for(int threads) { return left_mib() / THREAD_MIB > (uint64_t)threads + 1; }

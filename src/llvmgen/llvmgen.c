@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 #include "llvmgen/targets/host_jit.h"
+#include "lower/results.h"
 #include "llvm_room.h"
 #include "ptx.h"
 
@@ -22,15 +23,7 @@ static void (*emitter(const struct strategy *row))(struct gen *g)
     return emit[row - strategy_row(0)];
 }
 
-void llvmgen_place_shared(struct prog_case *code, int kernel, int bytes)
-{
-    const bool dynamic = bytes > KB_SHARED_STATIC;
-    code->kernel[kernel].shared = bytes;
-    code->kernel[kernel].shared_static = dynamic ? 0 : bytes;
-    for (int s = 0; dynamic && s < code->nsteps; s++)
-        if (code->step[s].kind == STEP_LAUNCH && code->step[s].kernel == kernel)
-            code->step[s].shared = f_const(bytes);
-}
+_Static_assert((int)KB_SHARED_STATIC == PROG_SHARED_STATIC, "the builder places as the launcher asks");
 
 /* All kernels of a case into the builder's module. */
 static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *code)
@@ -41,12 +34,14 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
         if (!g)
             return false;
         gen_begin(g, k, plan, taken, &taken->code.kernel[i]);
-        emitter(taken->strategy)(g);
+        (results_kernel(taken, g->kernel)    ? emit_results
+         : initials_kernel(taken, g->kernel) ? emit_initials
+                                             : emitter(taken->strategy))(g);
         const bool ok = gen_end(g);
         free(g);
         if (!ok)
             return false;
-        llvmgen_place_shared(code, i, kb_shared_bytes(k));
+        program_place_shared(code, i, kb_shared_bytes(k));
     }
     return true;
 }
@@ -64,21 +59,6 @@ static struct codegen *codegen_case(const struct plan *plan, int c, const struct
     if (cg && !emit_case(codegen_builder(cg), plan, c, code))
         codegen_fail(cg, D_CODEGEN, "%s: %s", plan->cases[c].code.strategy, kb_error(codegen_builder(cg)));
     return cg;
-}
-
-/* The text moves into the program's arena. False: memory is exhausted. */
-static bool keep_ptx(struct program *program, int module, char *text, size_t length)
-{
-    jmp_buf oom;
-    program->arena->oom = &oom;
-    const bool kept = !setjmp(oom);
-    if (kept) {
-        program->module[module].ptx = arena_strndup(program->arena, text, length);
-        program->module[module].length = length;
-    }
-    program->arena->oom = NULL;
-    free(text);
-    return kept;
 }
 
 /* A case on its way to PTX.  Cases share nothing but the plan, which nobody changes, so each may have a thread. */
@@ -103,11 +83,11 @@ static void *compile_case(void *user)
 }
 
 /* The last one is the caller's own; where no thread can be had, it does the others' work too. */
-static void compile_cases(struct job *job, int n)
+static void compile_cases(struct job *job, const struct llvmgen_options *o, int n)
 {
     enum { STACK = 8 << 20 }; /* emitters hold the values of a tile on it */
     pthread_attr_t attributes;
-    const bool threads = job->options->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && llvm_room_for(n) &&
+    const bool threads = o->threads != 1 && n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && llvm_room_for(n) &&
                          !pthread_attr_init(&attributes);
     if (threads)
         pthread_attr_setstacksize(&attributes, STACK);
@@ -123,24 +103,24 @@ static void compile_cases(struct job *job, int n)
         pthread_attr_destroy(&attributes);
 }
 
-struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o)
+bool llvmgen_fill(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
+                  struct program *program, int only)
 {
-    struct program *program = llvm_room(s) ? program_from_plan(plan) : NULL;
-    struct job *job = calloc((size_t)plan->ncases, sizeof *job);
-    bool ok = program && job;
+    struct job *job = llvm_room(s) ? calloc((size_t)plan->ncases, sizeof *job) : NULL;
+    bool ok = job != NULL;
+    int n = 0;
     for (int c = 0; ok && c < plan->ncases; c++)
-        job[c] = (struct job){ .plan = plan, .options = o, .case_index = c, .code = &program->cases[c] };
-    if (ok)
-        compile_cases(job, plan->ncases);
-    for (int c = 0; job && c < plan->ncases; c++) {
-        ok &= job[c].text && keep_ptx(program, c, job[c].text, job[c].length);
-        ok &= job[c].cg && codegen_end(job[c].cg, s);
+        if ((only < 0 || only == c) && !program->module[c].ptx) /* other cases are other threads' */
+            job[n++] = (struct job){ .plan = plan, .options = o, .case_index = c, .code = &program->cases[c] };
+    compile_cases(job, o, n);
+    for (int i = 0; i < n; i++) {
+        program->module[job[i].case_index] = (struct prog_module){ .ptx = job[i].text, .length = job[i].length };
+        ok &= job[i].text != NULL; /* else there was an error, or no memory for a generator */
+        if (job[i].cg)
+            codegen_end(job[i].cg, s);
     }
     free(job);
-    if (ok)
-        return program;
-    program_destroy(program);
-    return NULL;
+    return ok;
 }
 
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out)
@@ -163,6 +143,8 @@ int llvmgen_version(void)
 {
     unsigned major, minor, patch;
 
+    if (llvm_open() != NULL)
+        return 0;
     LLVMGetVersion(&major, &minor, &patch);
     return (int)(major * 10000 + minor * 100 + patch);
 }

@@ -18,9 +18,10 @@ struct llvmgen_options {
     const char *libdevice; /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
 };
 
-/* PTX for every case of the plan (one module each).  NULL with diagnostics.  The program is on the heap and independent
- * of the session. */
-struct program *llvmgen_ptx(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o);
+/* PTX for case `only` of the plan's program, or with a negative number for all: a module for each that has none yet.
+ * False with diagnostics; the cases that have code then keep it. */
+bool llvmgen_fill(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
+                  struct program *program, int only);
 /* LLVM IR text of all modules, after the passes. */
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out);
 
@@ -40,13 +41,9 @@ int host_points(const struct host_code *h);                    /* ordering point
 const char *host_point_text(const struct host_code *h, int i); /* 1 … */
 void host_destroy(struct host_code *h);
 
-/* Whose code generator this is: major * 10000 + minor * 100 + patch of LLVM, as it is loaded. */
+/* Whose code generator this is: the file of LLVM, where it is known before LLVM is loaded, or NULL. */
+const char *llvmgen_file(void);
+/* major * 10000 + minor * 100 + patch of LLVM, which is loaded for that; 0: it cannot be. */
 int llvmgen_version(void);
-
-/* The program without code: names, arrays, cases (deep copies).  Used by both of the above. */
-struct program *program_from_plan(const struct plan *plan);
-/* What the code of a case's kernel needs of shared memory: static as far as that goes; what is more the launches of the
- * kernel ask for. */
-void llvmgen_place_shared(struct prog_case *code, int kernel, int bytes);
 
 #endif

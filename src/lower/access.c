@@ -31,7 +31,7 @@ bool access_input_direct(const struct problem *p, int input)
 bool access_output_whole(const struct problem *p, int output)
 {
     const struct output *out = &p->output[output];
-    for (int d = 0; d < out->array.rank; d++) {
+    for (int d = 0; d < out->array.rank && !output_is_placed(out); d++) {
         const struct prog_dim *e = &p->space[out->axis[d]].extent;
         if (e->size != out->array.dim[d].size || e->add != out->array.dim[d].add)
             return false;
@@ -42,7 +42,8 @@ bool access_output_whole(const struct problem *p, int output)
 bool access_output_direct(const struct problem *p, int output)
 {
     const struct output *out = &p->output[output];
-    return out->role == OUT_ELEMENT && follows_space(p, out->array.rank, out->axis) && access_output_whole(p, output);
+    const bool of_points = out->role == OUT_ELEMENT || out->role == OUT_MAPPED;
+    return of_points && follows_space(p, out->array.rank, out->axis) && access_output_whole(p, output);
 }
 
 int access_structure_bytes(const struct prog_array *a)
@@ -107,17 +108,31 @@ int access_vector_width(const struct problem *p)
     return v;
 }
 
-struct formula access_count(const struct problem *p)
+struct formula access_elements(const struct prog_array *a)
 {
     struct formula n = f_const(1);
-    for (int d = 0; d < p->rank; d++) {
-        const struct prog_dim *e = &p->space[d].extent;
+    for (int d = 0; d < a->rank; d++) {
+        const struct prog_dim *e = &a->dim[d];
         struct formula extent = e->size < 0 ? f_const(e->add)
                                 : e->add    ? f_add(f_size(e->size), f_const(e->add))
                                             : f_size(e->size);
         n = d == 0 ? extent : f_mul(n, extent);
     }
     return n;
+}
+
+static struct prog_array points(const struct problem *p)
+{
+    struct prog_array a = { .stride = 1, .rank = p->rank };
+    for (int d = 0; d < p->rank; d++)
+        a.dim[d] = p->space[d].extent;
+    return a;
+}
+
+struct formula access_count(const struct problem *p)
+{
+    const struct prog_array all = points(p);
+    return access_elements(&all);
 }
 
 /* ---- where vectors begin ----------------------------------------------------------------------------------------- */
@@ -234,9 +249,10 @@ void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, i
         const int64_t n = prog_array_elements(&p->input[i].array, size);
         add_bytes(read, n, p->input[i].array.stride);
     }
+    const struct prog_array all = points(p);
     for (int o = 0; o < p->noutputs; o++) {
-        const int64_t n = prog_array_elements(&p->output[o].array, size);
-        add_bytes(written, n, p->output[o].array.stride);
+        const int64_t n = prog_array_elements(&p->output[o].array, size), most = prog_array_elements(&all, size);
+        add_bytes(written, output_is_placed(&p->output[o]) && most < n ? most : n, p->output[o].array.stride);
     }
 }
 
@@ -248,6 +264,23 @@ int state_fields(const struct problem *p, enum ty *types)
             if (types)
                 types[n] = p->reduction[r].op->field[f];
     return n;
+}
+
+int state_first(const struct problem *p, int reduction)
+{
+    int n = 0;
+    for (int r = 0; r < reduction; r++)
+        n += p->reduction[r].op->nfields;
+    return n;
+}
+
+int kept_bytes(const struct problem *p)
+{
+    int bytes = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_KEPT && !*p->output[o].array.field[0].name && p->output[o].array.stride > bytes)
+            bytes = p->output[o].array.stride;
+    return bytes;
 }
 
 int state_words(const struct problem *p, int *offset)
@@ -317,6 +350,8 @@ bool state_sums_bytes(const struct problem *p)
             return false;
     return p->kind == KIND_REDUCE && p->nreductions > 0;
 }
+
+int op_word_bytes(const struct op *op) { return op_native(op) ? ty_bytes(op->field[0]) : op_packed_bytes(op); }
 
 int op_packed_bytes(const struct op *op)
 {

@@ -30,6 +30,7 @@ int access_vector_width(const struct problem *p);
 
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);
+struct formula access_elements(const struct prog_array *a);
 
 /* Elements before the first vector boundary that all direct arrays share, and the condition that they share one.
  * `always_zero`: only head 0 will do (a fixed combination tree).  Returns false when no guard is needed. */
@@ -46,6 +47,10 @@ void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, i
 
 /* The whole product of states as one operator: facts about all reductions together. */
 int state_fields(const struct problem *p, enum ty *types /* or NULL */);
+/* Where the fields of a reduction begin in it. */
+int state_first(const struct problem *p, int reduction);
+/* Bytes of the widest value that is kept, scalars alone; 0: none is. */
+int kept_bytes(const struct problem *p);
 /* Words of 4 bytes that it takes between blocks, and the byte where each field lies (offset may be NULL): fields in
  * order, each at a multiple of its size, at most of 4 bytes. */
 int state_words(const struct problem *p, int *offset);
@@ -65,5 +70,7 @@ bool reduction_sums_bytes(const struct problem *p, const struct reduction *r);
 bool state_sums_bytes(const struct problem *p);
 /* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
 int op_packed_bytes(const struct op *op);
+/* The same of what atomic operations update: a native operator's state is its own word. */
+int op_word_bytes(const struct op *op);
 
 #endif

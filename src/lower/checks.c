@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checks.c - what a launch must satisfy, whichever strategies compute it; otherwise it is refused with the message.
  *
- * The sizes are those that `assume` promises and that the plan was made for; a result of no elements needs a value; a
+ * Sizes and addresses are what `assume` promises, and sizes what the plan was made for; a result of no elements needs a value; a
  * number of time steps is not negative.
  */
 #include "lower_impl.h"
@@ -45,13 +45,20 @@ static void promises(struct planner *pl)
         const struct formula promised = promise(&p->size[i], i, &words);
         if (promised.n)
             plan_check(pl, promised,
-                       arena_printf(&pl->s->arena, "`assume` promises that %s is %s", p->size[i].name, words.text));
+                       arena_printf(&pl->s->arena, "%s that %s is %s",
+                                    p->size[i].elements ? "at() reads an array and needs" : "`assume` promises",
+                                    p->size[i].name, words.text));
         if (given >= 0 && p->size[i].min != p->size[i].max)
             plan_check(pl, f_eq(f_size(i), f_const(given)),
                        arena_printf(&pl->s->arena, "this was compiled for %s = %lld alone", p->size[i].name,
                                     (long long)given));
         str_finish(&words);
     }
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        if (p->alignment[i] > 1)
+            plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(i)), f_const(p->alignment[i])), f_const(0)),
+                       arena_printf(&pl->s->arena, "`assume` promises that %s is aligned to %d bytes",
+                                    problem_array(p, i)->name, p->alignment[i]));
 }
 
 void plan_drop_repeated_checks(struct plan *plan, int before)
@@ -94,7 +101,7 @@ static void reductions_of_none(struct planner *pl)
 static void totals_of_none(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
-    if (scan_has_totals(p) && without_value(p))
+    if (problem_shows_totals(p) && without_value(p))
         plan_check(pl, f_or(f_ge(scan_length(p), f_const(1)), f_eq(scan_segments(p), f_const(0))),
                    "the total of no elements needs an `init`, or an operator with an `identity`");
 }

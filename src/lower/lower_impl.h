@@ -6,8 +6,7 @@
 #include "access.h"
 
 enum {
-    PLAN_CASES_MAX = 48,
-    PLAN_CHECKS_MAX = 16 + 2 * PROBLEM_ARGS_MAX /* promises of sizes */,
+    PLAN_CHECKS_MAX = 16 + 2 * PROBLEM_ARGS_MAX /* promises of sizes and arrays */,
     PLAN_STEPS_MAX = 8 /* kernels and steps of a case */
 };
 

@@ -130,10 +130,12 @@ bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_s
 
 void plan_lighten(const struct problem *p, struct plan_case *c)
 {
-    enum { MOST = 2048 };
-    if (!work_is_heavy(p))
-        return;
-    const int operations = work_operations(p);
+    enum { MOST = 2048, PLACED = 8 };
+    int operations = work_is_heavy(p) ? work_operations(p) : 0;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) /* an element in flight holds the address of its read or write */
+        if ((i < p->ninputs ? p->input[i].placed : output_is_placed(&p->output[i - p->ninputs])) &&
+            operations < MOST / PLACED)
+            operations = MOST / PLACED;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (int64_t)operations * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > MOST) {
         c->tunable[TN_ITEMS] /= 2;

@@ -65,7 +65,7 @@
     X(MAX_GRID, "max_grid", 0, 65536, "upper bound of the grid; 0: none",                                              \
       TUNABLE_FINE | TUNABLE_FREE, 0, 256, 1024)                                                                       \
     X(LANES, "lanes", 0, 32,                                                                                           \
-      "segments: lanes of a warp that share one; a power of two; 0: one per vector, or the whole block",               \
+      "segments, tables: lanes that share one; a power of two; 0: one per vector, or the whole block",               \
       TUNABLE_MAIN, 0, 1, 2, 4, 8, 16, 32)                                                                             \
     X(SEGMENTS, "segments", 1, 8, "segments: how many a team reduces at once",                                         \
       TUNABLE_MAIN, 1, 2, 4, 8)                                                                                        \
@@ -78,7 +78,9 @@
     X(QUEUE, "queue", 0, 1, "offsets: parts of long segments wait in a queue for all blocks that are free",            \
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device",           \
-      TUNABLE_MAIN, 0, 1)
+      TUNABLE_MAIN, 0, 1)                                                                                              \
+    X(BINS, "bins", 1, 65536, "bins of a table in shared memory: what the strategy takes",                             \
+      TUNABLE_MAIN, 256, 1024, 4096, 12288)
 /* clang-format on */
 
 /* Facts about a tunable, for those who list and search variants. */
@@ -150,6 +152,9 @@ struct plan_case {
     bool overridden[TN_COUNT];          /* set by the user */
     const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
     bool aligned; /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
+    bool maps;    /* its kernels write the outputs AT_RESULT themselves; else, where there are such outputs, … */
+    int mapper;   /* … the number of the kernel that does (results.h) */
+    int filler;   /* where outputs have an initial value: the number of the kernel that writes it, launched first */
     int shift[SPACE_MAX - 1]; /* stencils, aligned: how many elements, modulo a vector, a step along this axis moves the
                                  boundaries */
 };
@@ -160,6 +165,7 @@ enum { LAUNCH_LINE_BYTES = 128 };
 /* How its strategies were found: by rank, until the cases took every launch; one by its name; in a text. */
 enum plan_origin { PLAN_CHOSEN, PLAN_PINNED, PLAN_READ };
 
+enum { PLAN_CASES_MAX = 48 };
 struct plan {
     const struct problem *problem;
     struct device device;
@@ -182,9 +188,9 @@ struct plan_options {
     const char *strategy; /* pinned; NULL: the problem's pin, else chosen */
     int nset;
     const struct tunable *set; /* --set NAME=VALUE: names of TUNABLES, or "strategy" */
-    const int64_t *size;       /* known sizes (-1: unknown) or NULL: fewer cases */
+    const int64_t *size;       /* known sizes (-1: unknown) or NULL: no cases that these do not take */
     bool only_these; /* no cases but those that a launch at these sizes takes, of arrays aligned to 16 bytes */
-    int sms;         /* multiprocessors of the device, for only_these; 0: not known */
+    int sms;         /* multiprocessors of the device; 0: not known */
     int ntuned;
     const struct tuned *tuned; /* before the usual cases, unless something is pinned */
     unsigned *clash;           /* if not NULL, gets what plan_clash() was told when planning failed */
@@ -235,8 +241,12 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
 /* The text form, and back. Reading checks the plan against the problem; NULL with diagnostics (their source is the
  * plan's text). */
 void plan_print(const struct plan *plan, struct str *out);
+/* The part of it that the code of case c depends on, besides the problem: when the case is taken is not. */
+void plan_print_case(const struct plan *plan, int c, struct str *out);
 const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, const char *file, const char *text,
                              size_t length);
+/* The program without code, on the heap: names, arrays, cases (deep copies).  NULL: memory is exhausted. */
+struct program *program_from_plan(const struct plan *plan);
 /* Which strategy was chosen, why the others were not, tunables and where they come from, what it costs and takes; as
  * text or JSON. False after a diagnostic when the options name an unknown GPU. */
 bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,

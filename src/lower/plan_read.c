@@ -9,6 +9,7 @@
  * The text may come from anywhere: what the later stages rely on is checked here, each with its place in the text.
  */
 #include "lower_impl.h"
+#include "results.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -266,7 +267,7 @@ static void read_case(struct reader *r, const struct ynode *y)
     c->aligned = flag(r, y, "aligned");
     c->shift[0] = number(r, y, "shift0", 0, SHIFT_MAX);
     c->shift[1] = number(r, y, "shift1", 0, SHIFT_MAX);
-    if (!r->ok || !row->build(&r->pl, c)) {
+    if (!r->ok || !plan_case_build(&r->pl, c)) {
         r->ok = false;
         return;
     }

@@ -19,7 +19,7 @@ struct formula_names plan_names(struct arena *a, const struct plan *plan, const 
     for (int i = 0; i < names.nkernels; i++)
         kernel[i] = c->kernel[i].name;
     for (int i = 0; i < names.npointers; i++)
-        pointer[i] = i < p->ninputs ? p->input[i].array.name : p->output[i - p->ninputs].array.name;
+        pointer[i] = problem_array(p, i)->name;
     names.size = size;
     names.param = param;
     names.kernel = kernel;
@@ -46,11 +46,11 @@ static void print_tunables(const struct plan_case *c, struct str *out)
         str_printf(out, "    shift0: %d\n    shift1: %d\n", c->shift[0], c->shift[1]);
 }
 
-static void print_case(const struct plan_case *c, const struct formula_names *names, struct str *out)
+static void print_case(const struct plan_case *c, const struct formula_names *names, bool guard, struct str *out)
 {
     const struct prog_case *code = &c->code;
     str_printf(out, "  - name: %s\n    strategy: %s\n", code->name, code->strategy);
-    if (code->guard.n)
+    if (guard && code->guard.n)
         print_formula(out, "    guard: ", &code->guard, names, "\n");
     print_tunables(c, out);
     str_add(out, "    kernels:\n");
@@ -79,14 +79,16 @@ static void print_case(const struct plan_case *c, const struct formula_names *na
     }
 }
 
-/* Names for printing live in a scratch arena: printing needs no session. */
-static void print_all(struct arena *a, const struct plan *plan, struct str *out)
+/* Case c, or with a negative number all of the plan.  Names for printing live in a scratch arena: printing needs no
+ * session. */
+static void print_part(struct arena *a, const struct plan *plan, int only, struct str *out)
 {
     str_printf(out, "ptxgen_plan: 1\nproblem: %s\narch: %s\nptx: %d\n", plan->problem->name, plan->device.arch,
                plan->device.ptx);
     const struct formula_names plain = plan_names(a, plan, NULL);
-    str_add(out, plan->nchecks ? "checks:\n" : "");
-    for (int i = 0; i < plan->nchecks; i++) {
+    const int nchecks = only < 0 ? plan->nchecks : 0;
+    str_add(out, nchecks ? "checks:\n" : "");
+    for (int i = 0; i < nchecks; i++) {
         print_formula(out, "  - {condition: ", &plan->check[i].condition, &plain, "");
         str_add(out, ", message: '");
         for (const char *at = plan->check[i].message; *at; at++)
@@ -94,13 +96,13 @@ static void print_all(struct arena *a, const struct plan *plan, struct str *out)
         str_add(out, "'}\n");
     }
     str_add(out, "cases:\n");
-    for (int c = 0; c < plan->ncases; c++) {
+    for (int c = only < 0 ? 0 : only; c < (only < 0 ? plan->ncases : only + 1); c++) {
         const struct formula_names names = plan_names(a, plan, &plan->cases[c].code);
-        print_case(&plan->cases[c], &names, out);
+        print_case(&plan->cases[c], &names, only < 0, out);
     }
 }
 
-void plan_print(const struct plan *plan, struct str *out)
+void plan_print_case(const struct plan *plan, int c, struct str *out)
 {
     struct arena a;
     jmp_buf oom;
@@ -109,6 +111,8 @@ void plan_print(const struct plan *plan, struct str *out)
     if (setjmp(oom))
         out->failed = true;
     else
-        print_all(&a, plan, out);
+        print_part(&a, plan, c, out);
     arena_finish(&a);
 }
+
+void plan_print(const struct plan *plan, struct str *out) { plan_print_case(plan, -1, out); }

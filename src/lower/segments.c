@@ -73,8 +73,11 @@ static struct formula product(const struct problem *p, int from, bool reduced)
 
 struct formula segments_count(const struct problem *p)
 {
+    struct formula n = p->nby && !segments_kept(p) ? extent(&p->bin[0]) : product(p, 0, false);
+    for (int d = !segments_kept(p); d < p->nby; d++)
+        n = f_mul(n, extent(&p->bin[d]));
     if (p->offsets < 0)
-        return product(p, 0, false);
+        return n;
     return f_max(f_const(0), f_sub(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 

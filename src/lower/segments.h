@@ -15,12 +15,12 @@
 #include "access.h"
 
 struct planner;
-bool segments_kept(const struct problem *p);     /* an axis is kept */
-bool segments_any(const struct problem *p);      /* an axis is kept, or there are offsets */
-bool segments_trailing(const struct problem *p); /* also with offsets */
-bool segments_adjacent(const struct problem *p); /* the reduced axes are neighbours, so the box above exists */
-int segments_behind(const struct problem *p);    /* the first axis behind the reduced ones */
-struct formula segments_count(const struct problem *p);
+bool segments_kept(const struct problem *p);            /* an axis is kept */
+bool segments_any(const struct problem *p);             /* an axis is kept, or there are offsets */
+bool segments_trailing(const struct problem *p);        /* also with offsets */
+bool segments_adjacent(const struct problem *p);        /* the reduced axes are neighbours, so the box above exists */
+int segments_behind(const struct problem *p);           /* the first axis behind the reduced ones */
+struct formula segments_count(const struct problem *p); /* with `by`: bins */
 /* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last.
  */
 struct formula segments_elements(const struct problem *p);

@@ -5,6 +5,7 @@
  * cases together take any launch.  A pinned strategy stands alone, and is an error where it does not fit.
  */
 #include "lower_impl.h"
+#include "results.h"
 #include "tuned.h"
 
 #include <math.h>
@@ -164,7 +165,7 @@ static bool plan_tuned(struct planner *pl, int number)
         k->code.guard = near(pl, t, k->code.guard);
         for (int i = 0; i < TN_COUNT; i++)
             k->tunable_from[i] = "tuning file";
-        if (!row->build(&inner, k))
+        if (!plan_case_build(&inner, k))
             return false;
     }
     return true;
@@ -189,7 +190,7 @@ static void drop_never_taken(struct plan *plan, int from)
     for (int c = from; c < plan->ncases; c++) {
         const struct formula *guard = &plan->cases[c].code.guard;
         int64_t holds;
-        if (guard->n < 0 || !formula_known(guard, NULL, 0, &holds) || holds)
+        if (guard->n < 0 || !formula_known(guard, &(struct formula_facts){ 0 }, &holds) || holds)
             plan->cases[n++] = plan->cases[c];
     }
     memset(&plan->cases[n], 0, sizeof *plan->cases * (size_t)(plan->ncases - n));
@@ -317,25 +318,36 @@ bool plan_case_valid(struct planner *pl, const struct plan_case *c)
     return formulas_fit(pl, &c->code) && check_free(pl, c);
 }
 
-/* Leaves out the cases whose guards fail at the known sizes, and what comes behind one whose guard holds. Guards stay:
- * a launch that is none of these is refused. False after a diagnostic: nothing is left. */
+/* Leaves out the cases whose guards fail at the known sizes, and those that an earlier case stands before wherever their
+ * own guards hold. Guards stay: a launch that is none of these is refused. False after a diagnostic: nothing is left. */
 static bool keep_taken(struct planner *pl)
 {
+    const struct plan_options *o = pl->options;
+    const struct problem *p = pl->plan->problem;
+    const bool only_these = o && o->only_these;
+    unsigned char aligned[PROBLEM_ARGS_MAX];
+    int64_t divisor[PROBLEM_ARGS_MAX];
+    const struct formula_facts facts = { o ? o->size : NULL, divisor, only_these ? aligned : p->alignment,
+                                         o ? o->sms : 0 };
     struct plan *plan = pl->plan;
     int n = 0;
-    bool taken = false;
-    for (int c = 0; c < plan->ncases && !taken; c++) {
+    memset(aligned, ACCESS_BYTES, sizeof aligned);
+    for (int i = 0; i < p->nsizes; i++)
+        divisor[i] = p->size[i].multiple_of;
+    for (int c = 0; c < plan->ncases; c++) {
+        const struct formula *guard = &plan->cases[c].code.guard;
         int64_t holds;
-        const bool known = formula_known(&plan->cases[c].code.guard, pl->options->size, pl->options->sms, &holds);
-        taken = known && holds;
-        if (!known || holds)
+        bool taken = !formula_known(guard, &facts, &holds) || holds;
+        for (int k = 0; k < n; k++)
+            taken &= !formula_follows(&plan->cases[k].code.guard, guard, &facts);
+        if (taken)
             plan->cases[n++] = plan->cases[c];
     }
-    if (n == 0)
+    if (n == 0 && only_these)
         diag_error(&pl->s->diags, D_NO_STRATEGY, plan->problem->strategy_at, "%s takes no launch at these sizes",
                    plan->cases[0].strategy->name);
-    plan->ncases = n;
-    return n > 0;
+    plan->ncases = n > 0 || only_these ? n : plan->ncases;
+    return plan->ncases > 0;
 }
 
 const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p, const struct device *d,
@@ -361,12 +373,12 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
         return NULL;
     plan_drop_repeated_checks(plan, 0);
     for (int c = built; c < plan->ncases; c++)
-        if (!plan->cases[c].strategy->build(&pl, &plan->cases[c]))
+        if (!plan_case_build(&pl, &plan->cases[c]))
             return NULL;
     for (int c = 0; c < plan->ncases; c++)
         if (!plan_case_valid(&pl, &plan->cases[c]))
             return NULL;
     for (int c = 0; c < plan->ncases; c++)
         plan_evidence(&s->arena, &plan->cases[c]);
-    return o && o->only_these && o->size && !keep_taken(&pl) ? NULL : plan;
+    return keep_taken(&pl) ? plan : NULL;
 }

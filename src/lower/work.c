@@ -76,10 +76,11 @@ static void count_call(struct counting *c, const struct expr *e)
 
 static void count(struct counting *c, const struct expr *e);
 
-/* The fold over the rows of an offsets input: as many neighbours as it has, one where that is not known yet. */
-static void count_gather(struct counting *c, const struct expr *e)
+/* A fold over the rows of an offsets input, or over a dimension: as many as there are, one where that is not known. */
+static void count_fold(struct counting *c, const struct expr *e)
 {
-    const struct prog_dim *rows = &c->p->input[e->which2].array.dim[0];
+    const struct prog_dim along = { .size = e->which };
+    const struct prog_dim *rows = e->kind == EX_SUM ? &along : &c->p->input[e->which2].array.dim[0];
     const double outer = c->times, n = rows->size < 0                        ? (double)rows->add
                                        : c->size && c->size[rows->size] >= 0 ? (double)c->size[rows->size]
                                                                              : 1;
@@ -104,7 +105,9 @@ static void count(struct counting *c, const struct expr *e)
     switch (e->kind) {
     case EX_LET: count_let(c, &c->let_seen[e->which], &c->p->let[e->which]); return;
     case EX_OP_LET: count_let(c, &c->op_let_seen[e->which], &c->op->let[e->which]); return;
-    case EX_GATHER: count_gather(c, e); return;
+    case EX_SUM:
+    case EX_GATHER: count_fold(c, e); return;
+    case EX_AT: add_integer(c, TY_I64); break;
     case EX_CALL: count_call(c, e); break;
     case EX_UNARY:
     case EX_BINARY:
@@ -140,8 +143,13 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
             count(&c, red->op->combine[f]);
         }
     }
-    for (int o = 0; o < p->noutputs; o++)
-        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+    for (int d = 0; d < p->nby; d++)
+        count(&c, p->by[d]);
+    for (int o = 0; o < p->noutputs; o++) {
+        for (int f = 0; output_moment(&p->output[o]) != AT_TOTAL && f < p->output[o].array.nfields; f++)
             count(&c, p->output[o].value[f]);
+        for (int d = 0; d < PROG_RANK_MAX; d++)
+            count(&c, p->output[o].index[d]);
+    }
     return c.work;
 }

@@ -74,9 +74,17 @@ struct formula_env {
 /* Absent formulas give 1, those that were too long 0. */
 int64_t formula_eval(const struct formula *f, const struct formula_env *env);
 
-/* The value of a formula where only sizes (-1: not known) and multiprocessors (0: not known) are, of arrays that are
- * aligned to 16 bytes; with size NULL, of any arrays.  False where it depends on something else. */
-bool formula_known(const struct formula *f, const int64_t *size, int sms, int64_t *value);
+/* What is known before a launch. */
+struct formula_facts {
+    const int64_t *size;            /* -1: not known; NULL: none */
+    const int64_t *divisor;         /* of each size; NULL: 1 */
+    const unsigned char *alignment; /* of each pointer: it is a multiple of 1, 2, 4, 8 or 16; NULL: of 1 */
+    int sms;                        /* 0: not known */
+};
+/* The value of a formula as far as that goes.  False where it depends on something else. */
+bool formula_known(const struct formula *f, const struct formula_facts *facts, int64_t *value);
+/* Does f surely hold where g holds?  Each of the conditions that `and` joins to f is known to hold, or one of g's. */
+bool formula_follows(const struct formula *f, const struct formula *g, const struct formula_facts *facts);
 
 int formula_depth(const struct formula *f); /* of the stack that evaluation needs */
 

@@ -91,6 +91,28 @@ static void module_text(const struct header *h, int m)
     str_add(h->out, "\",\n    NULL\n};\n\n");
 }
 
+/* Words, because the driver reads numbers in it. */
+static void machine_code(const struct header *h, int m, int number, const struct prog_code *code)
+{
+    enum { LINE = 5 };
+    header_emit(h, "static const uint64_t @_code_%d_%d[] = {", m, number);
+    for (size_t i = 0; i < code->length; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, code->data + i, code->length - i < sizeof word ? code->length - i : sizeof word);
+        header_emit(h, "%s0x%llx,", i / sizeof word % LINE ? " " : "\n    ", (unsigned long long)word);
+    }
+    str_add(h->out, "\n};\n\n");
+}
+
+static void machine_codes(const struct header *h)
+{
+    for (int m = 0; m < h->p->nmodules; m++) {
+        int number = 0;
+        for (const struct prog_code *code = h->p->module[m].code; code; code = code->next)
+            machine_code(h, m, number++, code);
+    }
+}
+
 /* ---- load and unload ------------------------------------------------------------------------------ */
 
 static void load_checks(const struct header *h)
@@ -146,6 +168,27 @@ static void unload_function(const struct header *h)
                 h->p->nmodules);
 }
 
+/* Machine code runs on devices of its architecture, and on later ones of the same generation: the newest comes first.
+ * What the driver does not take is compiled. */
+static void load_machine_code(const struct header *h)
+{
+    bool some = false;
+    for (int m = 0; m < h->p->nmodules; m++) {
+        int number = 0;
+        for (const struct prog_code *code = h->p->module[m].code; code; code = code->next, some = true)
+            header_emit(
+                h,
+                "    if (handle->module[%d] == NULL && handle->arch / 10 == %d && handle->arch >= %d &&\n        "
+                "cuModuleLoadData(&handle->module[%d], @_code_%d_%d) != CUDA_SUCCESS)\n        "
+                "handle->module[%d] = NULL;\n",
+                m, code->arch / 10, code->arch, m, m, number++, m);
+    }
+    header_emit(h,
+                "    for (m = 0; result == CUDA_SUCCESS && m < %d; m++)\n        %sresult = "
+                "ptxgen_load_module(&handle->module[m], modules[m], handle->log, sizeof handle->log);\n",
+                h->p->nmodules, some ? "if (handle->module[m] == NULL)\n            " : "");
+}
+
 static void load_function(const struct header *h)
 {
     header_emit(h, "static inline CUresult @_load(@_program *handle)\n{\n    CUresult result;\n    CUdevice device;\n  "
@@ -165,12 +208,9 @@ static void load_function(const struct header *h)
     header_emit(h, "    if (result != CUDA_SUCCESS)\n        return @_refuse(handle, result, \"there is no current "
                    "context\");\n    handle->arch = 10 * major + minor;\n");
     load_checks(h);
-    header_emit(
-        h,
-        "    for (m = 0; result == CUDA_SUCCESS && m < %d; m++)\n        result = "
-        "ptxgen_load_module(&handle->module[m], modules[m], handle->log, sizeof handle->log);\n    if (result != "
-        "CUDA_SUCCESS)\n        return @_refuse(handle, result, \"the driver could not compile the PTX; see log\");\n",
-        h->p->nmodules);
+    load_machine_code(h);
+    header_emit(h, "    if (result != CUDA_SUCCESS)\n        return @_refuse(handle, result, \"the driver could not "
+                   "compile the PTX; see log\");\n");
     for (int c = 0; c < h->p->ncases; c++)
         for (int k = 0; k < h->p->cases[c].nkernels; k++)
             load_kernel(h, c, k);
@@ -340,6 +380,7 @@ static void write_header(const struct header *h)
     header_support(h->out);
     for (int m = 0; m < h->p->nmodules; m++)
         module_text(h, m);
+    machine_codes(h);
     refuse_function(h);
     for (int c = 0; c < h->p->ncases; c++)
         header_case(h, c);

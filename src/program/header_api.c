@@ -51,6 +51,16 @@ static void costs(const struct header *h)
                 "them,\n * %d kernel%s in %d module%s.  A program for fixed sizes (--size=NAME=N) may be smaller.\n",
                 bytes, header_kernel_count(p), header_kernel_count(p) == 1 ? "" : "s", p->nmodules,
                 p->nmodules == 1 ? "" : "s");
+    size_t code = 0;
+    for (int m = 0; m < p->nmodules; m++)
+        for (const struct prog_code *one = p->module[m].code; one; one = one->next)
+            code += one->length;
+    if (code > 0) {
+        str_add(h->out, " * Machine code besides, which is loaded where it fits:");
+        for (const struct prog_code *one = p->module[0].code; one; one = one->next)
+            header_emit(h, " sm_%d,", one->arch);
+        header_emit(h, " %zu bytes.\n", code);
+    }
     header_emit(h, " * %d case%s; a launch takes the first one whose condition holds%s:\n", p->ncases,
                 p->ncases == 1 ? "" : "s",
                 p->ncases > 1 ? " (sms: multiprocessors, misalign: an address, apart: the difference of two)" : "");
@@ -160,6 +170,9 @@ static void declarations(const struct header *h)
     header_parameters(h, false);
     str_add(h->out, ", size_t *workspace_bytes);\n\n/* Launch in `stream` and return at once: ");
     shapes(h);
+    for (int o = 0; o < h->p->noutputs; o++)
+        if (h->p->output[o].continued)
+            header_emit(h, "; elements are combined with what %s holds", h->p->output[o].name);
     header_emit(h, ". */\nstatic inline CUresult @_launch(@_program *handle, CUstream stream");
     header_parameters(h, true);
     header_emit(

@@ -4,6 +4,7 @@
  * docs/manifest.schema.json describes the form.  Formulas are given twice: as infix text for people, and as a postfix
  * array for a stack machine of a few lines.
  */
+#include "manifest_impl.h"
 #include "workspace.h"
 #include "ptx_versions.h"
 
@@ -19,7 +20,7 @@ struct writer {
     struct formula_names names;
 };
 
-static void begin_list(struct json *j, const char *key)
+void manifest_list(struct json *j, const char *key)
 {
     json_key(j, key);
     json_array(j);
@@ -54,12 +55,16 @@ static void dimension(struct json *j, const struct program *p, const struct prog
     json_end(j);
 }
 
-static void array(struct json *j, const struct program *p, const struct prog_array *a)
+void manifest_array(struct json *j, const struct program *p, const struct prog_array *a)
 {
     json_object(j);
     json_put_text(j, "name", a->name);
     json_put_int(j, "stride", a->stride);
-    begin_list(j, "fields");
+    if (a->continued) {
+        json_key(j, "continued");
+        json_bool(j, true);
+    }
+    manifest_list(j, "fields");
     for (int f = 0; f < a->nfields; f++) {
         json_object(j);
         json_put_text(j, "name", a->field[f].name);
@@ -68,18 +73,18 @@ static void array(struct json *j, const struct program *p, const struct prog_arr
         json_end(j);
     }
     json_end(j);
-    begin_list(j, "shape");
+    manifest_list(j, "shape");
     for (int d = 0; d < a->rank; d++)
         dimension(j, p, &a->dim[d]);
     json_end(j);
     json_end(j);
 }
 
-static void arrays(struct json *j, const struct program *p, const char *key, const struct prog_array *a, int count)
+void manifest_arrays(struct json *j, const struct program *p, const char *key, const struct prog_array *a, int count)
 {
-    begin_list(j, key);
+    manifest_list(j, key);
     for (int i = 0; i < count; i++)
-        array(j, p, &a[i]);
+        manifest_array(j, p, &a[i]);
     json_end(j);
 }
 
@@ -95,9 +100,9 @@ static void scalar(struct json *j, enum ty type, union value v)
         json_int(j, v.i);
 }
 
-static void params(struct json *j, const struct program *p)
+void manifest_params(struct json *j, const struct program *p)
 {
-    begin_list(j, "params");
+    manifest_list(j, "params");
     for (int i = 0; i < p->nparams; i++) {
         json_object(j);
         json_put_text(j, "name", p->param[i].name);
@@ -114,7 +119,7 @@ static void params(struct json *j, const struct program *p)
 static void checks(struct json *j, const struct program *p)
 {
     struct writer w = { j, p, -1, program_names(p, -1) };
-    begin_list(j, "checks");
+    manifest_list(j, "checks");
     for (int i = 0; i < p->nchecks; i++) {
         json_object(j);
         formula(&w, "condition", &p->check[i].condition);
@@ -169,7 +174,7 @@ static void kernel(const struct writer *w, const struct prog_kernel *k)
     json_put_int(w->j, "threads", k->threads);
     json_put_int(w->j, "cluster", k->cluster);
     json_put_int(w->j, "shared_static", k->shared_static);
-    begin_list(w->j, "args");
+    manifest_list(w->j, "args");
     for (int i = 0; i < k->nargs; i++)
         argument(w, &k->arg[i]);
     json_end(w->j);
@@ -222,15 +227,15 @@ static void one_case(struct json *j, const struct program *p, int c)
     json_put_text(j, "name", k->name);
     json_put_text(j, "strategy", k->strategy);
     formula(&w, "guard", &k->guard);
-    begin_list(j, "kernels");
+    manifest_list(j, "kernels");
     for (int i = 0; i < k->nkernels; i++)
         kernel(&w, &k->kernel[i]);
     json_end(j);
-    begin_list(j, "buffers");
+    manifest_list(j, "buffers");
     for (int i = 0; i < k->nbuffers; i++)
         buffer(&w, i);
     json_end(j);
-    begin_list(j, "steps");
+    manifest_list(j, "steps");
     for (int i = 0; i < k->nsteps; i++)
         step(&w, &k->step[i]);
     json_end(j);
@@ -266,29 +271,39 @@ static void control(struct json *j, const struct program *p)
     json_end(j);
 }
 
+void manifest_sizes(struct json *j, const struct program *p)
+{
+    manifest_list(j, "sizes");
+    for (int i = 0; i < p->nsizes; i++)
+        json_string(j, p->size[i]);
+    json_end(j);
+}
+
+void manifest_program(struct json *j, const struct program *p)
+{
+    json_object(j);
+    json_put_int(j, "manifest", MANIFEST_VERSION);
+    json_put_text(j, "name", p->name);
+    json_put_text(j, "kind", p->kind);
+    json_put_text(j, "determinism", p->determinism);
+    target(j, p);
+    manifest_sizes(j, p);
+    manifest_arrays(j, p, "inputs", p->input, p->ninputs);
+    manifest_arrays(j, p, "outputs", p->output, p->noutputs);
+    manifest_params(j, p);
+    checks(j, p);
+    control(j, p);
+    manifest_list(j, "cases");
+    for (int c = 0; c < p->ncases; c++)
+        one_case(j, p, c);
+    json_end(j);
+    json_end(j);
+}
+
 void program_manifest(const struct program *p, struct str *out)
 {
     struct json j;
     json_init(&j, out, true);
-    json_object(&j);
-    json_put_int(&j, "manifest", MANIFEST_VERSION);
-    json_put_text(&j, "name", p->name);
-    json_put_text(&j, "kind", p->kind);
-    json_put_text(&j, "determinism", p->determinism);
-    target(&j, p);
-    begin_list(&j, "sizes");
-    for (int i = 0; i < p->nsizes; i++)
-        json_string(&j, p->size[i]);
-    json_end(&j);
-    arrays(&j, p, "inputs", p->input, p->ninputs);
-    arrays(&j, p, "outputs", p->output, p->noutputs);
-    params(&j, p);
-    checks(&j, p);
-    control(&j, p);
-    begin_list(&j, "cases");
-    for (int c = 0; c < p->ncases; c++)
-        one_case(&j, p, c);
-    json_end(&j);
-    json_end(&j);
+    manifest_program(&j, p);
     str_addc(out, '\n');
 }

@@ -26,9 +26,39 @@ void program_destroy(struct program *p)
 {
     if (p == NULL)
         return;
+    for (int m = 0; m < p->nmodules && p->module; m++) {
+        free(p->module[m].ptx);
+        for (struct prog_code *code = p->module[m].code, *next; code; code = next) {
+            next = code->next;
+            free(code);
+        }
+    }
     arena_finish(p->arena);
     free(p->arena);
     free(p);
+}
+
+bool program_add_code(struct program *p, int module, int arch, const void *data, size_t length)
+{
+    struct prog_code *code = malloc(sizeof *code + length), **at = &p->module[module].code;
+    if (code == NULL)
+        return false;
+    while (*at && (*at)->arch > arch)
+        at = &(*at)->next;
+    *code = (struct prog_code){ .next = *at, .arch = arch, .length = length };
+    memcpy(code->data, data, length);
+    *at = code;
+    return true;
+}
+
+void program_place_shared(struct prog_case *code, int kernel, int bytes)
+{
+    const bool dynamic = bytes > PROG_SHARED_STATIC;
+    code->kernel[kernel].shared = bytes;
+    code->kernel[kernel].shared_static = dynamic ? 0 : bytes;
+    for (int s = 0; dynamic && s < code->nsteps; s++)
+        if (code->step[s].kind == STEP_LAUNCH && code->step[s].kernel == kernel)
+            code->step[s].shared = f_const(bytes);
 }
 
 int64_t prog_array_elements(const struct prog_array *a, const int64_t *size)

@@ -42,6 +42,7 @@ struct prog_array {
     int stride; /* bytes of one element */
     int rank;
     struct prog_dim dim[PROG_RANK_MAX];
+    bool continued; /* an output: what it holds before the launch counts */
 };
 
 struct prog_param {
@@ -122,14 +123,23 @@ struct prog_case {
     struct prog_step *step;
 };
 
+/* Machine code of a module, on the heap. */
+struct prog_code {
+    struct prog_code *next; /* for an older architecture, or the same */
+    int arch;               /* 90: sm_90 */
+    size_t length;
+    unsigned char data[];
+};
+
 /* Code of one case. */
 struct prog_module {
-    char *ptx; /* NUL-terminated */
+    char *ptx; /* NUL-terminated, on the heap; NULL: not made yet */
     size_t length;
+    struct prog_code *code;
 };
 
 struct program {
-    struct arena *arena; /* owns everything below; on the heap, freed by program_destroy */
+    struct arena *arena; /* owns everything below but PTX; on the heap, freed by program_destroy */
     const char *name;
     const char *kind; /* "reduce", "scan", "stencil" */
     const char *determinism;
@@ -187,6 +197,14 @@ void program_ptx(const struct program *p, struct str *out);    /* one combined f
 /* The data inside a public program object. */
 struct ptxgen_program;
 const struct program *ptxgen_program_data(const struct ptxgen_program *program);
+
+/* What the code of a case's kernel needs of shared memory: static as far as that goes; what is more the launches of the
+ * kernel ask for. */
+enum { PROG_SHARED_STATIC = 48 * 1024 };
+void program_place_shared(struct prog_case *code, int kernel, int bytes);
+
+/* Adds a copy of machine code.  False: memory is exhausted. */
+bool program_add_code(struct program *p, int module, int arch, const void *data, size_t length);
 
 struct program *program_create(void); /* NULL: out of memory */
 void program_destroy(struct program *p);

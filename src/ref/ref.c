@@ -12,9 +12,13 @@ static const char *check_sizes(struct ref *r)
         if (r->args->size[i] < 0) {
             return ref_message(r, "size '%s' is %lld, which is negative", p->size[i].name, (long long)r->args->size[i]);
         }
+        if (p->size[i].elements && r->args->size[i] < p->size[i].min) {
+            return ref_message(r, "at() reads an array and needs that %s is at least %lld", p->size[i].name,
+                               (long long)p->size[i].min);
+        }
     }
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const struct prog_array *a = i < p->ninputs ? &p->input[i].array : &p->output[i - p->ninputs].array;
+        const struct prog_array *a = problem_array(p, i);
         if (prog_array_elements(a, r->args->size) < 0) {
             return ref_message(r, "the shape of '%s' is negative or too large", a->name);
         }
@@ -30,6 +34,10 @@ static int most_op_lets(const struct problem *p)
     int most = 0;
     for (int i = 0; i < p->nreductions; i++) {
         most = p->reduction[i].op->nlets > most ? p->reduction[i].op->nlets : most;
+    }
+    for (int o = 0; o < p->noutputs; o++) {
+        const struct op *op = p->output[o].combine;
+        most = op && op->nlets > most ? op->nlets : most;
     }
     return most;
 }
@@ -48,12 +56,16 @@ static const char *run_in(struct ref *r)
     r->state = arena_new(r->scratch, struct tuple, p->nreductions);
     r->total = arena_new(r->scratch, struct tuple, p->nreductions);
     r->output = arena_new(r->scratch, struct tuple, p->noutputs);
+    r->kept = arena_new(r->scratch, int64_t, p->noutputs);
+    r->unsure = arena_new(r->scratch, bool, p->noutputs);
+    r->met = arena_alloc(r->scratch, sizeof *r->met * (size_t)p->noutputs);
+    ref_initials(r);
     switch (p->kind) {
-    case KIND_REDUCE: return ref_reduce(r);
-    case KIND_SCAN: return ref_scan(r);
-    case KIND_STENCIL: return ref_stencil(r);
+    case KIND_REDUCE: message = ref_reduce(r); break;
+    case KIND_SCAN: message = ref_scan(r); break;
+    case KIND_STENCIL: message = ref_stencil(r); break;
     }
-    return NULL;
+    return message ? message : r->wrong;
 }
 
 struct running {

@@ -29,7 +29,7 @@
 #include "ref_internal.h"
 
 /* Half a unit in the last place of 1, half the smallest subnormal, the largest finite number. */
-static double unit(enum ty t)
+double ref_unit(enum ty t)
 {
     switch (t) {
     case TY_F16: return 0x1p-11;
@@ -217,10 +217,10 @@ struct num ref_limit(enum ty t, struct num x)
         return x;
     }
     double max = largest(t);
-    if (fabs(x.v.f) - x.err > max * (1 + unit(t))) {
+    if (fabs(x.v.f) - x.err > max * (1 + ref_unit(t))) {
         return (struct num){ { .f = copysign(INFINITY, x.v.f) }, 0 };
     }
-    if (fabs(x.v.f) + x.err > max || x.err > max * fmin(0.25, 64 * unit(t))) {
+    if (fabs(x.v.f) + x.err > max || x.err > max * fmin(0.25, 64 * ref_unit(t))) {
         x.err = INFINITY;
     }
     return x;
@@ -261,7 +261,7 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
     out.err = exact ? 0 : propagate(e, arg, out.v);
     if (rounding != ROUND_NONE && isfinite(out.v.f)) {
         double times = (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
-        out.err += times * (unit(e->type) * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type));
+        out.err += times * (ref_unit(e->type) * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type));
     }
     out = ref_limit(e->type, out);
     if (outgrew(r, e, arg, out))

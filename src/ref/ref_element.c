@@ -52,14 +52,14 @@ static struct num read_field(const struct ref *r, int input, int64_t element, in
 /* The axis that dimension d of an input follows; flags and offsets follow the only axis when read per element. */
 static int input_axis(const struct input *x, int d) { return x->axis[d] >= 0 ? x->axis[d] : d; }
 
-struct num ref_input(const struct ref *r, int input, int field, const int64_t *offset)
+struct num ref_input_at(const struct ref *r, int input, int field, const int64_t *at)
 {
     const struct input *x = &r->p->input[input];
     int64_t element = 0;
     const union value *outside = NULL;
     for (int d = 0; d < x->array.rank; d++) {
         int64_t n = ref_dim(r, &x->array.dim[d]);
-        int64_t i = r->at[input_axis(x, d)] + (offset ? offset[d] : 0);
+        int64_t i = at[d];
         if (i < 0 || i >= n) {
             if (x->boundary[d].mode == BOUND_CONSTANT) {
                 outside = x->boundary[d].constant;
@@ -69,6 +69,16 @@ struct num ref_input(const struct ref *r, int input, int field, const int64_t *o
         element = element * n + i;
     }
     return outside ? (struct num){ outside[field], 0 } : read_field(r, input, element, field);
+}
+
+struct num ref_input(const struct ref *r, int input, int field, const int64_t *offset)
+{
+    const struct input *x = &r->p->input[input];
+    int64_t at[PROG_RANK_MAX] = { 0 };
+    for (int d = 0; d < x->array.rank; d++) {
+        at[d] = r->at[input_axis(x, d)] + (offset ? offset[d] : 0);
+    }
+    return ref_input_at(r, input, field, at);
 }
 
 int64_t ref_input_number(const struct ref *r, int input, int64_t index)
@@ -92,6 +102,25 @@ int64_t ref_place(const struct ref *r, const struct prog_array *a, const int *ax
     return element;
 }
 
+/* The next place of an output with a condition: the counters of the kernels have no part in it. */
+static int64_t kept_place(struct ref *r, int output)
+{
+    const struct output *o = &r->p->output[output];
+    int64_t scanned = 1, element = 0, i = r->kept[output]++;
+    for (int d = 0; d < r->p->rank; d++) {
+        scanned *= r->p->space[d].reduced ? r->extent[d] : 1;
+    }
+    i = o->from_end ? scanned - 1 - i : i;
+    for (int d = 0; d < r->p->rank; d++) {
+        bool row = r->p->space[d].reduced;
+        if (row && scanned != r->extent[d]) {
+            return i; /* several scanned dimensions are all there are */
+        }
+        element = element * r->extent[d] + (row ? i : r->at[d]);
+    }
+    return element;
+}
+
 /* What is stored is rounded once more; the bound takes that in. */
 static void store_bound(struct ref *r, int output, int64_t index, enum ty t, struct num x)
 {
@@ -110,14 +139,29 @@ static void store_bound(struct ref *r, int output, int64_t index, enum ty t, str
 void ref_output_write(struct ref *r, int output, const struct tuple *value)
 {
     const struct output *o = &r->p->output[output];
-    int64_t element = ref_place(r, &o->array, o->axis);
+    const bool placed = output_is_placed(o);
+    struct tuple held = *value;
+    int64_t element = o->role == OUT_KEPT ? kept_place(r, output)
+                      : placed            ? ref_placed(r, output)
+                      : r->p->nby         ? r->segment
+                                          : ref_place(r, &o->array, o->axis);
     if (element < 0) {
         return;
     }
+    if (placed) {
+        ref_meet(r, output, element, &held);
+    }
+    ref_output_store(r, output, element, &held);
+}
+
+void ref_output_store(struct ref *r, int output, int64_t element, const struct tuple *value)
+{
+    const struct output *o = &r->p->output[output];
     char *base = (char *)r->args->output[output] + element * o->array.stride;
     for (int f = 0; f < o->array.nfields; f++) {
         const struct prog_field *field = &o->array.field[f];
         struct num x = value->field[f];
+        x.err = r->unsure[output] ? INFINITY : x.err;
         store_bound(r, output, element * o->array.nfields + f, field->type, x);
         if (ty_is_float(field->type)) {
             x.v.f = ref_round(field->type, x.v.f);
@@ -140,10 +184,22 @@ void ref_output_read(const struct ref *r, int output, struct tuple *value)
     }
 }
 
+/* Where the condition is not certain, nothing is known of what follows. */
+static bool keeps(struct ref *r, int output)
+{
+    const struct output *out = &r->p->output[output];
+    if (out->role != OUT_KEPT) {
+        return true;
+    }
+    struct num where = ref_eval(r, out->where);
+    r->unsure[output] |= where.err > 0;
+    return where.v.i;
+}
+
 void ref_write_outputs(struct ref *r, enum moment moment)
 {
     for (int o = 0; o < r->p->noutputs; o++) {
-        if (output_moment(&r->p->output[o]) == moment) {
+        if (output_moment(&r->p->output[o]) == moment && keeps(r, o)) {
             ref_eval_tuple(r, r->p->output[o].value, r->p->output[o].array.nfields, &r->output[o]);
             ref_output_write(r, o, &r->output[o]);
         }

@@ -25,8 +25,23 @@ static struct num eval_input(struct ref *r, const struct expr *e)
     return ref_input(r, e->which, e->field, e->noffsets ? offset : NULL);
 }
 
-/* A fold over no neighbours. */
-static struct num gather_identity(const struct expr *e)
+/* Where a place is not known exactly, nothing is known of the value. */
+static struct num eval_at(struct ref *r, const struct expr *e)
+{
+    int64_t at[PROG_RANK_MAX] = { 0 };
+    double err = 0;
+    for (int d = 0; d < e->nargs; d++) {
+        const struct num i = ref_eval(r, e->arg[d]);
+        at[d] = i.v.i;
+        err = i.err > 0 ? INFINITY : err;
+    }
+    struct num x = ref_input_at(r, e->which, e->field, at);
+    x.err = fmax(x.err, err);
+    return x;
+}
+
+/* A fold over nothing. */
+static struct num fold_identity(const struct expr *e)
 {
     enum ty t = e->type;
     double extreme = e->op == FOLD_MIN ? INFINITY : -INFINITY;
@@ -39,7 +54,7 @@ static struct num gather_identity(const struct expr *e)
     }
 }
 
-static struct num gather_combine(struct ref *r, const struct expr *e, struct num a, struct num b)
+static struct num fold_combine(struct ref *r, const struct expr *e, struct num a, struct num b)
 {
     static const struct {
         enum expr_kind kind;
@@ -60,7 +75,7 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
     int rank = x->array.rank;
     int64_t rows = ref_dim(r, &r->p->input[e->which2].array.dim[0]);
     const struct tuple *outer = r->neighbour;
-    struct num sum = gather_identity(e);
+    struct num sum = fold_identity(e);
     for (int64_t i = 0; i < rows; i++) {
         int64_t offset[OFFSET_MAX] = { 0 };
         struct tuple k;
@@ -72,9 +87,21 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
         }
         r->neighbour = &k;
         struct num term = ref_eval(r, e->arg[0]);
-        sum = i == 0 ? term : gather_combine(r, e, sum, term);
+        sum = i == 0 ? term : fold_combine(r, e, sum, term);
     }
     r->neighbour = outer;
+    return sum;
+}
+
+static struct num eval_sum(struct ref *r, const struct expr *e)
+{
+    const int64_t n = ref_eval(r, e->arg[1]).v.i;
+    struct num sum = fold_identity(e);
+    for (int64_t i = 0; i < n; i++) {
+        r->run[e->which] = i;
+        struct num term = ref_eval(r, e->arg[0]);
+        sum = i == 0 ? term : fold_combine(r, e, sum, term);
+    }
     return sum;
 }
 
@@ -107,6 +134,9 @@ struct num ref_eval(struct ref *r, const struct expr *e)
     case EX_OUTPUT: return r->output[e->which].field[e->field];
     case EX_NEIGHBOUR: return r->neighbour->field[e->field];
     case EX_GATHER: return eval_gather(r, e);
+    case EX_AT: return eval_at(r, e);
+    case EX_SUM: return eval_sum(r, e);
+    case EX_RUN: return exact((union value){ .i = r->run[e->which] });
     default: return eval_operation(r, e);
     }
 }

@@ -17,11 +17,12 @@
 
 enum { ANY_ORDER = 1024, THREADS = 32768, CHAINED_TILE = 2048 };
 
-static double depth_factor(int64_t n, bool chained)
+/* in_turn: one after the other, as the elements of a bin that one word is for. */
+static double depth_factor(int64_t n, bool chained, bool in_turn)
 {
     double count = fmax((double)n, 2);
     double depth = log2(count) + 1;
-    double kernel = fmin(count, ANY_ORDER) + count / (chained ? CHAINED_TILE : THREADS) + 2 * depth;
+    double kernel = fmin(count, in_turn ? count : ANY_ORDER) + count / (chained ? CHAINED_TILE : THREADS) + 2 * depth;
     return kernel / depth;
 }
 
@@ -29,7 +30,7 @@ void fold_begin(struct ref_fold *f, struct ref *r, int reduction, int64_t n, boo
 {
     f->r = r;
     f->reduction = &r->p->reduction[reduction];
-    f->combine_factor = depth_factor(n, chained);
+    f->combine_factor = depth_factor(n, chained, r->p->nby > 0);
     f->running = chained || !r->tracked;
     f->top = 0;
     f->begun = f->reduction->init[0] != NULL;

@@ -6,8 +6,10 @@
  *   ref_eval.c     expressions
  *   ref_spread.c   what the errors of two states do to their combination
  *   ref_element.c  where an element's inputs and outputs lie; boundaries
+ *   ref_placed.c   outputs at computed places
  *   ref_fold.c     combining states: sequential, or a balanced tree when bounds are wanted
  *   ref_segment.c  reduce and scan
+ *   ref_bins.c     reduce by computed indices
  *   ref_stencil.c  stencil
  *   ref.c          entry points
  *
@@ -31,6 +33,13 @@ struct tuple {
     struct num field[STATE_FIELDS_MAX];
 };
 
+/* Tracked mode: what has come together at a place of an output whose elements meet. */
+struct met {
+    struct num value;
+    double magnitude; /* of all terms */
+    int64_t count;
+};
+
 struct ref {
     struct ptxgen_session *session;
     const struct problem *p;
@@ -45,8 +54,9 @@ struct ref {
 
     /* where we are */
     int64_t at[SPACE_MAX];
-    int64_t segment; /* of irregular segments */
-    uint64_t stamp;  /* changes with the element; lets are evaluated once per stamp */
+    int64_t run[PROBLEM_ARGS_MAX]; /* along dimensions that sums go over */
+    int64_t segment;               /* of irregular segments */
+    uint64_t stamp;                /* changes with the element; lets are evaluated once per stamp */
     struct num *let;
     uint64_t *let_stamp;
 
@@ -57,6 +67,13 @@ struct ref {
     struct tuple *state, *total; /* per reduction or scan */
     struct tuple *output;        /* per output: values at this point */
     const struct tuple *neighbour;
+    int64_t *kept; /* per output: values that have been written in this scan, where a condition chooses them */
+    bool *unsure;  /* … and whether some such condition, or a place, is not certain */
+    struct {
+        int64_t *by; /* per element: 1 + number of the point that has written it */
+        struct met *value;
+    } * met;           /* per output at computed places, made when the first element comes */
+    const char *wrong; /* the first message of an element */
 };
 
 /* ref_bound.c: e is EX_UNARY, EX_BINARY, EX_CALL or EX_CAST. */
@@ -64,6 +81,8 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
 /* |a - b| for two outcomes of one type: 0 when both are the same special value. */
 /* What of x the type cannot hold is an infinity, or not known where only part of the interval is beyond the type. */
 struct num ref_limit(enum ty t, struct num x);
+/* Half a unit in the last place, relative. */
+double ref_unit(enum ty t);
 double ref_distance(enum ty t, union value a, union value b);
 /* The upper or lower end of what a value may be. */
 union value ref_corner(enum ty t, struct num x, bool upper);
@@ -85,15 +104,26 @@ void ref_next_element(struct ref *r); /* call after `at` has changed */
 int64_t ref_dim(const struct ref *r, const struct prog_dim *d);
 /* Field of an input at the current point plus offset (per dimension of the input; NULL: none). */
 struct num ref_input(const struct ref *r, int input, int field, const int64_t *offset);
+/* The same at a place, an index for each dimension; what lies outside follows the boundary. */
+struct num ref_input_at(const struct ref *r, int input, int field, const int64_t *at);
 /* The number of a 1-D or 2-D input that is not read per element (offsets, flags, gather rows). */
 int64_t ref_input_number(const struct ref *r, int input, int64_t index);
 /* Element number of array with the given axes at the current point, or -1 when outside. */
 int64_t ref_place(const struct ref *r, const struct prog_array *a, const int *axis);
 void ref_output_write(struct ref *r, int output, const struct tuple *value);
+/* The element of this number gets the value. */
+void ref_output_store(struct ref *r, int output, int64_t element, const struct tuple *value);
 void ref_output_read(const struct ref *r, int output, struct tuple *value);
 /* Evaluate and write all outputs with this role. */
 void ref_write_outputs(struct ref *r, enum moment moment);
 const char *ref_message(struct ref *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ref_placed.c: number of the element of the output at the place of the current point; negative: dropped. */
+int64_t ref_placed(struct ref *r, int output);
+/* Before the first element: what outputs hold. */
+void ref_initials(struct ref *r);
+/* The point's value comes to this element: *value becomes what the element holds then. */
+void ref_meet(struct ref *r, int output, int64_t element, struct tuple *value);
 
 /* ref_fold.c: a growing combination init, x0, x1, … in this order. */
 enum { FOLD_DEPTH = 64 };
@@ -119,5 +149,6 @@ bool fold_value(struct ref_fold *f, struct tuple *out);
 const char *ref_reduce(struct ref *r);
 const char *ref_scan(struct ref *r);
 const char *ref_stencil(struct ref *r);
+const char *ref_bins(struct ref *r); /* a reduce with `by` */
 
 #endif

@@ -7,6 +7,8 @@
  */
 #include "ref_internal.h"
 
+#include <string.h>
+
 /* The elements of one segment. */
 struct walk {
     struct ref *r;
@@ -114,7 +116,7 @@ static const char *fold_segment(struct walk *w, struct ref_fold *fold, struct tu
     }
     walk_start(w); /* values per segment see its first element */
     for (int i = 0; i < r->p->nreductions; i++) {
-        if (!fold_value(&fold[i], &out[i])) {
+        if (!fold_value(&fold[i], &out[i]) && (!chained || problem_shows_totals(r->p))) {
             return empty_message(r, i);
         }
     }
@@ -129,9 +131,10 @@ static const char *reduce_segment(struct walk *w, struct ref_fold *fold)
         return message;
     }
     ref_write_outputs(r, AT_TOTAL);
-    if (problem_writes(r->p, AT_POINT)) {
+    if (problem_writes(r->p, AT_POINT) || problem_writes(r->p, AT_RESULT)) {
         for (bool more = walk_start(w) > 0; more; more = walk_step(w)) {
             ref_write_outputs(r, AT_POINT);
+            ref_write_outputs(r, AT_RESULT);
         }
     }
     return NULL;
@@ -157,32 +160,15 @@ static const char *scan_element(struct ref *r, struct ref_fold *fold, int64_t n)
     return NULL;
 }
 
-static void find_total(const struct expr *e, void *user)
-{
-    if (e->kind == EX_TOTAL) {
-        *(bool *)user = true;
-    }
-}
-
-static bool uses_total(const struct problem *p)
-{
-    bool found = false;
-    for (int o = 0; o < p->noutputs; o++) {
-        for (int f = 0; f < p->output[o].array.nfields; f++) {
-            expr_walk(p->output[o].value[f], find_total, &found);
-        }
-    }
-    return found;
-}
-
 static const char *scan_segment(struct walk *w, struct ref_fold *fold)
 {
     struct ref *r = w->r;
-    const char *message = uses_total(r->p) ? fold_segment(w, fold, r->total) : NULL;
+    const char *message = problem_writes(r->p, AT_TOTAL) ? fold_segment(w, fold, r->total) : NULL;
     if (message) {
         return message;
     }
     ref_write_outputs(r, AT_TOTAL);
+    memset(r->kept, 0, sizeof *r->kept * (size_t)r->p->noutputs);
     int64_t n = walk_start(w);
     for (int i = 0; i < r->p->nreductions; i++) {
         fold_begin(&fold[i], r, i, n, true);
@@ -234,5 +220,5 @@ static const char *each_segment(struct ref *r, const char *(*segment)(struct wal
     return message;
 }
 
-const char *ref_reduce(struct ref *r) { return each_segment(r, reduce_segment); }
+const char *ref_reduce(struct ref *r) { return r->p->nby ? ref_bins(r) : each_segment(r, reduce_segment); }
 const char *ref_scan(struct ref *r) { return each_segment(r, scan_segment); }

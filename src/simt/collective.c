@@ -20,7 +20,7 @@ static uint32_t op_code(uint32_t kind, uint32_t mode, uint32_t width) { return k
 static const char *op_name(uint32_t op)
 {
     static const char *const shfl[] = { "shuffle idx", "shuffle up", "shuffle down", "shuffle xor" };
-    static const char *const vote[] = { "vote any", "vote all", "ballot" };
+    static const char *const vote[] = { "vote any", "vote all", "ballot", "match" };
     const uint32_t kind = op & 0xff, mode = op >> 8 & 0xff;
     return kind == OP_SHFL ? shfl[mode] : kind == OP_VOTE ? vote[mode] : kind == OP_REDUX ? "redux" : "warp sync";
 }
@@ -130,7 +130,12 @@ uint32_t simt_vote(uint32_t mode, uint32_t predicate)
 {
     struct exec *x = simt_current;
     struct warp *w = x->warp;
-    const uint32_t ballot = w->result[collect(x, op_code(OP_VOTE, mode, WARP_LANES), predicate)];
+    const uint32_t phase = collect(x, op_code(OP_VOTE, mode, WARP_LANES), predicate), ballot = w->result[phase];
+    uint32_t same = 0;
+    for (int i = 0; i < WARP_LANES && mode == SIMT_VOTE_MATCH; i++)
+        same |= (uint32_t)(w->value[phase][i] == predicate) << i;
+    if (mode == SIMT_VOTE_MATCH)
+        return same;
     return mode == SIMT_VOTE_BALLOT ? ballot : mode == SIMT_VOTE_ANY ? ballot != 0 : ballot == UINT32_MAX;
 }
 

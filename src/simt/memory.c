@@ -10,6 +10,8 @@
  */
 #include "simt_impl.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- special registers ----------------------------------------------------------------------- */
@@ -191,6 +193,32 @@ void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name)
         memcpy(x->watched_value, at, bytes);
     }
     return at;
+}
+
+static const char *index_text(uint32_t rank, const int64_t *index, char text[80])
+{
+    for (uint32_t d = 0, used = 0; d < rank; d++)
+        used += (uint32_t)snprintf(text + used, 80 - used, "%s%lld", d ? ", " : "", (long long)index[d]);
+    return text;
+}
+
+void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, int64_t l, const char *name)
+{
+    struct exec *x = simt_current;
+    struct extent *e = extent_of(x, at, bytes, name);
+    const struct writer own = { true, { i, j, l } };
+    char first[80], second[80];
+    if (!e || e->kind != EXTENT_OUTPUT)
+        return; /* the store tells */
+    e->writer = e->writer ? e->writer : calloc(e->bytes / bytes + 1, sizeof *e->writer);
+    if (!e->writer)
+        finding(x, SIMT_NO_MEMORY, "has no memory left to remember who writes '%s'", name);
+    const size_t place = (size_t)((char *)at - e->at) / bytes;
+    struct writer *w = &e->writer[place];
+    if (w->came && memcmp(w->index, own.index, sizeof own.index) != 0)
+        finding(x, SIMT_TWICE, "writes the element [%s] to place %zu of '%s', where the element [%s] lies",
+                index_text(rank, own.index, second), place, name, index_text(rank, w->index, first));
+    *w = own;
 }
 
 void simt_fence(uint32_t order, uint32_t scope)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - findings as text: what, kernel, block, thread, the named value, and how to see it again. */
+#include "base/session.h"
 #include "simt_impl.h"
 
 #include <stdarg.h>
@@ -17,6 +18,7 @@ const char *report_what(int what)
     case SIMT_UNINIT: return "uninitialised read";
     case SIMT_CRASH: return "crash";
     case SIMT_TRAP: return "assertion";
+    case SIMT_TWICE: return "two elements at one place";
     case SIMT_NO_MEMORY: return "no memory";
     default: return "check";
     }
@@ -163,4 +165,15 @@ void report_stuck(struct exec *x)
         }
     report_plain(x->report, SIMT_DEADLOCK, "blocks remain that never start");
     append_modes(x);
+}
+
+ptxgen_status simt_status(struct ptxgen_session *s, const struct simt_report *r)
+{
+    switch (r->what) {
+    case SIMT_OK: return PTXGEN_OK;
+    case SIMT_TWICE:
+    case SIMT_CHECK: diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", r->text); return PTXGEN_INVALID;
+    case SIMT_NO_MEMORY: return PTXGEN_NO_MEMORY;
+    default: diag_error(&s->diags, D_RUN_FINDING, span_none(), "%s", r->text); return PTXGEN_FINDING;
+    }
 }

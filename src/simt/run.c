@@ -159,9 +159,9 @@ static bool overlaps_input(const struct run *r, const struct extent *e)
 }
 
 /* With `uninit`, outputs and scratch remember what was written. */
-static bool track(struct run *r, struct extent *e)
+static bool track(struct run *r, struct extent *e, bool continued)
 {
-    if (!r->x->options.uninit || (e->kind == EXTENT_OUTPUT && overlaps_input(r, e)))
+    if (!r->x->options.uninit || continued || (e->kind == EXTENT_OUTPUT && overlaps_input(r, e)))
         return true;
     e->written = calloc(1, e->bytes / 8 + 1);
     return e->written || no_memory(r);
@@ -176,22 +176,30 @@ static bool make_extents(struct run *r)
     x->nextents = 0;
     for (int i = 0; i < p->noutputs; i++) {
         struct extent *e = &r->extent[x->nextents++];
-        *e = (struct extent){ (char *)r->args->output[i], (size_t)r->pointer_bytes[p->ninputs + i], EXTENT_OUTPUT,
-                              p->output[i].name, NULL };
-        if (!track(r, e))
+        *e = (struct extent){ (char *)r->args->output[i],
+                              (size_t)r->pointer_bytes[p->ninputs + i],
+                              EXTENT_OUTPUT,
+                              p->output[i].name,
+                              NULL,
+                              NULL };
+        if (!track(r, e, p->output[i].continued))
             return false;
     }
     for (int i = 0; i < p->ninputs; i++)
-        r->extent[x->nextents++] = (struct extent){ (char *)(uintptr_t)r->pointer[i], (size_t)r->pointer_bytes[i],
-                                                    EXTENT_INPUT, p->input[i].name, NULL };
+        r->extent[x->nextents++] = (struct extent){
+            (char *)(uintptr_t)r->pointer[i], (size_t)r->pointer_bytes[i], EXTENT_INPUT, p->input[i].name, NULL, NULL
+        };
     for (int b = 0; b < r->taken->nbuffers; b++) {
         const struct prog_buffer *buffer = &r->taken->buffer[b];
         const bool control = buffer->region == REGION_CONTROL;
         struct extent *e = &r->extent[x->nextents++];
         *e = (struct extent){ (control ? r->control->memory : r->scratch) + r->offset[b],
-                              (size_t)formula_eval(&buffer->bytes, &r->env), control ? EXTENT_CONTROL : EXTENT_SCRATCH,
-                              buffer->name, NULL };
-        if (!control && !track(r, e))
+                              (size_t)formula_eval(&buffer->bytes, &r->env),
+                              control ? EXTENT_CONTROL : EXTENT_SCRATCH,
+                              buffer->name,
+                              NULL,
+                              NULL };
+        if (!control && !track(r, e, false))
             return false;
     }
     memset(x->hit, 0, sizeof x->hit);
@@ -323,7 +331,7 @@ static bool run_steps(struct run *r)
 static void finish(struct run *r)
 {
     for (int i = 0; r->extent && i < r->x->nextents; i++)
-        free(r->extent[i].written);
+        free(r->extent[i].written), free(r->extent[i].writer);
     r->x->nextents = 0;
     r->x->extent = NULL;
     free(r->scratch);

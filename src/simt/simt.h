@@ -9,6 +9,7 @@
 #define PTXGEN_SIMT_H
 
 #include "program/program.h"
+#include "ptxgen/ptxgen.h"
 
 struct host_code;
 
@@ -39,6 +40,7 @@ struct simt_report {
         SIMT_CRASH,
         SIMT_CHECK,
         SIMT_TRAP,
+        SIMT_TWICE,
         SIMT_NO_MEMORY
     } what;
     char text[1024];
@@ -54,6 +56,9 @@ void simt_control_destroy(struct simt_control *c);
 /* Run once.  control: NULL for a fresh one.  `bytes`: extent of each input and output for bounds checks. */
 int simt_run(const struct host_code *h, const struct run_args *args, struct simt_control *control,
              const struct simt_options *o, struct simt_report *out);
+
+/* What the report means for a caller; what is wrong is told. */
+ptxgen_status simt_status(struct ptxgen_session *s, const struct simt_report *r);
 
 /* The runtime functions that generated code calls, for llvmgen_host(). */
 struct host_symbol;

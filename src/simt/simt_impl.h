@@ -40,12 +40,18 @@ enum {
 
 /* ---- memory that kernels may touch ----------------------------------------------------------- */
 enum extent_kind { EXTENT_INPUT, EXTENT_OUTPUT, EXTENT_CONTROL, EXTENT_SCRATCH };
+/* The element of the space that was written there. */
+struct writer {
+    bool came;
+    int64_t index[3];
+};
 struct extent {
     char *at;
     size_t bytes;
     enum extent_kind kind;
     const char *name;
-    uint8_t *written; /* a bit per byte, or NULL: all has a value */
+    uint8_t *written;      /* a bit per byte, or NULL: all has a value */
+    struct writer *writer; /* per element of an output at computed places, from the first one on */
 };
 
 /* ---- threads --------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ enum simt_how {
 enum simt_order { SIMT_WEAK, SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL };
 enum simt_scope { SIMT_SCOPE_BLOCK, SIMT_SCOPE_CLUSTER, SIMT_SCOPE_DEVICE, SIMT_SCOPE_SYSTEM };
 enum simt_shfl_mode { SIMT_SHFL_IDX, SIMT_SHFL_UP, SIMT_SHFL_DOWN, SIMT_SHFL_XOR };
-enum simt_vote_mode { SIMT_VOTE_ANY, SIMT_VOTE_ALL, SIMT_VOTE_BALLOT };
+enum simt_vote_mode { SIMT_VOTE_ANY, SIMT_VOTE_ALL, SIMT_VOTE_BALLOT, SIMT_VOTE_MATCH };
 enum simt_redux_op { SIMT_REDUX_ADD, SIMT_REDUX_MIN, SIMT_REDUX_MAX, SIMT_REDUX_AND, SIMT_REDUX_OR, SIMT_REDUX_XOR };
 
 /* Special registers. */
@@ -43,6 +43,9 @@ void *simt_shared(void); /* the block's shared bytes, static first */
 void *simt_load(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_store(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name);
+/* The element with these indices, along `rank` dimensions, is about to be written to a computed place; another one must
+ * not come there. */
+void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, int64_t l, const char *name);
 void simt_fence(uint32_t order, uint32_t scope);
 
 /* Warp collectives: all 32 lanes arrive, at the same operation. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "ptxgen/stages.h"
 
 struct product {
     char *path, *text;
@@ -167,7 +168,8 @@ static int add(struct products *out, char *path, char *text, size_t length)
 
 /* What is made from what. */
 struct making {
-    const struct options *o;
+    const struct options *o; /* --arch: one of them */
+    const char *archs;       /* --with=cubin: all of them */
     ptxgen_session *s;
     ptxgen_problem *p;
     ptxgen_plan *plan;
@@ -175,6 +177,7 @@ struct making {
     int64_t *size;
     const char *directory; /* NULL: the current one */
     const char *file;      /* the one product's file, or NULL */
+    char *arch;
 };
 
 static int add_text(struct products *out, char *path, char *text)
@@ -187,7 +190,7 @@ static int add_cubin(struct products *out, char *path, const char *ptx)
 {
     size_t length = 0;
     char *cubin = NULL;
-    int status = ptx ? cubin_assemble(ptx, &cubin, &length) : EXIT_OK;
+    int status = ptx ? cubin_assemble(ptx, NULL, &cubin, &length) : EXIT_OK;
     if (status != EXIT_OK) {
         free(path);
         return status;
@@ -197,12 +200,56 @@ static int add_cubin(struct products *out, char *path, const char *ptx)
 
 static int add_cases(const struct making *m, enum emit kind, struct products *out)
 {
-    int status = EXIT_OK;
-    for (int i = 0; i < ptxgen_program_case_count(m->program) && status == EXIT_OK; i++) {
-        const char *case_name = ptxgen_program_case_name(m->program, i), *ptx = ptxgen_program_case_ptx(m->program, i);
-        char *path = join(m->directory, ptxgen_problem_name(m->p), case_name, emit_suffix[kind]);
-        status = kind == EMIT_CUBIN ? add_cubin(out, path, ptx) : add_text(out, path, strdup(ptx));
+    const int cases = ptxgen_program_case_count(m->program);
+    struct cubin *cubin = calloc((size_t)cases, sizeof *cubin);
+    int status = !cubin               ? fail(EXIT_DEVICE, "out of memory")
+                 : kind == EMIT_CUBIN ? cubins_assemble(m->program, NULL, cubin)
+                                      : EXIT_OK;
+    for (int i = 0; i < cases && cubin; i++) {
+        char *path =
+            join(m->directory, ptxgen_problem_name(m->p), ptxgen_program_case_name(m->program, i), emit_suffix[kind]);
+        if (status != EXIT_OK) {
+            free(path);
+            free(cubin[i].code);
+        } else if (kind == EMIT_CUBIN) {
+            status = add(out, path, cubin[i].code, cubin[i].length);
+        } else {
+            status = add_text(out, path, strdup(ptxgen_program_case_ptx(m->program, i)));
+        }
     }
+    free(cubin);
+    return status;
+}
+
+/* Machine code into the program, for one architecture. */
+static int add_machine_code(const struct making *m, const char *arch)
+{
+    const int cases = ptxgen_program_case_count(m->program);
+    struct cubin *cubin = calloc((size_t)cases, sizeof *cubin);
+    int status = cubin ? cubins_assemble(m->program, arch, cubin) : fail(EXIT_DEVICE, "out of memory");
+    for (int i = 0; i < cases && cubin; i++) {
+        if (status == EXIT_OK &&
+            ptxgen_program_add_code(m->program, i, arch, cubin[i].code, cubin[i].length) != PTXGEN_OK) {
+            status = fail(EXIT_WRONG, "--arch=%s: expected architectures, as sm_90,sm_120", m->archs);
+        }
+        free(cubin[i].code);
+    }
+    free(cubin);
+    return status;
+}
+
+/* For each architecture of --arch. */
+static int add_machine_codes(const struct making *m)
+{
+    int status = EXIT_OK;
+    char *list = strdup(m->archs), *rest = list;
+    if (!list) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    for (char *arch; (arch = strsep(&rest, ",")) && status == EXIT_OK;) {
+        status = add_machine_code(m, arch);
+    }
+    free(list);
     return status;
 }
 
@@ -225,6 +272,10 @@ static char *make_text(const struct making *m, enum emit kind)
 
 static int make_product(const struct making *m, enum emit kind, struct products *out)
 {
+    if (ptxgen_stage_count(m->p) && (kind == EMIT_HEADER || m->o->split)) {
+        return fail(EXIT_USAGE, "%s: not yet for a spec with stages; its files are ptx, cubin and manifest",
+                    m->o->split ? "--split" : "--emit=header");
+    }
     if ((kind == EMIT_PTX || kind == EMIT_CUBIN) && m->o->split) {
         return add_cases(m, kind, out);
     }
@@ -269,6 +320,26 @@ static int wanted(const struct options *o, unsigned *set)
     return EXIT_OK;
 }
 
+/* Of several architectures the plan and the PTX are for the first. */
+static int choose_archs(struct making *m, struct options *one, unsigned set)
+{
+    const size_t first = one->arch ? strcspn(one->arch, ",") : 0;
+    if (one->with && (strcmp(one->with, "cubin") != 0 || !(set >> EMIT_HEADER & 1))) {
+        return fail(EXIT_USAGE, "--with=%s: expected --emit=header --with=cubin", one->with);
+    }
+    if (one->with && (!one->arch || !strcmp(one->arch, "native"))) {
+        return fail(EXIT_USAGE, "--with=cubin: name the architectures, as in --arch=sm_90,sm_120");
+    }
+    if (!one->with && one->arch && one->arch[first]) {
+        return fail(EXIT_USAGE, "--arch=%s: several architectures go with --emit=header --with=cubin", one->arch);
+    }
+    m->archs = one->with ? one->arch : NULL;
+    if (m->archs) {
+        one->arch = m->arch = strndup(one->arch, first);
+    }
+    return m->archs && !m->arch ? fail(EXIT_DEVICE, "out of memory") : EXIT_OK;
+}
+
 static bool many(unsigned set) { return (set & (set - 1)) != 0; }
 
 /* Where products go: a directory, one file, or the current directory. */
@@ -310,6 +381,7 @@ static int make_all(struct making *m, unsigned set, struct products *out)
         compile_options(m->o, &options);
         ptxgen_status made = ptxgen_compile(m->s, m->plan, &options, &m->program);
         status = made == PTXGEN_OK ? EXIT_OK : fail_call(m->s, made, "compiling");
+        status = status == EXIT_OK && m->archs ? add_machine_codes(m) : status;
     }
     for (int kind = 0; kind < EMIT_COUNT && status == EXIT_OK; kind++) {
         status = set >> kind & 1 ? make_product(m, (enum emit)kind, out) : EXIT_OK;
@@ -317,10 +389,11 @@ static int make_all(struct making *m, unsigned set, struct products *out)
     return status;
 }
 
-static int compile(struct making *m, struct products *products)
+static int compile(struct making *m, struct options *one, struct products *products)
 {
     unsigned set;
     int status = wanted(m->o, &set);
+    status = status ? status : choose_archs(m, one, set);
     status = status ? status : load_problem(m->s, m->o, m->o->operands.item[0], &m->p);
     if (status != EXIT_OK) {
         return status;
@@ -347,19 +420,21 @@ int cmd_compile(const struct options *o)
         return fail(EXIT_USAGE, o->operands.n ? "one spec at a time: unexpected '%s'" : "which spec?%s",
                     o->operands.n ? o->operands.item[1] : "");
     }
-    struct making m = { .o = o };
+    struct options one = *o;
+    struct making m = { .o = &one };
     struct products *products = calloc(1, sizeof *products);
     if (!products || ptxgen_session_create(&m.s) != PTXGEN_OK) {
         free(products);
         return fail(EXIT_DEVICE, "out of memory");
     }
-    int status = compile(&m, products);
+    int status = compile(&m, &one, products);
     for (int i = 0; i < products->n; i++) {
         free(products->item[i].path);
         ptxgen_free(products->item[i].text);
     }
     free(products);
     free(m.size);
+    free(m.arch);
     ptxgen_program_destroy(m.program);
     ptxgen_session_destroy(m.s);
     return status;

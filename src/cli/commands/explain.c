@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "data/copies.h"
+#include "ptxgen/stages.h"
 #include "page/explain_page.h"
 
 /* The number of "PTXG-1203", "ptxg-1203" or "1203", or -1. */
@@ -233,6 +234,10 @@ static int explain_problem(struct explanation *x, int64_t *size)
     int status = plan_problem(x, size, &native);
     if (status != EXIT_OK) {
         return status;
+    }
+    if (ptxgen_stage_count(x->job.problem)) {
+        return native.html ? fail(EXIT_USAGE, "--html: a page is of one problem, and this spec has stages")
+                           : print_explanation(x);
     }
     if (!x->gpu && !native.html && !ptxas_there()) { /* nobody asks for the code */
         return print_explanation(x);

@@ -58,6 +58,13 @@ static const struct {
       "iterate:\n"
       "  steps: 1\n"
       "  feedback: {u: out}\n" },
+    { "map", "# A map: each element gets a value of its own. `ptxgen reference` lists keys and functions.\n"
+             "kind: map\n" INPUTS "  x: f32[n]\n"
+             "  y: f32[n]\n"
+             "params:\n"
+             "  a: {type: f32, value: 2}\n"
+             "outputs:\n"
+             "  z: {type: \"f32[n]\", value: a * x + y}\n" },
 };
 enum { KINDS = sizeof specs / sizeof *specs };
 
@@ -75,6 +82,6 @@ int cmd_new(const struct options *o)
         return write_file(out, specs[i].text, strlen(specs[i].text));
     }
     const char *near = nearest(kind, (int)strlen(kind), names, KINDS);
-    return fail(EXIT_USAGE, "expected reduce, scan or stencil%s%s%s", near ? "; did you mean '" : "", near ? near : "",
-                near ? "'?" : "");
+    return fail(EXIT_USAGE, "expected reduce, scan, stencil or map%s%s%s", near ? "; did you mean '" : "",
+                near ? near : "", near ? "'?" : "");
 }

@@ -8,8 +8,9 @@ static int run(struct job *j)
 {
     int status = load_problem(j->session, j->options, j->options->operands.item[0], &j->problem);
     status = status ? status : job_prepare(j);
-    status = status ? status : device_run(j);
-    if (status != EXIT_OK) {
+    bool shows = true;
+    status = status ? status : j->options->distributed ? distributed_run(j, &shows) : device_run(j);
+    if (status != EXIT_OK || !shows) {
         return status;
     }
     struct verdict *verdict = j->options->verify ? calloc((size_t)j->noutputs + 1, sizeof *verdict) : NULL;

@@ -136,7 +136,10 @@ static int make_reference(struct tuner *t)
 }
 
 /* ---- the search ---- */
-static bool out_of_time(const struct tuner *t) { return t->budget > 0 && progress_now() - t->begin > t->budget; }
+static bool out_of_time(const struct tuner *t)
+{
+    return t->budget > 0 && progress_now() - t->begin - t->subject.waited > t->budget;
+}
 
 /* Variants behind the best leave the device. */
 static void drop_behind(struct tuner *t, double factor)

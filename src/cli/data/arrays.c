@@ -416,6 +416,7 @@ void job_finish(struct job *j)
     free(j->input);
     free(j->output);
     free(j->param);
+    free(j->checks);
     free((void *)j->args.input);
     free((void *)j->args.output);
 }

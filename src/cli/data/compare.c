@@ -35,12 +35,17 @@ static bool same_output(struct comparer *c, int i)
 
 bool comparer_same(struct comparer *c)
 {
-    for (int i = 0; c->loaded && i < c->subject->job->noutputs; i++) {
-        if (!same_output(c, i)) {
-            return false;
-        }
+    bool same = c->loaded != NULL;
+    if (same) {
+        turn_begin(c->subject);
     }
-    return c->loaded != NULL;
+    for (int i = 0; same && i < c->subject->job->noutputs; i++) {
+        same = same_output(c, i);
+    }
+    if (c->loaded) {
+        turn_end(c->subject);
+    }
+    return same;
 }
 
 static bool worth_it(const struct job *j)

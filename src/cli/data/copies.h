@@ -44,8 +44,14 @@ struct subject {
     ptxgen_stream stream;
     ptxgen_event begin, end;
     int samples;
-    int64_t next; /* launches so far */
+    int64_t next;  /* launches so far */
+    int turn;      /* 1 + the descriptor of the lock, while held; 0: none */
+    double waited; /* seconds, for other programs' turns */
 };
+/* Programs that share a GPU measure in turn: between the two this one holds the lock of the file PTXGEN_GPU_LOCK, if the
+ * environment names one.  What opens, launches and times a subject takes its turn. */
+void turn_begin(struct subject *x);
+void turn_end(struct subject *x);
 /* ---- measure.c: between opening and closing, one program after the other can be loaded and timed ---- */
 ptxgen_status subject_open(struct job *j, ptxgen_gpu *gpu, struct subject *x); /* subject_close() also after failure */
 void subject_close(struct subject *x);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "stages.h"
 #include "parallel.h"
 #include "progress.h"
 
@@ -172,8 +172,7 @@ static void verify_part(int i, void *user)
     verify_range(p->array, from, to, &p->verdict[i]);
 }
 
-/* What comes behind the elements of `out`. */
-static void add_verdict(struct verdict *out, const struct verdict *v)
+void verdict_add(struct verdict *out, const struct verdict *v)
 {
     struct verdict sum = out->different ? *out : *v;
     sum.compared = out->compared + v->compared;
@@ -198,7 +197,7 @@ void verify_output(const struct array *a, struct verdict *out)
     progress_end();
     *out = p->verdict[0];
     for (int i = 1; i < n; i++) {
-        add_verdict(out, &p->verdict[i]);
+        verdict_add(out, &p->verdict[i]);
     }
     free(p);
 }
@@ -206,6 +205,9 @@ void verify_output(const struct array *a, struct verdict *out)
 int verify_job(struct job *j, struct verdict *verdict)
 {
     struct verdict one;
+    if (ptxgen_stage_count(j->problem)) {
+        return stages_verdict(j, verdict);
+    }
     int status = verify_evaluate(j);
     for (int i = 0; i < j->noutputs && status != EXIT_DEVICE && status != EXIT_WRONG; i++) {
         struct verdict *v = verdict ? &verdict[i] : &one;

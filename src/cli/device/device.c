@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "data/copies.h"
+#include "data/stages.h"
 #include "progress.h"
 
 static ptxgen_status host_call(struct job *j, const int64_t *size, void *host)
 {
     const ptxgen_arguments args = { size, j->args.input, j->args.output, j->args.param };
+    if (j->options->verify && size == j->size && stages_checked(j, NULL)) {
+        return ptxgen_host_run_stages(j->session, host, &args, j->options->simt, stages_visit, j);
+    }
     return ptxgen_host_run(j->session, host, &args, j->options->simt);
 }
 
@@ -46,6 +50,14 @@ static int run_host(struct job *j)
     return status;
 }
 
+static ptxgen_status launch_once(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *loaded, const ptxgen_arguments *args)
+{
+    if (j->options->verify && stages_checked(j, gpu)) {
+        return ptxgen_launch_stages(j->session, loaded, args, NULL, stages_visit, j);
+    }
+    return ptxgen_launch(j->session, loaded, args, NULL, NULL);
+}
+
 static ptxgen_status launch_on(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *loaded)
 {
     struct copies c;
@@ -57,7 +69,7 @@ static ptxgen_status launch_on(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *lo
         snprintf(j->case_name, sizeof j->case_name, "%s", case_name ? case_name : "");
         status = ptxgen_prepare(j->session, loaded, &args, NULL);
         double begin = progress_now();
-        status = status == PTXGEN_OK ? ptxgen_launch(j->session, loaded, &args, NULL, NULL) : status;
+        status = status == PTXGEN_OK ? launch_once(j, gpu, loaded, &args) : status;
         status = status == PTXGEN_OK ? ptxgen_stream_wait(j->session, gpu, NULL) : status;
         j->seconds = progress_now() - begin;
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "parallel.h"
 
 extern char **environ;
 enum { PATH_ROOM = 4096 };
@@ -85,10 +86,12 @@ struct assembly {
     char directory[PATH_ROOM / 2], source[PATH_ROOM], result[PATH_ROOM], log[PATH_ROOM], arch[32];
 };
 
-static int assembly_begin(struct assembly *a, const char *ptx)
+static int assembly_begin(struct assembly *a, const char *ptx, const char *arch)
 {
     const char *tmp = getenv("TMPDIR");
-    if (!target_of(ptx, a->arch, sizeof a->arch)) {
+    if (arch) {
+        snprintf(a->arch, sizeof a->arch, "%s", arch);
+    } else if (!target_of(ptx, a->arch, sizeof a->arch)) {
         return fail(EXIT_INTERNAL, "the PTX names no target");
     }
     int n = snprintf(a->directory, sizeof a->directory, "%s/ptxgen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -121,10 +124,10 @@ static int assemble(struct assembly *a, char *ptxas, bool verbose)
     return run_tool(argv, verbose ? a->log : NULL);
 }
 
-static int assemble_by_ptxas(char *ptxas, const char *ptx, char **out, size_t *length)
+static int assemble_by_ptxas(char *ptxas, const char *ptx, const char *arch, char **out, size_t *length)
 {
     struct assembly a = { .directory = "" };
-    int status = assembly_begin(&a, ptx), error = status ? 0 : assemble(&a, ptxas, false);
+    int status = assembly_begin(&a, ptx, arch), error = status ? 0 : assemble(&a, ptxas, false);
     if (error) {
         status = error > 0 ? fail(EXIT_WRONG, "cannot run %s: %s", ptxas, strerror(error))
                            : fail(EXIT_WRONG, "%s could not assemble the PTX for %s", ptxas, a.arch);
@@ -137,22 +140,52 @@ static int assemble_by_ptxas(char *ptxas, const char *ptx, char **out, size_t *l
     return status;
 }
 
-int cubin_assemble(const char *ptx, char **out, size_t *length)
+int cubin_assemble(const char *ptx, const char *arch, char **out, size_t *length)
 {
-    char ptxas[PATH_ROOM], arch[32];
+    char ptxas[PATH_ROOM], target[32];
     int status = EXIT_OK;
-    if (!target_of(ptx, arch, sizeof arch)) {
+    if (!arch && !target_of(ptx, target, sizeof target)) {
         return fail(EXIT_INTERNAL, "the PTX names no target");
     }
     if (find_ptxas(ptxas)) {
-        return assemble_by_ptxas(ptxas, ptx, out, length);
+        return assemble_by_ptxas(ptxas, ptx, arch, out, length);
     }
-    if (nvjitlink_assemble(ptx, arch, out, length, &status)) {
+    if (nvjitlink_assemble(ptx, arch ? arch : target, out, length, &status)) {
         return status;
     }
     return fail(EXIT_DEVICE,
-                "--emit=cubin needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME, or "
+                "machine code needs ptxas of a CUDA toolkit, which is neither in PATH nor in CUDA_HOME, or "
                 "the library nvJitLink; the driver makes machine code of the PTX as well");
+}
+
+struct assembling {
+    const ptxgen_program *program;
+    const char *arch;
+    struct cubin *cubin;
+    _Atomic int status;
+};
+
+static void assemble_case(int i, void *user)
+{
+    struct assembling *a = user;
+    if (a->status == EXIT_OK) {
+        int status =
+            cubin_assemble(ptxgen_program_case_ptx(a->program, i), a->arch, &a->cubin[i].code, &a->cubin[i].length);
+        if (status != EXIT_OK) {
+            a->status = status;
+        }
+    }
+}
+
+static void assemble_later_case(int i, void *user) { assemble_case(i + 1, user); }
+
+/* The first one alone: what is missing is said once. */
+int cubins_assemble(const ptxgen_program *program, const char *arch, struct cubin *cubin)
+{
+    struct assembling a = { program, arch, cubin, EXIT_OK };
+    assemble_case(0, &a);
+    parallel_for(ptxgen_program_case_count(program) - 1, core_count(), assemble_later_case, &a);
+    return a.status;
 }
 
 /* What one of the tools says about the machine code; NULL; free(). */
@@ -171,7 +204,7 @@ char *sass_of(const char *ptx)
     char ptxas[PATH_ROOM];
     struct assembly a = { .directory = "" };
     char *text = NULL;
-    if (find_ptxas(ptxas) && assembly_begin(&a, ptx) == EXIT_OK && assemble(&a, ptxas, true) == 0) {
+    if (find_ptxas(ptxas) && assembly_begin(&a, ptx, NULL) == EXIT_OK && assemble(&a, ptxas, true) == 0) {
         text = shown_by("cuobjdump", "-sass", &a);
         text = text ? text : shown_by("nvdisasm", "-c", &a);
     }
@@ -231,7 +264,7 @@ int ptxas_resources(const char *ptx, ptxgen_kernel_resources *out, int capacity)
     char ptxas[PATH_ROOM];
     struct assembly a = { .directory = "" };
     size_t length;
-    char *log = find_ptxas(ptxas) && assembly_begin(&a, ptx) == EXIT_OK && assemble(&a, ptxas, true) == 0
+    char *log = find_ptxas(ptxas) && assembly_begin(&a, ptx, NULL) == EXIT_OK && assemble(&a, ptxas, true) == 0
                     ? read_file(a.log, &length)
                     : NULL;
     int n = log ? parse_resources(log, out, capacity) : 0;

@@ -74,10 +74,12 @@ static ptxgen_status time_unit(struct subject *x, const struct unit *unit, struc
 {
     double device[SAMPLES_MAX], host[SAMPLES_MAX];
     int repeat = 1;
+    turn_begin(x);
     ptxgen_status status = choose_repeat(x, unit, &repeat);
     for (int i = 0; i < x->samples && status == PTXGEN_OK; i++) {
         status = sample(x, unit, repeat, &device[i], &host[i]);
     }
+    turn_end(x);
     if (status == PTXGEN_OK) {
         summarise(device, host, x->samples, repeat * unit->launches, out);
     }
@@ -88,7 +90,9 @@ ptxgen_status time_probe(struct subject *x, double *seconds)
 {
     const struct unit unit = { NULL, 1 };
     double host;
+    turn_begin(x);
     ptxgen_status status = sample(x, &unit, 2, seconds, &host);
+    turn_end(x);
     *seconds /= 2;
     return status;
 }

@@ -74,6 +74,10 @@ int call_peek(const struct scope *sc, struct ast *e)
         return TY_I64;
     if (!strcmp(e->name, "gather"))
         return gather_peek(sc, e);
+    if (at_is(e))
+        return at_peek(sc, e);
+    if (sum_is(e->name))
+        return sum_peek(sc, e);
     int f = function_find(e->name);
     if (f == FN_ISNAN || f == FN_ISINF)
         return TY_BOOL;
@@ -87,7 +91,7 @@ int call_peek(const struct scope *sc, struct ast *e)
 
 static void unknown_function(const struct scope *sc, const struct ast *e)
 {
-    const char *names[FN_COUNT + TY_COUNT + 2];
+    const char *names[FN_COUNT + TY_COUNT + FOLD_COUNT + 3];
     int n = 0;
     for (int i = 0; i < FN_COUNT; i++)
         names[n++] = functions[i].name;
@@ -95,6 +99,9 @@ static void unknown_function(const struct scope *sc, const struct ast *e)
         names[n++] = ty_name(t);
     names[n++] = "index";
     names[n++] = "gather";
+    names[n++] = "at";
+    for (int i = 0; sum_name(i); i++)
+        names[n++] = sum_name(i);
     struct diag *m = diag_error(sc->b->d, D_UNKNOWN_FUNCTION, e->op_at, "there is no function '%s'", e->name);
     diag_suggest(sc->b->d, m, e->name, names, n);
 }
@@ -181,7 +188,13 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
     }
     const struct ast *dim = e->arg[0];
     const char *names[SPACE_MAX];
+    const int running = dim->kind == AST_NAME ? size_find(b, dim->name) : -1;
     int n = 0;
+    if (running >= 0 && sum_runs(sc, running)) {
+        struct expr *x = expr_new(b->a, EX_RUN, TY_I64, e->at);
+        x->which = running;
+        return x;
+    }
     for (int i = 0; i < b->p->rank; i++) {
         int size = b->p->space[i].extent.size;
         if (size < 0)
@@ -198,8 +211,10 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
         return x;
     }
     struct diag *m = diag_error(b->d, D_BAD_INDEX, dim->at, "index() takes a dimension of the iteration space");
-    if (dim->kind == AST_NAME)
+    if (dim->kind == AST_NAME) {
         diag_suggest(b->d, m, dim->name, names, n);
+        sum_hint(b, m, dim->name);
+    }
     if (!m->hint && n)
         diag_hint(b->d, m, "write index(%s)", names[0]);
     return NULL;
@@ -276,9 +291,11 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     struct gather g;
     if (!arity(sc, e, 5) || !gather_parts(sc, e, &g) || !gather_shapes(sc, e, &g))
         return NULL;
-    if (!(sc->allows & SC_GATHER) || sc->neighbour) {
+    if (!(sc->allows & SC_GATHER) || sc->neighbour || sc->sums) {
         diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather",
-                   sc->neighbour ? "a gather inside a gather" : sc->place);
+                   sc->neighbour ? "a gather inside a gather"
+                   : sc->sums    ? "a sum"
+                                 : sc->place);
         return NULL;
     }
     struct scope inner = *sc;
@@ -366,6 +383,10 @@ const struct expr *call_build(const struct scope *sc, struct ast *e, int want)
         return build_index(sc, e);
     if (!strcmp(e->name, "gather"))
         return build_gather(sc, e, want);
+    if (at_is(e))
+        return at_build(sc, e);
+    if (sum_is(e->name))
+        return sum_build(sc, e);
     int f = function_find(e->name);
     if (f >= 0)
         return build_function(sc, e, f, want);

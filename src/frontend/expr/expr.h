@@ -31,6 +31,9 @@ enum expr_kind {
     EX_TOTAL,  /* field `field` of the total of scan `which` */
     EX_OUTPUT, /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
     EX_GATHER, /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
+    EX_AT,     /* input `which`, field `field`, at the place that arg[0..nargs) computes, i64 per dimension */
+    EX_SUM,    /* fold arg[0] with `op` (enum fold) while dimension name `which` runs from 0 below arg[1], i64 */
+    EX_RUN,    /* i64 index along dimension name `which`, inside arg[0] of its EX_SUM */
     EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
     EX_UNARY,     /* op: enum unary */
     EX_BINARY,    /* op: enum binary; comparisons give bool */
@@ -62,7 +65,7 @@ enum binary {
     BIN_LOR, /* bool */
 };
 
-/* What EX_GATHER folds with; in the order of the names add, mul, min, max, and, or, xor. */
+/* What EX_GATHER and EX_SUM fold with; in the order of the names add, mul, min, max, and, or, xor. */
 enum fold { FOLD_ADD, FOLD_MUL, FOLD_MIN, FOLD_MAX, FOLD_AND, FOLD_OR, FOLD_XOR, FOLD_COUNT };
 
 /* Functions: rows of functions.def: FN(id, name, arity, types) with types one of: N numeric, F float, I integer. */

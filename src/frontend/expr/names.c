@@ -174,6 +174,8 @@ struct symbol scope_lookup(const struct scope *sc, const char *name)
         y = state_symbol(SYM_TOTAL, 0, b->reduction[0].op);
     if (!y.kind)
         y = state_lookup(b, name);
+    if (!y.kind && (sc->allows & SC_LAST) && !strcmp(name, "last"))
+        y = (struct symbol){ .kind = SYM_LAST, .type = TY_BOOL };
     if (!y.kind && output >= 0)
         y = array_symbol(b, SYM_OUTPUT, output, &b->output[output].array);
     return y;
@@ -183,7 +185,7 @@ static bool invariant(const struct scope *sc, const struct symbol *y)
 {
     const struct builder *b = sc->b;
     if (y->kind == SYM_INPUT)
-        return !(input_axes(&b->input[y->which]) & reduced_axes(b));
+        return !(input_axes(b, &b->input[y->which]) & reduced_axes(b));
     if (y->kind == SYM_LET && y->type >= 0)
         return !(b->lets.axes[b->lets.slot[y->which].instance[y->type] - 1] & reduced_axes(b));
     return true;
@@ -206,7 +208,10 @@ static unsigned needed(enum symbol_kind kind)
 bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet)
 {
     struct diags *d = sc->b->d;
-    if (y->kind == SYM_INPUT && sc->b->input[y->which].role != ROLE_ELEMENT) {
+    if (y->kind == SYM_INPUT && sc->b->input[y->which].summed) {
+        if (!sum_permits(sc, y->which, at, quiet))
+            return false;
+    } else if (y->kind == SYM_INPUT && sc->b->input[y->which].role != ROLE_ELEMENT) {
         if (!quiet)
             diag_error(d, D_NOT_HERE, at, "'%s' gives segments or positions and has no value at an element", name);
         return false;

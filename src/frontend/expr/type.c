@@ -237,6 +237,8 @@ static const struct expr *symbol_expr(const struct scope *sc, const struct refer
     e->field = field;
     e->noffsets = ref->noffsets;
     memcpy(e->offset, ref->offset, sizeof e->offset);
+    if (kind == EX_INPUT && sc->b->input[y->which].summed)
+        return sum_read(sc, e);
     if (ref->noffsets)
         sc->b->input[y->which].neighbours = true;
     return e;
@@ -266,6 +268,7 @@ const struct expr *reference_build(const struct scope *sc, const struct ast *e, 
     case SYM_TOTAL: return symbol_expr(sc, &ref, EX_TOTAL, e->at);
     case SYM_OUTPUT: return symbol_expr(sc, &ref, EX_OUTPUT, e->at);
     case SYM_NEIGHBOUR: return symbol_expr(sc, &ref, EX_NEIGHBOUR, e->at);
+    case SYM_LAST: return last_build(sc->b, e->at);
     case SYM_NONE: break;
     }
     return NULL;
@@ -333,7 +336,7 @@ int type_peek(const struct scope *sc, struct ast *e)
     case AST_BOOL: t = TY_BOOL; break;
     case AST_NAME:
     case AST_FIELD:
-    case AST_OFFSET: t = reference_peek(sc, e); break;
+    case AST_OFFSET: t = at_is(e) ? at_peek(sc, e) : reference_peek(sc, e); break;
     case AST_CALL: t = call_peek(sc, e); break;
     case AST_UNARY: t = unary_peek(sc, e); break;
     case AST_BINARY: t = binary_peek(sc, e); break;
@@ -464,7 +467,7 @@ const struct expr *type_build(const struct scope *sc, struct ast *e, int want)
     case AST_BOOL: x = build_leaf(sc, e, want); break;
     case AST_NAME:
     case AST_FIELD:
-    case AST_OFFSET: x = reference_build(sc, e, want); break;
+    case AST_OFFSET: x = at_is(e) ? at_build(sc, e) : reference_build(sc, e, want); break;
     case AST_CALL: x = call_build(sc, e, want); break;
     case AST_UNARY: x = build_unary(sc, e, want); break;
     case AST_BINARY: x = build_binary(sc, e, want); break;

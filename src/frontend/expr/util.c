@@ -85,12 +85,16 @@ bool expr_equal(const struct expr *a, const struct expr *b)
     return true;
 }
 
-unsigned input_axes(const struct input *in)
+unsigned input_axes(const struct builder *b, const struct input *in)
 {
     unsigned axes = 0;
+    int axis[PROG_RANK_MAX];
+    memcpy(axis, in->axis, sizeof axis);
+    if (in->summed)
+        match_axes(b, &in->array, axis);
     for (int i = 0; i < in->array.rank; i++)
-        if (in->axis[i] >= 0)
-            axes |= 1u << in->axis[i];
+        if (axis[i] >= 0)
+            axes |= 1u << axis[i];
     return axes;
 }
 
@@ -112,7 +116,7 @@ static void collect_axes(const struct expr *e, void *user)
 {
     struct axes_walk *w = user;
     if (e->kind == EX_INPUT || e->kind == EX_GATHER)
-        w->axes |= input_axes(&w->b->input[e->which]);
+        w->axes |= input_axes(w->b, &w->b->input[e->which]);
     else if (e->kind == EX_INDEX)
         w->axes |= 1u << e->which;
     else if (e->kind == EX_LET)
@@ -206,6 +210,7 @@ static void print_leaf(const struct problem *p, const struct op *op, const struc
         else
             str_printf(out, "index(#%d)", e->which);
         break;
+    case EX_RUN: str_printf(out, "index(%s)", p->size[e->which].name); break;
     case EX_LET: str_add(out, p->let[e->which].name); break;
     case EX_OP_LET: str_add(out, op ? op->let[e->which].name : "?"); break;
     case EX_LEFT:
@@ -244,6 +249,15 @@ static void print_if(const struct problem *p, const struct op *op, const struct 
     str_addc(out, ')');
 }
 
+static void print_arguments(const struct problem *p, const struct op *op, const struct expr *e, int n, struct str *out)
+{
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? ", " : "");
+        expr_print(p, op, e->arg[i], out);
+    }
+    str_addc(out, ')');
+}
+
 void expr_print(const struct problem *p, const struct op *op, const struct expr *e, struct str *out)
 {
     switch (e->kind) {
@@ -263,17 +277,21 @@ void expr_print(const struct problem *p, const struct op *op, const struct expr 
     case EX_CALL:
     case EX_CAST:
         str_printf(out, "%s(", e->kind == EX_CALL ? fn_name(e->op) : ty_name(e->type));
-        for (int i = 0; i < e->nargs; i++) {
-            str_add(out, i ? ", " : "");
-            expr_print(p, op, e->arg[i], out);
-        }
-        str_addc(out, ')');
+        print_arguments(p, op, e, e->nargs, out);
+        break;
+    case EX_AT:
+        str_printf(out, "at(%s, ", p->input[e->which].array.name);
+        print_arguments(p, op, e, e->nargs, out);
+        print_field(out, p->input[e->which].array.field[e->field].name);
+        break;
+    case EX_SUM:
+        str_printf(out, "%s(%s, ", sum_name(e->op), p->size[e->which].name);
+        print_arguments(p, op, e, 1, out);
         break;
     case EX_GATHER:
         str_printf(out, "gather(%s, %s, neighbour, %s, ", p->input[e->which].array.name, p->input[e->which2].array.name,
                    fold_text(e->op));
-        expr_print(p, op, e->arg[0], out);
-        str_addc(out, ')');
+        print_arguments(p, op, e, 1, out);
         break;
     default: print_leaf(p, op, e, out); break;
     }

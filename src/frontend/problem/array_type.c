@@ -96,7 +96,7 @@ static bool take_dim(struct builder *b, struct cursor *c, bool is_output, struct
     if (!name_is_identifier(name) || name_is_keyword(name))
         return bad_dim(b, c, from, to, "a dimension is a name or a positive integer");
     *out = (struct prog_dim){ .size = size_find(b, name) };
-    if (out->size < 0 && is_output) {
+    if (out->size < 0 && is_output && !ynode_get(b->root, "by") && !b->open_sizes) {
         const char **names = arena_new(b->a, const char *, b->nsizes + 1);
         for (int i = 0; i < b->nsizes; i++)
             names[i] = b->size[i].name;
@@ -217,12 +217,14 @@ static bool structure(struct builder *b, const struct ynode *type, struct prog_a
 bool parse_array(struct builder *b, const struct ynode *node, const char *name, bool is_output, struct prog_array *out)
 {
     *out = (struct prog_array){ .name = name };
+    b->open_sizes = false;
     if (node->kind == Y_SCALAR)
         return array_text(b, node, is_output, out);
     enum schema_table table = is_output ? ST_OUTPUT : ST_INPUT;
     if (!node_is(b, node, Y_MAPPING, is_output ? "a type, or {type, value}" : "a type such as f32[n]"))
         return false;
     schema_check(b->d, table, node, K_ALL);
+    b->open_sizes = is_output && output_has_place(node);
     const struct ynode *type = schema_get(node, table, "type"), *shape = schema_get(node, table, "shape");
     if (!type)
         return false;

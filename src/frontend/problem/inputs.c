@@ -7,42 +7,61 @@
 
 /* ---- roles ---- */
 
-/* Collects the names that stand as offsets in gather(x, NAME, …), by the tokens alone. */
-static void collect_gathers(struct builder *b, const struct ynode *n, const char ***names, int *count, int *capacity)
+static void mention(struct builder *b, const char *name, unsigned as)
+{
+    int i = 0;
+    while (i < b->nmentions && strcmp(b->mention[i].name, name) != 0)
+        i++;
+    if (i == b->nmentions)
+        ARENA_PUSH(b->a, b->mention, b->nmentions, b->cap_mentions, ((struct mention){ name, 0 }));
+    b->mention[i].as |= as;
+}
+
+unsigned mentioned(const struct builder *b, const char *name)
+{
+    for (int i = 0; i < b->nmentions; i++)
+        if (!strcmp(b->mention[i].name, name))
+            return b->mention[i].as;
+    return 0;
+}
+
+/* A name as the tokens before it, the nearest first, show it. */
+static unsigned mentioned_as(const char *const *before)
+{
+    if (!strcmp(before[0], "("))
+        return !strcmp(before[1], "at") ? AS_TABLE : sum_is(before[1]) ? AS_SUMMED | AS_VALUE : AS_VALUE;
+    const bool second = !strcmp(before[0], ",") && !strcmp(before[2], "(");
+    return second && !strcmp(before[3], "gather") ? AS_OFFSETS : AS_VALUE;
+}
+
+static void collect_mentions(struct builder *b, const struct ynode *n)
 {
     for (int i = 0; n->kind != Y_SCALAR && i < n->count; i++)
-        collect_gathers(b, n->kind == Y_MAPPING ? n->pair[i].value : n->item[i], names, count, capacity);
-    if (n->kind != Y_SCALAR || !strstr(n->text, "gather"))
+        collect_mentions(b, n->kind == Y_MAPPING ? n->pair[i].value : n->item[i]);
+    if (n->kind != Y_SCALAR)
         return;
-    static const char *const pattern[] = { "gather", "(", NULL, ",", NULL };
     struct lexer l = { .arena = b->a, .source = source_of(n) };
-    int matched = 0;
+    const char *before[] = { "", "", "", "" };
     for (struct token t = lex_next(&l); t.kind != TOK_END; t = lex_next(&l)) {
-        bool named = t.kind == TOK_NAME || t.kind == TOK_OP;
-        if (named && !strcmp(t.text, "gather"))
-            matched = 1;
-        else if (matched && named && (pattern[matched] ? !strcmp(t.text, pattern[matched]) : t.kind == TOK_NAME))
-            matched++;
-        else
-            matched = 0;
-        if (matched == 5) {
-            ARENA_PUSH(b->a, *names, *count, *capacity, t.text);
-            matched = 0;
-        }
+        if (t.kind == TOK_NAME && strcmp(before[0], ".") != 0)
+            mention(b, t.text, mentioned_as(before));
+        memmove(&before[1], before, sizeof before - sizeof *before);
+        before[0] = t.kind == TOK_NAME || t.kind == TOK_OP ? t.text : "";
     }
 }
 
-static void find_gathers(struct builder *b)
+static void find_mentions(struct builder *b)
 {
-    static const char *const places[] = { "let", "map", "outputs", "reductions", "scans" };
-    const char **names = NULL;
-    int capacity = 0;
+    static const char *const places[] = { "by", "let", "map", "outputs", "reductions", "scans", "segments" };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const struct ynode *n = ynode_get(b->root, places[i]);
         if (n)
-            collect_gathers(b, n, &names, &b->ngather_names, &capacity);
+            collect_mentions(b, n);
     }
-    b->gather_name = names;
+    const struct ynode *iterate = schema_get(b->root, ST_TOP, "iterate");
+    const struct ynode *fed = iterate ? schema_get(iterate, ST_ITERATE, "feedback") : NULL;
+    for (int i = 0; fed && i < fed->count; i++)
+        mention(b, fed->pair[i].key->text, AS_VALUE);
 }
 
 static enum input_role role_of(const struct builder *b, const char *name)
@@ -54,16 +73,14 @@ static enum input_role role_of(const struct builder *b, const char *name)
         return ROLE_OFFSETS;
     if (flags && !strcmp(flags->text, name))
         return ROLE_FLAGS;
-    for (int i = 0; i < b->ngather_names; i++)
-        if (!strcmp(b->gather_name[i], name))
-            return ROLE_GATHER;
-    return ROLE_ELEMENT;
+    const unsigned as = mentioned(b, name);
+    return as & AS_OFFSETS ? ROLE_GATHER : as == AS_TABLE ? ROLE_TABLE : ROLE_ELEMENT;
 }
 
 void build_inputs(struct builder *b)
 {
     const struct ynode *node = schema_get(b->root, ST_TOP, "inputs");
-    find_gathers(b);
+    find_mentions(b);
     if (node && !node->count)
         diag_error(b->d, D_BAD_SPACE, node->at, "there is no input");
     for (int i = 0; node && i < node->count; i++) {
@@ -73,14 +90,16 @@ void build_inputs(struct builder *b)
         if (!parse_array(b, node->pair[i].value, key->text, false, &in.array))
             b->incomplete = true;
         in.role = role_of(b, key->text);
+        for (int d = 0; d < in.array.rank; d++)
+            in.summed |= in.role == ROLE_ELEMENT && sum_takes(b, in.array.dim[d]);
+        if (in.summed) {
+            in.role = ROLE_TABLE;
+            in.placed = true;
+        }
         for (int d = 0; d < PROG_RANK_MAX; d++)
             in.axis[d] = -1;
         ARENA_PUSH(b->a, b->input, b->ninputs, b->cap_inputs, in);
     }
-    for (int i = 0; i < b->ninputs; i++)
-        if (size_find(b, b->input[i].array.name) >= 0)
-            diag_error(b->d, D_DUPLICATE_NAME, b->input[i].at, "'%s' is a dimension already, and has its size as value",
-                       b->input[i].array.name);
 }
 
 /* ---- the iteration space ---- */
@@ -148,6 +167,7 @@ static void order_space(struct builder *b, struct prog_dim *all, int n)
         if (d == n) {
             struct diag *m = diag_error(b->d, D_BAD_SPACE, item->at, "no input has a dimension '%s'", item->text);
             diag_suggest(b->d, m, item->text, names, n);
+            sum_hint(b, m, item->text);
             return;
         }
         taken[d] = true;
@@ -162,19 +182,49 @@ static void order_space(struct builder *b, struct prog_dim *all, int n)
     memcpy(all, order, sizeof *all * (size_t)n);
 }
 
+static void no_space(struct builder *b, const struct ynode *node)
+{
+    struct diag *m =
+        diag_error(b->d, D_BAD_SPACE, node->at, "no input has a dimension, so there is nothing to go over");
+    for (int i = 0; i < b->ninputs && !m->hint; i++)
+        if (b->input[i].summed)
+            diag_hint(b->d, m,
+                      "sums inside expressions go over all dimensions of '%s'; without a dimension that is left, "
+                      "write a reduce: operator: add",
+                      b->input[i].array.name);
+        else if (b->input[i].role == ROLE_TABLE)
+            diag_hint(b->d, m, "'%s' is read with at() alone: its dimensions do not count", b->input[i].array.name);
+}
+
+/* The dimensions of an input that the iteration space has. */
+static struct prog_array spanned(const struct builder *b, const struct input *in)
+{
+    struct prog_array array = { .rank = 0 };
+    for (int d = 0; (in->role == ROLE_ELEMENT || in->summed) && d < in->array.rank; d++)
+        if (!sum_takes(b, in->array.dim[d]))
+            array.dim[array.rank++] = in->array.dim[d];
+    return array;
+}
+
+static void check_names(struct builder *b)
+{
+    for (int i = 0; i < b->ninputs; i++)
+        if (size_find(b, b->input[i].array.name) >= 0)
+            diag_error(b->d, D_DUPLICATE_NAME, b->input[i].at, "'%s' is a dimension already, and has its size as value",
+                       b->input[i].array.name);
+}
+
 void build_space(struct builder *b)
 {
     struct prog_dim all[SPACE_MAX + PROG_RANK_MAX], own[SPACE_MAX];
     int n = 0, axis[PROG_RANK_MAX];
-    const struct prog_dim *order = all;
+    check_names(b);
     for (int i = 0; i < b->ninputs && n <= SPACE_MAX; i++) {
-        if (b->input[i].role != ROLE_ELEMENT)
-            continue;
-        const struct prog_array *array = &b->input[i].array;
-        match(array, all, n, axis);
-        for (int d = 0; d < array->rank; d++)
+        const struct prog_array array = spanned(b, &b->input[i]);
+        match(&array, all, n, axis);
+        for (int d = 0; d < array.rank; d++)
             if (axis[d] < 0)
-                all[n++] = array->dim[d];
+                all[n++] = array.dim[d];
     }
     if (n > SPACE_MAX || (!n && !b->incomplete)) {
         const struct ynode *node = ynode_get(b->root, "inputs");
@@ -182,17 +232,17 @@ void build_space(struct builder *b)
             diag_error(b->d, D_BAD_SPACE, node->at, "the inputs have %d dimensions together; at most %d are possible",
                        n, SPACE_MAX);
         else if (b->ninputs)
-            diag_error(b->d, D_BAD_SPACE, node->at, "no input has a dimension, so there is nothing to go over");
+            no_space(b, node);
         b->incomplete = true;
         n = 0;
     }
-    for (int i = 0; i < b->ninputs; i++)
-        if (b->input[i].role == ROLE_ELEMENT && b->input[i].array.rank == n && n) {
-            order = b->input[i].array.dim;
-            break;
-        }
     b->p->rank = n;
-    memcpy(own, order, sizeof *own * (size_t)n);
+    memcpy(own, all, sizeof *own * (size_t)n);
+    for (int i = b->ninputs; n && i-- > 0;) { /* the first that has all of them */
+        const struct prog_array array = spanned(b, &b->input[i]);
+        if (array.rank == n)
+            memcpy(own, array.dim, sizeof *own * (size_t)n);
+    }
     order_space(b, own, n);
     for (int i = 0; i < n; i++)
         b->p->space[i].extent = own[i];
@@ -224,6 +274,7 @@ static void mark_over(struct builder *b, const struct ynode *n)
     if (!b->incomplete) {
         struct diag *m = diag_error(b->d, D_BAD_OVER, n->at, "'%s' is not a dimension of the iteration space", n->text);
         diag_suggest(b->d, m, n->text, names, count);
+        sum_hint(b, m, n->text);
     }
     b->incomplete = true;
 }
@@ -241,7 +292,7 @@ void build_over(struct builder *b)
     for (int i = 0; node && node->kind == Y_SEQUENCE && i < node->count; i++)
         mark_over(b, node->item[i]);
     for (int i = 0; !node && i < p->rank; i++)
-        p->space[i].reduced = p->kind == KIND_REDUCE || i == p->rank - 1;
+        p->space[i].reduced = p->kind == KIND_REDUCE || b->flat || i == p->rank - 1;
 }
 
 /* ---- irregular segments ---- */
@@ -272,6 +323,13 @@ static void offsets(struct builder *b, const struct ynode *n)
             diag_error(b->d, D_BAD_SEGMENTS, n->at, "offsets are an i32[k], u32[k] or i64[k]");
         return;
     }
+    bool elements = false;
+    for (int k = 0; k < b->ninputs; k++)
+        elements |= b->input[k].role == ROLE_ELEMENT;
+    if (!elements && b->p->rank)
+        diag_error(b->d, D_BAD_SEGMENTS, n->at,
+                   "not yet: segments between offsets where every input is read in sums; one of them must have an "
+                   "element for each place");
     b->p->offsets = i;
     b->segments = b->input[i].array.dim[0];
     b->segments.add--;
@@ -301,10 +359,13 @@ void build_segments(struct builder *b)
     schema_check(b->d, ST_SEGMENTS, node, K_ALL);
     const struct ynode *by_offsets = schema_get(node, ST_SEGMENTS, "offsets"),
                        *by_flags = schema_get(node, ST_SEGMENTS, "flags");
-    if (ynode_get(node, "offsets") ? ynode_get(node, "flags") != NULL : !ynode_get(node, "flags")) {
-        diag_error(b->d, D_BAD_SEGMENTS, node->at, "segments are given by offsets or by flags");
+    const struct ynode *by_starts = schema_get(node, ST_SEGMENTS, "starts");
+    if (!!ynode_get(node, "offsets") + !!ynode_get(node, "flags") + !!ynode_get(node, "starts") != 1) {
+        diag_error(b->d, D_BAD_SEGMENTS, node->at, "segments are given by offsets, by flags or by starts");
         return;
     }
+    if (by_starts && b->p->kind != KIND_SCAN)
+        diag_error(b->d, D_BAD_SEGMENTS, by_starts->at, "only a scan can have starts; a reduce needs offsets");
     if (b->p->rank > 1)
         diag_error(b->d, D_BAD_SEGMENTS, node->at,
                    "irregular segments need one dimension; regular ones are kept dimensions, see over");

@@ -44,6 +44,10 @@ static void wrong_shape(struct builder *b, const struct output *out)
         diag_hint(b->d, m,
                   "one value per element has all of [%s], one per %s exactly the dimensions that are not in over", all,
                   kept ? "segment" : "whole array");
+    for (int d = 0; d < out->array.rank; d++)
+        if (out->array.dim[d].size >= 0)
+            sum_hint(b, m, b->size[out->array.dim[d].size].name);
+    sum_hint_unknown(b, m);
 }
 
 /* The role that the shape of an output gives it. */
@@ -51,6 +55,8 @@ static bool shape_role(struct builder *b, struct output *out)
 {
     const struct problem *p = b->p;
     bool all = true, kept = true, some_reduced = false;
+    if (p->nby)
+        return by_shape(b, out);
     if (per_irregular_segment(b, out)) {
         out->role = OUT_SEGMENT;
         out->axis[0] = -1;
@@ -73,27 +79,25 @@ static bool shape_role(struct builder *b, struct output *out)
 
 void build_output_types(struct builder *b)
 {
-    const struct ynode *node = schema_get(b->root, ST_TOP, "outputs");
+    const struct ynode *all = schema_get(b->root, ST_TOP, "outputs");
     bool beside_stencil = b->p->kind == KIND_STENCIL && ynode_get(b->root, "reductions");
-    if (node && !node->count)
-        diag_error(b->d, D_BAD_OUTPUT, node->at, "there is no output");
-    for (int i = 0; node && i < node->count; i++) {
-        const struct ynode *key = node->pair[i].key, *value = node->pair[i].value;
-        struct output out = { .at = key->at };
-        node_name(b, key, "an output");
-        const struct ynode *typed = value;
-        bool good = parse_array(b, value, key->text, true, &out.array);
+    if (all && !all->count)
+        diag_error(b->d, D_BAD_OUTPUT, all->at, "there is no output");
+    for (int i = 0; i < b->noutputs; i++) {
+        const struct ynode *node = b->output_node[i];
+        struct output *out = &b->output[i];
         if (beside_stencil)
-            warn_hidden(b, key->text, key->at, "an output");
-        if (!good)
-            out.array.nfields = 0;
-        good = good && shape_role(b, &out);
-        if (good && output_moment(&out) == AT_TOTAL && b->p->flags >= 0)
-            diag_error(b->d, D_BAD_OUTPUT, key->at,
-                       "the number of segments that flags give is not known, so they have no totals");
-        int n = b->noutputs;
-        ARENA_PUSH(b->a, b->output_node, n, b->cap_output_nodes, good ? typed : NULL);
-        ARENA_PUSH(b->a, b->output, b->noutputs, b->cap_outputs, out);
+            warn_hidden(b, out->array.name, out->at, "an output");
+        if (!node)
+            continue;
+        if (output_has_place(node)) {
+            out->role = OUT_PLACED;
+            out->axis[0] = out->axis[1] = out->axis[2] = -1;
+        } else if (!shape_role(b, out)) {
+            b->output_node[i] = NULL;
+        } else if (output_moment(out) == AT_TOTAL && (b->p->flags >= 0 || b->p->starts) && !output_counts(node)) {
+            diag_error(b->d, D_BAD_OUTPUT, out->at, "the number of segments is not known, so they have no totals");
+        }
     }
 }
 
@@ -115,6 +119,27 @@ bool problem_writes(const struct problem *p, enum moment moment)
     return false;
 }
 
+bool problem_shows_totals(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs; o++) {
+        const struct expr *e = p->output[o].value[0];
+        e = e->kind == EX_CAST ? e->arg[0] : e;
+        if (output_moment(&p->output[o]) == AT_TOTAL && !(e->kind == EX_TOTAL && p->reduction[e->which].counts))
+            return true;
+    }
+    return false;
+}
+
+void output_walk(const struct output *o, void (*f)(const struct expr *e, void *user), void *user)
+{
+    for (int i = 0; i < o->array.nfields; i++)
+        if (o->value[i])
+            expr_walk(o->value[i], f, user);
+    for (int d = 0; d < PROG_RANK_MAX; d++)
+        if (o->index[d])
+            expr_walk(o->index[d], f, user);
+}
+
 /* ---- values ---- */
 
 static struct scope value_scope(struct builder *b, enum moment moment)
@@ -123,7 +148,7 @@ static struct scope value_scope(struct builder *b, enum moment moment)
     struct scope sc = { .b = b, .state = -1 };
     if (moment == AT_POINT) {
         sc.allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM;
-        sc.allows |= kind == KIND_SCAN ? SC_STATE : kind == KIND_STENCIL ? SC_GATHER : 0;
+        sc.allows |= kind == KIND_STENCIL ? SC_GATHER : kind == KIND_SCAN ? SC_STATE | SC_LAST : SC_STATE;
         sc.place = "an output per element";
     } else {
         sc.allows = SC_INVARIANT | SC_LET | SC_INDEX | SC_PARAM;
@@ -309,17 +334,33 @@ static void explicit_value(struct builder *b, struct output *out, const struct y
     }
 }
 
+static void find_state(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_STATE; }
+
+/* A value per element of a reduction that uses the results waits for them. */
+static void wait_for_results(const struct problem *p, struct output *out)
+{
+    bool waits = false;
+    output_walk(out, find_state, &waits);
+    if (p->kind == KIND_REDUCE && output_moment(out) == AT_POINT && waits)
+        out->role = out->role == OUT_PLACED ? OUT_SETTLED : OUT_MAPPED;
+}
+
 void build_output_values(struct builder *b, enum moment moment)
 {
     for (int i = 0; i < b->noutputs; i++) {
         struct output *out = &b->output[i];
         const struct ynode *node = b->output_node[i];
-        if (!node || output_moment(out) != moment)
+        if (!node || output_moment(out) != moment || output_counts(node))
             continue;
         const struct ynode *value = node->kind == Y_MAPPING ? ynode_get(node, "value") : NULL;
         if (value && value->kind != Y_SEQUENCE)
             explicit_value(b, out, value);
         else if (!value)
             default_value(b, out);
+        if (output_has_place(node)) {
+            const struct scope sc = value_scope(b, moment);
+            build_places(&sc, out, node);
+        }
+        wait_for_results(b->p, out);
     }
 }

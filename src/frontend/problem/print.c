@@ -59,9 +59,11 @@ static void print_inputs(const struct problem *p, struct str *out)
         const struct input *in = &p->input[i];
         str_add(out, "input ");
         print_array(p, &in->array, out);
-        if (in->role != ROLE_ELEMENT)
+        if (in->role == ROLE_TABLE)
+            str_add(out, in->summed ? " read in sums" : " read with at()");
+        else if (in->role != ROLE_ELEMENT)
             str_printf(out, " gives %s", role_names[in->role]);
-        if (in->neighbours)
+        if (in->neighbours || in->placed)
             print_boundary(p, in, out);
         str_addc(out, '\n');
     }
@@ -89,6 +91,9 @@ static void print_space(const struct problem *p, struct str *out)
             str_printf(out, " multiple of %lld", (long long)d->multiple_of);
         str_addc(out, '\n');
     }
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        if (p->alignment[i] > 1)
+            str_printf(out, "array %s aligned to %d\n", problem_array(p, i)->name, p->alignment[i]);
     str_add(out, "space [");
     for (int i = 0; i < p->rank; i++) {
         str_add(out, i ? ", " : "");
@@ -104,7 +109,20 @@ static void print_space(const struct problem *p, struct str *out)
         str_printf(out, " segments from offsets %s", p->input[p->offsets].array.name);
     if (p->flags >= 0)
         str_printf(out, " segments from flags %s", p->input[p->flags].array.name);
+    if (p->starts)
+        str_add(out, " segments by starts");
     str_addc(out, '\n');
+}
+
+static void print_by(const struct problem *p, struct str *out)
+{
+    for (int d = 0; d < p->nby; d++) {
+        str_add(out, "by [");
+        print_dim(p, p->bin[d], out);
+        str_add(out, "] ");
+        expr_print(p, NULL, p->by[d], out);
+        str_addc(out, '\n');
+    }
 }
 
 static void print_fields(const struct problem *p, const struct op *op, const char *what,
@@ -120,6 +138,16 @@ static void print_fields(const struct problem *p, const struct op *op, const cha
     }
 }
 
+static void print_combine(const struct problem *p, const struct op *op, struct str *out)
+{
+    for (int i = 0; i < op->nlets; i++) {
+        str_printf(out, "  let %s: %s = ", op->let[i].name, ty_name(op->let[i].value->type));
+        expr_print(p, op, op->let[i].value, out);
+        str_addc(out, '\n');
+    }
+    print_fields(p, op, "combine", op->combine, out);
+}
+
 static void print_reduction(const struct problem *p, const struct reduction *r, struct str *out)
 {
     const struct op *op = r->op;
@@ -130,12 +158,25 @@ static void print_reduction(const struct problem *p, const struct reduction *r, 
     print_fields(p, op, "init", r->init, out);
     print_fields(p, op, "identity", op->identity, out);
     print_fields(p, op, "pad", op->pad, out);
-    for (int i = 0; i < op->nlets; i++) {
-        str_printf(out, "  let %s: %s = ", op->let[i].name, ty_name(op->let[i].value->type));
-        expr_print(p, op, op->let[i].value, out);
+    print_combine(p, op, out);
+}
+
+static void print_places(const struct problem *p, const struct output *o, struct str *out)
+{
+    for (int d = 0; d < PROG_RANK_MAX && o->index[d]; d++) {
+        str_add(out, d ? ", " : "  at ");
+        expr_print(p, NULL, o->index[d], out);
+    }
+    str_addc(out, '\n');
+    if (o->initial) {
+        str_add(out, "  initial ");
+        expr_print(p, NULL, o->initial, out);
         str_addc(out, '\n');
     }
-    print_fields(p, op, "combine", op->combine, out);
+    if (!o->combine)
+        return;
+    str_printf(out, "  combine %s%s\n", o->combine->name, o->combine->exact ? ", exact" : "");
+    print_combine(p, o->combine, out);
 }
 
 static void print_outputs(const struct problem *p, struct str *out)
@@ -151,6 +192,15 @@ static void print_outputs(const struct problem *p, struct str *out)
         print_array(p, &o->array, out);
         const bool total = p->kind == KIND_SCAN && output_moment(o) == AT_TOTAL;
         str_printf(out, " per %s\n", total ? "scan" : one_per[o->role]);
+        if (o->place) {
+            str_add(out, "  where ");
+            expr_print(p, NULL, o->where, out);
+            str_add(out, " at ");
+            expr_print(p, NULL, o->place, out);
+            str_addc(out, '\n');
+        }
+        if (output_is_placed(o))
+            print_places(p, o, out);
         for (int f = 0; f < o->array.nfields; f++) {
             str_printf(out, "  value%s%s = ", *o->array.field[f].name ? "." : "", o->array.field[f].name);
             expr_print(p, NULL, o->value[f], out);
@@ -180,6 +230,7 @@ void problem_print(const struct problem *p, struct str *out)
         str_printf(out, ", %s, %s", p->exclusive ? "exclusive" : "inclusive", p->reverse ? "reverse" : "forward");
     str_printf(out, "%s, determinism %s\n", p->dynamic ? ", dynamic" : "", level_names[p->determinism]);
     print_space(p, out);
+    print_by(p, out);
     print_inputs(p, out);
     for (int i = 0; i < p->nlets; i++) {
         str_printf(out, "let %s: %s = ", p->let[i].name, ty_name(p->let[i].value->type));

@@ -45,7 +45,7 @@ static const char *identifier(struct arena *a, const char *stem)
     return name;
 }
 
-static void build_header(struct builder *b, const char *default_name)
+void build_header(struct builder *b, const char *default_name)
 {
     struct problem *p = b->p;
     const struct ynode *version = top(b, "ptxgen"), *name = top(b, "name"), *doc = top(b, "doc");
@@ -131,7 +131,6 @@ static void assume_size(struct builder *b, struct dimension *size, const struct 
 {
     const struct ynode *n;
     int64_t equals;
-    schema_check(b->d, ST_ASSUME, facts, K_ALL);
     if ((n = schema_get(facts, ST_ASSUME, "min")))
         node_integer(b, n, 0, INT64_MAX, &size->min);
     if ((n = schema_get(facts, ST_ASSUME, "max")))
@@ -147,20 +146,63 @@ static void assume_size(struct builder *b, struct dimension *size, const struct 
         diag_error(b->d, D_BAD_ASSUME, facts->at, "no size satisfies all of these");
 }
 
+/* An output may have the name of an input: then the fact is about both. */
+static void assume_array(struct builder *b, const char *const *name, unsigned char *alignment, const struct ynode *key,
+                         const struct ynode *facts)
+{
+    const struct ynode *n = schema_get(facts, ST_ASSUME, "aligned");
+    int64_t bytes = 1;
+    if (n && node_integer(b, n, 1, 16, &bytes) && bytes & (bytes - 1))
+        diag_error(b->d, D_BAD_ASSUME, n->at, "an array is aligned to 1, 2, 4, 8 or 16 bytes");
+    for (int i = 0; i < b->ninputs + b->noutputs; i++)
+        if (!strcmp(name[i], key->text))
+            alignment[i] = (unsigned char)bytes;
+}
+
+/* Are these facts about what the key names, a size or an array? */
+static bool facts_fit(struct builder *b, const struct ynode *key, const struct ynode *facts, bool size)
+{
+    static const char *const fact[] = { "aligned", "min", "max", "multiple_of", "equals" };
+    if (!node_is(b, facts, Y_MAPPING, size ? "a mapping of min, max, multiple_of, equals" : "{aligned: BYTES}"))
+        return false;
+    schema_check(b->d, ST_ASSUME, facts, K_ALL);
+    for (int i = 0; i < 5; i++) {
+        const struct ynode *n = schema_get(facts, ST_ASSUME, fact[i]);
+        if (n && size == (i == 0)) {
+            diag_error(b->d, D_BAD_ASSUME, n->at, "`%s` is a fact about %s, and '%s' is %s", fact[i],
+                       size ? "an array" : "a dimension", key->text, size ? "a dimension" : "an array");
+            return false;
+        }
+    }
+    return true;
+}
+
 void build_assume(struct builder *b)
 {
     const struct ynode *node = top(b, "assume");
+    const int narrays = b->ninputs + b->noutputs, nnames = narrays + b->nsizes;
+    const char **name = arena_new(b->a, const char *, nnames + 1);
+    unsigned char *alignment = arena_new(b->a, unsigned char, narrays + 1);
+    for (int i = 0; i < nnames; i++)
+        name[i] = i < b->ninputs ? b->input[i].array.name
+                  : i < narrays  ? b->output[i - b->ninputs].array.name
+                                 : b->size[i - narrays].name;
+    memset(alignment, 1, (size_t)narrays);
+    b->p->alignment = alignment;
     for (int i = 0; node && i < node->count; i++) {
         const struct ynode *key = node->pair[i].key, *facts = node->pair[i].value;
-        int size = size_find(b, key->text);
-        if (size < 0) {
-            const char **names = arena_new(b->a, const char *, b->nsizes + 1);
-            for (int s = 0; s < b->nsizes; s++)
-                names[s] = b->size[s].name;
-            struct diag *m = diag_error(b->d, D_BAD_ASSUME, key->at, "no dimension is called '%s'", key->text);
-            diag_suggest(b->d, m, key->text, names, b->nsizes);
-        } else if (node_is(b, facts, Y_MAPPING, "a mapping of min, max, multiple_of, equals")) {
-            assume_size(b, &b->size[size], facts);
+        const int size = size_find(b, key->text);
+        bool array = false;
+        for (int k = 0; k < narrays && size < 0; k++)
+            array |= !strcmp(name[k], key->text);
+        if (size < 0 && !array) {
+            struct diag *m = diag_error(b->d, D_BAD_ASSUME, key->at, "no dimension or array is called '%s'", key->text);
+            diag_suggest(b->d, m, key->text, name, nnames);
+        } else if (facts_fit(b, key, facts, size >= 0)) {
+            if (array)
+                assume_array(b, name, alignment, key, facts);
+            else
+                assume_size(b, &b->size[size], facts);
         }
     }
 }
@@ -200,7 +242,7 @@ static void build_combining(struct builder *b)
         build_reductions(b, entries);
     else if (!stencil && ynode_get(b->root, "operator"))
         build_reduction_single(b);
-    else if (!stencil && !ynode_get(b->root, several)) {
+    else if (!stencil && !ynode_get(b->root, several) && !(b->p->kind == KIND_SCAN && keeps_some(b))) {
         diag_error(b->d, D_MISSING_KEY, (struct span){ b->root->at.begin, b->root->at.begin },
                    "a %s needs the key 'operator', or '%s'", b->p->kind == KIND_SCAN ? "scan" : "reduce", several);
         b->incomplete = true;
@@ -209,21 +251,32 @@ static void build_combining(struct builder *b)
 
 static void build_parts(struct builder *b)
 {
+    build_output_arrays(b);
     build_space(b);
     build_segments(b);
     build_params(b);
     build_over(b);
+    build_by(b);
+    if (b->p->nby)
+        build_output_types(b); /* the other expressions may use the dimensions that they bring */
     build_lets(b);
-    build_output_types(b);
+    build_starts(b);
+    build_indices(b);
+    if (!b->p->nby)
+        build_output_types(b);
     build_boundary(b);
     if (b->p->kind == KIND_STENCIL)
         build_output_values(b, AT_POINT);
     build_combining(b);
     if (b->p->kind != KIND_STENCIL)
         build_output_values(b, AT_POINT);
+    check_by(b);
     build_output_values(b, AT_TOTAL);
+    build_where(b);
+    build_placed(b);
     build_iterate(b);
     build_assume(b);
+    build_least(b);
     build_strategy(b);
 }
 
@@ -272,7 +325,7 @@ static bool shape_is_known(const struct builder *b, const struct prog_array *arr
 /* A param that nothing uses has no influence, so it gets a default: a run needs no value for it. */
 static void check_unused(struct builder *b)
 {
-    for (int i = 0; i < b->ninputs; i++)
+    for (int i = 0; i < b->ninputs && !b->quiet; i++)
         if (!b->input[i].used && b->input[i].role == ROLE_ELEMENT && shape_is_known(b, &b->input[i].array))
             warn_unused(b, b->input[i].at, "input", b->input[i].array.name);
     for (int i = 0; i < b->nparams; i++)
@@ -302,15 +355,17 @@ static void publish(struct builder *b)
         build_reads(b);
 }
 
-static const struct problem *build(struct builder *b, const char *default_name)
+const struct problem *builder_problem(struct builder *b, const char *default_name)
 {
-    static const char *const kinds[] = { "reduce", "scan", "stencil" };
+    static const char *const kinds[] = { "reduce", "scan", "stencil", "map" };
+    enum { MAP = 3 }; /* another word for a stencil */
     int errors = b->d->errors;
     struct problem *p = b->p;
     p->offsets = p->flags = p->steps_param = -1;
     p->steps = 1;
     const struct ynode *kind_node = top(b, "kind");
-    int kind = kind_node ? enumerated(b, kind_node, kinds, 3, -1) : -1;
+    int kind = kind_node ? enumerated(b, kind_node, kinds, MAP + 1, -1) : -1;
+    kind = kept_kind(b, kind_node, kind == MAP ? KIND_STENCIL : kind);
     schema_check(b->d, ST_TOP, b->root, kind < 0 ? K_ALL : 1u << kind);
     p->kind = kind < 0 ? KIND_REDUCE : (enum problem_kind)kind;
     p->at = kind_node ? kind_node->at : b->root->at;
@@ -327,14 +382,15 @@ static const struct problem *build(struct builder *b, const char *default_name)
     return p;
 }
 
-const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
-                                    const char *default_name)
+const struct ynode *builder_root(struct ptxgen_session *s, const char *file, const char *text, size_t length)
 {
-    int errors = s->diags.errors;
     diags_source(&s->diags, file, text, length);
     const struct ynode *root = yaml_parse(&s->diags, text, length);
-    if (!root || root->kind != Y_MAPPING) /* reported */
-        return NULL;
+    return root && root->kind == Y_MAPPING ? root : NULL;
+}
+
+struct builder *builder_new(struct ptxgen_session *s, const struct ynode *root)
+{
     struct builder *b = arena_new(&s->arena, struct builder, 1);
     b->s = s;
     b->a = &s->arena;
@@ -342,6 +398,14 @@ const struct problem *problem_build(struct ptxgen_session *s, const char *file, 
     b->root = root;
     b->p = arena_new(&s->arena, struct problem, 1);
     b->p->strategy_at = span_none();
-    const struct problem *p = build(b, default_name);
+    return b;
+}
+
+const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
+                                    const char *default_name)
+{
+    const int errors = s->diags.errors;
+    const struct ynode *root = builder_root(s, file, text, length);
+    const struct problem *p = root ? builder_problem(builder_new(s, root), default_name) : NULL;
     return s->diags.errors > errors ? NULL : p;
 }

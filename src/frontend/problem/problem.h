@@ -26,6 +26,7 @@ struct dimension {
     const char *name;
     int64_t min, max;    /* inclusive; 0 and INT64_MAX by default */
     int64_t multiple_of; /* 1 by default */
+    bool elements;       /* min is what at() needs */
     struct span at;
 };
 
@@ -46,13 +47,16 @@ struct boundary {
     union value constant[STATE_FIELDS_MAX]; /* BOUND_CONSTANT, per field of the input */
 };
 
-enum input_role { ROLE_ELEMENT, ROLE_OFFSETS, ROLE_FLAGS, ROLE_GATHER };
+/* Numbers as in ptxgen.h.  ROLE_TABLE: read at computed places alone, with at() or inside sums. */
+enum input_role { ROLE_ELEMENT, ROLE_OFFSETS, ROLE_FLAGS, ROLE_GATHER, ROLE_TABLE = 5 };
 struct input {
     struct prog_array array;
     enum input_role role;
     int axis[PROG_RANK_MAX];                 /* axis of the space that each dimension follows; -1 for other roles */
     struct boundary boundary[PROG_RANK_MAX]; /* per dimension of the input */
     bool neighbours;                         /* read at a nonzero offset somewhere */
+    bool placed;                             /* read with at() or inside sums somewhere */
+    bool summed;                             /* a table that has a dimension which sums go over */
     bool used;                               /* read at all */
     struct span at;
 };
@@ -78,6 +82,7 @@ struct op {
     bool commutative;
     bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
     bool builtin;
+    bool pivot; /* see operators.def */
 };
 
 /* One named reduction or scan. */
@@ -86,11 +91,13 @@ struct reduction {
     const struct op *op;
     const struct expr *map[STATE_FIELDS_MAX];  /* what an element contributes, in the state's types */
     const struct expr *init[STATE_FIELDS_MAX]; /* all NULL: none */
+    bool counts;                               /* the elements of an output with a condition: one or none each */
     struct span at;
 };
 
-/* When the values of an output are known: at each point of the space, or with the total of a segment. */
-enum moment { AT_POINT, AT_TOTAL };
+/* When the values of an output are known: at each point of the space, with the total of a segment, or at each point
+ * once the results of its segment are known. */
+enum moment { AT_POINT, AT_TOTAL, AT_RESULT };
 /* The form of an output.  Switches over the forms have no default, as those over boundary modes. */
 enum output_role {
 #define OUTPUT(id, moment, what) OUT_##id,
@@ -100,9 +107,16 @@ enum output_role {
 struct output {
     struct prog_array array;
     enum output_role role;
-    int axis[PROG_RANK_MAX]; /* axis of the space that each dimension follows; -1: segment number of irregular segments
-                              */
+    int axis[PROG_RANK_MAX]; /* axis of the space that each dimension follows; -1: segment number of irregular segments,
+                                or a computed place */
     const struct expr *value[STATE_FIELDS_MAX]; /* per field */
+    const struct expr *where;                   /* OUT_KEPT: bool, of an element; it reads no state … */
+    const struct expr *place; /* … and i64, where the condition holds: the index along the scanned axes */
+    int counter;              /* … and the number of the scan that counts these elements */
+    bool from_end;            /* … whose first one comes last */
+    const struct expr *index[PROG_RANK_MAX]; /* PLACED, SETTLED: i64, along each dimension; NULL for other forms */
+    const struct op *combine; /* … how elements meet at one place, and what is there before; NULL: they never meet */
+    const struct expr *initial; /* … and what all its elements hold first; NULL: what is there */
     struct span at;
 };
 
@@ -114,6 +128,10 @@ struct read {
 };
 
 enum moment output_moment(const struct output *o);
+/* Do its elements lie at computed places? */
+static inline bool output_is_placed(const struct output *o) { return o->role == OUT_PLACED || o->role == OUT_SETTLED; }
+/* f on the expressions of an output, each for itself: values, then places. */
+void output_walk(const struct output *o, void (*f)(const struct expr *e, void *user), void *user);
 
 struct feedback {
     int input, output;
@@ -144,6 +162,13 @@ struct problem {
     const struct read *read;
     /* irregular segments: input number, or -1 */
     int offsets, flags;
+    bool starts; /* segments begin where an expression holds: the operators start anew there */
+    /* reduce by computed indices: i64, along each new dimension.  Every output has those dimensions and then the kept
+     * ones, in order, and axis -1 in all of them.  Its elements are the *bins*: an element of the space belongs to the
+     * bin with its indices, to none where one is out of range. */
+    int nby;
+    const struct expr *by[PROG_RANK_MAX];
+    struct prog_dim bin[PROG_RANK_MAX];
     /* scan */
     bool exclusive, reverse;
     /* stencil */
@@ -152,7 +177,9 @@ struct problem {
     int steps_param; /* >= 0: the param that gives them */
     int nfeedback;
     const struct feedback *feedback;
-    bool dynamic; /* has a gather */
+    const unsigned char *alignment; /* per pointer: `assume` says that it is a multiple of 1, 2, 4, 8 or 16 */
+    bool dynamic;                   /* has a gather */
+    bool sums;                      /* has a sum inside an expression */
     enum determinism determinism;
     /* pinned lowering: NULL when chosen */
     const char *strategy;
@@ -165,8 +192,16 @@ struct problem {
 const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
                                     const char *default_name);
 
+/* Pointers are numbered inputs first, then outputs. */
+static inline const struct prog_array *problem_array(const struct problem *p, int pointer)
+{
+    return pointer < p->ninputs ? &p->input[pointer].array : &p->output[pointer - p->ninputs].array;
+}
+
 /* Has the problem an output whose values are known then? */
 bool problem_writes(const struct problem *p, enum moment moment);
+/* Is there an output with the total of a scan, other than a count? */
+bool problem_shows_totals(const struct problem *p);
 
 /* f on the expression, everything below it, and what lets of the problem in it stand for, each let once. */
 void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),

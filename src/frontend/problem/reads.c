@@ -66,8 +66,8 @@ void build_reads(struct builder *b)
     c->times = 1;
     memset(c->bucket, -1, sizeof c->bucket);
     for (int o = 0; o < p->noutputs; o++)
-        for (int i = 0; output_moment(&p->output[o]) == AT_POINT && i < p->output[o].array.nfields; i++)
-            expr_walk(p->output[o].value[i], collect, c);
+        if (output_moment(&p->output[o]) == AT_POINT)
+            output_walk(&p->output[o], collect, c);
     for (int r = 0; r < p->nreductions; r++)
         for (int i = 0; i < p->reduction[r].op->nfields; i++)
             expr_walk(p->reduction[r].map[i], collect, c);

@@ -239,7 +239,7 @@ static bool builtin_scalar(const struct scope *sc, const struct op_row *row, con
     return r->map[0] != NULL;
 }
 
-static const struct op_row *find_row(struct builder *b, const struct ynode *n)
+const struct op_row *op_row_find(struct builder *b, const struct ynode *n)
 {
     const struct op_row *row = op_row_by_name(n->text);
     if (row)
@@ -262,7 +262,7 @@ static const struct op_row *find_row(struct builder *b, const struct ynode *n)
 
 static void build_builtin(struct builder *b, const struct entry *entry, struct reduction *r, int *map_type)
 {
-    const struct op_row *row = find_row(b, entry->operator);
+    const struct op_row *row = op_row_find(b, entry->operator);
     enum ty accumulator = entry->accumulator ? parse_type_name(b, entry->accumulator) : TY_NONE;
     if (!row)
         return;
@@ -308,7 +308,8 @@ static void check_empty(struct builder *b, const struct reduction *r)
 {
     if (!r->op || r->op->identity[0] || r->init[0] || !r->op->combine[0])
         return;
-    const char *why = b->p->offsets >= 0 ? "a segment may be empty"
+    const char *why = b->p->offsets >= 0                ? "a segment may be empty"
+                      : b->p->nby && r->op->commutative ? "a bin may be empty"
                       : b->p->kind == KIND_SCAN && b->p->exclusive
                           ? "the first element of an exclusive scan has nothing before it"
                           : NULL;

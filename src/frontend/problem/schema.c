@@ -24,9 +24,17 @@ const struct schema_key schema_keys[] = {
 const int schema_key_count = (int)(sizeof schema_keys / sizeof *schema_keys);
 
 static const char *const table_names[ST_COUNT] = {
-    [ST_TOP] = "a spec",           [ST_INPUT] = "an input",        [ST_PARAM] = "a param",
-    [ST_OPERATOR] = "an operator", [ST_REDUCTION] = "a reduction", [ST_SEGMENTS] = "segments",
-    [ST_ITERATE] = "iterate",      [ST_OUTPUT] = "an output",      [ST_ASSUME] = "a fact about a size",
+    [ST_TOP] = "a spec",
+    [ST_INPUT] = "an input",
+    [ST_PARAM] = "a param",
+    [ST_OPERATOR] = "an operator",
+    [ST_REDUCTION] = "a reduction",
+    [ST_SEGMENTS] = "segments",
+    [ST_ITERATE] = "iterate",
+    [ST_OUTPUT] = "an output",
+    [ST_ASSUME] = "a fact about a size or an array",
+    [ST_STAGES] = "a spec with stages",
+    [ST_LOOP] = "iterate",
 };
 
 static const struct schema_key *find(enum schema_table table, const char *key)
@@ -58,20 +66,17 @@ static void unknown(struct diags *d, enum schema_table table, const struct ynode
         diag_suggest(d, m, key->text, names, n);
 }
 
-static void check_pair(struct diags *d, enum schema_table table, const struct ypair *pair, unsigned kinds)
+/* kind: the spec's word for what it is. */
+static void check_pair(struct diags *d, enum schema_table table, const struct ypair *pair, unsigned kinds,
+                       const struct ynode *kind)
 {
-    static const char *const kind_names[] = {
-        [KIND_REDUCE] = "reduce", [KIND_SCAN] = "scan", [KIND_STENCIL] = "stencil"
-    };
     const struct schema_key *row = find(table, pair->key->text);
     if (!row) {
         unknown(d, table, pair->key);
         return;
     }
     if (!(row->kinds & kinds)) {
-        int kind = kinds == K_REDUCE ? KIND_REDUCE : kinds == K_SCAN ? KIND_SCAN : KIND_STENCIL;
-        struct diag *m =
-            diag_error(d, D_KEY_NOT_FOR_KIND, pair->key->at, "a %s has no '%s'", kind_names[kind], row->key);
+        struct diag *m = diag_error(d, D_KEY_NOT_FOR_KIND, pair->key->at, "a %s has no '%s'", kind->text, row->key);
         if (!strcmp(row->key, "reductions"))
             diag_hint(d, m, "several scans are called scans");
         else if (!strcmp(row->key, "scans"))
@@ -88,7 +93,7 @@ static void check_pair(struct diags *d, enum schema_table table, const struct yp
 void schema_check(struct diags *d, enum schema_table table, const struct ynode *mapping, unsigned kinds)
 {
     for (int i = 0; i < mapping->count; i++)
-        check_pair(d, table, &mapping->pair[i], kinds);
+        check_pair(d, table, &mapping->pair[i], kinds, ynode_get(mapping, "kind"));
     for (int i = 0; i < schema_key_count; i++)
         if (schema_keys[i].table == table && schema_keys[i].required && !ynode_get(mapping, schema_keys[i].key))
             diag_error(d, D_MISSING_KEY,

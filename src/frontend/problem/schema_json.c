@@ -46,15 +46,18 @@ static void table(struct str *out, enum schema_table t)
 /* For each kind: the keys that it does not have. */
 static void kinds(struct str *out)
 {
-    static const char *const names[] = { "reduce", "scan", "stencil" };
+    static const struct {
+        const char *name;
+        unsigned kind;
+    } of[] = { { "reduce", K_REDUCE }, { "scan", K_SCAN }, { "stencil", K_STENCIL }, { "map", K_STENCIL } };
     str_add(out, "    \"allOf\": [");
-    for (int k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         str_printf(out,
                    "%s\n      {\"if\": {\"properties\": {\"kind\": {\"const\": \"%s\"}}}, \"then\": {\"properties\": {",
-                   k ? "," : "", names[k]);
+                   k ? "," : "", of[k].name);
         bool first = true;
         for (int i = 0; i < schema_key_count; i++)
-            if (schema_keys[i].table == ST_TOP && !(schema_keys[i].kinds & (1u << k))) {
+            if (schema_keys[i].table == ST_TOP && !(schema_keys[i].kinds & of[k].kind)) {
                 str_printf(out, "%s\"%s\": false", first ? "" : ", ", schema_keys[i].key);
                 first = false;
             }
@@ -104,14 +107,15 @@ void problem_schema(struct str *out)
     } tables[] = {
         { ST_INPUT, "input" },         { ST_PARAM, "param" },       { ST_OPERATOR, "operator" },
         { ST_REDUCTION, "reduction" }, { ST_SEGMENTS, "segments" }, { ST_ITERATE, "iterate" },
-        { ST_OUTPUT, "output" },       { ST_ASSUME, "assume" },
+        { ST_ASSUME, "assume" },       { ST_STAGES, "staged" },     { ST_LOOP, "loop" },
     };
     str_add(out, "{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-                 "  \"title\": \"ptxgen spec\",\n  ");
+                 "  \"title\": \"ptxgen spec\",\n"
+                 "  \"if\": {\"required\": [\"stages\"]}, \"then\": {\"$ref\": \"#/$defs/staged\"},\n  \"else\": {");
     table(out, ST_TOP);
     str_add(out, ",\n");
     kinds(out);
-    str_add(out, ",\n  \"$defs\": {");
+    str_add(out, "},\n  \"$defs\": {");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         str_printf(out, "%s\n    \"%s\": {", i ? "," : "", tables[i].name);
         table(out, tables[i].table);

@@ -3,22 +3,44 @@
 #include "frontend/frontend_impl.h"
 
 /* What the language has in place of what others have. */
-#define ELEMENTWISE "a value per element is a stencil without neighbours: kind: stencil, and a value for each output"
-#define PRODUCT     "a matrix product is for a BLAS, such as cuBLAS; a matrix times a vector is a reduce over one dimension"
+#define ELEMENTWISE "a value per element is a map: kind: map, and a value for each output"
+#define PRODUCT     "a large matrix product is for a BLAS, such as cuBLAS; a small one is a map: sum(f, a * b)"
 #define WEIGHTS     "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]"
-#define LIBRARY     "sorting and histograms are for a library, such as CUB"
+#define NORMALISE                                                                                                      \
+    "normalising is a reduce whose output per element uses the result: operator: logsumexp, over: n, and "             \
+    "y: {type: \"f32[m, n]\", value: exp(x - r.max) / r.sum}"
+#define LIBRARY "sorting is for a library, such as CUB"
+#define BINS    "a histogram is a reduce by an index: map: 1, operator: add, by: x, and outputs: {many: \"u32[256]\"}"
+#define PLACES                                                                                                         \
+    "a map may say where each value goes, and how values meet there: kind: map, and hist: {type: \"u32[256]\", at: "   \
+    "x, "                                                                                                              \
+    "value: 1, combine: add, initial: 0}"
 static const struct {
     const char *place, *word, *hint;
 } ways_out[] = {
-    { "kind", "map", ELEMENTWISE },
     { "kind", "elementwise", ELEMENTWISE },
+    { "kind", "pointwise", ELEMENTWISE },
+    { "kind", "transform", ELEMENTWISE },
+    { "kind", "softmax", NORMALISE },
+    { "kind", "log_softmax", NORMALISE },
+    { "kind", "layernorm", NORMALISE },
+    { "kind", "layer_norm", NORMALISE },
+    { "kind", "rmsnorm", NORMALISE },
+    { "kind", "rms_norm", NORMALISE },
+    { "kind", "normalize", NORMALISE },
+    { "kind", "normalise", NORMALISE },
     { "kind", "matmul", PRODUCT },
     { "kind", "gemm", PRODUCT },
     { "kind", "convolution", "a convolution is a stencil; " WEIGHTS },
     { "kind", "sort", LIBRARY },
-    { "kind", "histogram", LIBRARY },
+    { "kind", "histogram", BINS },
+    { "kind", "scatter", PLACES },
     { "a spec", "weights", WEIGHTS },
-    { "a spec", "keys", "equal keys that follow each other are a segment: see segments" },
+    { "a spec", "keys",
+      "by: KEY combines equal keys wherever they are; equal keys that follow each other are a segment" },
+    { "a spec", "key", BINS },
+    { "a spec", "bins", BINS },
+    { "a spec", "group_by", BINS },
     { "segments", "keys",
       "sort by key and give offsets, where each run of equal keys begins, and the end; a scan also takes flags, which "
       "are 1 where the key is another than before" },

@@ -72,7 +72,7 @@ static void boundary_everywhere(struct builder *b, const struct ynode *n)
     for (int i = 0; i < b->ninputs; i++) {
         struct input *in = &b->input[i];
         struct boundary mode = { BOUND_CLAMP, { { 0 } } };
-        if (in->role != ROLE_ELEMENT)
+        if (in->role != ROLE_ELEMENT && in->role != ROLE_TABLE)
             continue;
         if (!read_mode(b, n, &in->array, &mode))
             return;
@@ -137,7 +137,7 @@ void build_boundary(struct builder *b)
 
 /* ---- iterate ---- */
 
-static void read_steps(struct builder *b, const struct ynode *n)
+void build_steps(struct builder *b, const struct ynode *n)
 {
     struct problem *p = b->p;
     if (name_is_identifier(n->text)) {
@@ -160,7 +160,7 @@ static void read_steps(struct builder *b, const struct ynode *n)
     }
 }
 
-static bool same_array(const struct prog_array *x, const struct prog_array *y)
+bool array_same(const struct prog_array *x, const struct prog_array *y)
 {
     if (x->rank != y->rank || x->nfields != y->nfields || x->stride != y->stride)
         return false;
@@ -188,7 +188,7 @@ static void read_feedback(struct builder *b, const struct ynode *n)
             diag_error(b->d, D_BAD_ITERATE, key->at, "no input that is read at points is called '%s'", key->text);
         else if (f.output < 0 || output_moment(&b->output[f.output]) != AT_POINT)
             diag_error(b->d, D_BAD_ITERATE, value->at, "no output per point is called '%s'", value->text);
-        else if (b->output_node[f.output] && !same_array(&b->input[f.input].array, &b->output[f.output].array) &&
+        else if (b->output_node[f.output] && !array_same(&b->input[f.input].array, &b->output[f.output].array) &&
                  !b->incomplete)
             diag_error(b->d, D_BAD_ITERATE, value->at, "'%s' and '%s' differ in type or shape", key->text, value->text);
         else
@@ -201,6 +201,16 @@ static void read_feedback(struct builder *b, const struct ynode *n)
     }
     b->p->feedback = pair;
     b->p->nfeedback = count;
+}
+
+/* The kernels that write totals read an input as it was before the first step. */
+static void check_placed_total(const struct expr *e, void *user)
+{
+    struct builder *b = user;
+    for (int i = 0; e->kind == EX_AT && i < b->p->nfeedback; i++)
+        if (b->p->feedback[i].input == e->which)
+            diag_error(b->d, D_BAD_AT, e->at, "not yet: at() of '%s' in a result, where iterate feeds '%s'",
+                       b->input[e->which].array.name, b->input[e->which].array.name);
 }
 
 static bool is_fed_back(const struct problem *p, int output)
@@ -221,9 +231,15 @@ void build_iterate(struct builder *b)
                        *feedback = schema_get(node, ST_ITERATE, "feedback");
     b->p->iterated = true;
     if (steps)
-        read_steps(b, steps);
+        build_steps(b, steps);
     if (feedback)
         read_feedback(b, feedback);
+    b->p->nlets = b->lets.nlets; /* expressions are walked through them */
+    b->p->let = b->lets.let;
+    for (int i = 0; i < b->noutputs; i++)
+        for (int f = 0; output_moment(&b->output[i]) == AT_TOTAL && f < b->output[i].array.nfields; f++)
+            if (b->output[i].value[f])
+                problem_walk(b->p, b->output[i].value[f], check_placed_total, b);
     for (int i = 0; steps && feedback && !b->p->steps && b->p->steps_param < 0 && i < b->noutputs; i++)
         if (!is_fed_back(b->p, i))
             diag_error(b->d, D_BAD_ITERATE, steps->at, "without steps there is no value for '%s'",

@@ -20,18 +20,18 @@
 #ifndef PTXGEN_KB_H
 #define PTXGEN_KB_H
 
-#include <llvm-c/Core.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/types.h"
+#include "llvmgen/llvm_open.h"
 
 enum {
     KB_WARP = 32,
     KB_TUP_MAX = 32,
     KB_FLOW_MAX = 64,
-    KB_SHARED_STATIC = 48 * 1024 /* what is more is dynamic, up to shared_max */
+    KB_SHARED_STATIC = 48 * 1024 /* PROG_SHARED_STATIC; what is more is dynamic, up to shared_max */
 };
 
 typedef enum kb_uni { KB_UNI_GRID, KB_UNI_BLOCK, KB_UNI_WARP, KB_DIVERGENT } kb_uni;
@@ -272,9 +272,13 @@ bool kb_point_at(kb *k, const char *what, const char *file, int line);
 kb_val kb_any(kb *k, kb_val pred);
 kb_val kb_all(kb *k, kb_val pred);
 kb_val kb_ballot(kb *k, kb_val pred);             /* u32 */
+kb_val kb_match(kb *k, kb_val word);              /* i32: the lanes that have the same word, u32 */
 bool kb_has_redux(const kb *k);                   /* sm_80 */
 kb_val kb_redux(kb *k, enum kb_rmw op, kb_val x); /* 32-bit integers; ADD MIN MAX AND OR XOR; warp-uniform result */
 void kb_backoff(kb *k, int nanoseconds); /* in a loop that waits for others; 0: without sleeping, which only says so */
+/* The element with these indices (i64, at most three) is about to be written, alone, to the `bytes` at p.  For targets that check (kb_checks_places) and no code elsewhere. */
+void kb_placed(kb *k, kb_ptr p, int bytes, int rank, const kb_val *index);
+bool kb_checks_places(const kb *k);
 void kb_assert(kb *k, kb_val cond, const char *message);
 
 /* ---- clusters and dependent launch (sm_90) ----------------------------------------------------------------------- */

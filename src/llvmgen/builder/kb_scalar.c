@@ -91,6 +91,10 @@ static LLVMValueRef int_arith(kb *k, enum kb_bin op, kb_val a, kb_val b)
 {
     const bool s = ty_is_signed(a.ty);
     LLVMValueRef args[] = { a.ir, b.ir };
+    if (k->target->division_traps && (op == KB_DIV || op == KB_REM) && !LLVMIsConstant(b.ir)) {
+        LLVMValueRef one = LLVMConstInt(LLVMTypeOf(b.ir), 1, false);
+        b.ir = LLVMBuildSelect(k->b, LLVMBuildIsNull(k->b, b.ir, ""), one, b.ir, "");
+    }
     switch (op) {
     case KB_ADD: return LLVMBuildAdd(k->b, a.ir, b.ir, "");
     case KB_SUB: return LLVMBuildSub(k->b, a.ir, b.ir, "");

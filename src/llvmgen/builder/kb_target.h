@@ -14,7 +14,7 @@
 enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_CLUSTER_SIZE, KB_SREG_COUNT };
 /* Numbers of kb_target.math beside those of functions.def. */
 enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
-enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT };
+enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT, KB_VOTE_MATCH };
 
 /* One memory access of an LLVM type (scalar or vector). */
 struct kb_access {
@@ -36,6 +36,7 @@ struct kb_copy {
 
 struct kb_target {
     const char *name;
+    bool division_traps; /* an integer division by zero, which GPUs give any value, ends the process */
     /* A kernel begins (after its function exists, builder in the entry block): calling convention, attributes. */
     void (*kernel)(kb *k, int threads, int cluster, int min_blocks);
     /* Static shared memory of the block: pointer in the space KB_SHARED.  offset: place in the kernel's arena of shared
@@ -45,8 +46,8 @@ struct kb_target {
     void (*shared_done)(kb *k, int bytes);
     LLVMValueRef (*sreg)(kb *k, enum kb_sreg which);                                       /* i32 */
     LLVMValueRef (*shfl)(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg, int width); /* i32 */
-    LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred);                     /* i1 -> i1, ballot i32 */
-    LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed);          /* i32; NULL: none */
+    LLVMValueRef (*vote)(kb *k, enum kb_vote mode, LLVMValueRef pred); /* i1 -> i1, ballot i32, match i32 -> i32 */
+    LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed); /* i32; NULL: none */
     /* The four bytes of an i32, and another i32, added up; NULL: no instruction for it. */
     LLVMValueRef (*sum_bytes)(kb *k, LLVMValueRef word, bool is_signed, LLVMValueRef plus);
     void (*barrier)(kb *k);
@@ -58,6 +59,8 @@ struct kb_target {
     LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed,
                         bool is_float);
     LLVMValueRef (*cas)(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
+    /* An element comes to a computed place, see kb_placed(); NULL: nobody checks. */
+    void (*placed)(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name);
     void (*backoff)(kb *k, int nanoseconds);
     LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,
                          LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */

@@ -113,6 +113,19 @@ void kb_backoff(kb *k, int nanoseconds)
     k->target->backoff(k, nanoseconds);
 }
 
+bool kb_checks_places(const kb *k) { return k->target->placed; }
+
+void kb_placed(kb *k, kb_ptr p, int bytes, int rank, const kb_val *index)
+{
+    LLVMValueRef at[3];
+    if (!k->target->placed)
+        return;
+    kb_ready(k);
+    for (int d = 0; d < 3; d++)
+        at[d] = d < rank ? index[d].ir : kb_imm(k, TY_I64, 0).ir;
+    k->target->placed(k, p.ir, bytes, rank, at, p.name);
+}
+
 void kb_assert(kb *k, kb_val cond, const char *message)
 {
     int64_t known;
@@ -134,15 +147,16 @@ static kb_val vote(kb *k, enum kb_vote mode, kb_val pred, enum ty result)
 {
     kb_require(k, KB_UNI_WARP, "vote");
     kb_ready(k);
-    if (pred.ty != TY_BOOL) {
+    if (pred.ty != (mode == KB_VOTE_MATCH ? TY_I32 : TY_BOOL)) {
         kb_misuse(k, "vote on type %s", ty_name(pred.ty));
         return kb_imm(k, result, 0);
     }
-    return kb_make(k->target->vote(k, mode, pred.ir), result, KB_UNI_WARP);
+    return kb_make(k->target->vote(k, mode, pred.ir), result, mode == KB_VOTE_MATCH ? KB_DIVERGENT : KB_UNI_WARP);
 }
 kb_val kb_any(kb *k, kb_val pred) { return vote(k, KB_VOTE_ANY, pred, TY_BOOL); }
 kb_val kb_all(kb *k, kb_val pred) { return vote(k, KB_VOTE_ALL, pred, TY_BOOL); }
 kb_val kb_ballot(kb *k, kb_val pred) { return vote(k, KB_VOTE_BALLOT, pred, TY_U32); }
+kb_val kb_match(kb *k, kb_val word) { return vote(k, KB_VOTE_MATCH, word, TY_U32); }
 
 bool kb_has_redux(const kb *k) { return k->target->redux && cap_has(CAP_REDUX, k->options.sm, k->options.ptx); }
 

@@ -69,7 +69,7 @@ static kb_val recode(kb *k, enum native native, kb_val bits, bool is_signed)
     return native == NATIVE_MIN || native == NATIVE_AND ? kb_not(k, bits) : bits;
 }
 
-static void update_native(struct gen *g, kb_ptr words, int r, kb_val x)
+static void update_native(struct gen *g, kb_ptr word, int r, kb_val x)
 {
     static const enum kb_rmw rmw[] = {
         [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MAX, [NATIVE_MAX] = KB_RMW_MAX,
@@ -78,26 +78,43 @@ static void update_native(struct gen *g, kb_ptr words, int r, kb_val x)
     kb *k = g->k;
     const enum native native = op_native(g->p->reduction[r].op);
     const kb_val value = ty_is_float(x.ty) ? x : recode(k, native, field_bits(k, x), ty_is_signed(x.ty));
-    kb_atomic(k, rmw[native], view(k, words, r, value.ty), 0, value);
+    word.ty = value.ty;
+    kb_atomic(k, rmw[native], word, 0, value);
 }
 
-static void update_by_swap(struct gen *g, struct emit_env *env, kb_ptr words, int r, kb_tup x)
+/* Where the padding element is a NaN and not the identity, a state of that very NaN gets another, so that zero is no element at all. */
+static kb_val not_zero(struct gen *g, const struct op *op, kb_val bits)
+{
+    if (!g->p->nby || !op->pad[0] || expr_equal(op->pad[0], op->identity[0]))
+        return bits;
+    return kb_select(g->k, kb_eq(g->k, bits, 0), kb_imm(g->k, bits.ty, 1), bits);
+}
+
+static void update_by_swap(struct gen *g, struct emit_env *env, kb_ptr word, int r, kb_tup x)
 {
     kb *k = g->k;
     const struct op *op = g->p->reduction[r].op;
     const kb_val zero = kb_imm(k, TY_I32, 0), pad = pack(k, op, emit_pad(k, op, env));
-    const kb_ptr word = view(k, words, r, pad.ty);
+    word.ty = pad.ty;
     kb_var old = kb_var_new(k, kb_load_relaxed(k, word, zero), "old");
     kb_loop(k) {
         const kb_val seen = kb_get(k, old);
         const kb_tup sum = emit_combine(k, op, env, unpack(k, op, kb_xor(k, seen, pad)), x);
-        LET(got, kb_cas(k, word, zero, seen, kb_xor(k, pack(k, op, sum), pad)));
+        LET(got, kb_cas(k, word, zero, seen, not_zero(g, op, kb_xor(k, pack(k, op, sum), pad))));
         kb_break_if(k, kb_eq(k, got, seen));
         kb_set(k, old, got);
     }
 }
 
 void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x)
+{
+    kb_ptr word[STATE_FIELDS_MAX];
+    for (int r = 0; r < g->p->nreductions; r++)
+        word[r] = view(g->k, words, r, TY_U64);
+    accumulate_words(g, word, x);
+}
+
+void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x)
 {
     for (int r = 0, first = 0; r < g->p->nreductions; first += g->p->reduction[r++].op->nfields) {
         const struct op *op = g->p->reduction[r].op;
@@ -107,18 +124,15 @@ void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x)
         for (int f = 0; f < op->nfields; f++)
             own.e[f] = x.e[first + f];
         if (op_native(op) != NATIVE_NONE)
-            update_native(g, words, r, own.e[0]);
+            update_native(g, word[r], r, own.e[0]);
         else
-            update_by_swap(g, &pt.env, words, r, own);
+            update_by_swap(g, &pt.env, word[r], r, own);
     }
 }
 
 /* ---- the total --------------------------------------------------------------------------------------------------- */
 
-static enum ty word_type(const struct op *op)
-{
-    return (op_native(op) ? ty_bytes(op->field[0]) : op_packed_bytes(op)) == 4 ? TY_U32 : TY_U64;
-}
+static enum ty word_type(const struct op *op) { return op_word_bytes(op) == 4 ? TY_U32 : TY_U64; }
 
 /* The state of a reduction from what is in memory, behind those in x. */
 static void decode(struct gen *g, const struct op *op, kb_val bits, kb_tup *x)
@@ -135,6 +149,14 @@ static void decode(struct gen *g, const struct op *op, kb_val bits, kb_tup *x)
     const kb_tup own = unpack(k, op, kb_xor(k, bits, pack(k, op, emit_pad(k, op, &pt.env))));
     for (int f = 0; f < op->nfields; f++)
         x->e[x->n++] = own.e[f];
+}
+
+kb_tup decode_words(struct gen *g, const kb_val *bits)
+{
+    kb_tup x = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++)
+        decode(g, g->p->reduction[r].op, bits[r], &x);
+    return x;
 }
 
 kb_tup read_accumulated(struct gen *g, kb_ptr words)

@@ -241,6 +241,37 @@ void items_load(struct items *h)
     items_contribute(h);
 }
 
+bool items_know_neighbours(const struct items *h)
+{
+    const struct problem *p = h->g->p;
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours;
+    return any && scan_keeps_some(p) && p->rank == 1 && !h->stretch && !p->reverse;
+}
+
+/* The point with what the thread has loaded. */
+static void loaded_point(const struct items *h, struct point *pt, int i)
+{
+    items_point(h, pt, i);
+    pt->direct = &h->direct[i];
+    if (items_know_neighbours(h)) {
+        pt->before = i;
+        pt->after = h->n - 1 - i;
+    }
+}
+
+/* Where neighbours come from registers, conditions behind the last position mean nothing. */
+static void count_inside(const struct items *h, int i, kb_tup *x)
+{
+    kb *k = h->g->k;
+    for (int r = 0; items_know_neighbours(h) && r < h->g->p->nreductions; r++) {
+        kb_val *count = &x->e[state_first(h->g->p, r)];
+        if (h->g->p->reduction[r].counts)
+            *count = kb_cast(k, kb_and(k, items_inside(h, i), kb_ne(k, *count, kb_imm(k, count->ty, 0))), count->ty);
+    }
+}
+
 void items_contribute(struct items *h)
 {
     struct gen *g = h->g;
@@ -252,11 +283,11 @@ void items_contribute(struct items *h)
     }
     for (int i = 0; i < h->n; i++) {
         struct point pt;
-        items_point(h, &pt, i);
-        pt.direct = &h->direct[i];
+        loaded_point(h, &pt, i);
         if (i == 0 && g->p->flags >= 0)
             h->head[i] = kb_or(k, h->head[i], h->is_start);
         h->x[i] = point_map(&pt);
+        count_inside(h, i, &h->x[i]);
         if (i == 0 || heads)
             h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->is_start) : h->head[i], h->x[i]);
     }
@@ -289,6 +320,8 @@ void items_arrange(struct items *h)
 /* Of a warp with striped positions, the same in all lanes. */
 static struct run warp_total(struct items *h, struct run *in_warp)
 {
+    if (scan_counts(h->g->p))
+        return kept_count_warp(h, in_warp);
     struct run before = run_none(h->g);
     for (int s = 0; s < h->n / h->stretch; s++) {
         struct run total;
@@ -302,20 +335,22 @@ static struct run warp_total(struct items *h, struct run *in_warp)
 void items_block_total(struct items *h, const struct aggregates *aggregates, struct run *in_tile, struct run *total)
 {
     struct gen *g = h->g;
-    if (!h->stretch) {
+    if (h->stretch) {
+        const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), aggregates, total);
+        for (int s = 0; s < h->n / h->stretch; s++)
+            in_tile[s] = run_join(g, before_warp, in_tile[s]);
+    } else {
         in_tile[0] = block_scan(g, items_total(h), aggregates, total);
-        return;
     }
-    const struct run before_warp = block_scan_warps(g, warp_total(h, in_tile), aggregates, total);
-    for (int s = 0; s < h->n / h->stretch; s++)
-        in_tile[s] = run_join(g, before_warp, in_tile[s]);
+    h->inside = in_tile;
+    h->total = *total;
 }
 
 void items_scan(struct items *h, struct run outside, const struct run *inside)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    struct run before = outside;
+    struct run before = h->outside = outside;
     for (int i = 0; i < h->n; i++) {
         if (inside && (i == 0 || (h->stretch && i % h->stretch == 0)))
             before = run_join(g, outside, inside[h->stretch ? i / h->stretch : 0]);
@@ -335,11 +370,10 @@ void items_scan(struct items *h, struct run outside, const struct run *inside)
     }
 }
 
-static void item_point(void *of, struct point *pt, int i)
+void item_point(void *of, struct point *pt, int i)
 {
     const struct items *h = of;
-    items_point(h, pt, i);
-    pt->direct = &h->direct[i];
+    loaded_point(h, pt, i);
     pt->state = &h->state[i];
 }
 
@@ -348,6 +382,8 @@ static kb_val item_inside(void *of, int i) { return items_inside(of, i); }
 static enum store_way staged_way(void *of, int output)
 {
     const struct items *h = of;
+    if (kept_gathers(h, output))
+        return STORE_TOGETHER;
     if (!h->staged || !access_output_vector(h->g->p, output))
         return STORE_ALONE;
     return items_store_words(h, output) ? STORE_PACKED : STORE_TOGETHER;
@@ -358,6 +394,10 @@ static void staged_store(void *of, int output, int first, kb_val *x)
     struct items *h = of;
     kb *k = h->g->k;
     const kb_ptr out = gen_output(h->g, output);
+    if (kept_gathers(h, output)) {
+        kept_store(h, output, x);
+        return;
+    }
     kb_if(k, h->full) {
         stage_store(h, output, x);
     }
@@ -435,6 +475,8 @@ void items_finish(const struct items *h)
     if (!scan_has_totals(g->p))
         return;
     kb_if(g->k, items_have_last(h)) {
-        segment_finish(g, h->segment, items_last(h), kb_false(g->k));
+        segment_finish(g, h->segment,
+                       h->inside && scan_counts(g->p) && !scan_keeps(g->p) ? kept_total(h) : items_last(h),
+                       kb_false(g->k));
     }
 }

@@ -97,6 +97,7 @@ static void scan_own(struct gen *g, void *of)
     kb_if(k, first) {
         tile_publish(g, ticket, t.total.x, kb_false(k));
     }
+    kept_put_first(&t.items);
     const kb_tup prefix = prefix_of(g, ticket, t.index);
     LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)));
     if (!scan_keeps(g->p))

@@ -11,7 +11,7 @@
 #ifndef PTXGEN_SCAN_GEN_H
 #define PTXGEN_SCAN_GEN_H
 
-#include "places.h"
+#include "llvmgen/shared/places.h"
 #include "lower/scan/scan.h"
 
 enum { SCAN_ITEMS_MAX = PLACES_AT_ONCE_MAX };
@@ -117,6 +117,11 @@ struct items {
     kb_tup x[SCAN_ITEMS_MAX];     /* contributions, `init` included where a segment begins */
     kb_tup upto[SCAN_ITEMS_MAX];  /* by items_scan: everything in the segment up to and including the position */
     kb_tup state[SCAN_ITEMS_MAX]; /* by items_scan: what outputs call the state, which may exclude the position */
+    struct run outside, total;    /* what comes before the block's tile, and the tile's total … */
+    const struct run *inside;     /* … and what comes before each stretch in it; NULL: there is no such tile */
+    kb_ptr kept;                  /* shared memory in which kept values lie side by side; ir NULL: not yet */
+    int put;                      /* 1 + the output whose values lie there already, or 0 … */
+    bool met;                     /* … and the block has met a barrier since */
 };
 /* Load what the positions contribute. */
 void items_load(struct items *h);
@@ -144,10 +149,28 @@ int items_distance(const struct items *h, int i);
 kb_val items_inside(const struct items *h, int i);
 /* The point at position i, or at the last one inside. */
 void items_point(const struct items *h, struct point *pt, int i);
+/* Are neighbours taken from the values that the thread has loaded, where it has?  For conditions, which compare them. */
+bool items_know_neighbours(const struct items *h);
+/* Place i with its state and what has been loaded there; of: the items. */
+void item_point(void *of, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
 kb_tup items_last(const struct items *h);
 /* Where there are totals: those of the segment, by the thread that holds its last position. */
 void items_finish(const struct items *h);
+
+/* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
+
+/* Does the block gather the values of this output in shared memory? */
+bool kept_gathers(const struct items *h, int output);
+/* Where all scans count, no value depends on the tiles before: put those of the first such output into shared memory
+ * while the block waits.  Before kept_store(), the whole block arrives in both. */
+void kept_put_first(struct items *h);
+/* Store them, of which x has one per position, kept or not.  The whole block arrives. */
+void kept_store(struct items *h, int output, const kb_val *x);
+/* Where all scans count: what comes before each stretch in the warp, and the warp's total.  The warp arrives. */
+struct run kept_count_warp(struct items *h, struct run *in_warp);
+/* The same: the state after the tile. */
+kb_tup kept_total(const struct items *h);
 
 /* ---- places where segments begin (marks.c) ----------------------------------------------------------------------- */
 

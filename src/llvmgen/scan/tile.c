@@ -129,6 +129,7 @@ struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
     }
     kb_barrier(k);
     t->items.stage_used = false;
+    t->items.met = true;
     return (struct run){ kb_not(k, t->alone), kb_false(k), kb_load(k, slot, 0) };
 }
 
@@ -139,5 +140,6 @@ struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
     kb_if(k, kb_eq(k, kb_warp(k), 0)) {
         kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
     }
+    kept_put_first(&t->items);
     return tile_share(g, t, kb_thread0(k), kb_get(k, prefix));
 }

@@ -38,13 +38,16 @@ static void load_place(struct columns *c, kb_val place, struct direct *d)
     direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, c->g->c->aligned, d);
 }
 
-static void take_place(struct columns *c, kb_val place, const struct direct *d)
+static void place_points(struct columns *c, kb_val place, const struct direct *d, struct point *pt)
 {
-    struct point pt[GEN_VECTOR_MAX];
     for (int j = 0; j < c->vector; j++) {
         segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
     }
+}
+
+static void take_points(struct columns *c, struct point *pt)
+{
     points_store(pt, c->vector, c->g->c->aligned);
     for (int j = 0; j < c->vector; j++) {
         segment_enter(c->g, &c->seg[j]);
@@ -63,14 +66,24 @@ static void take_round(struct columns *c, kb_val first)
         load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), &d[u * c->vector]);
     }
     kb_if(k, kb_lt(k, place[c->items - 1], c->hi)) {
-        for (int u = 0; u < c->items; u++)
-            take_place(c, place[u], &d[u * c->vector]);
+        struct point pt[SEG_ITEMS_MAX];
+        for (int u = 0; u < c->items && c->g->p->sums; u++)
+            place_points(c, place[u], &d[u * c->vector], &pt[u * c->vector]);
+        if (c->g->p->sums)
+            points_together(pt, c->items * c->vector, sizeof *pt);
+        for (int u = 0; u < c->items; u++) {
+            if (!c->g->p->sums)
+                place_points(c, place[u], &d[u * c->vector], &pt[u * c->vector]);
+            take_points(c, &pt[u * c->vector]);
+        }
     }
     kb_else
     {
         for (int u = 0; u < c->items; u++) {
             kb_if(k, kb_lt(k, place[u], c->hi)) {
-                take_place(c, place[u], &d[u * c->vector]);
+                struct point pt[GEN_VECTOR_MAX];
+                place_points(c, place[u], &d[u * c->vector], pt);
+                take_points(c, pt);
             }
         }
     }

@@ -43,6 +43,10 @@ kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretc
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
+/* Fields in struct direct, and the type of each. */
+int direct_fields(const struct gen *g);
+enum ty direct_type(const struct gen *g, int slot);
+
 /* ---- a block's stretch (block.c) --------------------------------------------------------------------------------- */
 /* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared
  * of 32, which the first warp reads until the next barrier.  The whole block arrives. */

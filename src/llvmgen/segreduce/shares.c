@@ -132,6 +132,8 @@ static void take_tiles(struct shares *s)
             kb_break_if(k, kb_ge(k, share_uniform(kb_get(k, s->pos)), end));
             take_part(s, now, begin, end);
         }
+        if (copies_behind(s)) /* of a tile before the first segment nothing was read, so nobody has waited for it */
+            kb_copy_wait(k, s->stages.count - 1);
         kb_warp_sync(k); /* all lanes have read the stage */
         tile_start(s, kb_add(k, t, s->stages.count), now);
         LET(last, kb_eq(k, now, s->stages.count - 1));

@@ -123,10 +123,19 @@ static void take_ends(struct run *r, kb_val lo, kb_val hi, int step)
     }
 }
 
+int direct_fields(const struct gen *g)
+{
+    int n = 0;
+    for (int i = 0; i < g->p->ninputs; i++)
+        if (access_input_direct(g->p, i))
+            n += g->p->input[i].array.nfields;
+    return n;
+}
+
 /* Is a lane given one position at most? */
 static bool ends_spread(const struct run *r) { return r->team->lanes >= 2 * (r->vector - 1); }
 
-static enum ty direct_type(const struct gen *g, int slot)
+enum ty direct_type(const struct gen *g, int slot)
 {
     for (int i = 0; i < g->p->ninputs; i++) {
         const struct prog_array *a = &g->p->input[i].array;
@@ -143,10 +152,7 @@ static void ends_load(struct run *r)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    r->nend = 0;
-    for (int i = 0; i < g->p->ninputs; i++)
-        if (access_input_direct(g->p, i))
-            r->nend += g->p->input[i].array.nfields;
+    r->nend = direct_fields(g);
     for (int f = 0; f < r->nend; f++)
         r->end_value[f] = kb_var_new(k, kb_imm(k, direct_type(g, f), 0), "end");
     end_point(r, &r->end, r->team->rank);
@@ -215,13 +221,16 @@ static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
     return state_combine(g, left, tree(g, pt, mid, hi));
 }
 
-static kb_tup vector_total(const struct run *r, const struct round *in, int i)
+static void vector_points(const struct run *r, const struct round *in, int i, struct point *pt)
 {
-    struct point pt[GEN_VECTOR_MAX];
     for (int j = 0; j < r->vector; j++) {
         segment_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
         pt[j].direct = &in->d[i * r->vector + j];
     }
+}
+
+static kb_tup vector_total(const struct run *r, struct point *pt)
+{
     points_store(pt, r->vector, r->aligned);
     return tree(r->g, pt, 0, r->vector);
 }
@@ -230,16 +239,24 @@ static void round_take(const struct run *r, const struct round *in, struct parti
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const bool select = g->padded && !problem_writes(g->p, AT_POINT);
+    const bool select = g->padded && !problem_writes(g->p, AT_POINT), together = g->p->sums && (!in->masked || select);
+    struct point pt[SEG_ITEMS_MAX];
     kb_tup total = { .n = 0 };
+    for (int i = 0; together && i < r->items; i++)
+        vector_points(r, in, i, &pt[i * r->vector]);
+    if (together)
+        points_together(pt, r->items * r->vector, sizeof *pt);
     for (int i = 0; i < r->items; i++) {
         if (in->masked && !select) {
             kb_if(k, in->inside[i]) {
-                partial_take(g, into, vector_total(r, in, i));
+                vector_points(r, in, i, pt);
+                partial_take(g, into, vector_total(r, pt));
             }
             continue;
         }
-        kb_tup x = vector_total(r, in, i);
+        if (!together)
+            vector_points(r, in, i, &pt[i * r->vector]);
+        kb_tup x = vector_total(r, &pt[i * r->vector]);
         if (in->masked)
             x = kb_select(k, in->inside[i], x, state_pad_value(g));
         total = i == 0 ? x : state_combine(g, total, x);

@@ -197,6 +197,235 @@ kb_val emit_function(kb *k, enum fn f, int n, const kb_val *arg)
     }
 }
 
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+kb_val emit_fold_identity(kb *k, enum fold op, enum ty t)
+{
+    switch (op) {
+    case FOLD_MIN: return kb_cast(k, kb_immf(k, TY_F64, INFINITY), t);
+    case FOLD_MAX: return kb_cast(k, kb_immf(k, TY_F64, -INFINITY), t);
+    case FOLD_MUL: return kb_cast(k, kb_imm(k, TY_I32, 1), t);
+    case FOLD_AND: return kb_not(k, kb_imm(k, t, 0));
+    default: return kb_cast(k, kb_imm(k, TY_I32, 0), t);
+    }
+}
+
+kb_val emit_fold(kb *k, enum fold op, kb_val a, kb_val b)
+{
+    static const enum binary binary[] = {
+        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
+    };
+    const kb_val both[] = { a, b };
+    if (op == FOLD_MIN || op == FOLD_MAX)
+        return emit_function(k, op == FOLD_MIN ? FN_MIN : FN_MAX, 2, both);
+    return emit_binary(k, binary[op], a, b);
+}
+
+/* What leaves every first term as it is: sums keep -0, and the least of no numbers but NaN is NaN. */
+static kb_val fold_begin(kb *k, enum fold op, enum ty t)
+{
+    const bool number = ty_is_float(t);
+    if (number && (op == FOLD_MIN || op == FOLD_MAX))
+        return kb_immf(k, t, NAN);
+    return number && op == FOLD_ADD ? kb_immf(k, t, -0.0) : emit_fold_identity(k, op, t);
+}
+
+static const struct emit_sum *sum_over(const struct emit_sum *s, int dimension)
+{
+    while (s && s->dimension != dimension)
+        s = s->outer;
+    return s;
+}
+
+/* Has the expression a value inside these sums alone? */
+static bool stands(const struct emit_sum *around, const struct expr *e)
+{
+    const struct emit_sum own = { .dimension = e->which, .outer = around };
+    bool does = e->kind != EX_RUN || sum_over(around, e->which);
+    for (int i = 0; i < e->nargs && does; i++)
+        does = stands(e->kind == EX_SUM ? &own : around, e->arg[i]);
+    return does;
+}
+
+static int nodes(const struct expr *e)
+{
+    int n = 1;
+    for (int i = 0; i < e->nargs; i++)
+        n += nodes(e->arg[i]);
+    return n;
+}
+
+/* Emits what does not vary along the sum, in the largest parts. */
+static void hold(kb *k, struct emit_env *env, struct emit_sum *sum, const struct expr *e)
+{
+    if (e->kind == EX_CONST || e->kind == EX_RUN)
+        return;
+    if (stands(sum->outer, e)) {
+        const kb_val value = emit_expr(k, env, e);
+        sum->held[sum->nheld++] = (struct emit_held){ e, value };
+        return;
+    }
+    for (int i = 0; i < e->nargs; i++)
+        hold(k, env, sum, e->arg[i]);
+}
+
+static bool is_held(const kb *k, const struct emit_env *env, const struct expr *e, kb_val *value)
+{
+    for (const struct emit_sum *s = env->sum; s; s = s->outer)
+        for (int i = 0; i < s->nheld; i++)
+            if (s->held[i].e == e && kb_reaches(k, s->place)) {
+                *value = s->held[i].value;
+                return true;
+            }
+    return false;
+}
+
+static bool sum_open(kb *k, struct emit_env *env, const struct expr *e, int dimension, int held, struct emit_sum *sum)
+{
+    *sum = (struct emit_sum){ .dimension = dimension, .outer = env->sum, .place = kb_place(k) };
+    sum->held = kb_scratch(k, sizeof *sum->held * (size_t)held);
+    if (sum->held && e->kind == EX_SUM && dimension >= 0)
+        hold(k, env, sum, e->arg[0]);
+    return sum->held != NULL; /* else out of memory, which has been noted */
+}
+
+enum { TOGETHER_MAX = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64 };
+
+/* Sums of n elements. */
+struct sums {
+    kb *k;
+    int n;
+    struct emit_env *const *env;
+    const struct expr *e;
+    struct emit_sum sum[TOGETHER_MAX];
+    kb_var total[TOGETHER_MAX];
+};
+
+static void add_term(struct sums *s, kb_val index)
+{
+    kb *k = s->k;
+    for (int i = 0; i < s->n; i++) {
+        s->sum[i].index = index;
+        const kb_val term = emit_expr(k, s->env[i], s->e->arg[0]);
+        kb_set(k, s->total[i], emit_fold(k, (enum fold)s->e->op, kb_get(k, s->total[i]), term));
+    }
+}
+
+/* The terms from index `from` below `to`, `unroll` at a time. */
+static void add_terms(struct sums *s, kb_val from, kb_val to, int unroll)
+{
+    kb_for(s->k, i, from, to, unroll) {
+        for (int j = 0; j < unroll; j++)
+            add_term(s, kb_add(s->k, i, j));
+    }
+}
+
+static void add_all(struct sums *s, kb_val terms, int unroll)
+{
+    const kb_val zero = kb_imm(s->k, TY_I64, 0), most = kb_and(s->k, terms, -unroll);
+    int64_t known;
+    if (kb_is_const(terms, &known) && known <= WRITTEN_OUT) {
+        for (int64_t j = 0; j < known; j++)
+            add_term(s, kb_imm(s->k, TY_I64, j));
+        return;
+    }
+    add_terms(s, zero, most, unroll);
+    if (unroll > 1)
+        add_terms(s, most, terms, 1);
+}
+
+static bool sums_inside(const struct expr *e)
+{
+    bool does = e->kind == EX_SUM;
+    for (int i = 0; i < e->nargs && !does; i++)
+        does = sums_inside(e->arg[i]);
+    return does;
+}
+
+/* One loop for n elements: what several of them read is read once. */
+static void emit_sums(kb *k, int n, struct emit_env *const *env, const struct expr *e, kb_val *out)
+{
+    const enum fold op = (enum fold)e->op;
+    const int size = nodes(e->arg[0]);
+    const int unroll = size * n > LARGE || sums_inside(e->arg[0]) ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
+    struct sums s = { .k = k, .n = n, .env = env, .e = e };
+    const kb_val terms = emit_expr(k, env[0], e->arg[1]), none = emit_fold_identity(k, op, e->type);
+    for (int i = 0; i < n; i++) {
+        out[i] = none;
+        if (!sum_open(k, env[i], e, e->which, size, &s.sum[i]))
+            return;
+        s.total[i] = kb_var_new(k, fold_begin(k, op, e->type), "total");
+    }
+    for (int i = 0; i < n; i++)
+        env[i]->sum = &s.sum[i];
+    add_all(&s, terms, unroll);
+    for (int i = 0; i < n; i++) {
+        env[i]->sum = s.sum[i].outer;
+        out[i] = kb_get(k, s.total[i]);
+        if (ty_is_float(e->type))
+            out[i] = kb_select(k, kb_gt(k, terms, 0), out[i], none);
+    }
+}
+
+static kb_val emit_sum(kb *k, struct emit_env *env, const struct expr *e)
+{
+    kb_val out;
+    emit_sums(k, 1, &env, e, &out);
+    return out;
+}
+
+struct together {
+    kb *k;
+    int n;
+    struct emit_env *const *env;
+    bool let_seen[LET_VALUES_MAX];
+};
+
+static void sum_together(struct together *t, const struct expr *e)
+{
+    kb_val out[TOGETHER_MAX];
+    for (int from = 0; from < t->n; from += TOGETHER_MAX) {
+        const int n = t->n - from < TOGETHER_MAX ? t->n - from : TOGETHER_MAX;
+        emit_sums(t->k, n, t->env + from, e, out);
+        for (int i = 0; i < n; i++) {
+            struct emit_sum *done = kb_scratch(t->k, sizeof *done);
+            if (!done || !sum_open(t->k, t->env[from + i], e, -1, 1, done))
+                return;
+            done->held[done->nheld++] = (struct emit_held){ e, out[i] };
+            t->env[from + i]->sum = done;
+        }
+    }
+}
+
+/* The innermost first: those that do not vary along the sums around them. */
+static void find_sums(struct together *t, const struct expr *e)
+{
+    kb_val held;
+    if (e->kind == EX_LET && !t->let_seen[e->which]) {
+        t->let_seen[e->which] = true;
+        find_sums(t, t->env[0]->let[e->which].value);
+    }
+    for (int i = 0; i < e->nargs; i++)
+        find_sums(t, e->arg[i]);
+    if (e->kind == EX_SUM && stands(t->env[0]->sum, e) && !is_held(t->k, t->env[0], e, &held))
+        sum_together(t, e);
+}
+
+void emit_together(kb *k, int n, struct emit_env *const *env, const struct expr *e)
+{
+    struct together t = { .k = k, .n = n, .env = env };
+    find_sums(&t, e);
+}
+
+static kb_val running_index(kb *k, const struct emit_env *env, const struct expr *e)
+{
+    const struct emit_sum *s = sum_over(env->sum, e->which);
+    if (s)
+        return s->index;
+    kb_misuse(k, "dimension %d runs in no sum here", e->which);
+    return kb_imm(k, TY_I64, 0);
+}
+
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static kb_val emit_if(kb *k, struct emit_env *env, const struct expr *e)
@@ -224,6 +453,11 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
 
 kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e)
 {
+    kb_val held;
+    if (e == env->known)
+        return env->known_value;
+    if (is_held(k, env, e, &held))
+        return held;
     switch (e->kind) {
     case EX_CONST: return kb_const(k, e->type, e->imm);
     case EX_IF: return emit_if(k, env, e);
@@ -241,6 +475,8 @@ kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e)
         if (env->op && e->which < env->op->nlets)
             return emit_let(k, env, env->op->let, env->op->nlets, e->which);
         break;
+    case EX_SUM: return emit_sum(k, env->outer ? env->outer : env, e);
+    case EX_RUN: return running_index(k, env, e);
     default: return emit_leaf_value(k, env, e);
     }
     kb_misuse(k, "let %d does not exist here", e->which);
@@ -253,34 +489,4 @@ kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *
     for (int i = 0; i < n; i++)
         x.e[i] = emit_expr(k, env, e[i]);
     return x;
-}
-
-/* ---- operators --------------------------------------------------------------------------------------------------- */
-
-kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b)
-{
-    struct emit_env env = { .op = op, .left = &a, .right = &b, .outer = outer };
-    return emit_exprs(k, &env, op->nfields, op->combine);
-}
-
-static kb_tup emit_constants(kb *k, const struct op *op, struct emit_env *outer, const struct expr *const *e)
-{
-    struct emit_env env = { .op = op, .outer = outer };
-    if (e[0])
-        return emit_exprs(k, &env, op->nfields, e);
-    kb_tup x = { .n = op->nfields };
-    kb_misuse(k, "operator %s has no identity", op->name);
-    for (int i = 0; i < op->nfields; i++)
-        x.e[i] = kb_imm(k, op->field[i], 0);
-    return x;
-}
-
-kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer)
-{
-    return emit_constants(k, op, outer, op->identity);
-}
-
-kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer)
-{
-    return emit_constants(k, op, outer, op->pad[0] ? op->pad : op->identity);
 }

@@ -26,8 +26,22 @@ struct emit_cached {
 
 struct emit_env;
 /* The value of a leaf: EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_LEFT, EX_RIGHT, EX_STATE, EX_TOTAL, EX_OUTPUT,
- * EX_NEIGHBOUR, EX_GATHER.  Its type must be e->type. */
+ * EX_NEIGHBOUR, EX_GATHER, EX_AT.  Its type must be e->type. */
 typedef kb_val (*emit_leaf)(kb *k, struct emit_env *env, const struct expr *e);
+
+/* A sum that is being emitted, around others: where its dimension is, and the values of expressions that do not vary
+ * along it, which were emitted before its loop.  Without dimension (-1): values that were emitted for later. */
+struct emit_sum {
+    int dimension;
+    kb_val index;
+    unsigned place; /* where they were emitted */
+    int nheld;
+    struct emit_held {
+        const struct expr *e;
+        kb_val value;
+    } * held;
+    const struct emit_sum *outer;
+};
 
 struct emit_env {
     emit_leaf leaf;
@@ -37,19 +51,26 @@ struct emit_env {
     struct emit_cached *cache; /* of each let, the operator's own or the problem's; NULL before the first is used */
     const struct op *op;       /* what EX_OP_LET refers to; set by emit_combine() */
     const kb_tup *left, *right;
-    struct emit_env *outer; /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
+    const struct expr *known; /* an expression whose value the caller has; NULL: none */
+    kb_val known_value;
+    const struct emit_sum *sum; /* the innermost; NULL: none */
+    struct emit_env *outer;     /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
 };
 
 /* p may be NULL when no expression refers to a let of the problem. */
 void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struct problem *p);
 
 kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
+/* Emits the sums in the expression, one loop for the environments of n elements, which use the values from then on. */
+void emit_together(kb *k, int n, struct emit_env *const *env, const struct expr *e);
 /* n expressions as the fields of a tuple. */
 kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);
 
 /* a op b, a the earlier operand.  `outer` supplies params, sizes and invariant inputs; NULL for an operator without
  * them. */
 kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b);
+/* n states in order, those of an operator with a pivot at once. */
+kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n);
 /* The identity; a misuse for an operator that has none. */
 kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer);
 /* The padding element (built-in operators: NaN for min and max), else the identity. */
@@ -59,5 +80,8 @@ kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer);
 kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b);
 kb_val emit_unary(kb *k, enum unary op, kb_val a);
 kb_val emit_function(kb *k, enum fn f, int n, const kb_val *arg);
+/* A fold over nothing, and one step of a fold. */
+kb_val emit_fold_identity(kb *k, enum fold op, enum ty t);
+kb_val emit_fold(kb *k, enum fold op, kb_val a, kb_val b);
 
 #endif

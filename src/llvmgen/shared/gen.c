@@ -3,6 +3,7 @@
 #include "gen.h"
 
 #include "llvmgen/builder/kb_target.h"
+#include "lower/results.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +38,10 @@ static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT
 
 /* Without element outputs nothing that a kernel reads is written while it runs; behind a dependency wait the
  * loads must not be hoisted, so they stay ordinary there. */
-static unsigned input_flags(const struct gen *g)
+static unsigned input_flags(const struct gen *g, const struct input *in)
 {
-    return stream_flag(g) | (problem_writes(g->p, AT_POINT) || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
+    const bool writes = problem_writes(g->p, AT_POINT) || problem_writes(g->p, AT_RESULT);
+    return (in->summed ? 0 : stream_flag(g)) | (writes || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
 }
 
 static void declare(struct gen *g, int i)
@@ -51,7 +53,8 @@ static void declare(struct gen *g, int i)
     case ARG_FED:
     case ARG_INPUT:
         array = &p->input[a->index].array;
-        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), input_flags(g), a->name);
+        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array),
+                                     input_flags(g, &p->input[a->index]), a->name);
         break;
     case ARG_NEXT:
     case ARG_OUTPUT:
@@ -70,7 +73,9 @@ void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_
     *g = (struct gen){ .k = k, .c = c, .p = plan->problem, .kernel = kernel };
     g->nfields = state_fields(g->p, g->field);
     g->padded = state_pad(g->p);
-    kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster, c->tunable[TN_MIN_BLOCKS], kernel->nargs);
+    kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster,
+                    results_kernel(c, kernel) || initials_kernel(c, kernel) ? 0 : c->tunable[TN_MIN_BLOCKS],
+                    kernel->nargs);
     for (int i = 0; i < kernel->nargs; i++)
         declare(g, i);
 }
@@ -104,8 +109,12 @@ static int find(const struct gen *g, enum prog_arg_kind kind, int index, const c
 kb_ptr gen_input(const struct gen *g, int i) { return g->pointer[find(g, ARG_INPUT, i, NULL)]; }
 kb_ptr gen_output(const struct gen *g, int i) { return g->pointer[find(g, ARG_OUTPUT, i, NULL)]; }
 kb_val gen_param(const struct gen *g, int i) { return g->value[find(g, ARG_PARAM, i, NULL)]; }
-/* The sizes are the first values of every kernel. */
-kb_val gen_size(const struct gen *g, int i) { return g->value[find(g, ARG_VALUE, i, NULL)]; }
+/* The sizes are the first values of every kernel.  Sums over few terms are written out. */
+kb_val gen_size(const struct gen *g, int i)
+{
+    const struct dimension *d = &g->p->size[i];
+    return g->p->sums && d->min == d->max ? kb_imm(g->k, TY_I64, d->min) : g->value[find(g, ARG_VALUE, i, NULL)];
+}
 kb_val gen_value(const struct gen *g, const char *name) { return g->value[find(g, ARG_VALUE, g->p->nsizes, name)]; }
 
 kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type)

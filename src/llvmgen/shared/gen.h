@@ -76,6 +76,7 @@ struct point {
     int64_t plus;                        /* … and a distance known when generating */
     kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
+    int before, after;                   /* points of an array of one dimension beside it whose values are there too */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
     kb_val segment;                      /* i64 number, for outputs per irregular segment */
     const struct point_outputs *outputs; /* see output.h; NULL: a plain element */
@@ -88,6 +89,8 @@ kb_val point_index(struct point *pt, int axis);                       /* i64, al
 kb_ptr point_address(const struct point *pt, const struct prog_array *a, kb_ptr p);
 /* Of a vector of this many bytes, in an array that begins at a vector boundary. */
 int gen_vector_alignment(int bytes);
+/* The sums inside what n points contribute and write, for all of them at once. */
+void points_together(struct point *pt, int n, size_t size /* of what a point is the beginning of */);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 
@@ -100,6 +103,9 @@ void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 
 /* ---- the state (gen_state.c) ------------------------------------------------------------------------------------- */
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
+/* n states in order; for at most GEN_MANY_MAX of them. */
+enum { GEN_MANY_MAX = 64 };
+kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n);
 kb_tup state_pad_value(struct gen *g); /* only when g->padded */
 kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
 /* acc := have ? acc * x : x, and have := true; block-divergent. */
@@ -110,7 +116,11 @@ kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x);
 kb_tup state_start(struct gen *g);
 /* The state in shared memory, `count` of them. */
 kb_arr state_shared(struct gen *g, int count, const char *name);
-/* One thread: apply init, treat the empty case, evaluate and write the once-per-segment outputs. empty: bool, no
+/* The results: init applied, and what no elements come to.  empty: bool, no element. */
+kb_tup state_results(struct gen *g, kb_tup total, kb_val empty);
+/* One thread: evaluate and write the once-per-segment outputs. */
+void state_store(struct gen *g, const kb_tup *results);
+/* One thread: both: apply init, treat the empty case, evaluate and write the once-per-segment outputs. empty: bool, no
  * element. */
 void state_finish(struct gen *g, kb_tup total, kb_val empty);
 
@@ -171,6 +181,10 @@ kb_val field_bits(kb *k, kb_val x);
 kb_val field_from_bits(kb *k, kb_val bits, enum ty ty);
 /* One u64 per reduction, all zero before the first update; any threads. */
 void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x);
+/* The same with a word of op_word_bytes() for each reduction, and the states from what they hold.  Elements leave no
+ * word at zero whose padding element is a NaN, where the problem has bins. */
+void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x);
+kb_tup decode_words(struct gen *g, const kb_val *bits);
 /* The total; one thread, ordered behind all updates.  take: and zero in its place. */
 kb_tup read_accumulated(struct gen *g, kb_ptr words);
 kb_tup take_accumulated(struct gen *g, kb_ptr words);

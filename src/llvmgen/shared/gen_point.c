@@ -63,27 +63,63 @@ void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val
     kb_store(g->k, q, 0, x);
 }
 
+/* An element of an input, made from its indices dimension by dimension. */
+struct element {
+    kb_val number, inside;
+    const union value *outside; /* what stands for it where it is not inside; NULL: an element does */
+};
+
+/* Index i along dimension d; `anywhere`: it may lie beyond the edge. */
+static void element_index(struct gen *g, const struct expr *e, int d, kb_val i, bool anywhere, struct element *at)
+{
+    kb *k = g->k;
+    const struct input *in = &g->p->input[e->which];
+    const kb_val extent = gen_extent(g, &in->array.dim[d]);
+    if (anywhere)
+        i = boundary_index(k, in->boundary[d].mode, i, extent, &at->inside);
+    if (anywhere && in->boundary[d].mode == BOUND_CONSTANT)
+        at->outside = &in->boundary[d].constant[e->field];
+    at->number = d == 0 ? i : kb_add(k, kb_mul(k, at->number, extent), i);
+}
+
+static kb_val element_load(struct gen *g, const struct expr *e, const struct element *at)
+{
+    const kb_val x = gen_load_field(g, &g->p->input[e->which].array, gen_input(g, e->which), at->number, e->field);
+    return at->outside ? kb_select(g->k, at->inside, x, kb_const(g->k, x.ty, *at->outside)) : x;
+}
+
 /* Any input at the point plus constant offsets. */
 static kb_val load_general(struct point *pt, const struct expr *e)
 {
     struct gen *g = pt->g;
-    kb *k = g->k;
     const struct input *in = &g->p->input[e->which];
-    kb_val element = kb_imm(k, TY_I64, 0), inside = kb_true(k);
-    const union value *outside = NULL;
+    struct element at = { kb_imm(g->k, TY_I64, 0), kb_true(g->k), NULL };
     for (int d = 0; d < in->array.rank; d++) {
-        const kb_val extent = gen_extent(g, &in->array.dim[d]);
-        kb_val i = point_index(pt, in->axis[d]);
-        if (e->noffsets && e->offset[d]) {
-            i = kb_add(k, i, e->offset[d]);
-            i = boundary_index(k, in->boundary[d].mode, i, extent, &inside);
-            if (in->boundary[d].mode == BOUND_CONSTANT)
-                outside = &in->boundary[d].constant[e->field];
-        }
-        element = d == 0 ? i : kb_add(k, kb_mul(k, element, extent), i);
+        const bool beside = e->noffsets && e->offset[d];
+        const kb_val i = point_index(pt, in->axis[d]);
+        element_index(g, e, d, beside ? kb_add(g->k, i, e->offset[d]) : i, beside, &at);
     }
-    const kb_val x = gen_load_field(g, &in->array, gen_input(g, e->which), element, e->field);
-    return outside ? kb_select(k, inside, x, kb_const(k, x.ty, *outside)) : x;
+    return element_load(g, e, &at);
+}
+
+/* Does the index stay between the ends of dimension d of the input?  Stencils also compute beside the space. */
+static bool runs_along(const struct gen *g, const struct expr *e, int d)
+{
+    const struct expr *i = e->arg[d];
+    const struct prog_dim *dim = &g->p->input[e->which].array.dim[d];
+    if (i->kind == EX_INDEX && g->p->input[e->which].summed && g->p->kind != KIND_STENCIL)
+        return g->p->space[i->which].extent.size == dim->size && g->p->space[i->which].extent.add == dim->add;
+    return i->kind == EX_RUN && i->which == dim->size;
+}
+
+/* An input at the place that the arguments of at() compute. */
+static kb_val load_placed(struct point *pt, struct emit_env *env, const struct expr *e)
+{
+    struct gen *g = pt->g;
+    struct element at = { kb_imm(g->k, TY_I64, 0), kb_true(g->k), NULL };
+    for (int d = 0; d < e->nargs; d++)
+        element_index(g, e, d, emit_expr(g->k, env, e->arg[d]), !runs_along(g, e, d), &at);
+    return element_load(g, e, &at);
 }
 
 /* Place of a direct input's field in struct direct; -1: not direct. */
@@ -100,12 +136,16 @@ static int direct_slot(const struct problem *p, int input, int field)
     return -1;
 }
 
-static bool at_the_point(const struct expr *e)
+/* Is the input loaded where the expression reads it, `*away` places from the point? */
+static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
 {
-    for (int d = 0; d < e->noffsets; d++)
+    const struct input *in = &pt->g->p->input[e->which];
+    *away = e->noffsets ? e->offset[e->noffsets - 1] : 0;
+    for (int d = 0; d + 1 < e->noffsets; d++)
         if (e->offset[d])
             return false;
-    return true;
+    /* Places behind the last one of an array repeat it. */
+    return *away >= -pt->before && *away <= pt->after && (*away <= 0 || in->boundary[0].mode == BOUND_CLAMP);
 }
 
 kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
@@ -115,20 +155,17 @@ kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
     switch (e->kind) {
     case EX_INPUT: {
         const int slot = direct_slot(g->p, e->which, e->field);
-        if (slot >= 0 && pt->direct && at_the_point(e))
-            return pt->direct->v[slot];
+        int away;
+        if (slot >= 0 && pt->direct && is_loaded(pt, e, &away))
+            return pt->direct[away].v[slot];
         return load_general(pt, e);
     }
+    case EX_AT: return load_placed(pt, env, e);
     case EX_PARAM: return gen_param(g, e->which);
     case EX_SIZE: return gen_size(g, e->which);
     case EX_INDEX: return point_index(pt, e->which);
     case EX_STATE:
-    case EX_TOTAL: {
-        int first = 0;
-        for (int r = 0; r < e->which; r++)
-            first += g->p->reduction[r].op->nfields;
-        return pt->state->e[first + e->field];
-    }
+    case EX_TOTAL: return pt->state->e[state_first(g->p, e->which) + e->field];
     default: break;
     }
     kb_misuse(k, "expression kind %d has no value in a reduction", (int)e->kind);
@@ -140,6 +177,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     memset(pt->index, 0, sizeof pt->index);
     pt->segment = (kb_val){ .ir = NULL };
     pt->direct = NULL;
+    pt->before = pt->after = 0;
     pt->state = NULL;
     pt->outputs = NULL;
     pt->g = g;
@@ -153,6 +191,23 @@ void env_init(struct point *pt, struct gen *g, const kb_tup *state)
 {
     point_init(pt, g, kb_imm(g->k, TY_I64, 0), kb_imm(g->k, TY_I32, 0), 0);
     pt->state = state;
+}
+
+void points_together(struct point *pt, int n, size_t size)
+{
+    enum { MOST = 64 };
+    const struct gen *g = pt->g;
+    struct emit_env *env[MOST];
+    if (!g->p->sums || n < 2 || n > MOST)
+        return;
+    for (int i = 0; i < n; i++)
+        env[i] = &((struct point *)((char *)pt + (size_t)i * size))->env;
+    for (int r = 0; g->p->kind == KIND_REDUCE && r < g->p->nreductions; r++)
+        for (int f = 0; f < g->p->reduction[r].op->nfields; f++)
+            emit_together(g->k, n, env, g->p->reduction[r].map[f]);
+    for (int o = 0; o < g->p->noutputs; o++)
+        for (int f = 0; output_moment(&g->p->output[o]) == AT_POINT && f < g->p->output[o].array.nfields; f++)
+            emit_together(g->k, n, env, g->p->output[o].value[f]);
 }
 
 kb_tup point_map(struct point *pt)

@@ -1,8 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_state.c - the product of the states of all reductions, as one operator on one tuple. */
+/* gen_state.c - an operator on two states, and the product of the states of all reductions, as one operator on one
+ * tuple. */
+#include "llvmgen/builder/kb_target.h"
 #include "output.h"
 
 #include <string.h>
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b)
+{
+    struct emit_env env = { .op = op, .left = &a, .right = &b, .outer = outer };
+    return emit_exprs(k, &env, op->nfields, op->combine);
+}
+
+/* The first fields of n states, combined. */
+static kb_val emit_pivot(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
+{
+    if (n == 1)
+        return x[0].e[0];
+    kb_tup a = x[0], b = x[n / 2];
+    a.e[0] = emit_pivot(k, op, outer, x, n / 2);
+    b.e[0] = emit_pivot(k, op, outer, x + n / 2, n - n / 2);
+    struct emit_env env = { .op = op, .left = &a, .right = &b, .outer = outer };
+    return emit_expr(k, &env, op->let[0].value);
+}
+
+/* What the second let makes of them, added; it finds the pivot as the first field of b. */
+static kb_val emit_moved(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n,
+                         const kb_tup *pivot)
+{
+    if (n > 1)
+        return emit_binary(k, BIN_ADD, emit_moved(k, op, outer, x, n / 2, pivot),
+                           emit_moved(k, op, outer, x + n / 2, n - n / 2, pivot));
+    struct emit_env env = { .op = op, .left = x, .right = pivot, .outer = outer };
+    return emit_expr(k, &env, op->let[1].value);
+}
+
+kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
+{
+    if (n == 1)
+        return x[0];
+    if (!op->pivot || n == 2)
+        return emit_combine(k, op, outer, emit_combine_many(k, op, outer, x, n / 2),
+                            emit_combine_many(k, op, outer, x + n / 2, n - n / 2));
+    const struct expr first_of_b = { .kind = EX_RIGHT, .type = op->field[0] };
+    const struct let let[] = { { op->let[0].name, &first_of_b }, op->let[1] };
+    struct op moved = *op;
+    moved.let = let;
+    moved.nlets = 2;
+    kb_tup r = x[0];
+    r.e[0] = emit_pivot(k, op, outer, x, n);
+    const kb_tup pivot = r;
+    r.e[1] = emit_moved(k, &moved, outer, x, n, &pivot);
+    return r;
+}
+
+static kb_tup emit_constants(kb *k, const struct op *op, struct emit_env *outer, const struct expr *const *e)
+{
+    struct emit_env env = { .op = op, .outer = outer };
+    if (e[0])
+        return emit_exprs(k, &env, op->nfields, e);
+    kb_tup x = { .n = op->nfields };
+    kb_misuse(k, "operator %s has no identity", op->name);
+    for (int i = 0; i < op->nfields; i++)
+        x.e[i] = kb_imm(k, op->field[i], 0);
+    return x;
+}
+
+kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer)
+{
+    return emit_constants(k, op, outer, op->identity);
+}
+
+kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer)
+{
+    return emit_constants(k, op, outer, op->pad[0] ? op->pad : op->identity);
+}
+
+/* ---- the product of all operators -------------------------------------------------------------------------------- */
 
 /* Environment for operators: params, sizes and inputs that do not vary. */
 static void op_env(struct point *pt, struct gen *g)
@@ -39,6 +115,21 @@ kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
         append(&x, emit_combine(g->k, op, &pt.env, slice(left, x.n, op->nfields), slice(right, x.n, op->nfields)));
     }
     return x;
+}
+
+kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
+{
+    struct point pt;
+    op_env(&pt, g);
+    kb_tup out = { .n = 0 };
+    for (int r = 0; r < g->p->nreductions; r++) {
+        const struct op *op = g->p->reduction[r].op;
+        kb_tup part[GEN_MANY_MAX];
+        for (int i = 0; i < n; i++)
+            part[i] = slice(x[i], out.n, op->nfields);
+        append(&out, emit_combine_many(g->k, op, &pt.env, part, n));
+    }
+    return out;
 }
 
 kb_tup state_pad_value(struct gen *g)
@@ -138,14 +229,27 @@ static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb
     return kb_get(k, result);
 }
 
-void state_finish(struct gen *g, kb_tup total, kb_val empty)
+kb_tup state_results(struct gen *g, kb_tup total, kb_val empty)
 {
     struct point pt;
     op_env(&pt, g);
     kb_tup state = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++)
         append(&state, with_init(g, &pt, r, slice(total, state.n, g->p->reduction[r].op->nfields), empty));
+    return state;
+}
+
+void state_store(struct gen *g, const kb_tup *results)
+{
+    struct point pt;
     op_env(&pt, g);
-    pt.state = &state;
+    pt.state = results;
+    results_leave(g, &pt);
     outputs_store_total(&pt);
+}
+
+void state_finish(struct gen *g, kb_tup total, kb_val empty)
+{
+    const kb_tup results = state_results(g, total, empty);
+    state_store(g, &results);
 }

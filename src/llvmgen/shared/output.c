@@ -79,6 +79,8 @@ static void store_ELEMENT(struct point *pt, int output)
     }
 }
 
+static void store_MAPPED(struct point *pt, int output) { store_ELEMENT(pt, output); }
+
 static void store_SEGMENT(struct point *pt, int output)
 {
     struct gen *g = pt->g;
@@ -87,6 +89,96 @@ static void store_SEGMENT(struct point *pt, int output)
     for (int f = 0; f < a->nfields; f++)
         gen_store_field(g, a, gen_output(g, output), element, f, output_value(pt, output, f));
 }
+
+/* Number, i64, of the element of a kept value at this place. */
+static kb_val kept_element(struct point *pt, int output, kb_val place)
+{
+    kb *k = pt->g->k;
+    const struct output *o = &pt->g->p->output[output];
+    kb_val element = kb_imm(k, TY_I64, 0);
+    bool kept = false;
+    for (int d = 0; d < o->array.rank; d++)
+        kept |= !pt->g->p->space[d].reduced;
+    for (int d = 0; kept && d < o->array.rank; d++) {
+        const kb_val i = pt->g->p->space[d].reduced ? place : point_index(pt, d);
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(pt->g, &o->array.dim[d])), i);
+    }
+    return kept ? element : place;
+}
+
+static void store_KEPT(struct point *pt, int output)
+{
+    kb *k = pt->g->k;
+    const struct output *o = &pt->g->p->output[output];
+    kb_if(k, emit_expr(k, &pt->env, o->where)) {
+        kb_val x[STATE_FIELDS_MAX];
+        for (int f = 0; f < o->array.nfields; f++)
+            x[f] = output_value(pt, output, f);
+        store_fields(pt, output, kept_element(pt, output, emit_expr(k, &pt->env, o->place)), x);
+    }
+}
+
+/* Number, i64, of the element where the point says that it belongs, and whether there is one. */
+static kb_val placed_element(struct point *pt, const struct output *o, kb_val *inside)
+{
+    kb *k = pt->g->k;
+    kb_val element = kb_imm(k, TY_I64, 0);
+    for (int d = 0; d < o->array.rank; d++) {
+        const kb_val i = emit_expr(k, &pt->env, o->index[d]), n = gen_extent(pt->g, &o->array.dim[d]);
+        *inside = kb_and(k, *inside, kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64)));
+        element = d == 0 ? i : kb_add(k, kb_mul(k, element, n), i);
+    }
+    return element;
+}
+
+/* Elements meet in memory, in any order: by an instruction, or as often as another thread comes in between. */
+static void combine_in_memory(struct point *pt, const struct op *op, kb_ptr p, kb_val x)
+{
+    static const enum kb_rmw rmw[] = {
+        [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MIN, [NATIVE_MAX] = KB_RMW_MAX,
+        [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
+    };
+    kb *k = pt->g->k;
+    if (op_native(op)) {
+        kb_atomic(k, rmw[op_native(op)], p, 0, x);
+        return;
+    }
+    p.ty = ty_bytes(x.ty) == 4 ? TY_U32 : TY_U64;
+    kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
+    kb_loop(k) {
+        const kb_val seen = kb_get(k, old);
+        const kb_tup here = { .n = 1, .e = { field_from_bits(k, seen, x.ty) } }, own = { .n = 1, .e = { x } };
+        LET(got,
+            kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, field_bits(k, emit_combine(k, op, &pt->env, here, own).e[0])));
+        kb_break_if(k, kb_eq(k, got, seen));
+        kb_set(k, old, got);
+    }
+}
+
+static void store_PLACED(struct point *pt, int output)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    const struct output *o = &g->p->output[output];
+    kb_val x[STATE_FIELDS_MAX], index[SPACE_MAX], inside = pt->outputs ? pt->outputs->written(pt, output) : kb_true(k);
+    const kb_val element = placed_element(pt, o, &inside);
+    for (int f = 0; f < o->array.nfields; f++)
+        x[f] = output_value(pt, output, f);
+    for (int d = 0; d < g->p->rank && !o->combine && kb_checks_places(k); d++)
+        index[d] = point_index(pt, d);
+    kb_if(k, inside) {
+        const int scale = *o->array.field[0].name ? o->array.stride : 1;
+        const kb_ptr p = kb_advance(k, gen_output(g, output), kb_mul(k, element, scale));
+        if (o->combine) {
+            combine_in_memory(pt, o->combine, p, x[0]);
+        } else {
+            kb_placed(k, p, o->array.stride, g->p->rank, index);
+            store_fields(pt, output, element, x);
+        }
+    }
+}
+
+static void store_SETTLED(struct point *pt, int output) { store_PLACED(pt, output); }
 
 void output_store(struct point *pt, int output)
 {
@@ -104,6 +196,25 @@ void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool align
     kb_store_n(g->k, at, kb_imm(g->k, TY_I32, 0), n, aligned ? gen_vector_alignment(n * stride) : stride, x);
 }
 
+void output_store_kept(struct gen *g, int output, kb_ptr from, kb_val n, kb_val before, kb_val length)
+{
+    kb *k = g->k;
+    const bool back = g->p->output[output].from_end;
+    const kb_ptr to = kb_advance(k, gen_output(g, output), back ? kb_sub(k, kb_sub(k, length, 1), before) : before);
+    enum { AT_ONCE = 4 };
+    kb_for(k, i, kb_tid(k), n, AT_ONCE * kb_threads(k)) {
+        kb_val x[AT_ONCE];
+        for (int j = 0; j < AT_ONCE; j++)
+            x[j] = kb_load(k, from, kb_min(k, kb_add(k, i, j * kb_threads(k)), kb_sub(k, n, 1)));
+        for (int j = 0; j < AT_ONCE; j++) {
+            LET(at, kb_add(k, i, j * kb_threads(k)));
+            kb_if(k, kb_lt(k, at, n)) {
+                kb_store(k, to, back ? kb_neg(k, at) : at, x[j]);
+            }
+        }
+    }
+}
+
 static kb_ptr vector_at(struct point *pt, int output)
 {
     struct gen *g = pt->g;
@@ -112,12 +223,12 @@ static kb_ptr vector_at(struct point *pt, int output)
     return point_address(pt, &g->p->output[output].array, gen_output(g, output));
 }
 
-void outputs_store(struct point *const *pt, int n, bool aligned)
+void outputs_store_at(enum moment moment, struct point *const *pt, int n, bool aligned)
 {
     struct gen *g = pt[0]->g;
     for (int o = 0; o < g->p->noutputs; o++) {
         kb_val x[GEN_VECTOR_MAX];
-        if (output_moment(&g->p->output[o]) != AT_POINT)
+        if (output_moment(&g->p->output[o]) != moment)
             continue;
         for (int j = 0; j < n; j++)
             if (access_output_vector(g->p, o))
@@ -128,6 +239,8 @@ void outputs_store(struct point *const *pt, int n, bool aligned)
             output_store_vector(g, o, vector_at(pt[0], o), n, aligned, x);
     }
 }
+
+void outputs_store(struct point *const *pt, int n, bool aligned) { outputs_store_at(AT_POINT, pt, n, aligned); }
 
 void points_store(struct point *pt, int n, bool aligned)
 {

@@ -33,11 +33,15 @@ void output_store(struct point *pt, int output);
 /* All outputs AT_POINT of n points that have values and are neighbours in the order of the space; `aligned`: the first one begins a
  * vector of n in every vector output.  outputs_store: the points lie anywhere; points_store: in an array. */
 void outputs_store(struct point *const *pt, int n, bool aligned);
+void outputs_store_at(enum moment moment, struct point *const *pt, int n, bool aligned);
 void points_store(struct point *pt, int n, bool aligned);
 /* The same of one point that may have no value. */
 void point_store(struct point *pt);
 /* Values of n neighbouring points of a vector output, in the order of memory, of which the first lies at `at`. */
 void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool aligned, const kb_val *x);
+/* The next n (i32) values of an output of kept elements, of which there were `before` (i64), from shared memory; the
+ * whole array has `length` elements.  The whole block arrives, after a barrier. */
+void output_store_kept(struct gen *g, int output, kb_ptr from, kb_val n, kb_val before, kb_val length);
 /* The element number of the point, i64, and whether the output, which may be shorter than the space, has it. */
 kb_val output_element(struct point *pt, int output);
 kb_val output_has(struct point *pt, int output);
@@ -47,5 +51,15 @@ kb_val output_has(struct point *pt, int output);
 /* All outputs AT_TOTAL.  One thread; pt->state is the total, and pt has the number of the segment and the indices along
  * the kept axes. */
 void outputs_store_total(struct point *pt);
+
+/* ---- with results (results.c), see lower/results.h ---------------------------------------------------------------- */
+
+/* One thread: leaves the state of the segment in the buffer "results", where the case has one.  pt->state is the state,
+ * and pt->segment the segment's number (absent: there is a single segment). */
+void results_leave(struct gen *g, const struct point *pt);
+/* The last kernel of the case: any segments, any order of dimensions; every element is read again. */
+void emit_results(struct gen *g);
+/* The first launch of the case: the initial values of outputs. */
+void emit_initials(struct gen *g);
 
 #endif

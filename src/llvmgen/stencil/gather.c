@@ -34,41 +34,18 @@ static void neighbour(struct stencil_point *sp, const struct expr *e, kb_val row
     }
 }
 
-/* A fold over no rows. */
-static kb_val fold_identity(kb *k, enum fold op, enum ty t)
-{
-    switch (op) {
-    case FOLD_MIN: return kb_cast(k, kb_immf(k, TY_F64, __builtin_inf()), t);
-    case FOLD_MAX: return kb_cast(k, kb_immf(k, TY_F64, -__builtin_inf()), t);
-    case FOLD_MUL: return kb_cast(k, kb_imm(k, TY_I32, 1), t);
-    case FOLD_AND: return kb_not(k, kb_imm(k, t, 0));
-    default: return kb_cast(k, kb_imm(k, TY_I32, 0), t);
-    }
-}
-
-static kb_val fold_combine(kb *k, enum fold op, kb_val a, kb_val b)
-{
-    static const enum binary binary[] = {
-        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
-    };
-    const kb_val both[] = { a, b };
-    if (op == FOLD_MIN || op == FOLD_MAX)
-        return emit_function(k, op == FOLD_MIN ? FN_MIN : FN_MAX, 2, both);
-    return emit_binary(k, binary[op], a, b);
-}
-
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
 {
     struct gen *g = sp->w->g;
     kb *k = g->k;
     const kb_val *outer = sp->neighbour;
-    kb_var sum = kb_var_new(k, fold_identity(k, (enum fold)e->op, e->type), "gathered");
+    kb_var sum = kb_var_new(k, emit_fold_identity(k, (enum fold)e->op, e->type), "gathered");
     kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(g, &g->p->input[e->which2].array.dim[0]), 1) {
         kb_val field[STATE_FIELDS_MAX];
         neighbour(sp, e, row, field);
         sp->neighbour = field;
         const kb_val term = emit_expr(k, &sp->pt.env, e->arg[0]);
-        const kb_val next = fold_combine(k, (enum fold)e->op, kb_get(k, sum), term);
+        const kb_val next = emit_fold(k, (enum fold)e->op, kb_get(k, sum), term);
         kb_set(k, sum, kb_select(k, kb_eq(k, row, 0), term, next));
     }
     sp->neighbour = outer;

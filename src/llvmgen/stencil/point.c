@@ -92,6 +92,29 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f)
     return v;
 }
 
+static void count_reads(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT || e->kind == EX_LET; }
+
+void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
+{
+    const struct expr *below = NULL; /* the operand that reads most: sums grow there */
+    for (int i = 0, most = 1; e->kind != EX_SUM && i < e->nargs; i++) {
+        int reads = 0;
+        expr_walk(e->arg[i], count_reads, &reads);
+        if (reads > most) {
+            most = reads;
+            below = e->arg[i];
+        }
+    }
+    if (below)
+        stencil_together(sp, n, below);
+    for (int i = 0; i < n; i++) {
+        struct emit_env *env = &sp[i].pt.env;
+        env->known_value = emit_expr(sp->w->g->k, env, e);
+    }
+    for (int i = 0; i < n; i++)
+        sp[i].pt.env.known = e;
+}
+
 /* What maps see of an output. */
 static kb_val seen_value(struct stencil_point *sp, int o, int f)
 {

@@ -139,23 +139,12 @@ static void store_row(struct stencil_point *sp, int n)
     outputs_store(pt, n, sp->w->vectors);
 }
 
-void sweep_row(struct sweep *s, struct window *w, const int *first)
+static void compute_row(struct sweep *s, struct window *w, struct stencil_point *sp)
 {
     const int n = w->points[w->rank - 1];
-    struct stencil_point *sp = calloc((size_t)n, sizeof *sp);
-    if (!sp) {
-        kb_misuse(s->g->k, "out of memory");
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        int at[SPACE_MAX] = { first[0], first[1], first[2] };
-        at[w->rank - 1] = i + (w->skewed ? stencil_skew(s->g->c, w->rank, first) : 0);
-        stencil_point_init(&sp[i], w, at, &s->gather);
-    }
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
     if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && stencil_packs(s->g->p)) {
         packed_row(sp, n);
-        free(sp);
         return;
     }
     for (int i = 0; i < n; i++) {
@@ -181,6 +170,63 @@ void sweep_row(struct sweep *s, struct window *w, const int *first)
         for (int i = 0; i < n; i++)
             point_store(&sp[i].pt);
     }
+}
+
+static void init_row(struct sweep *s, struct window *w, const int *first, struct stencil_point *sp)
+{
+    for (int i = 0; i < w->points[w->rank - 1]; i++) {
+        int at[SPACE_MAX] = { first[0], first[1], first[2] };
+        at[w->rank - 1] = i + (w->skewed ? stencil_skew(s->g->c, w->rank, first) : 0);
+        stencil_point_init(&sp[i], w, at, &s->gather);
+    }
+}
+
+static struct stencil_point *new_points(struct sweep *s, int n)
+{
+    struct stencil_point *sp = calloc((size_t)n, sizeof *sp);
+    if (!sp)
+        kb_misuse(s->g->k, "out of memory");
+    return sp;
+}
+
+void sweep_row(struct sweep *s, struct window *w, const int *first)
+{
+    struct stencil_point *sp = new_points(s, w->points[w->rank - 1]);
+    if (sp) {
+        init_row(s, w, first, sp);
+        compute_row(s, w, sp);
+    }
+    free(sp);
+}
+
+/* The rows of a place of a block that streams; what is loaded on the way is not there afterwards. */
+static void rows_together(struct sweep *s, struct window *w)
+{
+    const struct problem *p = s->g->p;
+    const int last = w->rank - 1, n = w->points[last], lines = last > 0 ? w->points[last - 1] : 1,
+              rows = lines * (last > 1 ? w->points[0] : 1);
+    struct stencil_point *sp = new_points(s, rows * n);
+    for (int y = 0; sp && y < rows; y++) {
+        int first[SPACE_MAX] = { 0 };
+        if (last > 1)
+            first[0] = y / lines;
+        if (last > 0)
+            first[last - 1] = y % lines;
+        init_row(s, w, first, sp + y * n);
+    }
+    if (sp)
+        points_together(&sp->pt, rows * n, sizeof *sp);
+    for (int o = 0; sp && o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++) {
+            stencil_together(sp, rows * n, p->output[o].value[f]);
+            for (int i = 0; i < rows * n; i++)
+                stencil_value(&sp[i], o, f);
+        }
+    for (int y = 0; sp && y < rows; y++)
+        compute_row(s, w, sp + y * n);
+    for (int i = 0; i < w->ncells; i++)
+        if (w->cell[i].late)
+            w->cell[i].v.ir = NULL;
     free(sp);
 }
 
@@ -188,6 +234,10 @@ void sweep_rows(struct sweep *s, struct window *w)
 {
     const int last = w->rank - 1;
     const int rows = last > 0 ? w->points[last - 1] : 1, planes = last > 1 ? w->points[0] : 1;
+    if (w->together || s->g->p->sums) {
+        rows_together(s, w);
+        return;
+    }
     for (int z = 0; z < planes; z++)
         for (int y = 0; y < rows; y++) {
             int first[SPACE_MAX] = { 0 };
@@ -220,6 +270,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.tile = s->tile;
     w.box = s->box;
     window_load(&w);
+    w.together = stencil_halves(s->g->p);
     sweep_rows(s, &w);
     window_free(&w);
 }

@@ -10,6 +10,7 @@
 struct cell {
     int input, field;
     int at[SPACE_MAX];
+    bool late;     /* loaded where a point needs it first; see sweep_rows() */
     bool sideways; /* some point reads it in another column than its own */
     kb_val v;      /* ir NULL: not loaded yet */
     kb_val word;   /* bytes: the word that it was loaded in, u32, and its place in it; ir NULL: loaded alone */
@@ -54,6 +55,7 @@ struct window {
     const struct ring *ring; /* per input, or NULL */
     int turn;                /* with rings: where the lowest plane that is read lies */
     kb_val first;            /* i64: number of the element at the origin, where it is known already; else ir NULL */
+    bool together;           /* points are computed side by side, operation by operation */
     bool whole;              /* all points exist, whatever the placement says */
     int ncells, capacity;
     struct cell *cell;
@@ -108,6 +110,8 @@ struct gather_reach gather_reach(struct gen *g);
 void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
 /* Field f of output o; where the point is skipped, the value that is fed back. */
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
+/* The same for n points side by side: each operation of the expression for all of them, then the next. */
+void stencil_together(struct stencil_point *sp, int n, const struct expr *e);
 /* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
 /* What a thread does in a kernel of windows. */
 struct sweep {

@@ -39,7 +39,8 @@ struct stream {
     kb_val extent[SPACE_MAX]; /* i64 */
     kb_val begin, end;        /* i64: places of the chunk */
     int lo, hi, depth, ahead;
-    int nheld; /* values that stay: of cells with another one before them */
+    bool together, keeps; /* stencil_crowded(), stencil_keeps() */
+    int nheld;            /* values that stay: of cells with another one before them */
     struct cell *held;
 };
 
@@ -239,16 +240,17 @@ static void window_at(struct stream *st, struct window *w, kb_val place, int tur
     window_init(w, g, origin, points, PLACE_EDGE);
     w->ring = st->ring;
     w->turn = turn;
+    w->together = st->together;
     window_collect(w);
 }
 
 /* The cell that has this one's value at the place before; NULL: it is loaded when its place comes. */
-static struct cell *one_before(struct window *w, const struct cell *c)
+static struct cell *one_before(const struct stream *st, struct window *w, const struct cell *c)
 {
     int at[SPACE_MAX];
     memcpy(at, c->at, sizeof at);
     at[0]++;
-    return w->ring[c->input].staged ? window_cell(w, c->input, c->field, at) : NULL;
+    return w->ring[c->input].staged && st->keeps ? window_cell(w, c->input, c->field, at) : NULL;
 }
 
 /* The values that are held at the first place. */
@@ -258,7 +260,7 @@ static bool first_values(struct stream *st)
     window_at(st, &w, st->begin, 0);
     struct cell *held = calloc((size_t)w.ncells + 1, sizeof *held);
     for (int i = 0; held && i < w.ncells; i++)
-        if (one_before(&w, &w.cell[i]))
+        if (one_before(st, &w, &w.cell[i]))
             held[st->nheld++] = w.cell[i];
     if (held)
         memcpy(w.cell, held, sizeof *held * (size_t)st->nheld);
@@ -302,6 +304,8 @@ static void compute_place(struct stream *st, kb_val place, int turn)
     window_at(st, &w, place, turn);
     for (int i = 0; i < st->nheld; i++)
         window_cell(&w, st->held[i].input, st->held[i].field, st->held[i].at)->v = st->held[i].v;
+    for (int i = 0; i < w.ncells && w.together; i++)
+        w.cell[i].late = w.ring[w.cell[i].input].staged && !w.cell[i].v.ir;
     window_fill(&w);
     window_know_first(&w);
     kb_if(k, window_exists(st, true)) {
@@ -316,7 +320,10 @@ static void compute_place(struct stream *st, kb_val place, int turn)
         }
     }
     for (int i = 0; i < st->nheld; i++)
-        st->held[i].v = one_before(&w, &st->held[i])->v;
+        one_before(st, &w, &st->held[i])->late = false;
+    window_fill(&w);
+    for (int i = 0; i < st->nheld; i++)
+        st->held[i].v = one_before(st, &w, &st->held[i])->v;
     window_free(&w);
 }
 
@@ -378,6 +385,8 @@ void sweep_stream(struct sweep *s)
     st->hi = (int)is.hi;
     st->depth = is.depth;
     st->ahead = is.ahead;
+    st->together = stencil_crowded(g->p, g->c);
+    st->keeps = stencil_keeps(g->p, g->c);
     chunk(st);
     const int planes = st->hi - st->lo, first = planes + st->ahead, early = first < st->depth ? first : st->depth;
     kb_section(k, "first");

@@ -348,7 +348,7 @@ void window_fill(struct window *w)
         find_spots(w);
     for (int i = 0; i < w->ncells; i++) {
         struct cell *c = &w->cell[i];
-        if (c->v.ir)
+        if (c->v.ir || c->late)
             continue;
         const bool inside = loads_inside(w, c);
         const struct run r = inside && in_vector(w, c) ? run_around(w, c) : (struct run){ .n = 1 };
@@ -373,8 +373,11 @@ void window_free(struct window *w)
 
 kb_val window_read(struct window *w, int input, int field, const int *at)
 {
-    const struct cell *c = find_cell(w, input, field, at);
+    struct cell *c = find_cell(w, input, field, at);
     if (c && c->v.ir)
         return c->v;
-    return load_cell(w, input, field, at, w->place == PLACE_INSIDE);
+    const kb_val v = load_cell(w, input, field, at, w->place == PLACE_INSIDE);
+    if (c && c->late)
+        c->v = v;
+    return v;
 }

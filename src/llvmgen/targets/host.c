@@ -23,12 +23,14 @@ static LLVMTypeRef type_ptr(kb *k) { return LLVMPointerTypeInContext(kb_context(
 static LLVMTypeRef type_void(kb *k) { return LLVMVoidTypeInContext(kb_context(k)); }
 static LLVMValueRef i32(kb *k, uint32_t x) { return LLVMConstInt(type_i32(k), x, 0); }
 
-/* A pointer of any space as address space `space`. */
+/* A pointer of any space as address space `space`.  By way of an integer: fast instruction selection knows no cast
+ * between spaces, and would leave the rest of the block to the slow one. */
 static LLVMValueRef as_space(kb *k, LLVMValueRef pointer, unsigned space)
 {
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == space)
         return pointer;
-    return LLVMBuildAddrSpaceCast(kb_builder(k), pointer, LLVMPointerTypeInContext(kb_context(k), space), "");
+    LLVMValueRef address = LLVMBuildPtrToInt(kb_builder(k), pointer, LLVMInt64TypeInContext(kb_context(k)), "");
+    return LLVMBuildIntToPtr(kb_builder(k), address, LLVMPointerTypeInContext(kb_context(k), space), "");
 }
 
 /* A constant text of the module; equal texts are one object. */
@@ -110,10 +112,11 @@ static LLVMValueRef host_vote(kb *k, enum kb_vote mode, LLVMValueRef pred)
         [KB_VOTE_ANY] = SIMT_VOTE_ANY,
         [KB_VOTE_ALL] = SIMT_VOTE_ALL,
         [KB_VOTE_BALLOT] = SIMT_VOTE_BALLOT,
+        [KB_VOTE_MATCH] = SIMT_VOTE_MATCH,
     };
-    LLVMValueRef wide = LLVMBuildZExt(kb_builder(k), pred, type_i32(k), "");
+    LLVMValueRef wide = mode == KB_VOTE_MATCH ? pred : LLVMBuildZExt(kb_builder(k), pred, type_i32(k), "");
     LLVMValueRef r = kb_call(k, "simt_vote", type_i32(k), 2, (LLVMValueRef[]){ i32(k, modes[mode]), wide }, true);
-    return mode == KB_VOTE_BALLOT ? r : LLVMBuildICmp(kb_builder(k), LLVMIntNE, r, i32(k, 0), "");
+    return mode >= KB_VOTE_BALLOT ? r : LLVMBuildICmp(kb_builder(k), LLVMIntNE, r, i32(k, 0), "");
 }
 
 static LLVMValueRef host_redux(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed)
@@ -160,6 +163,14 @@ static void host_trap(kb *k, LLVMValueRef cond_ok, const char *message)
 {
     LLVMValueRef ok = LLVMBuildZExt(kb_builder(k), cond_ok, type_i32(k), "");
     kb_call(k, "simt_assert", type_void(k), 2, (LLVMValueRef[]){ ok, text(k, message) }, true);
+}
+
+static void host_placed(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name)
+{
+    LLVMValueRef args[] = {
+        as_space(k, at, 0), i32(k, (uint32_t)bytes), i32(k, (uint32_t)rank), index[0], index[1], index[2], text(k, name)
+    };
+    kb_call(k, "simt_placed", type_void(k), 7, args, true);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -374,6 +385,7 @@ static LLVMValueRef host_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *ar
 
 const struct kb_target kb_target_host = {
     .name = "host",
+    .division_traps = true,
     .kernel = host_kernel_begins,
     .shared_base = host_shared_base,
     .shared_done = host_shared_done,
@@ -393,6 +405,7 @@ const struct kb_target kb_target_host = {
     .math = host_math,
     .extreme = host_extreme,
     .trap = host_trap,
+    .placed = host_placed,
     .cluster_map = host_cluster_map,
     .cluster_arrive = host_cluster_arrive,
     .cluster_wait = host_cluster_wait,

@@ -7,13 +7,6 @@
  */
 #include "host_jit.h"
 
-#include <llvm-c/Analysis.h>
-#include <llvm-c/Error.h>
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,36 +24,20 @@ struct host_jit {
 static const char PIPELINE[] = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /* ---- errors ---------------------------------------------------------------------------------- */
-/* Reports (s: where to, or NULL) and consumes an LLVM error; true when there was one. */
-static bool failed(struct ptxgen_session *s, LLVMErrorRef error, const char *doing)
+/* Consumes an LLVM error; true when there was one. */
+static bool failed(LLVMErrorRef error)
 {
-    if (!error)
-        return false;
-    char *message = LLVMGetErrorMessage(error);
-    if (s)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing, message);
-    LLVMDisposeErrorMessage(message);
-    return true;
-}
-
-/* The same for functions that return a message. */
-static bool failed_with(struct ptxgen_session *s, int status, char *message, const char *doing)
-{
-    if (status && s)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "%s for the host: %s", doing,
-                   message ? message : "no reason given");
-    LLVMDisposeMessage(message);
-    return status != 0;
+    LLVMConsumeError(error);
+    return error != NULL;
 }
 
 /* ---- this machine ---------------------------------------------------------------------------- */
-static pthread_once_t native_once = PTHREAD_ONCE_INIT;
-
-static void native_initialize(void)
-{
-    LLVMInitializeNativeTarget();
-    LLVMInitializeNativeAsmPrinter();
-}
+/* What LLVM says of it, asked once: it takes as long as compiling a small kernel. */
+static struct {
+    LLVMTargetRef target;
+    char *triple, *cpu, *features, *layout;
+    char failure[256];
+} native;
 
 /* Conversions to bf16 of these extensions take denormal numbers for zero. */
 #if defined __x86_64__
@@ -69,41 +46,50 @@ static void native_initialize(void)
 #define WITHOUT ""
 #endif
 
-static LLVMTargetMachineRef machine_create(struct ptxgen_session *s)
+static LLVMTargetMachineRef machine_create(void)
 {
-    pthread_once(&native_once, native_initialize);
-    char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
-    char *kept = malloc(strlen(features) + sizeof WITHOUT);
-    LLVMTargetRef target;
-    char *message = NULL;
-    LLVMTargetMachineRef machine = NULL;
-    const LLVMBool bad = LLVMGetTargetFromTriple(triple, &target, &message);
-    if (!failed_with(s, bad, message, "no code generator") && kept) {
-        strcat(strcpy(kept, features), WITHOUT);
-        machine = LLVMCreateTargetMachine(target, triple, cpu, kept, LLVMCodeGenLevelNone, LLVMRelocPIC,
-                                          LLVMCodeModelJITDefault);
-    }
-    if (!kept)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "out of memory");
-    free(kept);
-    LLVMDisposeMessage(triple);
-    LLVMDisposeMessage(cpu);
+    return LLVMCreateTargetMachine(native.target, native.triple, native.cpu, native.features, LLVMCodeGenLevelNone,
+                                   LLVMRelocPIC, LLVMCodeModelJITDefault);
+}
+
+static void native_initialize(void)
+{
+    LLVM_NATIVE_TARGETINFO();
+    LLVM_NATIVE_TARGET();
+    LLVM_NATIVE_TARGETMC();
+    LLVM_NATIVE_ASMPRINTER();
+    native.triple = LLVMGetDefaultTargetTriple();
+    native.cpu = LLVMGetHostCPUName();
+    char *features = LLVMGetHostCPUFeatures(), *message = NULL;
+    const size_t bytes = strlen(features) + sizeof WITHOUT;
+    native.features = malloc(bytes);
+    if (native.features)
+        snprintf(native.features, bytes, "%s%s", features, WITHOUT);
+    else
+        snprintf(native.failure, sizeof native.failure, "out of memory");
     LLVMDisposeMessage(features);
-    return machine;
+    if (LLVMGetTargetFromTriple(native.triple, &native.target, &message))
+        snprintf(native.failure, sizeof native.failure, "no code generator for the host: %s", message);
+    LLVMDisposeMessage(message);
+    LLVMTargetMachineRef machine = native.failure[0] ? NULL : machine_create();
+    if (machine) {
+        LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+        native.layout = LLVMCopyStringRepOfTargetData(layout);
+        LLVMDisposeTargetData(layout);
+        LLVMDisposeTargetMachine(machine);
+    }
 }
 
 bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module)
 {
-    LLVMTargetMachineRef machine = machine_create(s);
-    if (!machine)
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, native_initialize);
+    if (native.failure[0]) {
+        diag_error(&s->diags, D_CODEGEN, span_none(), "%s", native.failure);
         return false;
-    char *triple = LLVMGetTargetMachineTriple(machine);
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-    LLVMSetTarget(module, triple);
-    LLVMSetModuleDataLayout(module, layout);
-    LLVMDisposeTargetData(layout);
-    LLVMDisposeMessage(triple);
-    LLVMDisposeTargetMachine(machine);
+    }
+    LLVMSetTarget(module, native.triple);
+    LLVMSetDataLayout(module, native.layout);
     return true;
 }
 
@@ -165,37 +151,34 @@ static bool define(LLVMOrcLLJITRef lljit, const struct host_symbol *symbols, int
     LLVMErrorRef error =
         LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(lljit), LLVMOrcAbsoluteSymbols(map, (size_t)n));
     free(map);
-    return !failed(NULL, error, "binding the runtime");
+    return !failed(error);
 }
 
-static LLVMOrcLLJITRef lljit_create(void)
+/* Takes the machine over. */
+static LLVMOrcLLJITRef lljit_create(LLVMTargetMachineRef machine)
 {
-    LLVMTargetMachineRef machine = machine_create(NULL);
-    if (!machine)
-        return NULL;
     LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
     LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder,
                                                   LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
     LLVMOrcLLJITRef lljit = NULL;
-    return failed(NULL, LLVMOrcCreateLLJIT(&lljit, builder), "creating a compiler") ? NULL : lljit;
+    return failed(LLVMOrcCreateLLJIT(&lljit, builder)) ? NULL : lljit;
 }
 
 static bool verified(struct ptxgen_session *s, LLVMModuleRef module)
 {
     char *message = NULL;
     const LLVMBool bad = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
-    return !failed_with(s, bad, message, "verifying the code");
+    if (bad)
+        diag_error(&s->diags, D_CODEGEN, span_none(), "verifying the code for the host: %s", message);
+    LLVMDisposeMessage(message);
+    return !bad;
 }
 
-static bool optimize(LLVMModuleRef module)
+static bool optimize(LLVMModuleRef module, LLVMTargetMachineRef machine)
 {
-    LLVMTargetMachineRef machine = machine_create(NULL);
-    if (!machine)
-        return false;
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    const bool ok = !failed(NULL, LLVMRunPasses(module, PIPELINE, machine, options), "optimising");
+    const bool ok = !failed(LLVMRunPasses(module, PIPELINE, machine, options));
     LLVMDisposePassBuilderOptions(options);
-    LLVMDisposeTargetMachine(machine);
     return ok;
 }
 
@@ -210,13 +193,13 @@ static bool link_module(struct host_jit *jit)
     LLVMErrorRef error = LLVMOrcLLJITAddLLVMIRModule(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), safe);
     if (error) {
         LLVMOrcDisposeThreadSafeModule(safe);
-        return !failed(NULL, error, "adding the code");
+        return !failed(error);
     }
     for (int i = 0; i < jit->nkernels; i++) {
         char name[32];
         thunk_name(i, name, sizeof name);
         LLVMOrcExecutorAddress address = 0;
-        if (failed(NULL, LLVMOrcLLJITLookup(jit->lljit, &address, name), "generating code"))
+        if (failed(LLVMOrcLLJITLookup(jit->lljit, &address, name)))
             return false;
         jit->entry[i] = (host_kernel)(uintptr_t)address;
     }
@@ -227,8 +210,14 @@ static bool compile(struct host_jit *jit)
 {
     int nmath;
     const struct host_symbol *math = host_math_symbols(&nmath);
-    return optimize(jit->module) && (jit->lljit = lljit_create()) != NULL && define(jit->lljit, math, nmath) &&
-           define(jit->lljit, jit->symbols, jit->nsymbols) && link_module(jit);
+    LLVMTargetMachineRef machine = machine_create();
+    if (!optimize(jit->module, machine)) {
+        LLVMDisposeTargetMachine(machine);
+        return false;
+    }
+    jit->lljit = lljit_create(machine);
+    return jit->lljit && define(jit->lljit, math, nmath) && define(jit->lljit, jit->symbols, jit->nsymbols) &&
+           link_module(jit);
 }
 
 struct host_jit *host_jit_create(struct ptxgen_session *s, LLVMContextRef context, LLVMModuleRef module, int nkernels,

@@ -11,9 +11,8 @@
 #ifndef PTXGEN_HOST_JIT_H
 #define PTXGEN_HOST_JIT_H
 
-#include <llvm-c/Core.h>
-
 #include "base/session.h"
+#include "llvmgen/llvm_open.h"
 #include "llvmgen/llvmgen.h"
 
 struct host_jit;

@@ -10,8 +10,6 @@
  */
 #include "mathlib.h"
 
-#include <llvm-c/BitReader.h>
-#include <llvm-c/Linker.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #ifndef PTXGEN_MATHLIB_H
 #define PTXGEN_MATHLIB_H
 
-#include <llvm-c/Core.h>
 #include <stdbool.h>
 
 #include "llvmgen/llvm_guard.h"

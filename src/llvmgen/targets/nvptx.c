@@ -108,9 +108,10 @@ static LLVMValueRef nv_vote(kb *k, enum kb_vote mode, LLVMValueRef pred)
         [KB_VOTE_ANY] = "llvm.nvvm.vote.any.sync",
         [KB_VOTE_ALL] = "llvm.nvvm.vote.all.sync",
         [KB_VOTE_BALLOT] = "llvm.nvvm.vote.ballot.sync",
+        [KB_VOTE_MATCH] = "llvm.nvvm.match.any.sync.i32",
     };
     LLVMValueRef args[] = { i32(k, ALL_LANES), pred };
-    return kb_call(k, name[mode], kb_llvm_ty(k, mode == KB_VOTE_BALLOT ? TY_U32 : TY_BOOL), 2, args, true);
+    return kb_call(k, name[mode], kb_llvm_ty(k, mode >= KB_VOTE_BALLOT ? TY_U32 : TY_BOOL), 2, args, true);
 }
 
 static LLVMValueRef nv_redux(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed)

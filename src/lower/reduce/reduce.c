@@ -32,6 +32,10 @@ bool reduce_whole_array(const struct problem *p, struct arena *a, const char **w
             *why = "it reduces whole arrays; this problem keeps a dimension";
             return false;
         }
+    if (p->nby) {
+        *why = "it reduces whole arrays; this problem reduces by indices";
+        return false;
+    }
     if (p->offsets >= 0 || p->flags >= 0) {
         *why = "it reduces whole arrays; this problem has segments";
         return false;
@@ -83,6 +87,12 @@ static void choose_stream(const struct problem *p, struct plan_case *c)
         return;
     c->tunable[TN_EVICT_FIRST] = !problem_writes(p, AT_POINT);
     c->tunable_from[TN_EVICT_FIRST] = "every element is read once, and few are written";
+}
+
+void reduce_usual(struct planner *pl, struct plan_case *c)
+{
+    choose_pdl(pl, c);
+    choose_stream(pl->plan->problem, c);
 }
 
 /* What a stage of a warp's ring holds: a window of every direct input. */

@@ -15,6 +15,8 @@ bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct
 void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chosen);
 /* A kernel with the arguments that all of them have: the problem's, and where its vectors are. */
 struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
+/* Dependent launch, and hints for the caches, as they usually are. */
+void reduce_usual(struct planner *pl, struct plan_case *c);
 /* Blocks of a grid that fills the device (grid.c). */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c);
 void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,

@@ -202,6 +202,8 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
           "states of several columns are side by side in a thread, and these are too large" },
         { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
           "tiles cut across segments, so there are no totals, and operators read no inputs" },
+        { scan_keeps_some(p),
+          "whole tiles go back to memory by bulk copies; here some elements are written, side by side" },
         { state_determinism(p) == DET_DEVICE,
           "its tiles depend on the device's shared memory; determinism: device forbids that" },
         { !plain_arrays(p), "bulk copies move arrays of scalars whose elements are used where they stand" },

@@ -14,7 +14,7 @@
 #include "lower/lower_impl.h"
 #include "scan.h"
 
-enum { STAGE_MAX = 40 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
+enum { STAGE_MAX = 40 * 1024, SHARED_MAX = 60 * 1024, RESERVED = 2 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ bool scan_operator_reads(const struct problem *p)
     for (int r = 0; r < p->nreductions; r++) {
         const struct op *op = p->reduction[r].op;
         for (int f = 0; f < op->nfields; f++)
-            expr_walk(op->combine[f], find_input, &s);
+            expr_walk(op->combine[f], find_input, &s), expr_walk(p->reduction[r].init[f], find_input, &s);
         for (int l = 0; l < op->nlets; l++)
             expr_walk(op->let[l].value, find_input, &s);
     }
@@ -115,13 +115,30 @@ static int widest(const struct problem *p)
     return bytes;
 }
 
+bool scan_keeps_some(const struct problem *p)
+{
+    bool any = false;
+    for (int o = 0; o < p->noutputs; o++)
+        any |= p->output[o].role == OUT_KEPT;
+    return any;
+}
+
+bool scan_counts(const struct problem *p)
+{
+    bool all = p->nreductions > 0;
+    for (int r = 0; r < p->nreductions; r++)
+        all &= p->reduction[r].counts;
+    return all;
+}
+
 int scan_items_in_words(const struct problem *p)
 {
     enum ty type[32];
     int words = 0;
-    const int fields = state_fields(p, type);
-    for (int f = 0; f < fields; f++)
-        words += (ty_bytes(type[f]) + 3) / 4;
+    state_fields(p, type);
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            words += p->reduction[r].counts ? 1 : (ty_bytes(type[state_first(p, r) + f]) + 3) / 4;
     for (int i = 0; i < p->ninputs; i++)
         words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
     return words;
@@ -150,7 +167,9 @@ int scan_summed_bytes(const struct problem *p)
 
 int scan_items_most(const struct problem *p, int vector)
 {
-    enum { POSITIONS = 64, BYTES = 128 };
+    enum { POSITIONS = 64, BYTES = 128, KEPT = 32 };
+    if (kept_bytes(p) && !scan_keeps(p))
+        return KEPT;
     return vector % 4 == 0 && scan_summed_bytes(p) >= 0 ? BYTES : POSITIONS;
 }
 
@@ -181,6 +200,20 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
     return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * widest(p);
 }
 
+/* The same of the values that a tile keeps. */
+static int gather_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return scan_keeps(p) ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * kept_bytes(p);
+}
+
+/* Kept values leave room for as many blocks as registers do. */
+static bool too_wide(const struct problem *p, const struct plan_case *c, const struct device *d)
+{
+    const int blocks = c->tunable[TN_MIN_BLOCKS] > 0 ? c->tunable[TN_MIN_BLOCKS] : 1, kept = gather_bytes(p, c);
+    const int each = d->shared_per_sm / blocks - RESERVED, room = each < SHARED_MAX ? each : SHARED_MAX;
+    return kept && kept + transpose_bytes(p, c) > room;
+}
+
 /* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
 static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
 
@@ -193,16 +226,20 @@ static bool may_stripe(const struct problem *p, const struct plan_case *c)
 
 /* A thread holds its positions in registers, next to where segments begin, and a block passes them through shared
  * memory.  Striped ones take more registers before sm_90. */
-static void choose_items(const struct problem *p, struct plan_case *c, int sm)
+static void choose_items(const struct problem *p, struct plan_case *c, const struct device *d)
 {
+    const int sm = d->sm;
     const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
                       (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
-    const int beside =
-        c->tunable[TN_THREADS] > 256 ? 20 : 32; /* with neighbours; 512 threads have 128 registers each */
-    const int registers = reads_neighbours(p) ? beside : more ? 48 : 64;
+    /* With neighbours, which conditions take from registers; 512 threads have 128 registers each. */
+    const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 64 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
+    const int registers = reads_neighbours(p) ? beside : more ? 48 : kept_bytes(p) ? 56 : 64;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers || transpose_bytes(p, c) > STAGE_MAX))
+           (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
+            transpose_bytes(p, c) > STAGE_MAX || too_wide(p, c, d)))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
+    while (too_wide(p, c, d) && c->tunable[TN_THREADS] % 64 == 0 && !c->overridden[TN_THREADS])
+        c->tunable[TN_THREADS] /= 2;
 }
 
 /* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them
@@ -235,9 +272,10 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
         scan_set(c, TN_MIN_BLOCKS, choose_blocks(p, c, sm),
                  "1024 threads per multiprocessor, half of them for heavy elements");
     scan_set(c, TN_SMEM_TRANSPOSE, staged && widest(p) > 0, "for arrays of scalars along the last dimensions");
-    scan_set(c, TN_STRIPED, c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && state_words(p, NULL) <= 2,
+    scan_set(c, TN_STRIPED,
+             c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && (state_words(p, NULL) <= 2 || scan_counts(p)),
              "for whole arrays and states of up to 8 bytes");
-    choose_items(p, c, sm);
+    choose_items(p, c, &pl->plan->device);
 }
 
 /* Positions [i, i + vector) of any segment are a vector in memory: so say the pointers, and the length where it
@@ -349,7 +387,8 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
     const bool transpose = c->tunable[TN_SMEM_TRANSPOSE], striped = c->tunable[TN_STRIPED];
     const struct misfit m[] = {
         { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
-        { scan_degree(c) > items_most(p, c), "a thread holds at most 64 elements, 128 where it sums bytes by words" },
+        { scan_degree(c) > items_most(p, c),
+          "a thread holds at most 64 elements, 128 where it sums bytes by words, 32 where some are kept" },
         { vector > access_vector_width(p) || (vector & (vector - 1)),
           "the vector must be a power of two, no wider than 16 bytes of the widest array" },
         { transpose && (widest(p) == 0 || !scan_trailing(p)),
@@ -357,6 +396,9 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
         { striped && (!transpose || !may_stripe(p, c)),
           "striped vectors are for staged tiles of whole arrays without neighbours" },
         { transpose && transpose_bytes(p, c) > STAGE_MAX, "the transpose takes more than 40960 bytes" },
+        { gather_bytes(p, c) &&
+              gather_bytes(p, c) + transpose_bytes(p, c) > pl->plan->device.shared_per_block - RESERVED,
+          "the values that a tile keeps do not fit shared memory" },
         { 0 }
     };
     return scan_consistent(pl, c, m);

@@ -30,7 +30,7 @@ static inline bool scan_own_tiles(const struct problem *p)
 /* Words of a bitmap of a tile's positions; threads that read theirs in whole words read one more. */
 static inline int scan_mark_words(int tile) { return tile / 32 + 1; }
 bool scan_has_totals(const struct problem *p);
-/* An operator reads inputs (that do not vary within a segment). */
+/* An operator reads inputs (that do not vary within a segment), or the `init` of a distributed scan does. */
 bool scan_operator_reads(const struct problem *p);
 /* Is an output the state at its element, or the lowest byte of it, as a byte? */
 bool scan_stores_byte(const struct problem *p, int output);
@@ -42,6 +42,10 @@ int scan_summed_bytes(const struct problem *p);
 int scan_items_most(const struct problem *p, int vector);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */
 int scan_items_in_words(const struct problem *p);
+/* Is there an output of some elements? */
+bool scan_keeps_some(const struct problem *p);
+/* Do all scans count the elements of outputs with conditions? */
+bool scan_counts(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
  * that the case keeps resident; and those that the case has. */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);

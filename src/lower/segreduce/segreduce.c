@@ -20,6 +20,8 @@ bool segreduce_regular(const struct problem *p, struct arena *a, const char **wh
 {
     if (p->offsets >= 0)
         *why = "its segments all have one size; this problem has offsets";
+    else if (p->nby)
+        *why = "it reduces segments; this problem reduces by indices";
     else if (!segments_kept(p))
         *why = "it reduces segments; this problem keeps no dimension";
     else

@@ -65,6 +65,8 @@ bool segreduce_regular(const struct problem *p, struct arena *a, const char **wh
 bool segreduce_between_offsets(const struct problem *p, struct arena *a, const char **why);
 /* Are segments runs of elements? */
 bool segreduce_runs(const struct problem *p);
+/* Does segreduce.resident take rows of this problem? */
+bool segreduce_resident_takes(const struct problem *p);
 /* A strategy is pinned, so its cases must take every launch. */
 bool segreduce_pinned(const struct planner *pl);
 struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */

@@ -11,7 +11,8 @@ bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, str
 /* Chosen for runs of elements only: elsewhere columns read whole vectors. */
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
-    if (segreduce_pinned(pl) || segreduce_runs(pl->plan->problem))
+    const struct problem *p = pl->plan->problem;
+    if (segreduce_pinned(pl) || (segreduce_runs(p) && !segreduce_resident_takes(p)))
         segreduce_add_shapes(pl, row);
 }
 

@@ -113,7 +113,8 @@ void segreduce_tile_plan(struct planner *pl, const struct strategy *row)
     const struct formula length = segments_length(pl->plan->problem), any = { 0 };
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    if (!segreduce_pinned(pl) && (lo > length_max(pl) || !has_room(pl, tuned(pl, TN_THREADS))))
+    if (!segreduce_pinned(pl) &&
+        (lo > length_max(pl) || !has_room(pl, tuned(pl, TN_THREADS)) || segreduce_resident_takes(pl->plan->problem)))
         return;
     /* Elements of one byte: every array begins at 16 bytes. */
     segreduce_add(pl, row, tile_case, NULL, "tile", SEG_VECTOR_BYTES,

@@ -195,6 +195,8 @@ struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *
     stencil_each_read(p, oldest_load, &o);
     if (loads_to_keep(p) && o.at > 0)
         o.at = 0;
+    if (!stencil_keeps(p, c))
+        o.at = s.lo;
     const int kept = (int)(s.hi - o.at + 1), planes = (int)(s.hi - s.lo);
     s.before = multiple(-s.reach.lo[last], points);
     s.pitch = s.before + stencil_threads(c, p->rank, last) * points + multiple(s.reach.hi[last], points);

@@ -46,6 +46,13 @@ struct skews stencil_skews(const struct plan_case *c, int rank);
 int stencil_lead(const struct plan_case *c, int rank);
 /* Do blocks stream along axis 0? */
 bool stencil_streams(const struct plan_case *c);
+/* Do registers not hold the values of all a thread's points of a place, so that they are loaded where they are used?
+ * And do those that the next place reads too stay there? */
+bool stencil_crowded(const struct problem *p, const struct plan_case *c);
+bool stencil_keeps(const struct problem *p, const struct plan_case *c);
+/* Are there floats of two bytes?  Points of their windows are computed side by side, so that the assembler finds pairs:
+ * point by point it spilled up to 344 bytes, with registers left. */
+bool stencil_halves(const struct problem *p);
 /* Planes of an input in shared memory: the block's tile of one place and what its points read around it. */
 struct ring_shape {
     struct reach reach;
@@ -70,7 +77,7 @@ bool stencil_one_tree(const struct problem *p);
  * packed words? */
 bool stencil_packs(const struct problem *p);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
-void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out);
+void stencil_explain(const struct problem *p, const struct plan_case *c, struct str *out);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */
 bool stencil_linear(const struct problem *p);
 

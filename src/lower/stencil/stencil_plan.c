@@ -16,7 +16,8 @@
 #include "stencil_plan.h"
 #include "strip.h"
 
-enum { SMALL = 1 << 17 };
+/* H200, 12 reads of f64 at 351 x 509: 3.2 us, windows 6.1. */
+enum { SMALL = 1 << 18 };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
@@ -298,7 +299,7 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
 
 /* ---- explaining -------------------------------------------------------------------------------------------------- */
 
-void stencil_explain(struct arena *a, const struct problem *p, const struct plan_case *c, struct str *out)
+void stencil_explain(const struct problem *p, const struct plan_case *c, struct str *out)
 {
     const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     struct shape s = one;
@@ -306,7 +307,7 @@ void stencil_explain(struct arena *a, const struct problem *p, const struct plan
     for (int d = 0; d < p->rank; d++)
         *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
     const int n = s.points_x * s.points_y * s.points_z;
-    const int64_t reads = stencil_window_cells(a, p, &one), loads = stencil_window_cells(a, p, &s);
+    const int64_t reads = stencil_window_cells(p, &one), loads = stencil_window_cells(p, &s);
     str_printf(out,
                "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
                n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);

@@ -29,7 +29,11 @@ struct shape {
 struct shape stencil_tuned(struct arena *a, const struct problem *p, const struct device *d, const char *strategy,
                            const char *what, const char *kind);
 /* Values that a window of this shape holds at once, over all inputs. */
-int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s);
+int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
+/* Do the registers of a thread hold what its window reads? */
+bool stencil_roomy(const struct problem *p, const struct plan_case *c);
+/* Are the values of a place in a block that streams nearly more than registers hold? */
+bool stencil_tight(const struct problem *p, const struct plan_case *c);
 /* Defaults from a shape, made to agree with what the user has set. */
 void stencil_set_shape(struct plan_case *c, struct shape s);
 

@@ -125,6 +125,10 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
         stencil_set_shape(c, s);
     while ((ring_bytes(p, c) > pl->plan->device.shared_per_block || most_copies(pl, c) > STREAM_COPIES_MAX) &&
            shrink(c, &s));
+    if (s.block_y > 2 && s.points_y > 4 && stencil_tight(p, c)) { /* ptxas spills a few bytes in higher tiles */
+        s.points_y--;
+        stencil_set_shape(c, s);
+    }
 }
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
@@ -174,7 +178,7 @@ static void chosen_cases(struct planner *pl, const struct strategy *row)
         return;
     plan_count_range(pl, &points, &most);
     plan_extent_range(pl, &p->space[2].extent, &columns, &last);
-    const bool light = stencil_window_cells(&pl->s->arena, p, &one) <= NEIGHBOURS, known = columns == last;
+    const bool light = stencil_window_cells(p, &one) <= NEIGHBOURS, known = columns == last;
     const int vector = stencil_vector(p);
     if (most < POINTS || (!light && !four))
         return;

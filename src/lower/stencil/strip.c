@@ -100,6 +100,8 @@ static const char *input_misfit(const struct problem *p, int i)
     const struct input *in = &p->input[i];
     if (in->role != ROLE_ELEMENT)
         return "it takes arrays of elements";
+    if (in->placed)
+        return "an array is read at computed places";
     if (!feeds(p, i))
         return reads_at_the_point(p, i) ? NULL : "an array that is not fed back is read beside the point";
     if (!access_input_direct(p, i) || *in->array.field[0].name)

@@ -26,69 +26,11 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
 
 /* ---- values and registers ---------------------------------------------------------------------------------------- */
 
-/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
-struct cells {
-    const struct problem *p;
-    int input, field;
-    int points[SPACE_MAX];
-    struct reach reach;
-    bool *read;
-};
-
-static int64_t box_size(const struct cells *c)
-{
-    int64_t n = 1;
-    for (int d = 0; d < c->p->rank; d++)
-        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
-    return n;
-}
-
-static void mark(const struct expr *e, void *user)
-{
-    const struct cells *c = user;
-    const int rank = c->p->rank;
-    int points = 1;
-    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
-        return;
-    for (int d = 0; d < rank; d++)
-        points *= c->points[d];
-    for (int i = 0; i < points; i++) {
-        int64_t at = 0;
-        for (int d = 0, below = points; d < rank; d++) {
-            below /= c->points[d];
-            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
-            at = at * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + i / below % c->points[d] + offset;
-        }
-        c->read[at] = true;
-    }
-}
-
-int64_t stencil_window_cells(struct arena *a, const struct problem *p, const struct shape *s)
-{
-    enum { BOX_MAX = 1 << 14 };
-    const int points[] = { s->points_x, s->points_y, s->points_z };
-    int64_t cells = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
-            struct cells c = { .p = p, .input = i, .field = f, .reach = stencil_input_reach(p, i) };
-            for (int d = 0; d < p->rank; d++)
-                c.points[d] = points[p->rank - 1 - d];
-            const int64_t box = box_size(&c);
-            if (box > BOX_MAX)
-                return box;
-            c.read = arena_new(a, bool, box);
-            stencil_each_read(p, mark, &c);
-            for (int64_t k = 0; k < box; k++)
-                cells += c.read[k];
-        }
-    return cells;
-}
-
 /* Registers that the values of a window take, one for each up to 4 bytes. */
 static int64_t value_registers(struct planner *pl, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    return stencil_window_cells(&pl->s->arena, p, s) / (stencil_packs(p) && s->points_x % 4 == 0 ? 4 : 1);
+    return stencil_window_cells(p, s) / (stencil_packs(p) && s->points_x % 4 == 0 ? 4 : 1);
 }
 
 /* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
@@ -123,6 +65,24 @@ static struct shape fit_registers(struct planner *pl, struct shape s)
         *most /= 2;
     }
     return s;
+}
+
+/* Fewer blocks, then smaller windows, where the values of skewed rows, or of many reads, would not fit. */
+static void make_room(struct planner *pl, struct plan_case *c, struct shape s)
+{
+    static const enum tunable_id set[] = { TN_MIN_BLOCKS, TN_POINTS_X, TN_POINTS_Y, TN_POINTS_Z };
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        if (c->overridden[set[i]])
+            return;
+    while (!stencil_roomy(pl->plan->problem, c)) {
+        int *most = s.points_z > s.points_y ? &s.points_z : s.points_y > 1 ? &s.points_y : &s.points_x;
+        if (c->tunable[TN_MIN_BLOCKS] > 1)
+            stencil_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] - 1, "registers, over the values of a window");
+        else if (*most > 1)
+            stencil_set_shape(c, (*most /= 2, s));
+        else
+            return;
+    }
 }
 
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
@@ -239,7 +199,7 @@ static const char *kind(const struct planner *pl, bool shifted)
         return vector == 1 ? "single" : "other";
     if (near)
         return slow(p) ? "slow" : "";
-    return stencil_window_cells(&pl->s->arena, p, &one) > 16 ? "many" : "";
+    return stencil_window_cells(p, &one) > 16 ? "many" : "";
 }
 
 static void window_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
@@ -257,6 +217,7 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     s = fit_registers(pl, s);
     stencil_set_shape(c, s);
     set_min_blocks(pl, c, s);
+    make_room(pl, c, s);
 }
 
 /* May rows be multiples of four elements and none of the vector? */

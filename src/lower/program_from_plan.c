@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_from_plan.c - a program outlives the session that planned it: deep copies into its own arena. */
-#include "llvmgen.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* places.h - the one way in which scans store results.  What is stored follows from the problem; where a thread's results
  * lie, and which of them go to memory together, follows from an arrangement of places.
  */
-#ifndef PTXGEN_SCAN_PLACES_H
-#define PTXGEN_SCAN_PLACES_H
+#ifndef PTXGEN_PLACES_H
+#define PTXGEN_PLACES_H
 
-#include "llvmgen/shared/output.h"
+#include "output.h"
 
 enum { PLACES_AT_ONCE_MAX = 128 };
 

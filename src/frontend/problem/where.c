@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* where.c - outputs that some elements write (`where`), how many these are (`count`), and segments that begin where an
+ * expression holds (`starts`).  All of them become parts of plain scans, which the other folders know already:
+ *
+ *   where    a scan that counts the elements for which the condition holds; outputs with equal conditions share one
+ *   count    the total of this scan
+ *   starts   the user's operators start anew: their states get a field `begins`, true after such an element, and
+ *            the combination of two states whose right one begins is the right one
+ *
+ * The counters know no segments, so places go on from one segment to the next.
+ */
+#include "frontend/frontend_impl.h"
+
+static const struct expr *binary(struct builder *b, enum binary op, enum ty type, const struct expr *left,
+                                 const struct expr *right)
+{
+    struct expr *e = expr_new(b->a, EX_BINARY, type, left->at);
+    e->op = op;
+    e->nargs = 2;
+    e->arg[0] = left;
+    e->arg[1] = right;
+    return e;
+}
+
+static const struct expr *number(struct builder *b, int64_t x, struct span at)
+{
+    struct expr *e = expr_new(b->a, EX_CONST, TY_I64, at);
+    e->imm.i = x;
+    return e;
+}
+
+static const struct expr *leaf(struct builder *b, enum expr_kind kind, enum ty type, int which, int field,
+                               struct span at)
+{
+    struct expr *e = expr_new(b->a, kind, type, at);
+    e->which = which;
+    e->field = field;
+    return e;
+}
+
+static const struct expr *extent(struct builder *b, int axis, struct span at)
+{
+    const struct prog_dim *d = &b->p->space[axis].extent;
+    const struct expr *add = number(b, d->add, at);
+    if (d->size < 0)
+        return add;
+    const struct expr *size = leaf(b, EX_SIZE, TY_I64, d->size, 0, at);
+    return d->add ? binary(b, BIN_ADD, TY_I64, size, add) : size;
+}
+
+static struct diag *not_yet(struct builder *b, struct span at, const char *what)
+{
+    return diag_error(b->d, D_BAD_WHERE, at, "not yet: %s", what);
+}
+
+static struct scope condition_scope(struct builder *b, const char *place)
+{
+    return (struct scope){
+        .b = b, .place = place, .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | SC_LAST
+    };
+}
+
+/* ---- segments ---- */
+
+void build_starts(struct builder *b)
+{
+    const struct ynode *segments = schema_get(b->root, ST_TOP, "segments"),
+                       *node = segments ? schema_get(segments, ST_SEGMENTS, "starts") : NULL;
+    if (!node || b->p->kind != KIND_SCAN)
+        return;
+    struct scope sc = condition_scope(b, "the beginning of segments");
+    sc.allows &= ~(unsigned)SC_LAST;
+    b->starts = type_build(&sc, node_expr(b, node), TY_BOOL);
+    b->p->starts = true;
+    static const char *const refused[] = { "init", "mode", "direction" };
+    static const char *const otherwise[] = { NULL, "inclusive", "forward" };
+    for (int i = 0; i < 3; i++) {
+        const struct ynode *key = schema_get(b->root, ST_TOP, refused[i]);
+        if (key && !(otherwise[i] && key->kind == Y_SCALAR && !strcmp(key->text, otherwise[i])))
+            diag_hint(
+                b->d,
+                not_yet(b, key->at,
+                        "with segments that are given by 'starts', scans are inclusive, go forward and have no init"),
+                "segments: {flags: …} has them");
+    }
+}
+
+/* The value that e has at the next element of a one-dimensional problem; *left: how much may be written out. */
+static const struct expr *at_next(struct builder *b, const struct expr *e, int *left)
+{
+    if (--*left < 0)
+        return e;
+    if (e->kind == EX_LET)
+        return at_next(b, b->lets.let[e->which].value, left);
+    if (e->kind == EX_INDEX)
+        return binary(b, BIN_ADD, TY_I64, e, number(b, 1, e->at));
+    struct expr *copy = arena_new(b->a, struct expr, 1);
+    *copy = *e;
+    if (e->kind == EX_INPUT && b->input[e->which].array.rank > 0) {
+        copy->offset[0] = e->noffsets ? e->offset[0] + 1 : 1;
+        copy->noffsets = copy->offset[0] != 0;
+        b->input[e->which].neighbours |= copy->offset[0] != 0;
+    }
+    for (int i = 0; i < e->nargs; i++)
+        copy->arg[i] = at_next(b, e->arg[i], left);
+    return copy;
+}
+
+const struct expr *last_build(struct builder *b, struct span at)
+{
+    enum { WRITTEN_OUT = 4096 };
+    const struct problem *p = b->p;
+    const struct expr *last = NULL;
+    int left = WRITTEN_OUT;
+    if (p->offsets >= 0 || p->flags >= 0) {
+        struct diag *m = not_yet(b, at, "'last' where segments are given by offsets or flags");
+        if (p->flags >= 0)
+            diag_hint(b->d, m, "write segments: {starts: %s != 0}", b->input[p->flags].array.name);
+        return NULL;
+    }
+    for (int d = 0; d < p->rank; d++) {
+        if (!p->space[d].reduced)
+            continue;
+        const struct expr *end =
+            p->reverse ? number(b, 0, at) : binary(b, BIN_SUB, TY_I64, extent(b, d, at), number(b, 1, at));
+        const struct expr *ends = binary(b, BIN_EQ, TY_BOOL, leaf(b, EX_INDEX, TY_I64, d, 0, at), end);
+        last = last ? binary(b, BIN_LAND, TY_BOOL, last, ends) : ends;
+    }
+    if (last && b->starts)
+        last = binary(b, BIN_LOR, TY_BOOL, last, at_next(b, b->starts, &left));
+    if (left < 0)
+        diag_error(b->d, D_LIMIT, b->starts->at, "with its lets written out, this is too long for 'last'");
+    return left < 0 ? NULL : last;
+}
+
+static const struct expr *choose(struct builder *b, const struct expr *condition, const struct expr *yes,
+                                 const struct expr *no)
+{
+    struct expr *e = expr_new(b->a, EX_IF, yes->type, yes->at);
+    e->nargs = 3;
+    e->arg[0] = condition;
+    e->arg[1] = yes;
+    e->arg[2] = no;
+    return e;
+}
+
+/* The operator that starts anew where the right state begins. */
+static void start_anew(struct builder *b, struct reduction *r)
+{
+    const int n = r->op ? r->op->nfields : 0;
+    if (!r->op || !r->op->combine[0] || !b->starts)
+        return;
+    if (n == STATE_FIELDS_MAX) {
+        diag_error(b->d, D_LIMIT, r->at, "with segments that are given by 'starts', a state has at most %d fields",
+                   STATE_FIELDS_MAX - 1);
+        return;
+    }
+    struct op *op = arena_new(b->a, struct op, 1);
+    *op = *r->op;
+    const struct expr *left = leaf(b, EX_LEFT, TY_BOOL, 0, n, r->at), *begins = leaf(b, EX_RIGHT, TY_BOOL, 0, n, r->at);
+    for (int f = 0; f < n; f++) {
+        if (op->combine[f])
+            op->combine[f] = choose(b, begins, leaf(b, EX_RIGHT, op->field[f], 0, f, r->at), op->combine[f]);
+        op->pad[f] = NULL;
+    }
+    op->nfields++;
+    op->field_name[n] = "begins";
+    op->field[n] = TY_BOOL;
+    op->combine[n] = binary(b, BIN_LOR, TY_BOOL, left, begins);
+    op->identity[n] = op->identity[0] ? expr_new(b->a, EX_CONST, TY_BOOL, r->at) : NULL;
+    op->commutative = op->builtin = false;
+    r->op = op;
+    r->map[n] = b->starts;
+}
+
+/* ---- counters ---- */
+
+static int counter_of(struct builder *b, const struct expr *where)
+{
+    for (int o = 0; o < b->noutputs; o++)
+        if (b->output[o].place && expr_equal(b->output[o].where, where))
+            return b->output[o].counter;
+    const enum ty type = TY_I64;
+    struct reduction r = { .name = "kept", .counts = true, .at = where->at };
+    r.op = op_builtin(b, op_row_by_name("add"), &type, where->at);
+    r.map[0] = expr_cast(b->a, where, TY_I64);
+    int n = b->nreductions;
+    ARENA_PUSH(b->a, b->map_type, n, b->cap_map_types, T_ANY);
+    ARENA_PUSH(b->a, b->reduction, b->nreductions, b->cap_reductions, r);
+    return b->nreductions - 1;
+}
+
+/* Where the element goes along the scanned axes. */
+static const struct expr *place_of(struct builder *b, const struct output *out)
+{
+    const struct expr *before = leaf(b, EX_STATE, TY_I64, out->counter, 0, out->at), *end = NULL;
+    const struct expr *one = number(b, 1, out->at);
+    for (int d = 0; out->from_end && d < b->p->rank; d++)
+        if (b->p->space[d].reduced)
+            end = end ? binary(b, BIN_MUL, TY_I64, end, extent(b, d, out->at)) : extent(b, d, out->at);
+    if (end && b->p->exclusive)
+        before = binary(b, BIN_ADD, TY_I64, before, one);
+    if (end)
+        return binary(b, BIN_SUB, TY_I64, end, before);
+    return b->p->exclusive ? before : binary(b, BIN_SUB, TY_I64, before, one);
+}
+
+/* A shape in which kept elements lie side by side. */
+static bool shape_fits(struct builder *b, const struct output *out)
+{
+    const struct problem *p = b->p;
+    int scanned = 0;
+    bool in_order = out->array.rank == p->rank;
+    for (int d = 0; d < p->rank; d++)
+        scanned += p->space[d].reduced;
+    for (int d = 0; in_order && d < p->rank; d++)
+        in_order = out->axis[d] == d && out->array.dim[d].size == p->space[d].extent.size &&
+                   out->array.dim[d].add == p->space[d].extent.add;
+    if (p->offsets >= 0 || p->flags >= 0) {
+        struct diag *m = not_yet(b, out->at, "'where' with segments that are given by offsets or flags");
+        if (p->flags >= 0)
+            diag_hint(b->d, m, "write segments: {starts: %s != 0}", b->input[p->flags].array.name);
+        return false;
+    }
+    if (scanned > 1 && scanned < p->rank) {
+        not_yet(b, out->at, "'where' along several dimensions beside others");
+        return false;
+    }
+    if (!in_order)
+        diag_error(b->d, D_BAD_WHERE, out->at,
+                   "an output with 'where' has all dimensions in their order, as all elements may be kept");
+    return in_order;
+}
+
+static void build_kept(struct builder *b, struct output *out, const struct ynode *node)
+{
+    const struct ynode *where = schema_get(node, ST_OUTPUT, "where"), *from = schema_get(node, ST_OUTPUT, "from");
+    out->from_end = from && !strcmp(from->text, "end");
+    if (from && !out->from_end && strcmp(from->text, "start"))
+        diag_error(b->d, D_BAD_VALUE, from->at, "'from' is start or end");
+    if (!where) {
+        if (from)
+            diag_error(b->d, D_BAD_WHERE, from->at, "'from' belongs to an output with 'where'");
+        return;
+    }
+    const struct scope sc = condition_scope(b, "a where, which may not yet depend on the state");
+    struct ast *ast = node_expr(b, where);
+    out->where = ast ? type_build(&sc, ast, TY_BOOL) : NULL;
+    if (!out->where || out->role != OUT_ELEMENT || !shape_fits(b, out))
+        return;
+    out->role = OUT_KEPT;
+    out->counter = counter_of(b, out->where);
+    out->place = place_of(b, out);
+}
+
+static void build_count(struct builder *b, struct output *out, const struct ynode *node)
+{
+    const struct ynode *count = schema_get(node, ST_OUTPUT, "count");
+    const int of = output_find(b, count->text);
+    const enum ty t = out->array.nfields == 1 && !*out->array.field[0].name ? out->array.field[0].type : TY_NONE;
+    if (of < 0 || !b->output_node[of] || b->output_node[of]->kind != Y_MAPPING ||
+        !ynode_get(b->output_node[of], "where")) {
+        diag_error(b->d, D_BAD_WHERE, count->at, "'%s' is no output with 'where'", count->text);
+        return;
+    }
+    if (t != TY_I32 && t != TY_I64)
+        diag_error(b->d, D_BAD_WHERE, out->at, "a count is an i64 or an i32");
+    else if (output_moment(out) != AT_TOTAL)
+        diag_error(b->d, D_BAD_WHERE, out->at,
+                   "there is one count per scan: it has the dimensions that are not scanned");
+    else if (b->output[of].place)
+        out->value[0] = leaf(b, EX_TOTAL, TY_I64, b->output[of].counter, 0, out->at);
+    if (out->value[0] && t == TY_I32)
+        out->value[0] = expr_cast(b->a, out->value[0], t);
+}
+
+bool keeps_some(const struct builder *b)
+{
+    const struct ynode *outputs = schema_get(b->root, ST_TOP, "outputs");
+    for (int i = 0; outputs && i < outputs->count; i++)
+        if (outputs->pair[i].value->kind == Y_MAPPING && ynode_get(outputs->pair[i].value, "where"))
+            return true;
+    return false;
+}
+
+int kept_kind(struct builder *b, const struct ynode *node, int kind)
+{
+    b->flat = node && !strcmp(node->text, "map") && keeps_some(b);
+    return b->flat ? KIND_SCAN : kind;
+}
+
+/* Keys of scans in the outputs of another kind. */
+static void refuse_keys(struct builder *b, const struct ynode *node)
+{
+    static const char *const keys[] = { "where", "from", "count" };
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < node->count; k++)
+            if (!strcmp(node->pair[k].key->text, keys[i]))
+                diag_hint(b->d,
+                          diag_error(b->d, D_KEY_NOT_FOR_KIND, node->pair[k].key->at,
+                                     "outputs of a scan have '%s', and of no other kind", keys[i]),
+                          "a scan needs no operator for it: kind: scan");
+}
+
+bool output_counts(const struct ynode *node) { return node && node->kind == Y_MAPPING && ynode_get(node, "count"); }
+
+void build_where(struct builder *b)
+{
+    const bool scan = b->p->kind == KIND_SCAN;
+    for (int r = 0; r < b->nreductions; r++)
+        start_anew(b, &b->reduction[r]);
+    for (int o = 0; o < b->noutputs; o++)
+        if (b->output_node[o] && b->output_node[o]->kind == Y_MAPPING && scan)
+            build_kept(b, &b->output[o], b->output_node[o]);
+        else if (b->output_node[o] && b->output_node[o]->kind == Y_MAPPING)
+            refuse_keys(b, b->output_node[o]);
+    for (int o = 0; scan && o < b->noutputs; o++)
+        if (output_counts(b->output_node[o]))
+            build_count(b, &b->output[o], b->output_node[o]);
+}

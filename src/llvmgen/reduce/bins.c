@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bins.c - reductions by computed indices: what the elements of each bin come to.
+ *
+ *     add       tiles go round-robin to the blocks; each element updates the words of its bin atomically, in tables of
+ *               the block (shared) or in the one table (global).  Blocks add their tables to the one table at their end
+ *     finish    a thread per bin: the outputs from the words, which are then zero for the next launch (shared)
+ *     clear     zeros into the table before all of this (global)
+ *
+ * Equal indices of a warp are combined first, so that one hot bin costs one update per warp and not 32: every lane looks
+ * for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at most five
+ * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
+ * counted; and in shared memory not even that: the machine adds up the increments of a warp.
+ */
+#include "llvmgen/shared/output.h"
+
+#include "lower/reduce/bins.h"
+
+struct bins {
+    struct gen *g;
+    kb_ptr table[STATE_FIELDS_MAX]; /* per reduction */
+    int tables;                     /* side by side: word (bin, table) is number bin * tables + table */
+    kb_val own;                     /* the table of this thread, i32 */
+    bool merge;                     /* equal indices of a warp first */
+};
+
+static enum ty word_type(const struct gen *g, int r)
+{
+    return op_word_bytes(g->p->reduction[r].op) == 4 ? TY_U32 : TY_U64;
+}
+
+/* The table in global memory: for `bins` bins where it lies in shared tables' control memory, else for those of the
+ * launch. */
+static void global_table(struct gen *g, struct bins *b, bool fixed)
+{
+    kb *k = g->k;
+    const kb_ptr base = gen_buffer(g, "table", TY_U8);
+    const kb_val bins = fixed ? kb_imm(k, TY_I64, gen_tunable(g, TN_BINS)) : gen_value(g, "bins");
+    *b = (struct bins){ .g = g, .tables = 1, .own = kb_imm(k, TY_I32, 0), .merge = true };
+    for (int r = 0; r < g->p->nreductions; r++) {
+        b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
+        b->table[r].ty = word_type(g, r);
+    }
+}
+
+/* ---- updates ----------------------------------------------------------------------------------------------------- */
+
+static void update(struct bins *b, kb_val bin, kb_tup x)
+{
+    kb *k = b->g->k;
+    kb_ptr word[STATE_FIELDS_MAX];
+    for (int r = 0; r < b->g->p->nreductions; r++)
+        word[r] = kb_advance(k, b->table[r], kb_add(k, kb_mul(k, bin, b->tables), b->own));
+    accumulate_words(b->g, word, x);
+}
+
+/* What the lane and those of the higher `peers` have, in any order; of use in the lowest one alone. */
+static kb_tup gather_peers(struct gen *g, kb_val peers, kb_tup x)
+{
+    enum { NONE = KB_WARP };
+    kb *k = g->k;
+    const kb_val lane = kb_lane(k), up_to = kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32));
+    const kb_val above = kb_and(k, peers, kb_not(k, kb_sub(k, up_to, 1)));
+    kb_tvar sum = kb_var_new(k, x, "sum");
+    kb_var next = kb_var_new(k, kb_cast(k, kb_ctz(k, above), TY_I32), "next");
+    kb_loop(k) {
+        LET(from, kb_get(k, next));
+        LET(more, kb_lt(k, from, NONE));
+        kb_break_if(k, kb_not(k, kb_any(k, more)));
+        const kb_val source = kb_select(k, more, from, lane);
+        const kb_tup mine = kb_get(k, sum), other = kb_shfl_idx(k, mine, source);
+        const kb_val further = kb_shfl_idx(k, from, source);
+        kb_set(k, sum, kb_select(k, more, state_combine(g, mine, other), mine));
+        kb_set(k, next, kb_select(k, more, further, from));
+    }
+    return kb_get(k, sum);
+}
+
+/* The same of all lanes, those with bin -1 excepted; constants are counted.  The whole warp arrives. */
+static void update_merged(struct bins *b, kb_val bin, kb_tup x)
+{
+    kb *k = b->g->k;
+    LET(peers, kb_match(k, bin));
+    const bool count = bins_count(b->g->p);
+    kb_tup sum = count ? x : gather_peers(b->g, peers, x);
+    for (int f = 0; count && f < x.n; f++)
+        sum.e[f] = kb_mul(k, x.e[f], kb_cast(k, kb_popcount(k, peers), x.e[f].ty));
+    const kb_val below = kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32)), 1);
+    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, kb_and(k, peers, below), 0))) {
+        update(b, bin, sum);
+    }
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
+
+/* The number of the point's bin, i32; -1: none. */
+static kb_val bin_of(struct point *pt)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    kb_val bin = kb_imm(k, TY_I64, 0), inside = kb_true(k);
+    for (int d = 0; d < g->p->nby; d++) {
+        const kb_val i = emit_expr(k, &pt->env, g->p->by[d]), n = gen_extent(g, &g->p->bin[d]);
+        inside = kb_and(k, inside, kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64)));
+        bin = d ? kb_add(k, kb_mul(k, bin, n), i) : i;
+    }
+    for (int d = 0; d < g->p->rank; d++)
+        if (!g->p->space[d].reduced)
+            bin = kb_add(k, kb_mul(k, bin, gen_extent(g, &g->p->space[d].extent)), point_index(pt, d));
+    return kb_select(k, inside, kb_cast(k, bin, TY_I32), kb_imm(k, TY_I32, -1));
+}
+
+/* valid: bool, that there is such an element. */
+static void add_point(struct bins *b, struct point *pt, kb_val valid)
+{
+    kb *k = b->g->k;
+    LET(bin, kb_select(k, valid, bin_of(pt), kb_imm(k, TY_I32, -1)));
+    if (b->merge) {
+        update_merged(b, bin, point_map(pt));
+        return;
+    }
+    kb_if(k, kb_ge(k, bin, 0)) {
+        update(b, bin, point_map(pt));
+    }
+}
+
+/* The elements of a tile that begins at `base`. */
+static void add_tile(struct bins *b, kb_val base)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    const int items = gen_tunable(g, TN_ITEMS), vector = gen_tunable(g, TN_VECTOR);
+    struct direct d[GEN_MANY_MAX];
+    LET(offset, kb_mul(k, kb_tid(k), vector));
+    for (int u = 0; u < items; u++)
+        direct_load(g, base, offset, (int64_t)u * kb_threads(k) * vector, vector, g->c->aligned, &d[u * vector]);
+    for (int i = 0; i < items * vector; i++) {
+        struct point pt;
+        point_init(&pt, g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
+        pt.direct = &d[i];
+        add_point(b, &pt, kb_true(k));
+    }
+}
+
+/* One element per thread. */
+static void add_single(struct bins *b, kb_val element, kb_val valid)
+{
+    kb *k = b->g->k;
+    struct direct d;
+    struct point pt;
+    const kb_val at = kb_select(k, valid, element, kb_imm(k, TY_I64, 0));
+    direct_load(b->g, at, kb_imm(k, TY_I32, 0), 0, 1, false, &d);
+    point_init(&pt, b->g, at, kb_imm(k, TY_I32, 0), 0);
+    pt.direct = &d;
+    add_point(b, &pt, valid);
+}
+
+static void add_elements(struct bins *b)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    const int64_t row = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS), tile = row * gen_tunable(g, TN_VECTOR);
+    LET(block, kb_cast(k, kb_block(k), TY_I64));
+    LET(blocks, kb_cast(k, kb_blocks(k), TY_I64));
+    LET(head, kb_cast(k, gen_value(g, "head"), TY_I64));
+    LET(full, kb_div(k, gen_value(g, "vectors"), row));
+    kb_section(k, "tiles");
+    kb_for(k, t, block, full, blocks) {
+        add_tile(b, kb_add(k, head, kb_mul(k, t, tile)));
+    }
+    kb_section(k, "rest");
+    LET(between, kb_mul(k, full, tile));
+    LET(rest, kb_sub(k, gen_value(g, "count"), between));
+    const int64_t threads = kb_threads(k);
+    kb_for(k, first, kb_mul(k, block, threads), rest, kb_mul(k, blocks, threads)) {
+        LET(i, kb_add(k, first, kb_cast(k, kb_tid(k), TY_I64)));
+        add_single(b, kb_select(k, kb_lt(k, i, head), i, kb_add(k, i, between)), kb_lt(k, i, rest));
+    }
+}
+
+/* ---- tables in shared memory ------------------------------------------------------------------------------------- */
+
+static void clear_tables(struct bins *b, kb_val bins)
+{
+    kb *k = b->g->k;
+    kb_for(k, i, kb_tid(k), kb_mul(k, bins, b->tables), kb_threads(k)) {
+        for (int r = 0; r < b->g->p->nreductions; r++)
+            kb_store(k, b->table[r], i, kb_imm(k, b->table[r].ty, 0));
+    }
+}
+
+/* The words of a number in all tables; whether any of them is not zero. */
+static kb_val load_words(struct bins *b, kb_val number, kb_val *word)
+{
+    kb *k = b->g->k;
+    kb_val any = kb_false(k);
+    for (int r = 0; r < b->g->p->nreductions; r++) {
+        word[r] = kb_load(k, b->table[r], number);
+        any = kb_or(k, any, kb_ne(k, word[r], 0));
+    }
+    return any;
+}
+
+/* What the tables of the block have of a bin goes to the one table. */
+static void add_bin(struct bins *b, struct bins *all, kb_val bin)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    kb_val word[STATE_FIELDS_MAX];
+    LET(first, kb_mul(k, bin, b->tables));
+    const kb_val some = load_words(b, first, word);
+    kb_tvar sum = kb_var_new(k, decode_words(g, word), "sum");
+    kb_var any = kb_var_new(k, some, "any");
+    if (b->tables > 1) {
+        kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
+            const kb_val has = load_words(b, kb_add(k, first, t), word);
+            kb_set(k, any, kb_or(k, kb_get(k, any), has));
+            kb_set(k, sum, state_combine(g, kb_get(k, sum), decode_words(g, word)));
+        }
+    }
+    kb_if(k, kb_get(k, any)) {
+        update(all, bin, kb_get(k, sum));
+    }
+}
+
+/* Blocks begin at different bins, so that they do not meet. */
+static void add_tables(struct bins *b, kb_val bins)
+{
+    kb *k = b->g->k;
+    struct bins all;
+    global_table(b->g, &all, true);
+    LET(shift, kb_rem(k, kb_mul(k, kb_block(k), kb_threads(k)), kb_max(k, bins, 1)));
+    kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
+        LET(turned, kb_add(k, i, shift));
+        add_bin(b, &all, kb_select(k, kb_ge(k, turned, bins), kb_sub(k, turned, bins), turned));
+    }
+}
+
+static void add_shared(struct gen *g)
+{
+    kb *k = g->k;
+    const int lanes = gen_tunable(g, TN_LANES);
+    struct bins b = { .g = g, .tables = bins_tables(g->c), .merge = !bins_count(g->p) };
+    b.own = lanes ? kb_div(k, kb_tid(k), lanes) : kb_imm(k, TY_I32, 0);
+    for (int r = 0; r < g->p->nreductions; r++)
+        b.table[r] = kb_shared_v(k, word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
+    LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
+    clear_tables(&b, bins);
+    kb_barrier(k);
+    add_elements(&b);
+    kb_barrier(k);
+    kb_section(k, "add tables");
+    add_tables(&b, bins);
+}
+
+/* ---- kernels over the bins --------------------------------------------------------------------------------------- */
+
+static void clear_bin(struct bins *b, kb_val bin)
+{
+    for (int r = 0; r < b->g->p->nreductions; r++)
+        kb_store(b->g->k, b->table[r], bin, kb_imm(b->g->k, b->table[r].ty, 0));
+}
+
+static void finish_bin(struct bins *b, kb_val bin, bool again)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    kb_val word[STATE_FIELDS_MAX], kept = kb_imm(k, TY_I64, 1);
+    struct point pt;
+    const kb_val any = load_words(b, bin, word);
+    if (again && kb_point(k, "table reset"))
+        clear_bin(b, bin);
+    const kb_tup results = state_results(g, decode_words(g, word), kb_not(k, any));
+    env_init(&pt, g, &results);
+    pt.segment = bin;
+    for (int d = 0; d < g->p->rank; d++)
+        kept = g->p->space[d].reduced ? kept : kb_mul(k, kept, gen_extent(g, &g->p->space[d].extent));
+    space_split(g, kb_rem(k, bin, kept), 0, g->p->rank, false, pt.index);
+    outputs_store_total(&pt);
+}
+
+static void each_bin(struct bins *b, bool finish, bool again)
+{
+    kb *k = b->g->k;
+    const int64_t threads = kb_threads(k);
+    LET(own, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
+    kb_for(k, bin, own, gen_value(b->g, "bins"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+        if (finish)
+            finish_bin(b, bin, again);
+        else
+            clear_bin(b, bin);
+    }
+}
+
+static void emit(struct gen *g, bool shared)
+{
+    const struct prog_kernel *kernel = g->c->code.kernel;
+    struct bins b;
+    gen_wait_for_predecessor(g);
+    global_table(g, &b, shared);
+    if (g->kernel != &kernel[BINS_ADD])
+        each_bin(&b, g->kernel == &kernel[BINS_FINISH], shared);
+    else if (shared)
+        add_shared(g);
+    else
+        add_elements(&b);
+}
+
+void emit_reduce_bins_shared(struct gen *g) { emit(g, true); }
+void emit_reduce_bins_global(struct gen *g) { emit(g, false); }

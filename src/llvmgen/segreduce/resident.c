@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resident.c - reduce a row, then map it: a row is read once and stays in the registers of a team.
+ *
+ *     load all vectors of the row;   combine them in the thread, in the team;   every thread gets the results;   store
+ *
+ * A team is some lanes of a warp, or a block.  Vector i of thread r is number i * team + r of the row.
+ */
+#include "seg_gen.h"
+
+struct resident {
+    struct gen *g;
+    int lanes, items, vector; /* lanes 0: the block */
+    kb_val rank;              /* i32, in the team */
+    kb_val last;              /* i32: where the last vector of a row begins */
+    kb_val room;              /* … behind the thread's first one; negative: that is none */
+    kb_val at;                /* i32: where the first one begins; the last one of the row where there is none */
+    kb_arr aggregates, shown; /* of a block */
+};
+
+struct row {
+    struct segment seg;
+    kb_val exists, inside[SEG_ITEMS_MAX]; /* bool */
+    struct direct d[SEG_ITEMS_MAX];       /* per element */
+};
+
+static int team_size(const struct resident *r) { return r->lanes ? r->lanes : kb_threads(r->g->k); }
+static int behind_first(const struct resident *r, int i) { return i * team_size(r) * r->vector; }
+
+/* Vector i, or zeros; of the first one, any. */
+static void vector_load(const struct resident *r, struct row *w, int i)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int fields = direct_fields(g);
+    struct direct *d = &w->d[i * r->vector];
+    if (i == 0) { /* where addresses are made that the other vectors share */
+        direct_load(g, w->seg.first, r->at, 0, r->vector, g->c->aligned, d);
+        return;
+    }
+    kb_var x[SEG_ITEMS_MAX];
+    for (int j = 0; j < r->vector * fields; j++)
+        x[j] = kb_var_new(k, kb_imm(k, direct_type(g, j % fields), 0), "x");
+    kb_if(k, w->inside[i]) {
+        direct_load(g, w->seg.first, r->at, behind_first(r, i), r->vector, g->c->aligned, d);
+        for (int j = 0; j < r->vector * fields; j++)
+            kb_set(k, x[j], d[j / fields].v[j % fields]);
+    }
+    for (int j = 0; j < r->vector * fields; j++)
+        d[j / fields].v[j % fields] = kb_get(k, x[j]);
+}
+
+static void row_load(const struct resident *r, struct row *w)
+{
+    kb *k = r->g->k;
+    for (int i = 0; i < r->items; i++) {
+        w->inside[i] = kb_and(k, w->exists, kb_ge(k, r->room, behind_first(r, i)));
+        vector_load(r, w, i);
+    }
+}
+
+/* The points of vector i. */
+static void row_points(const struct resident *r, struct row *w, int i, struct point *pt, struct point **at)
+{
+    for (int j = 0; j < r->vector; j++) {
+        segment_point(r->g, &pt[j], &w->seg, w->seg.first, r->at, behind_first(r, i) + j);
+        pt[j].direct = &w->d[i * r->vector + j];
+        at[j] = &pt[j];
+    }
+}
+
+/* Elements that are left out together.  States are combined before that where the numbers of their elements are known
+ * when generating, unless an operator with a pivot takes all of a thread at once. */
+static int masked_together(const struct resident *r)
+{
+    for (int i = 0; i < r->g->p->nreductions; i++)
+        if (r->g->p->reduction[i].op->pivot)
+            return 1;
+    return r->vector;
+}
+
+struct other_reads {
+    const struct problem *p;
+    bool any;
+};
+
+static void find_other_reads(const struct expr *e, void *user)
+{
+    struct other_reads *o = user;
+    const struct input *in = e->kind == EX_INPUT || e->kind == EX_AT ? &o->p->input[e->which] : NULL;
+    if (!in || (e->kind == EX_INPUT && !e->noffsets && access_input_direct(o->p, e->which)))
+        return;
+    for (int d = 0; d < in->array.rank; d++) {
+        const int axis = e->kind == EX_INPUT ? in->axis[d] : e->arg[d]->kind == EX_INDEX ? e->arg[d]->which : -1;
+        o->any |= axis >= 0 && o->p->space[axis].reduced;
+    }
+}
+
+/* Do maps read memory along the row, which places behind its end do not have? */
+static bool maps_read(const struct problem *p)
+{
+    struct other_reads o = { p, false };
+    for (int i = 0; i < p->nreductions; i++)
+        for (int f = 0; f < p->reduction[i].op->nfields; f++)
+            problem_walk(p, p->reduction[i].map[f], find_other_reads, &o);
+    return o.any;
+}
+
+static void map_vector(const struct resident *r, struct row *w, int i, kb_tup *x)
+{
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    row_points(r, w, i, pt, at);
+    for (int j = 0; j < r->vector; j++)
+        x[j] = point_map(&pt[j]);
+}
+
+/* What the thread's elements come to; without padding, in threads that have none it is no state. */
+static kb_tup row_combine(const struct resident *r, struct row *w)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    kb_tup all[SEG_ITEMS_MAX], x[GEN_VECTOR_MAX];
+    struct partial some = partial_new(g, "some");
+    const int together = masked_together(r);
+    const bool guarded = maps_read(g->p), padded = g->padded && !guarded;
+    int n = 0;
+    for (int i = 0; i < r->items; i++) {
+        if (!guarded)
+            map_vector(r, w, i, x);
+        for (int j = 0; j < r->vector && padded; j += together)
+            all[n++] = kb_select(k, w->inside[i], state_combine_many(g, &x[j], together), state_pad_value(g));
+        if (padded)
+            continue;
+        kb_if(k, w->inside[i]) {
+            if (guarded)
+                map_vector(r, w, i, x);
+            partial_take(g, &some, state_combine_many(g, x, r->vector));
+        }
+    }
+    return padded ? state_combine_many(g, all, n) : kb_get(k, some.x);
+}
+
+/* The results of the row, in all threads of the team. */
+static kb_tup row_results(const struct resident *r, kb_tup x)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const kb_val vectors = kb_add(k, kb_div(k, r->last, r->vector), 1), valid = kb_min(k, vectors, team_size(r));
+    if (r->lanes) {
+        const kb_val before = kb_sub(k, kb_lane(k), r->rank);
+        const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, valid));
+        x = kb_shfl_idx(k, warp_reduce(g, x, r->lanes, f), before);
+    } else {
+        x = block_reduce(g, x, g->padded ? valid_all() : valid_first(valid), r->aggregates);
+        kb_if(k, kb_thread0(k)) {
+            kb_store(k, r->shown, 0, x);
+        }
+        kb_barrier(k);
+        x = kb_load(k, r->shown, 0);
+    }
+    return state_results(g, x, kb_false(k));
+}
+
+static void row_map(const struct resident *r, struct row *w, const kb_tup *results)
+{
+    kb *k = r->g->k;
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    for (int i = 0; i < r->items; i++) {
+        kb_if(k, w->inside[i]) {
+            row_points(r, w, i, pt, at);
+            for (int j = 0; j < r->vector; j++)
+                pt[j].state = results;
+            outputs_store_at(AT_POINT, at, r->vector, r->g->c->aligned);
+            outputs_store_at(AT_RESULT, at, r->vector, r->g->c->aligned);
+        }
+    }
+}
+
+static void take_row(const struct resident *r, kb_val number, kb_val exists)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    struct row w = { .exists = exists };
+    segment_at(g, &w.seg, number);
+    segment_enter(g, &w.seg);
+    row_load(r, &w);
+    const kb_tup results = row_results(r, row_combine(r, &w));
+    if (problem_writes(g->p, AT_TOTAL)) {
+        kb_if(k, kb_and(k, exists, kb_eq(k, r->rank, 0))) {
+            state_store(g, &results);
+        }
+    }
+    row_map(r, &w, &results);
+}
+
+static void lanes_take_rows(const struct resident *r)
+{
+    kb *k = r->g->k;
+    const kb_val segments = gen_value(r->g, "segments");
+    const int64_t teams = kb_threads(k) / r->lanes;
+    const kb_val own = kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), teams),
+                              kb_cast(k, kb_div(k, kb_tid(k), r->lanes), TY_I64));
+    /* All lanes of a warp go on as long as its first team does. */
+    const kb_val before = kb_cast(k, kb_div(k, kb_sub(k, kb_lane(k), r->rank), r->lanes), TY_I64);
+    LET(first, kb_assume_uniform(kb_sub(k, own, before), KB_UNI_WARP));
+    kb_for(k, number, first, segments, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), teams)) {
+        LET(mine, kb_add(k, number, before));
+        take_row(r, kb_min(k, mine, kb_sub(k, segments, 1)), kb_lt(k, mine, segments));
+    }
+}
+
+void emit_segreduce_resident(struct gen *g)
+{
+    kb *k = g->k;
+    struct resident r = { .g = g,
+                          .lanes = gen_tunable(g, TN_LANES),
+                          .items = gen_tunable(g, TN_ITEMS),
+                          .vector = gen_tunable(g, TN_VECTOR) };
+    gen_wait_for_predecessor(g);
+    r.rank = r.lanes ? kb_and(k, kb_lane(k), r.lanes - 1) : kb_tid(k);
+    r.last = kb_sub(k, kb_cast(k, gen_value(g, "length"), TY_I32), r.vector);
+    r.room = kb_sub(k, r.last, kb_mul(k, r.rank, r.vector));
+    r.at = kb_min(k, kb_mul(k, r.rank, r.vector), r.last);
+    if (r.lanes) {
+        lanes_take_rows(&r);
+        return;
+    }
+    r.aggregates = state_shared(g, KB_WARP, "warp_totals");
+    r.shown = state_shared(g, 1, "row_total");
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+        take_row(&r, number, kb_true(k));
+    }
+}

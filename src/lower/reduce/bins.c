@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bins.c - planning of reductions by computed indices.
+ *
+ *   reduce.bins_shared  every block has tables in shared memory, which it adds to one in global memory at its end; for
+ *                       as many bins as `bins` says.  The table in global memory is control memory of a constant size:
+ *                       it is zero between launches, as the kernel that writes the outputs leaves it
+ *   reduce.bins_global  one table in global memory, for any number of bins.  It lies in scratch memory, and a kernel
+ *                       clears it first: beside what such a table costs, that kernel is cheap
+ */
+#include "bins.h"
+
+#include "lower/segments.h"
+#include "reduce.h"
+
+enum {
+    THREADS = 512, /* as tuning.def has it */
+    THREADS_MOST = 1024,
+    TABLE_LANES = 32,
+    TABLE_THREADS = 256,
+    TABLE_GRID_MAX = 1 << 16,
+    EVEN = 64, /* bins of a table are a multiple of */
+    /* bytes of shared memory: of a block's tables where there are several, where there is one, and what is left over */
+    SHARED_FEW = 32 * 1024,
+    SHARED_USUAL = 48 * 1024,
+    SHARED_RESERVED = 1024
+};
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+int bins_before(const struct problem *p, int r)
+{
+    int before = 0;
+    const int own = op_word_bytes(p->reduction[r].op);
+    for (int i = 0; i < p->nreductions; i++) {
+        const int bytes = op_word_bytes(p->reduction[i].op);
+        before += bytes > own || (bytes == own && i < r) ? bytes : 0;
+    }
+    return before;
+}
+
+int bins_bytes(const struct problem *p)
+{
+    int bytes = 0;
+    for (int r = 0; r < p->nreductions; r++)
+        bytes += op_word_bytes(p->reduction[r].op);
+    return bytes;
+}
+
+bool bins_count(const struct problem *p)
+{
+    bool all = true;
+    for (int r = 0; r < p->nreductions; r++) {
+        const struct op *op = p->reduction[r].op;
+        all &= op_native(op) == NATIVE_ADD && !ty_is_float(op->field[0]) && p->reduction[r].map[0]->kind == EX_CONST;
+    }
+    return all;
+}
+
+int bins_tables(const struct plan_case *c)
+{
+    return c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / c->tunable[TN_LANES] : 1;
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+static bool fits(const struct problem *p, const char **why)
+{
+    *why = "it reduces by indices; this problem has no `by`";
+    return p->nby > 0;
+}
+
+bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d, (void)a;
+    return fits(p, why);
+}
+
+bool reduce_bins_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d, (void)a;
+    return fits(p, why);
+}
+
+/* A few elements of a thread at once: each has its own code. */
+static void choose_items(struct plan_case *c)
+{
+    enum { AT_ONCE = 8 };
+    const int items = AT_ONCE / c->tunable[TN_VECTOR];
+    if (!c->overridden[TN_ITEMS])
+        c->tunable[TN_ITEMS] = items > 1 ? items : 1;
+}
+
+/* A case and its sizes; lanes, bins: of its tables, where it has them in shared memory. */
+struct shape {
+    const char *name, *variant;
+    int lanes, bins;
+    int64_t most; /* bins that there may be */
+    struct formula guard;
+};
+
+/* Loads of vectors, and loads of elements for arrays that share no boundary. */
+static void add_cases(struct planner *pl, const struct strategy *row, const struct shape *s)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *names[] = { s->name, arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
+    for (int i = 0; i < 2; i++) {
+        struct plan_case *c = plan_case_add(pl, row, names[i], s->guard);
+        struct formula aligned = { 0 };
+        plan_case_variant(pl, c, s->variant);
+        if (i && !c->overridden[TN_VECTOR])
+            c->tunable[TN_VECTOR] = 1;
+        if (row->tunables & WITH_LANES && !c->overridden[TN_LANES])
+            c->tunable[TN_LANES] = s->lanes;
+        if (row->tunables & WITH_BINS && !c->overridden[TN_BINS])
+            c->tunable[TN_BINS] = s->bins;
+        choose_items(c);
+        reduce_usual(pl, c);
+        c->aligned = !i && c->tunable[TN_VECTOR] > 1;
+        if (c->tunable[TN_BINS] && c->tunable[TN_BINS] < s->most)
+            c->code.guard = f_and(s->guard, f_le(segments_count(p), f_const(c->tunable[TN_BINS])));
+        if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
+            return;
+        c->code.guard = c->code.guard.n ? f_and(c->code.guard, aligned) : aligned;
+    }
+}
+
+/* What is known about the number of bins. */
+static void bins_range(const struct planner *pl, int64_t *lo, int64_t *hi)
+{
+    const struct problem *p = pl->plan->problem;
+    int64_t from, to;
+    *lo = *hi = 1;
+    for (int d = 0; d < p->nby + p->rank; d++) {
+        if (d >= p->nby && p->space[d - p->nby].reduced)
+            continue;
+        plan_extent_range(pl, d < p->nby ? &p->bin[d] : &p->space[d - p->nby].extent, &from, &to);
+        *lo = __builtin_mul_overflow(*lo, from, lo) ? INT64_MAX : *lo;
+        *hi = __builtin_mul_overflow(*hi, to, hi) ? INT64_MAX : *hi;
+    }
+    plan_check((struct planner *)pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
+}
+
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  Tables of more bins
+ * than there are elements are not worth clearing. */
+void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int most = pl->plan->device.shared_per_block - SHARED_RESERVED;
+    const struct room {
+        const char *name, *variant;
+        int threads, lanes, bytes;
+    } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
+                  { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
+                  { "most", "most", THREADS_MOST, 0, most } };
+    struct formula guard = f_le(segments_count(p), access_count(p));
+    struct span at;
+    int64_t lo, hi;
+    bins_range(pl, &lo, &hi);
+    if (plan_pinned_name(pl, &at))
+        guard = (struct formula){ 0 };
+    for (int i = 0; i < 3; i++) {
+        const struct room *of = &rooms[i];
+        const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
+        const int room = of->bytes / (bins_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
+        const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+        if (lo <= bins)
+            add_cases(pl, row, &(struct shape){ of->name, of->variant, lanes, (int)bins, hi, guard });
+        if (hi <= bins || plan_overrides(pl, TN_BINS))
+            return;
+    }
+}
+
+void reduce_bins_global_plan(struct planner *pl, const struct strategy *row)
+{
+    int64_t lo, hi;
+    bins_range(pl, &lo, &hi);
+    add_cases(pl, row, &(struct shape){ .name = "global", .variant = "" });
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* A kernel that goes over the bins. */
+static struct formula table_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+{
+    struct prog_kernel *k = plan_kernel(pl, c, suffix);
+    k->threads = TABLE_THREADS;
+    plan_problem_args(pl, k);
+    return f_max(f_const(1),
+                 f_min(f_cdiv(segments_count(pl->plan->problem), f_const(TABLE_THREADS)), f_const(TABLE_GRID_MAX)));
+}
+
+/* Blocks that fill the device; each takes at least as many elements as it has bins to add in the end. */
+static struct formula grid(const struct problem *p, const struct plan_case *c, bool tables)
+{
+    const struct formula count = access_count(p);
+    const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+    struct formula blocks = f_min(f_cdiv(count, f_const(tile)), f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
+    if (tables)
+        blocks = f_min(blocks, f_div(count, f_max(f_const(1), segments_count(p))));
+    return f_max(f_const(1), blocks);
+}
+
+static bool build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
+{
+    const struct problem *p = pl->plan->problem;
+    reduce_kernel(pl, c, "");
+    const struct formula over = table_kernel(pl, c, "finish");
+    if (!shared)
+        table_kernel(pl, c, "clear");
+    const int buffer = plan_buffer(pl, c, "table", shared ? REGION_CONTROL : REGION_SCRATCH, table);
+    for (int i = 0; i < c->code.nkernels; i++) {
+        struct prog_kernel *k = (struct prog_kernel *)&c->code.kernel[i];
+        plan_value_arg(k, "bins", TY_I64, segments_count(p));
+        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "table", .index = buffer });
+    }
+    if (!shared)
+        plan_launch(pl, c, BINS_CLEAR, over);
+    plan_launch(pl, c, BINS_ADD, grid(p, c, shared));
+    plan_launch(pl, c, BINS_FINISH, over);
+    return reduce_check_tunables(pl, c);
+}
+
+bool reduce_bins_global_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    return build(pl, c, f_mul(segments_count(p), f_const(bins_bytes(p))), false);
+}
+
+bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const unsigned shape = WITH_THREADS | WITH_LANES | WITH_BINS;
+    const int lanes = c->tunable[TN_LANES];
+    const int64_t table = (int64_t)c->tunable[TN_BINS] * bins_bytes(p);
+    if (lanes & (lanes - 1))
+        return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
+    if (table * bins_tables(c) > pl->plan->device.shared_per_block - SHARED_RESERVED)
+        return reduce_contradiction(
+            pl, c, shape,
+            arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
+                         bins_tables(c), c->tunable[TN_BINS], (long long)(table * bins_tables(c)),
+                         pl->plan->device.arch, pl->plan->device.shared_per_block));
+    return build(pl, c, f_const(table), true);
+}

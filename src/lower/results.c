@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* results.c - see results.h. */
+#include "results.h"
+
+#include "lower_impl.h"
+#include "segments.h"
+
+#include <string.h>
+
+enum { THREADS = 256, GRID_MAX = 1 << 20 };
+
+int results_layout(const struct problem *p, int *offset)
+{
+    enum ty type[32];
+    const int n = state_fields(p, type);
+    int bytes = 0, align = 1;
+    for (int f = 0; f < n; f++) {
+        const int size = ty_bytes(type[f]);
+        bytes = (bytes + size - 1) / size * size;
+        if (offset)
+            offset[f] = bytes;
+        bytes += size;
+        align = size > align ? size : align;
+    }
+    return (bytes + align - 1) / align * align;
+}
+
+bool results_kernel(const struct plan_case *c, const struct prog_kernel *kernel)
+{
+    return c->mapper && kernel == &c->code.kernel[c->mapper];
+}
+
+int results_vector(const struct problem *p, const struct plan_case *c)
+{
+    return c->aligned && p->offsets < 0 ? c->tunable[TN_VECTOR] : 1;
+}
+
+static void add_mapper(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int vector = results_vector(p, c);
+    const struct formula bytes = f_mul(segments_count(p), f_const(results_layout(p, NULL)));
+    const int buffer = plan_buffer(pl, c, "results", REGION_SCRATCH, bytes);
+    c->mapper = c->code.nkernels;
+    struct prog_kernel *k = plan_kernel(pl, c, "map");
+    k->threads = THREADS;
+    plan_problem_args(pl, k);
+    plan_value_arg(k, "segments", TY_I64, segments_count(p));
+    plan_value_arg(k, "elements", TY_I64, segments_elements(p));
+    plan_value_arg(k, "head", TY_I64, vector > 1 ? access_head(p, vector) : f_const(0));
+    for (int i = 0; i < c->code.nkernels; i++)
+        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = "results", .index = buffer });
+    /* One vector more, for those in front of the first whole one. */
+    const struct formula vectors = f_add(f_cdiv(segments_elements(p), f_const(vector)), f_const(vector > 1));
+    plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, f_const(THREADS)), f_const(GRID_MAX)));
+}
+
+bool initials_exist(const struct problem *p)
+{
+    bool some = false;
+    for (int o = 0; o < p->noutputs; o++)
+        some |= p->output[o].initial != NULL;
+    return some;
+}
+
+bool initials_kernel(const struct plan_case *c, const struct prog_kernel *kernel)
+{
+    return c->filler && kernel == &c->code.kernel[c->filler];
+}
+
+/* The last kernel, and the first step. */
+static void add_filler(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula most = f_const(0);
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].initial)
+            most = f_max(most, access_elements(&p->output[o].array));
+    c->filler = c->code.nkernels;
+    struct prog_kernel *k = plan_kernel(pl, c, "fill");
+    k->threads = THREADS;
+    plan_problem_args(pl, k);
+    plan_launch(pl, c, c->filler, f_min(f_cdiv(most, f_const(THREADS)), f_const(GRID_MAX)));
+    const struct prog_step fill = c->code.step[c->code.nsteps - 1];
+    memmove(&c->code.step[1], c->code.step, sizeof fill * (size_t)(c->code.nsteps - 1));
+    c->code.step[0] = fill;
+}
+
+bool plan_case_build(struct planner *pl, struct plan_case *c)
+{
+    if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1 && !c->overridden[TN_MIN_BLOCKS]) {
+        c->tunable[TN_MIN_BLOCKS] = 1;
+        c->tunable_from[TN_MIN_BLOCKS] = "sums of several elements at once need registers";
+    }
+    if (!c->strategy->build(pl, c))
+        return false;
+    if (problem_writes(pl->plan->problem, AT_RESULT) && !c->maps)
+        add_mapper(pl, c);
+    if (initials_exist(pl->plan->problem))
+        add_filler(pl, c);
+    return true;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resident.c - planning of rows that are reduced, then mapped with their results, and stay in registers between.
+ *
+ * Teams of a few lanes take short rows, a warp or a block longer ones.  A thread holds as many elements as fit into
+ * `words` registers.  Where vectors do not fit, because rows are not whole vectors or arrays begin anywhere, threads
+ * load elements.
+ */
+#include "segreduce.h"
+
+#include <string.h>
+
+static const struct shape {
+    const char *name, *elements; /* of the cases by vectors, and by elements (NULL: a later one takes them) */
+    int lanes, threads, words;
+} shapes[] = {
+    { "rows_4_lanes", NULL, 4, 128, 8 },      { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16 },
+    { "rows_warp_short", NULL, 32, 128, 16 }, { "rows_warp", "rows_warp_elements", 32, 128, 32 },
+    { "rows_block_128", NULL, 0, 128, 16 },   { "rows_block_256", "rows_block_256_elements", 0, 256, 16 },
+    { "rows_block_512", NULL, 0, 512, 16 },   { "rows_block_long", "rows_block_long_elements", 0, 512, 32 },
+};
+
+bool segreduce_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d;
+    if (!segreduce_regular(p, a, why))
+        return false;
+    if (!problem_writes(p, AT_RESULT))
+        *why = "no value per element uses the results";
+    else if (!segments_trailing(p))
+        *why = "it keeps rows in registers, and here the reduced dimensions are not the last ones";
+    else if (!segreduce_direct_fields(p))
+        *why = "no input is read element by element, so there is nothing to keep";
+    else if (!state_commutative(p))
+        *why = "threads take elements of a row by turns, and the operator is ordered";
+    else
+        return true;
+    return false;
+}
+
+bool segreduce_resident_takes(const struct problem *p)
+{
+    const char *why;
+    return segreduce_resident_fits(p, NULL, NULL, &why);
+}
+
+/* Registers of an element of every direct array. */
+static int element_words(const struct problem *p)
+{
+    int words = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
+            words += ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : 1;
+    return words;
+}
+
+static int64_t capacity(const struct plan_case *c)
+{
+    const int team = c->tunable[TN_LANES] ? c->tunable[TN_LANES] : c->tunable[TN_THREADS];
+    return (int64_t)team * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+}
+
+static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *s,
+                                    const char *name, bool vectors)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
+    int items = s->words / element_words(p);
+    if (!vectors)
+        segreduce_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
+    while (c->tunable[TN_VECTOR] > items && !c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1)
+        segreduce_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
+    items /= c->tunable[TN_VECTOR];
+    segreduce_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");
+    segreduce_set(c, TN_THREADS, s->threads, "model: the fewest threads whose registers hold a row");
+    segreduce_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
+    segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+    if (segreduce_state_words(p) > 2)
+        segreduce_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+    segreduce_set_pdl(pl, c);
+    plan_lighten(p, c);
+    c->aligned = c->tunable[TN_VECTOR] > 1;
+    return c;
+}
+
+/* The condition: rows that fit, of whole vectors; a row has an element.  `*never`: no row does. */
+static struct formula guard_of(const struct planner *pl, const struct plan_case *c, bool *never)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula length = segments_length(p);
+    struct formula guard = { 0 }, aligned = { 0 };
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    *never = lo > capacity(c) || hi < 1;
+    if (hi > capacity(c))
+        guard = f_le(length, f_const(capacity(c)));
+    if (lo < 1)
+        guard = segreduce_all(guard, f_ge(length, f_const(1)));
+    if (!c->aligned)
+        return guard;
+    guard = segreduce_all(guard, f_eq(f_mod(length, f_const(c->tunable[TN_VECTOR])), f_const(0)));
+    if (access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+        guard = segreduce_all(guard, aligned);
+    return guard;
+}
+
+static void add_case(struct planner *pl, const struct strategy *row, const struct shape *s, const char *name,
+                     bool vectors, int64_t *most)
+{
+    struct plan *plan = pl->plan;
+    struct plan_case *c = shape_case(pl, row, s, name, vectors);
+    bool never;
+    c->code.guard = guard_of(pl, c, &never);
+    if (never || capacity(c) <= *most || c->aligned != vectors) {
+        memset(c, 0, sizeof *c);
+        plan->ncases--;
+        return;
+    }
+    *most = capacity(c);
+}
+
+/* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements.
+ */
+void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
+{
+    int64_t vectors = 0, elements = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (state_determinism(pl->plan->problem) == DET_ANY)
+            add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (shapes[i].elements)
+            add_case(pl, row, &shapes[i], shapes[i].elements, false, &elements);
+}
+
+bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int lanes = c->tunable[TN_LANES];
+    c->maps = true;
+    segreduce_kernel(pl, c, "");
+    plan_launch(pl, c, 0,
+                segreduce_bounded(c, lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes))
+                                           : segments_count(p)));
+    return segreduce_check_tunables(pl, c);
+}

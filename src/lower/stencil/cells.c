@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cells.c - the values that a window of points reads: how many there are, and whether registers hold them.
+ *
+ * Blocks that stream load the values of a place before they compute it, and keep in registers what the next place reads
+ * too.  Where the registers of a thread do not hold that, the points of the window are computed side by side, operation
+ * by operation, and a value is loaded where the first point needs it: it lives until the last point has passed it.
+ * Where what places share does not fit either, every place loads all of its values from the ring.
+ *
+ * Windows load all of their values first, so that the loads are under way together; they are made to fit.
+ */
+#include "stencil_plan.h"
+
+#include <string.h>
+
+enum { BOX_MAX = 1 << 14 };
+
+/* The box that the points of a window and all their reads of one input lie in, and which of its cells are read. */
+struct cells {
+    const struct problem *p;
+    const struct plan_case *c; /* whose rows may skew; NULL: none do */
+    int input, field;
+    int points[SPACE_MAX];
+    struct reach reach; /* with the skew */
+    bool read[BOX_MAX];
+};
+
+static int64_t box_size(const struct cells *c, int from)
+{
+    int64_t n = 1;
+    for (int d = from; d < c->p->rank; d++)
+        n *= c->points[d] + c->reach.hi[d] - c->reach.lo[d];
+    return n;
+}
+
+static void mark(const struct expr *e, void *user)
+{
+    struct cells *c = user;
+    const int rank = c->p->rank;
+    int points = 1;
+    if (e->kind != EX_INPUT || e->which != c->input || e->field != c->field)
+        return;
+    for (int d = 0; d < rank; d++)
+        points *= c->points[d];
+    for (int i = 0; i < points; i++) {
+        int64_t number = 0;
+        int at[SPACE_MAX] = { 0 };
+        for (int d = rank - 1, rest = i; d >= 0; rest /= c->points[d], d--)
+            at[d] = rest % c->points[d];
+        at[rank - 1] += c->c ? stencil_skew(c->c, rank, at) : 0;
+        for (int d = 0; d < rank; d++) {
+            const int64_t offset = (e->noffsets ? e->offset[d] : 0) - c->reach.lo[d];
+            number = number * (c->points[d] + c->reach.hi[d] - c->reach.lo[d]) + at[d] + offset;
+        }
+        c->read[number] = true;
+    }
+}
+
+/* Values of a window, and of these the ones that a window one place on reads too. */
+struct values {
+    int64_t all, shared;
+};
+
+/* Registers that a value takes: bytes that are not computed with in packed words lie beside the word they came in. */
+static int registers_of(const struct problem *p, enum ty t)
+{
+    return ty_bytes(t) > 4 || (ty_bytes(t) == 1 && !stencil_packs(p)) ? 2 : 1;
+}
+
+/* c: NULL, or the case whose rows skew. */
+static struct values count(const struct problem *p, const int *points, bool registers, const struct plan_case *plan)
+{
+    struct values n = { 0, 0 };
+    struct cells c = { .p = p, .c = plan };
+    const struct skews skew = plan ? stencil_skews(plan, p->rank) : (struct skews){ 0, 0 };
+    memcpy(c.points, points, sizeof c.points);
+    for (c.input = 0; c.input < p->ninputs; c.input++)
+        for (c.field = 0; access_input_direct(p, c.input) && c.field < p->input[c.input].array.nfields; c.field++) {
+            c.reach = stencil_input_reach(p, c.input);
+            c.reach.lo[p->rank - 1] += skew.lo;
+            c.reach.hi[p->rank - 1] += skew.hi;
+            const int64_t box = box_size(&c, 0), plane = box_size(&c, 1);
+            const int words = registers ? registers_of(p, p->input[c.input].array.field[c.field].type) : 1;
+            if (box > BOX_MAX)
+                return (struct values){ box, box };
+            memset(c.read, 0, sizeof *c.read * (size_t)box);
+            stencil_each_read(p, mark, &c);
+            for (int64_t k = 0; k < box; k++) {
+                n.all += c.read[k] ? words : 0;
+                n.shared += c.read[k] && k + plane < box && c.read[k + plane] ? words : 0;
+            }
+        }
+    return n;
+}
+
+int64_t stencil_window_cells(const struct problem *p, const struct shape *s)
+{
+    const int by_x[] = { s->points_x, s->points_y, s->points_z };
+    int points[SPACE_MAX] = { 0 };
+    for (int d = 0; d < p->rank; d++)
+        points[d] = by_x[p->rank - 1 - d];
+    return count(p, points, false, NULL).all;
+}
+
+/* Registers of a thread. */
+static int thread_registers(const struct plan_case *c)
+{
+    enum { REGISTERS = 1 << 16, MOST = 255 };
+    const int blocks = c->tunable[TN_MIN_BLOCKS] > 1 ? c->tunable[TN_MIN_BLOCKS] : 1;
+    const int all = REGISTERS / (c->tunable[TN_THREADS] * blocks) / 8 * 8;
+    return all < MOST ? all : MOST;
+}
+
+bool stencil_halves(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
+            if (ty_is_float(p->input[i].array.field[f].type) && ty_bytes(p->input[i].array.field[f].type) == 2)
+                return true;
+    return false;
+}
+
+static void count_read(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT; }
+
+bool stencil_roomy(const struct problem *p, const struct plan_case *c)
+{
+    enum { OTHERS = 42, SCATTERED = 42, READS = 19, NEAR = 2, HALVES = 160 }; /* by what ptxas 13 spills */
+    const struct reach r = stencil_space_reach(p);
+    int points[SPACE_MAX] = { 1, 1, 1 }, reads = 0;
+    bool far = false;
+    for (int d = 0; d < p->rank; d++) {
+        points[d] = stencil_points(c, p->rank, d);
+        far |= r.hi[d] > NEAR || r.lo[d] < -NEAR;
+    }
+    stencil_each_read(p, count_read, &reads);
+    if (stencil_packs(p) && points[p->rank - 1] % 4 == 0) /* measured: set_min_blocks() */
+        return true;
+    const int64_t values = count(p, points, true, c).all;
+    const int all = thread_registers(c), room = stencil_halves(p) && all > HALVES ? HALVES : all;
+    return values + OTHERS + (far || reads > READS ? SCATTERED : 0) <= room;
+}
+
+/* Those that are left to the values of a place in a block that streams.  Beside values there are addresses, the place,
+ * and what the assembler moves: of 128 registers, 82 values are held, and 90 are not. */
+static int64_t left(const struct problem *p, const struct plan_case *c, struct values *of)
+{
+    enum { OTHERS = 42 };
+    int points[SPACE_MAX] = { 1, 1, 1 };
+    for (int d = 1; d < p->rank; d++)
+        points[d] = stencil_points(c, p->rank, d);
+    *of = count(p, points, true, NULL);
+    return thread_registers(c) - OTHERS;
+}
+
+bool stencil_crowded(const struct problem *p, const struct plan_case *c)
+{
+    struct values v;
+    const int64_t room = left(p, c, &v);
+    return room < v.all;
+}
+
+static void count_wide(const struct expr *e, void *user)
+{
+    *(int *)user += e->kind == EX_CONST && ty_bytes(e->type) > 4;
+}
+
+bool stencil_tight(const struct problem *p, const struct plan_case *c)
+{
+    struct values v;
+    const int64_t room = left(p, c, &v);
+    int constants = 0; /* that are no part of an instruction */
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+            expr_walk(p->output[o].value[f], count_wide, &constants);
+    return room < v.all + constants;
+}
+
+bool stencil_keeps(const struct problem *p, const struct plan_case *c)
+{
+    struct values v;
+    const int64_t room = left(p, c, &v);
+    int64_t results = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+            results += ty_bytes(p->output[o].array.field[f].type) > 4 ? 2 : 1;
+    for (int d = 1; d < p->rank; d++)
+        results *= stencil_points(c, p->rank, d);
+    return room >= v.all || room >= v.shared + results;
+}
