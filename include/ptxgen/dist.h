@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file dist.h
+ * One problem on several ranks: threads, processes, machines.  docs/distributed.md is the guide.
+ *
+ *     #include <ptxgen/dist.h>
+ *     #include <stdio.h>
+ *     #include <string.h>
+ *
+ *     static int alone(void *user, const void *own, void *all, size_t bytes) // of one rank; MPI_Allgather() of more
+ *     {
+ *         (void)user;
+ *         memcpy(all, own, bytes);
+ *         return 0;
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n";
+ *         const float part[3] = { 1, 2, 3 }; // the elements of this rank
+ *         float sum = 0;                     // of all ranks, on each of them
+ *         const int64_t n = 3;
+ *         const ptxgen_arguments args = { &n, (const void *[]){ part }, (void *[]){ &sum }, NULL };
+ *         ptxgen_session *s = NULL;
+ *         ptxgen_problem *problem = NULL;
+ *         ptxgen_comm *comm = NULL;
+ *         ptxgen_dist *dist = NULL;
+ *         ptxgen_comm_callbacks with = PTXGEN_COMM_CALLBACKS_INIT;
+ *         with.allgather = alone;
+ *         if (ptxgen_session_create(&s) == PTXGEN_OK &&
+ *             ptxgen_problem_from_string(s, spec, sizeof spec - 1, "sum", &problem) == PTXGEN_OK &&
+ *             ptxgen_comm_from_host(s, &with, 0, 1, &comm) == PTXGEN_OK &&
+ *             ptxgen_dist_load(s, comm, problem, NULL, &dist) == PTXGEN_OK &&
+ *             ptxgen_dist_launch(s, dist, &args) == PTXGEN_OK) {
+ *             printf("%g\n", sum);
+ *         } else {
+ *             char *text = ptxgen_diagnostics_text(s, 0);
+ *             puts(text ? text : "out of memory");
+ *             ptxgen_free(text);
+ *         }
+ *         ptxgen_dist_destroy(dist);
+ *         ptxgen_comm_destroy(comm);
+ *         ptxgen_session_destroy(s);
+ *         return 0;
+ *     }
+ *
+ * Parts: one dimension of the problem is split.  Each rank has consecutive elements of it, its part; parts follow each
+ * other in the order of the ranks, and may be unequal or empty.  An array that has the dimension is, on each rank, an
+ * array of the part's elements; any other array is whole on every rank, with the same content.  The sizes of a launch
+ * are those of the part.  Expressions of the spec see the whole: `n` is the size of all parts together, `index(n)` the
+ * position in the whole.
+ *
+ * Results: those without the split dimension, as the result of a reduction along it, are on every rank, with the same
+ * bits.  Those with the split dimension are where their elements are.  States of ranks are combined in the order of the
+ * ranks by the operator of the spec, so ordered operators are as right as others, and no result depends on timing.
+ *
+ * Calls marked collective are made by all ranks of a communicator in the same order, with the same spec, options and
+ * params.  Every rank tells the others what it calls with what, before any data travels: where they disagree, or one
+ * refuses its arguments, each gets PTXGEN_RANKS and a message that names the rank.  A collective call returns when the
+ * results are there.
+ *
+ * Ownership: communicators and what was loaded belong to the caller, until ptxgen_comm_destroy() and
+ * ptxgen_dist_destroy(); what was loaded goes first, then the communicator, then the session.  One thread uses a rank's
+ * communicator and what was loaded with it at a time; ranks may be threads of one process.
+ */
+#ifndef PTXGEN_DIST_H
+#define PTXGEN_DIST_H
+
+#include "ptxgen.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- communicators ----------------------------------------------------------------------------------------------- */
+typedef struct ptxgen_comm ptxgen_comm;
+/** Every rank gives `bytes` bytes, the same number on all ranks, and gets those of all ranks in their order. */
+typedef int ptxgen_allgather_function(void *user, const void *own, void *all, size_t bytes);
+/** Send to rank `to`, and get what rank `from` sends with the same call; either may have no bytes. */
+typedef int ptxgen_sendrecv_function(void *user, const void *send, size_t send_bytes, int to, void *get,
+                                     size_t get_bytes, int from);
+/** How ranks exchange data in host memory.  Every function gives 0, or another value when the exchange failed: a rank
+ * died, or a time limit was reached.  They bound their waits; ptxgen adds no clock of its own. */
+typedef struct ptxgen_comm_callbacks {
+    size_t struct_size; /**< PTXGEN_COMM_CALLBACKS_INIT sets it */
+    ptxgen_allgather_function *allgather;
+    ptxgen_sendrecv_function *sendrecv; /**< NULL: problems whose neighbours may be on other ranks are refused */
+    void *user;                         /**< the first argument of the functions; not used otherwise */
+} ptxgen_comm_callbacks;
+/** This rank's end of a communicator of `size` ranks.  Not collective.  callbacks: copied. */
+PTXGEN_API ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbacks *callbacks, int rank,
+                                               int size, ptxgen_comm **out);
+PTXGEN_API int ptxgen_comm_rank(const ptxgen_comm *comm);
+PTXGEN_API int ptxgen_comm_size(const ptxgen_comm *comm);
+PTXGEN_API void ptxgen_comm_destroy(ptxgen_comm *PTXGEN_OPTIONAL comm);
+
+/* ---- distributed problems ---------------------------------------------------------------------------------------- */
+typedef struct ptxgen_dist_options {
+    size_t struct_size; /**< PTXGEN_DIST_OPTIONS_INIT sets it */
+    const char *split;  /**< name of the dimension that is split; NULL: the first of the iteration space with a name */
+    const char *modes;  /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones */
+} ptxgen_dist_options;
+/** A problem, compiled for a rank. */
+typedef struct ptxgen_dist ptxgen_dist;
+/** Plan and compile.  Collective.  PTXGEN_UNSUPPORTED: the spec cannot be split along that dimension, and the message
+ * says what stands against it, and where.  options: NULL for defaults; borrowed. */
+PTXGEN_API ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxgen_problem *p,
+                                          const ptxgen_dist_options *PTXGEN_OPTIONAL options, ptxgen_dist **out);
+PTXGEN_API void ptxgen_dist_destroy(ptxgen_dist *PTXGEN_OPTIONAL dist);
+/** Name of the dimension that is split. Borrowed. */
+PTXGEN_API const char *ptxgen_dist_split(const ptxgen_dist *dist);
+/**
+ * An even share of `total` elements of the split dimension: rank `rank` has `count` of them, from `first` on.  Other
+ * parts are as good, with one exception: with `determinism: device`, parts begin where such shares may begin.  Not
+ * collective.
+ */
+PTXGEN_API ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank,
+                                           int64_t *first, int64_t *count);
+/** Run once on all ranks.  Collective.  args: of this rank's part. */
+PTXGEN_API ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args);
+/** PTXGEN_OK; PTXGEN_RANKS after an exchange failed or the ranks disagreed: then every launch with the communicator is
+ * refused.  Not collective. */
+PTXGEN_API ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist);
+/** Begin anew after such an error, when the transport works again.  Collective. */
+PTXGEN_API ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist);
+
+/* clang-format off */
+#define PTXGEN_COMM_CALLBACKS_INIT { sizeof(ptxgen_comm_callbacks), NULL, NULL, NULL }
+#define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL }
+/* clang-format on */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dist.c - the public API: problems on several ranks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_impl.h"
+#include "dist/dist.h"
+#include "ptxgen/dist.h"
+
+enum { RANKS_MAX = 1 << 16 };
+
+ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbacks *callbacks, int rank, int size,
+                                    ptxgen_comm **out)
+{
+    ptxgen_comm_callbacks with;
+    bool fits = false;
+    CLEAR(out);
+    if (LACKS(s, s, callbacks, out) || !TAKE(s, callbacks, &with))
+        return PTXGEN_USAGE;
+    WITH_MEMORY(s, fits = api_fit_number(s, "size", size, 1, RANKS_MAX) &&
+                          api_fit_number(s, "rank", rank, 0, size - 1) &&
+                          api_fit_given(s, "allgather", with.allgather ? &with : NULL));
+    if (!fits)
+        return PTXGEN_USAGE;
+    ptxgen_comm_callbacks *kept = malloc(sizeof *kept);
+    if (!kept)
+        return PTXGEN_NO_MEMORY;
+    *kept = with;
+    *out = dist_comm_create(&dist_transport_host, kept, rank, size);
+    return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+}
+
+int ptxgen_comm_rank(const ptxgen_comm *comm) { return comm ? comm->rank : -1; }
+int ptxgen_comm_size(const ptxgen_comm *comm) { return comm ? comm->size : 0; }
+
+void ptxgen_comm_destroy(ptxgen_comm *comm)
+{
+    if (!comm)
+        return;
+    comm->transport->close(comm->self);
+    free(comm->hello);
+    free(comm);
+}
+
+/* ---- load -------------------------------------------------------------------------------------------------------- */
+
+/* FNV-1a of what all ranks must have alike. */
+static uint64_t hash_of(const struct problem *p, const char *split)
+{
+    struct str text = { 0 };
+    uint64_t hash = 14695981039346656037u;
+    problem_print(p, &text);
+    str_add(&text, split ? split : "");
+    for (size_t i = 0; i < text.length; i++)
+        hash = (hash ^ (unsigned char)text.text[i]) * 1099511628211u;
+    str_finish(&text);
+    return hash;
+}
+
+static bool sends_what_it_needs(ptxgen_session *s, const ptxgen_dist *d, const struct problem *p)
+{
+    if (d->split->before + d->split->after == 0 || d->comm->transport->sends(d->comm->self))
+        return true;
+    diag_error(&s->diags, D_DISTRIBUTED, p->at,
+               "neighbours are on other ranks, and the communicator has no `sendrecv`");
+    return false;
+}
+
+static ptxgen_status compile(ptxgen_session *s, const struct problem *p, const char *split, ptxgen_dist *d)
+{
+    struct llvmgen_options o;
+    bool compiled = false;
+    if (!api_compile_options(s, NULL, &o))
+        return PTXGEN_NO_MEMORY;
+    WITH_MEMORY(s, {
+        d->split = dist_derive(s, p, split);
+        compiled = d->split && sends_what_it_needs(s, d, p) && dist_compile(s, d, &o);
+    });
+    if (compiled)
+        return PTXGEN_OK;
+    const struct diag *last = s->diags.last;
+    return last && last->code >= D_CODEGEN ? api_codegen_failure(s) : PTXGEN_UNSUPPORTED;
+}
+
+/* All ranks have compiled the same, or none has loaded. */
+static ptxgen_status load(ptxgen_session *s, ptxgen_dist *d, const struct problem *p, const char *split)
+{
+    struct dist_hello own = { .operation = DIST_LOAD };
+    ptxgen_status status = PTXGEN_OK;
+    own.status = compile(s, p, split, d);
+    strncpy(own.name, p->name, PROBLEM_NAME_MAX);
+    d->problem = own.problem = hash_of(p, split);
+    WITH_MEMORY(s, status = dist_agree(s, d->comm, d->split, &own));
+    return status;
+}
+
+static ptxgen_status alive(ptxgen_session *s, const ptxgen_comm *comm)
+{
+    if (!comm->broken)
+        return PTXGEN_OK;
+    session_report(s, D_RANKS, "an earlier exchange failed: all ranks must call ptxgen_dist_reset() first");
+    return PTXGEN_RANKS;
+}
+
+ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxgen_problem *p,
+                               const ptxgen_dist_options *options, ptxgen_dist **out)
+{
+    ptxgen_dist_options o;
+    CLEAR(out);
+    if (LACKS(s, s, comm, p, out) || !TAKE(s, options, &o))
+        return PTXGEN_USAGE;
+    if (!api_is_single(s, p, "ranks share one problem"))
+        return PTXGEN_UNSUPPORTED;
+    struct simt_options modes;
+    ptxgen_status status = api_read_modes(s, o.modes, &modes);
+    if (status == PTXGEN_OK)
+        status = alive(s, comm);
+    if (status != PTXGEN_OK)
+        return status;
+    ptxgen_dist *d = calloc(1, sizeof *d);
+    if (!d)
+        return PTXGEN_NO_MEMORY;
+    d->comm = comm;
+    d->shape = p->shape;
+    d->modes = modes;
+    status = load(s, d, p->problem, o.split);
+    if (status == PTXGEN_OK)
+        *out = d;
+    else
+        ptxgen_dist_destroy(d);
+    return status;
+}
+
+void ptxgen_dist_destroy(ptxgen_dist *dist)
+{
+    if (!dist)
+        return;
+    dist_release(dist);
+    free(dist);
+}
+
+/* ---- launch ------------------------------------------------------------------------------------------------------ */
+
+const char *ptxgen_dist_split(const ptxgen_dist *dist)
+{
+    return dist ? dist->split->problem->size[dist->split->size].name : NULL;
+}
+
+ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank, int64_t *first,
+                                int64_t *count)
+{
+    bool fits = false;
+    NEED(PTXGEN_USAGE, s, s, dist, first, count);
+    WITH_MEMORY(s, fits = api_fit_number(s, "total", total, 0, INT64_MAX / 2) &&
+                          api_fit_number(s, "rank", rank, 0, dist->comm->size - 1));
+    if (fits)
+        dist_share(dist->split, total, rank, dist->comm->size, first, count);
+    return fits ? PTXGEN_OK : PTXGEN_USAGE;
+}
+
+ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args)
+{
+    struct fit_arguments a;
+    NEED(PTXGEN_USAGE, s, s, dist, args);
+    ptxgen_status status = alive(s, dist->comm);
+    if (status != PTXGEN_OK)
+        return status;
+    const struct problem *p = dist->split->problem;
+    const bool fits = api_fit_arguments(s, dist->shape, args, &a) && api_fit_sizes(s, p, args->size, 0);
+    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, fits ? PTXGEN_OK : PTXGEN_USAGE));
+    return status;
+}
+
+ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
+{
+    NEED(PTXGEN_USAGE, s, s, dist);
+    return alive(s, dist->comm);
+}
+
+ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
+{
+    struct dist_hello own = { .operation = DIST_RESET };
+    ptxgen_status status = PTXGEN_OK;
+    NEED(PTXGEN_USAGE, s, s, dist);
+    WITH_MEMORY(s, status = dist_agree(s, dist->comm, dist->split, &own));
+    if (status == PTXGEN_OK) {
+        dist->comm->broken = false;
+        dist->comm->sequence = 0;
+    }
+    return status;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed.c - `run --distributed`: the ranks of mpirun share a run on the host executor.
+ *
+ * Every rank makes the inputs of the whole, which are the same on all, and takes its part of them.  The parts of the
+ * outputs are gathered, so that rank 0 shows, verifies and writes what one process would.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mpi.h"
+#include "progress.h"
+
+struct shared {
+    struct job *j;
+    struct mpi *mpi;
+    ptxgen_comm *comm;
+    ptxgen_dist *dist;
+    int rank, ranks, split; /* split: number of the size */
+    int64_t first, count;
+    void **data;     /* arrays of the part, inputs and then outputs */
+    int64_t *size;   /* of the part */
+    char *own, *all; /* parts of an output */
+};
+
+static struct array *array_at(struct job *j, int i)
+{
+    return i < j->ninputs ? &j->input[i] : &j->output[i - j->ninputs];
+}
+
+/* The array with the split dimension is `outer` times `extent` rows of `inner` bytes; false: it has not the dimension. */
+static bool rows_of(const struct shared *s, const struct array *a, int64_t *outer, int64_t *inner)
+{
+    bool split = false;
+    *outer = 1;
+    *inner = (int64_t)a->info.element_size;
+    for (int d = 0; d < a->info.rank; d++) {
+        if (a->info.size_index[d] == s->split)
+            split = true;
+        else
+            *(split ? inner : outer) *= array_dim(&a->info, d, s->j->size);
+    }
+    return split;
+}
+
+/* Between the whole array and `count` of its rows from `first` on. */
+static void copy_part(const struct shared *s, const struct array *a, char *part, int64_t first, int64_t count, bool out)
+{
+    int64_t outer, inner;
+    rows_of(s, a, &outer, &inner);
+    for (int64_t i = 0; i < outer; i++) {
+        char *whole = a->data + (i * s->j->size[s->split] + first) * inner, *here = part + i * count * inner;
+        memcpy(out ? whole : here, out ? here : whole, (size_t)(count * inner));
+    }
+}
+
+/* Room for the part of each array; whole arrays stay where they are. */
+static ptxgen_status take_parts(struct shared *s)
+{
+    struct job *j = s->j;
+    int64_t outer, inner;
+    s->data = calloc((size_t)(j->ninputs + j->noutputs) + 1, sizeof *s->data);
+    s->size = calloc((size_t)j->nsizes + 1, sizeof *s->size);
+    if (!s->data || !s->size)
+        return PTXGEN_NO_MEMORY;
+    for (int i = 0; i < j->nsizes; i++)
+        s->size[i] = i == s->split ? s->count : j->size[i];
+    for (int i = 0; i < j->ninputs + j->noutputs; i++) {
+        struct array *a = array_at(j, i);
+        s->data[i] = a->data;
+        if (!rows_of(s, a, &outer, &inner))
+            continue;
+        s->data[i] = calloc(1, (size_t)(outer * inner * s->count) + 1);
+        if (!s->data[i])
+            return PTXGEN_NO_MEMORY;
+        copy_part(s, a, s->data[i], s->first, s->count, false);
+    }
+    return PTXGEN_OK;
+}
+
+/* The parts of output i of all ranks, into the whole. */
+static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
+{
+    int64_t outer, inner, first, count, most = 0;
+    if (!rows_of(s, a, &outer, &inner))
+        return PTXGEN_OK;
+    for (int r = 0; r < s->ranks; r++) {
+        ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
+        most = count > most ? count : most;
+    }
+    const size_t bytes = (size_t)(outer * inner * most);
+    char *own = realloc(s->own, bytes + 1), *all = realloc(s->all, bytes * (size_t)s->ranks + 1);
+    s->own = own ? own : s->own;
+    s->all = all ? all : s->all;
+    if (!own || !all)
+        return PTXGEN_NO_MEMORY;
+    memset(own, 0, bytes + 1);
+    memcpy(own, part, (size_t)(outer * inner * s->count));
+    const ptxgen_comm_callbacks with = mpi_callbacks(s->mpi);
+    if (with.allgather(with.user, own, all, bytes) != 0)
+        return PTXGEN_RANKS;
+    for (int r = 0; r < s->ranks; r++) {
+        ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
+        copy_part(s, a, all + (size_t)r * bytes, first, count, true);
+    }
+    return PTXGEN_OK;
+}
+
+static ptxgen_status run_parts(struct shared *s)
+{
+    struct job *j = s->j;
+    const char *split = ptxgen_dist_split(s->dist);
+    for (s->split = 0; s->split < j->nsizes - 1; s->split++)
+        if (!strcmp(ptxgen_problem_size_name(j->problem, s->split), split))
+            break;
+    ptxgen_status status = ptxgen_dist_share(j->session, s->dist, j->size[s->split], s->rank, &s->first, &s->count);
+    status = status == PTXGEN_OK ? take_parts(s) : status;
+    if (status != PTXGEN_OK)
+        return status;
+    const ptxgen_arguments args = { s->size, (const void *const *)s->data, s->data + j->ninputs, j->param };
+    const double begin = progress_now();
+    status = ptxgen_dist_launch(j->session, s->dist, &args);
+    j->seconds = progress_now() - begin;
+    for (int i = 0; i < j->noutputs && status == PTXGEN_OK; i++)
+        status = gather(s, &j->output[i], s->data[j->ninputs + i]);
+    return status;
+}
+
+static void finish(struct shared *s)
+{
+    for (int i = 0; s->data && i < s->j->ninputs + s->j->noutputs; i++)
+        if (s->data[i] != array_at(s->j, i)->data)
+            free(s->data[i]);
+    free(s->data);
+    free(s->size);
+    free(s->own);
+    free(s->all);
+    ptxgen_dist_destroy(s->dist);
+    ptxgen_comm_destroy(s->comm);
+    mpi_close(s->mpi);
+}
+
+int distributed_run(struct job *j, bool *shows)
+{
+    const struct options *o = j->options;
+    const char *why;
+    struct shared s = { .j = j };
+    ptxgen_dist_options options = PTXGEN_DIST_OPTIONS_INIT;
+    if (o->device && strcmp(o->device, "cpu") != 0 && strcmp(o->device, "auto") != 0)
+        return fail(EXIT_USAGE, "--distributed runs on the host executor alone: use it with --device cpu");
+    if (o->plan || o->variant || o->set.n)
+        return fail(EXIT_USAGE, "--distributed makes its own plans: leave out --plan, --variant and --set");
+    s.mpi = mpi_open(&s.rank, &s.ranks, &why);
+    if (!s.mpi)
+        return fail(EXIT_DEVICE, "%s", why);
+    options.split = o->shard;
+    options.modes = o->simt;
+    const ptxgen_comm_callbacks with = mpi_callbacks(s.mpi);
+    ptxgen_status status = ptxgen_comm_from_host(j->session, &with, s.rank, s.ranks, &s.comm);
+    if (status == PTXGEN_OK)
+        status = ptxgen_dist_load(j->session, s.comm, j->problem, &options, &s.dist);
+    if (status == PTXGEN_OK)
+        status = run_parts(&s);
+    *shows = s.rank == 0;
+    snprintf(j->device, sizeof j->device, "%d rank%s", s.ranks, s.ranks == 1 ? "" : "s");
+    const int result = status == PTXGEN_OK ? EXIT_OK : fail_call(j->session, status, "running on all ranks");
+    finish(&s);
+    return result;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* derive.c - the stages of a split problem, by copying its structures with other numbers in them. */
+#include "derive.h"
+
+#include <string.h>
+
+bool dist_reduced(const struct problem *p, int axis) { return p->kind == KIND_STENCIL || p->space[axis].reduced; }
+
+enum { PARAMS_MORE = 4 };
+
+/* What the copy of an expression has in place of the original's. */
+struct derive {
+    struct arena *a;
+    struct dist_split *sp;
+    const struct problem *from;
+    bool folds;                  /* the space is the states' and the kept axes; else that of the part */
+    bool swapped;                /* operators take their operands in the other order */
+    int axis[SPACE_MAX];         /* folds: new numbers, -1: gone */
+    int input[PROBLEM_ARGS_MAX]; /* new numbers, -1: gone */
+};
+
+static struct expr *node(struct derive *d, const struct expr *like, enum expr_kind kind, int which)
+{
+    struct expr *e = arena_new(d->a, struct expr, 1);
+    *e = (struct expr){ .kind = kind, .type = like->type, .at = like->at, .which = which };
+    return e;
+}
+
+/* On a part: positions and the size that expressions see are those in the whole. */
+static const struct expr *in_whole(struct derive *d, const struct expr *e)
+{
+    const int first = d->from->nparams, total = first + 1;
+    if (e->kind == EX_SIZE)
+        return e->which == d->sp->size ? node(d, e, EX_PARAM, total) : e;
+    if (e->which != d->sp->axis)
+        return e;
+    struct expr *sum = node(d, e, EX_BINARY, 0);
+    sum->op = BIN_ADD;
+    sum->nargs = 2;
+    sum->arg[0] = e;
+    sum->arg[1] = node(d, e, EX_PARAM, first);
+    return sum;
+}
+
+/* In a fold: what varies along the split axis is gone; no result depends on it. */
+static const struct expr *in_fold(struct derive *d, const struct expr *e, int which)
+{
+    struct expr *copy = node(d, e, which < 0 ? EX_CONST : e->kind, which < 0 ? 0 : which);
+    copy->field = which < 0 ? 0 : e->field;
+    return copy;
+}
+
+static const struct expr *rewrite(struct derive *d, const struct expr *e)
+{
+    if (!e)
+        return NULL;
+    if (!d->folds && (e->kind == EX_SIZE || e->kind == EX_INDEX))
+        return in_whole(d, e);
+    if (d->folds && e->kind == EX_INDEX)
+        return in_fold(d, e, d->axis[e->which]);
+    if (d->folds && e->kind == EX_INPUT)
+        return in_fold(d, e, d->input[e->which]);
+    struct expr *copy = arena_new(d->a, struct expr, 1);
+    *copy = *e;
+    if (d->folds && e->kind == EX_TOTAL)
+        copy->kind = EX_STATE;
+    if (d->swapped && (e->kind == EX_LEFT || e->kind == EX_RIGHT))
+        copy->kind = e->kind == EX_LEFT ? EX_RIGHT : EX_LEFT;
+    for (int i = 0; i < e->nargs; i++)
+        copy->arg[i] = rewrite(d, e->arg[i]);
+    return copy;
+}
+
+static void rewrite_all(struct derive *d, const struct expr *const *from, const struct expr **to, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = rewrite(d, from[i]);
+}
+
+static const struct let *lets(struct derive *d, const struct let *from, int n)
+{
+    struct let *to = arena_new(d->a, struct let, n + 1);
+    for (int i = 0; i < n; i++)
+        to[i] = (struct let){ from[i].name, rewrite(d, from[i].value) };
+    return to;
+}
+
+static const struct op *operator(struct derive *d, const struct op *from)
+{
+    struct op *to = arena_new(d->a, struct op, 1);
+    *to = *from;
+    to->let = lets(d, from->let, from->nlets);
+    rewrite_all(d, from->identity, to->identity, from->nfields);
+    rewrite_all(d, from->pad, to->pad, from->nfields);
+    rewrite_all(d, from->combine, to->combine, from->nfields);
+    return to;
+}
+
+static struct reduction *reductions(struct derive *d)
+{
+    struct reduction *to = arena_new(d->a, struct reduction, d->from->nreductions + 1);
+    for (int i = 0; i < d->from->nreductions; i++) {
+        const struct reduction *r = &d->from->reduction[i];
+        to[i] = *r;
+        to[i].op = operator(d, r->op);
+        rewrite_all(d, r->map, to[i].map, r->op->nfields);
+        rewrite_all(d, r->init, to[i].init, r->op->nfields);
+    }
+    return to;
+}
+
+static struct output output_of(struct derive *d, const struct output *from)
+{
+    struct output to = *from;
+    rewrite_all(d, from->value, to.value, from->array.nfields);
+    return to;
+}
+
+/* ---- states in memory -------------------------------------------------------------------------------------------- */
+
+/* An array of the states of all reductions with the kept dimensions, behind one of `count` states where that is >= 0.
+ * axis: the numbers of the kept axes, from `first_axis` on. */
+static struct prog_array states(struct derive *d, int count)
+{
+    const struct problem *p = d->from;
+    struct prog_field *field = arena_new(d->a, struct prog_field, STATE_FIELDS_MAX);
+    struct prog_array array = { .name = "dist_states", .field = field };
+    int offset = 0, align = 1;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++) {
+            const int bytes = ty_bytes(p->reduction[r].op->field[f]), i = array.nfields++;
+            offset = (offset + bytes - 1) / bytes * bytes;
+            field[i] = (struct prog_field){ arena_printf(d->a, "f%d", i), p->reduction[r].op->field[f], offset };
+            offset += bytes;
+            align = bytes > align ? bytes : align;
+        }
+    if (array.nfields == 1)
+        field->name = "";
+    array.stride = (offset + align - 1) / align * align;
+    if (count >= 0)
+        array.dim[array.rank++] = (struct prog_dim){ count, 0 };
+    for (int i = 0; i < p->rank; i++)
+        if (!dist_reduced(p, i))
+            array.dim[array.rank++] = p->space[i].extent;
+    d->sp->state_bytes = array.stride;
+    return array;
+}
+
+/* The kept axes of the space in order; folds: behind the axis of the states. */
+static void state_axes(struct derive *d, int *axis)
+{
+    int n = 0;
+    if (d->folds)
+        axis[n++] = 0;
+    for (int i = 0; i < d->from->rank; i++)
+        if (!dist_reduced(d->from, i)) {
+            axis[n] = d->folds ? n : i;
+            n++;
+        }
+}
+
+static struct output state_output(struct derive *d)
+{
+    struct output o = { .array = states(d, -1), .role = OUT_SEGMENT, .at = d->from->at };
+    const struct expr like = { .at = d->from->at };
+    int kept[SPACE_MAX + 1];
+    state_axes(d, kept);
+    memcpy(o.axis, kept + d->folds, sizeof(int) * (size_t)o.array.rank);
+    for (int r = 0, i = 0; r < d->from->nreductions; r++)
+        for (int f = 0; f < d->from->reduction[r].op->nfields; f++, i++) {
+            struct expr *e = node(d, &like, EX_STATE, r);
+            e->type = d->from->reduction[r].op->field[f];
+            e->field = f;
+            o.value[i] = e;
+        }
+    return o;
+}
+
+static struct input state_input(struct derive *d, int count)
+{
+    struct input in = { .array = states(d, count), .role = ROLE_ELEMENT, .used = true, .at = d->from->at };
+    int kept[SPACE_MAX + 1];
+    state_axes(d, kept);
+    memcpy(in.axis, kept, sizeof(int) * (size_t)in.array.rank);
+    return in;
+}
+
+/* Field i of all states, as input `which` has them. */
+static const struct expr *state_field(struct derive *d, int which, int i, enum ty type)
+{
+    const struct expr like = { .at = d->from->at, .type = type };
+    struct expr *e = node(d, &like, EX_INPUT, which);
+    e->field = i;
+    return e;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+/* The sizes: on a part, nothing is known of the one that is split. */
+static const struct dimension *sizes(struct derive *d)
+{
+    struct dimension *to = arena_new(d->a, struct dimension, d->from->nsizes + 1);
+    memcpy(to, d->from->size, sizeof *to * (size_t)d->from->nsizes);
+    if (!d->folds) {
+        to[d->sp->size].min = 0;
+        to[d->sp->size].multiple_of = 1;
+    }
+    to[d->from->nsizes] =
+        (struct dimension){ .name = "dist_count", .max = INT64_MAX, .multiple_of = 1, .at = d->from->at };
+    return to;
+}
+
+static const struct prog_param *params(struct derive *d)
+{
+    static const char *const more[PARAMS_MORE] = { "dist_first", "dist_total", "dist_own_first", "dist_own_end" };
+    struct prog_param *to = arena_new(d->a, struct prog_param, d->from->nparams + PARAMS_MORE);
+    if (d->from->nparams)
+        memcpy(to, d->from->param, sizeof *to * (size_t)d->from->nparams);
+    for (int i = 0; i < PARAMS_MORE; i++)
+        to[d->from->nparams + i] = (struct prog_param){ more[i], TY_I64, false, { 0 } };
+    return to;
+}
+
+/* Elements that only others' neighbours are contribute the identity. */
+static void mask(struct derive *d, struct problem *p)
+{
+    const struct expr like = { .type = TY_I64, .at = d->from->at };
+    const struct expr *at = rewrite(d, node(d, &like, EX_INDEX, d->sp->axis));
+    const struct expr *edge[2];
+    for (int i = 0; i < 2; i++) {
+        struct expr *e = node(d, &like, EX_BINARY, 0);
+        e->type = TY_BOOL;
+        e->op = i ? BIN_LT : BIN_GE;
+        e->nargs = 2;
+        e->arg[0] = at;
+        e->arg[1] = node(d, &like, EX_PARAM, d->from->nparams + 2 + i);
+        edge[i] = e;
+    }
+    struct expr *own = node(d, edge[0], EX_BINARY, 0);
+    own->op = BIN_LAND;
+    own->nargs = 2;
+    memcpy(own->arg, edge, sizeof edge);
+    for (int r = 0; r < p->nreductions; r++) {
+        struct reduction *red = &((struct reduction *)(uintptr_t)p->reduction)[r];
+        for (int f = 0; f < red->op->nfields; f++) {
+            struct expr *e = node(d, red->map[f], EX_IF, 0);
+            e->nargs = 3;
+            e->arg[0] = own;
+            e->arg[1] = red->map[f];
+            e->arg[2] = red->op->identity[f];
+            red->map[f] = e;
+        }
+    }
+}
+
+/* Along the split dimension, neighbours are there: ghosts. */
+static const struct input *with_ghosts(struct derive *d)
+{
+    struct input *in = arena_new(d->a, struct input, d->from->ninputs + 1);
+    memcpy(in, d->from->input, sizeof *in * (size_t)d->from->ninputs);
+    for (int i = 0; i < d->from->ninputs; i++)
+        for (int k = 0; k < in[i].array.rank; k++)
+            if (in[i].axis[k] == d->sp->axis && !d->sp->interior)
+                in[i].boundary[k].mode = BOUND_CLAMP;
+    return in;
+}
+
+static void unpinned(struct problem *p)
+{
+    p->strategy = NULL;
+    p->strategy_at = span_none();
+    p->ntunables = 0;
+}
+
+/* The problem on a part, with the outputs of these moments. */
+static struct problem *on_part(struct derive *d, struct dist_derived *to, bool at_point, bool at_total)
+{
+    struct problem *p = arena_new(d->a, struct problem, 1);
+    struct output *out = arena_new(d->a, struct output, d->from->noutputs + 1);
+    struct read *read = arena_new(d->a, struct read, d->from->nreads + 1);
+    *p = *d->from;
+    to->problem = p;
+    p->size = sizes(d);
+    p->param = params(d);
+    p->nparams += PARAMS_MORE;
+    p->let = lets(d, d->from->let, d->from->nlets);
+    p->reduction = reductions(d);
+    p->output = out;
+    if (d->sp->before + d->sp->after > 0) {
+        p->input = with_ghosts(d);
+        mask(d, p);
+        p->steps = 1;
+        p->steps_param = -1;
+    }
+    p->noutputs = 0;
+    for (int i = 0; i < d->from->noutputs; i++)
+        if (output_moment(&d->from->output[i]) == AT_POINT ? at_point : at_total) {
+            to->output[p->noutputs] = i;
+            out[p->noutputs++] = output_of(d, &d->from->output[i]);
+        }
+    p->read = read;
+    for (int i = 0; i < d->from->nreads; i++)
+        read[i] = (struct read){ rewrite(d, d->from->read[i].e), d->from->read[i].uses };
+    for (int i = 0; i < p->ninputs; i++)
+        to->input[i] = i;
+    return p;
+}
+
+static void make_partial(struct derive *d, struct dist_derived *to)
+{
+    d->swapped = d->from->reverse;
+    struct problem *p = on_part(d, to, d->from->kind != KIND_SCAN, false);
+    d->swapped = false;
+    for (int r = 0; r < p->nreductions; r++)
+        memset(((struct reduction *)(uintptr_t)p->reduction)[r].init, 0, sizeof p->reduction[r].init);
+    to->output[p->noutputs] = -1;
+    ((struct output *)(uintptr_t)p->output)[p->noutputs++] = state_output(d);
+    if (p->kind == KIND_SCAN) {
+        unpinned(p);
+        p->kind = KIND_REDUCE;
+    }
+    p->exclusive = p->reverse = false;
+}
+
+/* The scan with the carry, which is one more input, in place of `init`. */
+static void make_next(struct derive *d, struct dist_derived *to)
+{
+    struct problem *p = on_part(d, to, true, false);
+    unpinned(p); /* a pin for rows that are scanned alone need not fit */
+    struct input *in = arena_new(d->a, struct input, p->ninputs + 1);
+    memcpy(in, p->input, sizeof *in * (size_t)p->ninputs);
+    in[p->ninputs] = state_input(d, -1);
+    to->input[p->ninputs] = -1;
+    p->input = in;
+    for (int r = 0, i = 0; r < p->nreductions; r++) {
+        struct reduction *red = &((struct reduction *)(uintptr_t)p->reduction)[r];
+        for (int f = 0; f < red->op->nfields; f++, i++)
+            red->init[f] = state_field(d, p->ninputs, i, red->op->field[f]);
+    }
+    p->ninputs++;
+}
+
+/* The space of a fold: the states, then the kept axes; and the inputs that results may read. */
+static void fold_space(struct derive *d, struct problem *p, struct dist_derived *to)
+{
+    struct input *in = arena_new(d->a, struct input, d->from->ninputs + 1);
+    in[0] = state_input(d, d->from->nsizes);
+    to->input[0] = -1;
+    p->ninputs = p->rank = 1;
+    p->space[0] = (struct axis){ { d->from->nsizes, 0 }, true };
+    for (int i = 0; i < d->from->rank; i++) {
+        d->axis[i] = dist_reduced(d->from, i) ? -1 : p->rank;
+        if (!dist_reduced(d->from, i))
+            p->space[p->rank++] = d->from->space[i];
+    }
+    for (int i = 0; i < d->from->ninputs; i++) {
+        const struct input *from = &d->from->input[i];
+        bool kept = from->role == ROLE_ELEMENT;
+        for (int k = 0; k < from->array.rank; k++)
+            kept &= from->axis[k] >= 0 && d->axis[from->axis[k]] >= 0;
+        d->input[i] = kept ? p->ninputs : -1;
+        if (!kept)
+            continue;
+        to->input[p->ninputs] = i;
+        in[p->ninputs] = *from;
+        for (int k = 0; k < from->array.rank; k++)
+            in[p->ninputs].axis[k] = d->axis[from->axis[k]];
+        p->ninputs++;
+    }
+    p->input = in;
+}
+
+static void fold_outputs(struct derive *d, struct problem *p, struct dist_derived *to, bool carry)
+{
+    struct output *out = arena_new(d->a, struct output, d->from->noutputs + 1);
+    p->output = out;
+    p->noutputs = 0;
+    if (carry) {
+        to->output[p->noutputs] = -1;
+        out[p->noutputs++] = state_output(d);
+    }
+    for (int i = 0; i < d->from->noutputs && !carry; i++)
+        if (output_moment(&d->from->output[i]) == AT_TOTAL) {
+            struct output o = output_of(d, &d->from->output[i]);
+            for (int k = 0; k < o.array.rank; k++)
+                o.axis[k] = d->axis[o.axis[k]];
+            to->output[p->noutputs] = i;
+            out[p->noutputs++] = o;
+        }
+}
+
+static void make_fold(struct derive *d, struct dist_derived *to, bool carry)
+{
+    struct problem *p = arena_new(d->a, struct problem, 1);
+    *p = *d->from;
+    d->folds = to->folds = true;
+    to->problem = p;
+    p->kind = KIND_REDUCE;
+    p->exclusive = p->reverse = false;
+    p->determinism = p->determinism == DET_ANY ? DET_RUN : p->determinism; /* all ranks get the same bits */
+    p->size = sizes(d);
+    p->nsizes++;
+    unpinned(p);
+    fold_space(d, p, to);
+    p->let = lets(d, d->from->let, d->from->nlets);
+    struct reduction *red = reductions(d);
+    p->reduction = red;
+    for (int r = 0, i = 0; r < p->nreductions; r++)
+        for (int f = 0; f < red[r].op->nfields; f++, i++)
+            red[r].map[f] = state_field(d, 0, i, red[r].op->field[f]);
+    fold_outputs(d, p, to, carry);
+    d->folds = false;
+}
+
+static void make_stages(struct derive *d)
+{
+    struct dist_split *sp = d->sp;
+    const bool scan = d->from->kind == KIND_SCAN && problem_writes(d->from, AT_POINT);
+    if (!sp->combined || scan)
+        on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
+    if (!sp->combined)
+        return;
+    make_partial(d, &sp->stage[STAGE_PARTIAL]);
+    if (problem_writes(d->from, AT_TOTAL))
+        make_fold(d, &sp->stage[STAGE_TOTAL], false);
+    if (scan) {
+        make_fold(d, &sp->stage[STAGE_CARRY], true);
+        make_next(d, &sp->stage[STAGE_NEXT]);
+    }
+}
+
+/* ---- the split --------------------------------------------------------------------------------------------------- */
+
+/* The axis that is split, or -1 after a message. */
+static int axis_of(struct ptxgen_session *s, const struct problem *p, const char *split)
+{
+    const char *names[SPACE_MAX];
+    int n = 0;
+    for (int i = 0; i < p->rank; i++) {
+        const struct prog_dim extent = p->space[i].extent;
+        if (extent.size < 0)
+            continue;
+        names[n++] = p->size[extent.size].name;
+        if (!split || !strcmp(split, names[n - 1]))
+            return i;
+    }
+    struct diag *m = diag_error(&s->diags, D_DISTRIBUTED, p->at, "there is no dimension %s%s to split among the ranks",
+                                split ? "called " : "with a size", split ? split : "");
+    if (split)
+        diag_suggest(&s->diags, m, split, names, n);
+    return -1;
+}
+
+const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split)
+{
+    struct dist_split *sp = arena_new(&s->arena, struct dist_split, 1);
+    struct derive d = { .a = &s->arena, .sp = sp, .from = p };
+    const int axis = axis_of(s, p, split);
+    if (axis < 0)
+        return NULL;
+    sp->problem = p;
+    sp->axis = axis;
+    sp->size = p->space[axis].extent.size;
+    sp->combined = p->kind == KIND_STENCIL ? p->nreductions > 0 : p->space[axis].reduced;
+    if (!dist_supported(s, sp))
+        return NULL;
+    make_stages(&d);
+    return sp;
+}

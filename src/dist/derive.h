@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* derive.h - the problems that each rank solves so that all ranks together solve one.
+ *
+ * One dimension is split: each rank has consecutive elements of it, in the order of the ranks.  A stage is a problem of
+ * its own, made of the expressions of the user's problem, and is planned and compiled like any other:
+ *
+ *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
+ *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`; a reduction's outputs per element
+ *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
+ *     CARRY    the same for the ranks before this one; writes the state
+ *     NEXT     the scan of the rank's part, which begins with that state
+ *
+ * On a rank's part, sizes count the part.  Expressions see the whole size and positions in the whole: these are two more
+ * params.  States travel as structures in memory, with all fields of all reductions.
+ */
+#ifndef PTXGEN_DERIVE_H
+#define PTXGEN_DERIVE_H
+
+#include "frontend/problem/problem.h"
+
+enum dist_stage { STAGE_LOCAL, STAGE_PARTIAL, STAGE_TOTAL, STAGE_CARRY, STAGE_NEXT, DIST_STAGES };
+
+/* A stage and where its arguments come from. */
+struct dist_derived {
+    const struct problem *problem; /* NULL: not needed */
+    bool folds;                    /* TOTAL, CARRY: sizes are the whole ones; one more size counts the states */
+    int input[PROBLEM_ARGS_MAX];   /* per input of the stage: the user's, or -1: states */
+    int output[PROBLEM_ARGS_MAX];  /* likewise */
+};
+
+struct dist_split {
+    const struct problem *problem; /* the user's */
+    int size, axis;                /* the dimension that is split */
+    bool combined;                 /* it is reduced or scanned */
+    int64_t before, after;         /* neighbours along it that an element reads */
+    bool interior;                 /* points that read beyond the whole are not computed */
+    bool pieces;     /* a part is computed in pieces that the whole size alone decides; see dist_piece() */
+    int state_bytes; /* of the states of all reductions, one element */
+    struct dist_derived stage[DIST_STAGES];
+};
+
+/* split: name of a dimension, or NULL: the first of the iteration space that has a size.  NULL after a message that
+ * says what cannot be distributed, and where it stands. */
+const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split);
+
+/* Can the problem be split along sp->axis?  False after a message.  Decides about pieces. */
+bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
+
+/* Does the axis disappear: is it reduced, scanned, or beside a stencil's reductions? */
+bool dist_reduced(const struct problem *p, int axis);
+
+/* Elements of a piece: the same for all numbers of ranks.  Whole parts are one piece where results may depend on parts. */
+int64_t dist_piece(const struct dist_split *sp, int64_t total);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dist.h - one problem on several ranks: what src/api sees of this folder. */
+#ifndef PTXGEN_SRC_DIST_H
+#define PTXGEN_SRC_DIST_H
+
+#include "derive.h"
+#include "llvmgen/llvmgen.h"
+#include "simt/simt.h"
+
+/* How bytes travel.  Functions give 0, or something else when an exchange failed. */
+struct dist_transport {
+    int (*allgather)(void *self, const void *own, void *all, size_t bytes);
+    int (*sendrecv)(void *self, const void *send, size_t send_bytes, int to, void *get, size_t get_bytes, int from);
+    bool (*sends)(void *self); /* can it do sendrecv()? */
+    void (*close)(void *self);
+};
+
+/* What a rank tells the others before anything else travels; all must be equal but `status` and `count`. */
+enum dist_operation { DIST_LOAD, DIST_LAUNCH, DIST_RESET };
+struct dist_hello {
+    uint64_t operation, sequence, problem; /* problem: a hash of the spec */
+    char name[PROBLEM_NAME_MAX + 1];
+    int64_t status, count;
+    uint64_t value[PROBLEM_ARGS_MAX]; /* sizes, 0 for the split one, then params */
+};
+
+struct ptxgen_comm {
+    const struct dist_transport *transport;
+    void *self; /* the transport's */
+    int rank, size;
+    uint64_t sequence;        /* collective operations so far */
+    bool broken;              /* an exchange failed, or the ranks disagreed */
+    struct dist_hello *hello; /* of all ranks, at the last operation */
+};
+/* NULL: memory is exhausted, and `self` is closed. */
+struct ptxgen_comm *dist_comm_create(const struct dist_transport *transport, void *self, int rank, int size);
+extern const struct dist_transport dist_transport_host;
+
+/* Exchange hellos.  PTXGEN_OK when all ranks do the same and none has failed; else no rank gets that, and each a
+ * message.  split: of launches. */
+ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct dist_split *split,
+                         struct dist_hello *own);
+/* Exchange `bytes` bytes per rank, of which the first eight are this rank's status: as above. */
+ptxgen_status dist_exchange(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *own, void *all,
+                            size_t bytes);
+
+/* Send to one rank and get from another. */
+ptxgen_status dist_sendrecv(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *send, size_t send_bytes,
+                            int to, void *get, size_t get_bytes, int from);
+
+/* The stages as host code. */
+struct ptxgen_dist {
+    struct ptxgen_comm *comm;
+    const struct dist_split *split;
+    const struct program *shape; /* of the user's problem, for its arguments */
+    uint64_t problem;            /* hash */
+    struct simt_options modes;
+    struct host_code *code[DIST_STAGES];
+    struct simt_control *control[DIST_STAGES];
+};
+/* Plan and compile the stages; false after a message. */
+bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o);
+void dist_release(struct ptxgen_dist *d);
+
+/* What a run of a stage gets: the user's arguments of the rank, or of the whole for what folds. */
+struct dist_run {
+    const struct run_args *args;
+    int64_t first, count;         /* elements of the split dimension: where the stage begins in the whole, how many */
+    int64_t behind;               /* elements of the rank's part before it */
+    int64_t own_first, own_count; /* with ghosts: the elements that count */
+    int64_t total;                /* of all ranks */
+    int64_t states;               /* of folds: how many */
+    const void *states_in;
+    void *states_out;
+};
+ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, enum dist_stage stage,
+                             const struct dist_run *run);
+
+/* Run on all ranks; own_status: what is wrong with this rank's arguments, which the others are told. */
+ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
+                          ptxgen_status own_status);
+/* Begin and number of elements of an even share. */
+void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count);
+
+#endif

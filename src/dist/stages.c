@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stages.c - the stages of a split problem on the host executor. */
+#include "dist.h"
+
+#include <stdlib.h>
+
+bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o)
+{
+    const struct plan_options usual = { 0 };
+    struct device device;
+    int nsymbols;
+    const struct host_symbol *symbols = simt_symbols(&nsymbols);
+    bool good = device_by_name("sm_80", 0, &device);
+    for (int i = 0; i < DIST_STAGES && good; i++) {
+        if (!d->split->stage[i].problem)
+            continue;
+        const struct plan *plan = plan_create(s, d->split->stage[i].problem, &device, &usual);
+        d->control[i] = plan ? simt_control_create() : NULL;
+        d->code[i] = d->control[i] ? llvmgen_host(s, plan, o, symbols, nsymbols) : NULL;
+        good = d->code[i] != NULL;
+    }
+    return good;
+}
+
+void dist_release(struct ptxgen_dist *d)
+{
+    for (int i = 0; i < DIST_STAGES; i++) {
+        if (d->code[i])
+            host_destroy(d->code[i]);
+        simt_control_destroy(d->control[i]);
+    }
+}
+
+/* Elements of the array for one of the split dimension, which is its first; 0: it has none. */
+static int64_t step(const struct dist_split *sp, const struct prog_array *a, const int64_t *size)
+{
+    struct prog_array row = *a;
+    if (!a->rank || a->dim[0].size != sp->size)
+        return 0;
+    row.dim[0] = (struct prog_dim){ -1, 1 };
+    return prog_array_elements(&row, size);
+}
+
+static const void *at(const struct dist_split *sp, const struct prog_array *a, const struct dist_run *run,
+                      const void *memory)
+{
+    const int64_t behind = run->behind ? run->behind * step(sp, a, run->args->size) * a->stride : 0;
+    return memory ? (const char *)memory + behind : NULL;
+}
+
+ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, enum dist_stage stage,
+                             const struct dist_run *run)
+{
+    const struct dist_split *sp = d->split;
+    const struct dist_derived *from = &sp->stage[stage];
+    const struct problem *whole = sp->problem, *p = from->problem;
+    int64_t size[PROBLEM_ARGS_MAX];
+    union value param[PROBLEM_ARGS_MAX];
+    const void *input[PROBLEM_ARGS_MAX];
+    void *output[PROBLEM_ARGS_MAX];
+    for (int i = 0; i < whole->nsizes; i++)
+        size[i] = run->args->size[i];
+    size[sp->size] = from->folds ? run->total : run->count;
+    size[whole->nsizes] = run->states;
+    for (int i = 0; i < whole->nparams; i++)
+        param[i] = run->args->param[i];
+    param[whole->nparams].i = run->first;
+    param[whole->nparams + 1].i = run->total;
+    param[whole->nparams + 2].i = run->own_first;
+    param[whole->nparams + 3].i = run->own_first + run->own_count;
+    for (int i = 0; i < p->ninputs; i++)
+        input[i] =
+            from->input[i] < 0 ? run->states_in : at(sp, &p->input[i].array, run, run->args->input[from->input[i]]);
+    for (int i = 0; i < p->noutputs; i++)
+        output[i] = from->output[i] < 0
+                        ? run->states_out
+                        : (void *)(uintptr_t)at(sp, &p->output[i].array, run, run->args->output[from->output[i]]);
+    const struct run_args args = { size, input, output, param };
+    struct simt_report report;
+    simt_run(d->code[stage], &args, d->control[stage], &d->modes, &report);
+    return simt_status(s, &report);
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli_distributed.sh PTXGEN - runs that the ranks of mpirun share.  Without an MPI library, only what is refused is tested.
+. "$(dirname "$0")/commands.sh"
+
+run run "$specs/mss.yaml" --size n=100 --distributed --device cuda; exits 2; err_has 'host executor alone'
+run run "$specs/mss.yaml" --size n=100 --distributed --set threads=64; exits 2; err_has 'leave out --plan, --variant and --set'
+PTXGEN_LIBMPI=/no/such/library run run "$specs/mss.yaml" --size n=100 --distributed; exits 3; err_has 'no MPI library was found'
+
+if ! command -v mpirun > /dev/null; then
+    echo "cli_distributed: skipped: there is no mpirun"
+    [ "$failures" -eq 0 ] && exit 77
+    exit 1
+fi
+# Open MPI: more ranks than cores, as root, without reading memory of other processes; MPICH looks at none of these.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+unset PTXGEN_LIBMPI
+
+# ranks N ARGUMENTS...: as run(), with N ranks.
+ranks()
+{
+    n=$1
+    shift
+    timeout 120 mpirun -n "$n" "$ptxgen" run "$@" > out 2> err < /dev/null
+    status=$?
+    command="mpirun -n $n ptxgen run $*"
+    count=$((count + 1))
+}
+
+# What several ranks write is what one process writes, where nothing rounds.
+for spec in mss argmin interval_identity scan_mss scan_exclusive life column_first; do
+    run run "$specs/$spec.yaml" --size n=301 --size m=29 --device cpu --param steps=3
+    [ "$status" -eq 0 ] || run run "$specs/$spec.yaml" --size n=301 --size m=29 --device cpu
+    [ "$status" -eq 0 ] || run run "$specs/$spec.yaml" --size n=301 --device cpu
+    exits 0
+    sed '/random data/d' out > alone
+    more=${command#ptxgen run }
+    for n in 1 2 3 4 7; do
+        # shellcheck disable=SC2086
+        ranks "$n" $more --distributed --verify; exits 0; out_has 'verified'
+        sed '/random data/d; /^verified/d' out > shared
+        cmp -s alone shared || complain "other results than alone"
+    done
+done
+
+# Another dimension; results in files; a refusal is located.
+ranks 3 "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --shard n --distributed --verify; exits 0; out_has 'verified: 200'
+ranks 2 "$specs/sum.yaml" --size n=1000 --distributed --output sum=sum.npy; exits 0; exists sum.npy
+ranks 2 "$specs/scan_flags.yaml" --size n=1000 --distributed; exits 1; err_has 'scan_flags.yaml:12:3: error: segments between flags'
+ranks 2 "$specs/sum.yaml" --size n=1000 --distributed --shard k; exits 1; err_has 'no dimension called k'
+
+echo "$count commands, $failures failures"
+[ "$failures" -eq 0 ]

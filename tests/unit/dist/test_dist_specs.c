@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_dist_specs.c - every spec of specs/, split along each of its dimensions, on 1, 2, 3, 4 and 7 ranks against the
+ * oracle; and the list of those that are refused, which must neither grow nor shrink unnoticed.
+ */
+#include <criterion/criterion.h>
+#include <glob.h>
+
+#include "support/ranks.h"
+
+/* Spec, dimension, words of the message. */
+static const struct refusal {
+    const char *spec, *split, *why;
+} refusals[] = {
+#include "refused.def"
+};
+enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+static const struct refusal *refusal_of(const char *spec, const char *split)
+{
+    for (int i = 0; i < REFUSALS; i++)
+        if (!strcmp(refusals[i].spec, spec) && !strcmp(refusals[i].split, split))
+            return &refusals[i];
+    return NULL;
+}
+
+/* Refused alike on all ranks, at a place of the spec, for the reason that is listed. */
+static void check_refusal(const struct world *w, const struct rank *rank)
+{
+    const struct refusal *expected = refusal_of(w->name, w->split);
+    for (int r = 0; r < w->ranks; r++) {
+        cr_assert_eq(rank[r].status, PTXGEN_UNSUPPORTED, "%s, %s: %s", w->name, w->split, rank[r].text);
+        cr_expect(expected, "not listed as refused: { \"%s\", \"%s\", … },\n%s", w->name, w->split, rank[r].text);
+        if (!expected)
+            return;
+        cr_assert(strstr(rank[r].text, expected->why) && strstr(rank[r].text, "PTXG-3008") && strstr(rank[r].text, "^"),
+                  "%s, %s: %s", w->name, w->split, rank[r].text);
+    }
+}
+
+static void check_run(struct world *w, struct rank *rank, const int64_t *size, uint64_t seed)
+{
+    struct harness *h = w->whole;
+    int64_t here[8];
+    memcpy(here, size, sizeof here);
+    harness_data_at(h, here, seed, 0, 0);
+    const int64_t total = h->size[world_split(w)];
+    const bool valid = harness_expect(h); /* an operator without an identity refuses no elements */
+    world_parts(w, rank, total, seed);
+    if (ptxgen_problem_determinism(h->problem) == PTXGEN_DETERMINISM_DEVICE || seed % 2) /* shares that it asks for */
+        for (int r = 0; r < w->ranks; r++)
+            ptxgen_dist_share(rank[r].s, rank[r].dist, total, r, &rank[r].first, &rank[r].count);
+    world_all(w, rank, rank_runs);
+    for (int r = 0; r < w->ranks; r++) /* a spec's own pin may be for short rows */
+        if (strstr(w->spec, "\nstrategy:") && strstr(rank[r].text, "no case of")) {
+            world_free(w, rank);
+            return;
+        }
+    for (int r = 0; r < w->ranks; r++)
+        cr_assert_eq(rank[r].status, valid ? PTXGEN_OK : PTXGEN_INVALID, "%s, %s = %lld, rank %d of %d: %s", w->name,
+                     w->split, (long long)total, r, w->ranks, rank[r].text);
+    const char *odd = valid ? world_collect(w, rank) : NULL;
+    cr_assert_null(odd, "%s: '%s' differs between ranks", w->name, odd);
+    cr_assert(!valid || harness_compare(h), "%s, %s = %lld on %d ranks: %s", w->name, w->split, (long long)total,
+              w->ranks, h->text);
+    world_free(w, rank);
+}
+
+static void check_sizes(struct world *w, struct rank *rank)
+{
+    static const int64_t along[] = { 37, 300, 3, 1000, 0 };
+    for (int round = 0; round < 5; round++) {
+        int64_t size[8];
+        for (int i = 0; i < 8; i++)
+            size[i] = 2 + (i + round) % 4;
+        const int split = world_split(w);
+        size[split] = along[round];
+        check_run(w, rank, size, (uint64_t)round + 11);
+    }
+}
+
+/* True when it is supported. */
+static bool check_split(struct harness *h, const char *name, const char *spec, const char *split, int ranks)
+{
+    struct world w = { .whole = h, .name = name, .spec = spec, .split = split, .ranks = ranks, .modes = "seed:1" };
+    struct rank rank[RANKS_MAX];
+    world_open(&w, rank);
+    const bool supported = rank[0].status == PTXGEN_OK;
+    if (supported)
+        cr_expect(!refusal_of(name, split), "%s, %s is supported: take it off the list", name, split);
+    if (supported)
+        check_sizes(&w, rank);
+    else
+        check_refusal(&w, rank);
+    world_close(&w, rank);
+    return supported;
+}
+
+static void check_spec(const char *path, int number, int *supported)
+{
+    static const int more[] = { 1, 4, 7 };
+    const char *name = strrchr(path, '/') + 1;
+    char *spec = harness_read(path);
+    struct harness h;
+    cr_assert(spec && harness_open(&h, name, spec, "sm_80", NULL), "%s: %s", path, h.text);
+    for (int i = 0; i < ptxgen_problem_size_count(h.problem); i++) {
+        const char *split = ptxgen_problem_size_name(h.problem, i);
+        const bool ok = check_split(&h, name, spec, split, 2 + number % 2);
+        *supported += ok;
+        if (ok)
+            check_split(&h, name, spec, split, more[number % 3]);
+    }
+    harness_close(&h);
+    free(spec);
+}
+
+/* A fourth of the specs. */
+static void check_part(int part)
+{
+    glob_t specs;
+    int supported = 0;
+    cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/*.yaml", 0, NULL, &specs), 0);
+    for (size_t i = (size_t)part; i < specs.gl_pathc; i += 4)
+        check_spec(specs.gl_pathv[i], (int)i / 4, &supported);
+    globfree(&specs);
+    cr_assert_gt(supported, 10);
+}
+
+Test(dist_specs, first) { check_part(0); }
+Test(dist_specs, second) { check_part(1); }
+Test(dist_specs, third) { check_part(2); }
+Test(dist_specs, fourth) { check_part(3); }
