@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop.c - iterate of a spec with stages: how often, what becomes what, and when it ends. */
+#include "stages_impl.h"
+
+static void feed(struct stages_builder *sb, const struct ynode *key, const struct ynode *value)
+{
+    struct prog_stages *p = &sb->out->data;
+    if (!node_is(sb->b, value, Y_SCALAR, "the name of an output of a stage"))
+        return;
+    const int from = made_find(sb, key->text), to = made_find(sb, value->text);
+    if (from < 0 || from >= sb->b->ninputs) {
+        diag_error(sb->b->d, D_BAD_ITERATE, key->at, "no input is called '%s'", key->text);
+        return;
+    }
+    if (to < sb->b->ninputs) {
+        diag_error(sb->b->d, D_BAD_ITERATE, value->at, "no stage writes '%s'", value->text);
+        return;
+    }
+    sb->made[to].read = true;
+    const int input = sb->made[from].array, output = sb->made[to].array;
+    if (output < 0) /* its stage has errors */
+        return;
+    if (!array_same(&sb->array[input].array, &sb->array[output].array))
+        diag_error(sb->b->d, D_BAD_ITERATE, value->at, "'%s' and '%s' differ in type or shape", key->text, value->text);
+    for (int i = 0; i < p->nfeedback; i++)
+        if (sb->feedback[i].output == output)
+            diag_error(sb->b->d, D_BAD_ITERATE, value->at, "'%s' is fed back twice", value->text);
+    /* Old values are needed while or after the new ones are written. */
+    const bool twin = sb->array[input].last >= sb->array[output].first;
+    sb->feedback[p->nfeedback++] = (struct stage_feedback){ input, output, twin };
+}
+
+static void lives_through(struct stages_builder *sb)
+{
+    const struct prog_stages *p = &sb->out->data;
+    for (int i = 0; i < p->nfeedback; i++) {
+        sb->array[sb->feedback[i].output].first = 0;
+        sb->array[sb->feedback[i].output].last = p->nstages - 1;
+    }
+}
+
+static bool reads_scalars(const struct stages_builder *sb, const struct ynode *condition)
+{
+    struct names used = { .arena = sb->b->a };
+    names_collect(&used, condition);
+    for (int i = 0; i < used.n; i++) {
+        const int m = made_find(sb, used.name[i]);
+        if (m < 0 || sb->made[m].array < 0 || !sb->array[sb->made[m].array].array.rank)
+            continue;
+        struct diag *d = diag_error(sb->b->d, D_BAD_ITERATE, used.at[i], "'%s' has many elements", used.name[i]);
+        diag_hint(sb->b->d, d, "a condition reads outputs with one element, as a reduce has them, and params");
+        return false;
+    }
+    return true;
+}
+
+/* The condition is a stage, the last one. */
+static void until(struct stages_builder *sb, const struct ynode *node)
+{
+    struct prog_stages *p = &sb->out->data;
+    struct prog_field *byte = arena_new(sb->b->a, struct prog_field, 1);
+    *byte = (struct prog_field){ "", TY_U8, 0 };
+    const struct prog_array one = {
+        .name = "ptxgen_one", .nfields = 1, .field = byte, .stride = 1, .rank = 1, .dim = { { -1, 1 } }
+    };
+    if (!reads_scalars(sb, node))
+        return;
+    const struct ynode *root = until_root(sb, (struct ynode *)(uintptr_t)node);
+    for (int i = 0; i < sb->nmade; i++)
+        if (sb->made[i].array < 0)
+            return; /* it may read what has errors */
+    sb->array[p->narrays++] = (struct stage_array){ one, PLACE_BETWEEN, 0, p->nstages, p->nstages };
+    if (stage_add(sb, "until", root, true))
+        p->until = p->narrays - 1;
+}
+
+void loop_build(struct stages_builder *sb)
+{
+    const struct ynode *node = schema_get(sb->b->root, ST_STAGES, "iterate");
+    if (!node)
+        return;
+    schema_check(sb->b->d, ST_LOOP, node, K_ALL);
+    const struct ynode *steps = schema_get(node, ST_LOOP, "steps"), *feedback = schema_get(node, ST_LOOP, "feedback"),
+                       *condition = schema_get(node, ST_LOOP, "until");
+    if (steps)
+        build_steps(sb->b, steps);
+    if (sb->b->p->steps_param >= 0)
+        sb->b->param_slot[sb->b->p->steps_param].used = true;
+    for (int i = 0; feedback && i < feedback->count; i++)
+        feed(sb, feedback->pair[i].key, feedback->pair[i].value);
+    if (condition)
+        until(sb, condition);
+    lives_through(sb);
+}

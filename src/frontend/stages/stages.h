@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stages.h - a spec with the key `stages`: several problems that hand arrays to each other, perhaps in a loop.
+ *
+ * Each stage is an ordinary problem.  Its tree is made of the user's nodes: the stage's own keys, and those inputs,
+ * params, lets and facts of the whole that it mentions.  So every message has its place in the user's text.
+ */
+#ifndef PTXGEN_STAGES_H
+#define PTXGEN_STAGES_H
+
+#include "frontend/problem/problem.h"
+#include "program/stages.h"
+
+struct stages {
+    const char *name, *doc;
+    enum determinism determinism;
+    struct prog_stages data;
+    const struct problem *problem[STAGES_MAX];
+};
+
+/* One of the two. */
+struct frontend_spec {
+    const struct problem *problem;
+    const struct stages *stages;
+};
+
+/* Either form, from YAML text.  False when there were errors (all are in s->diags).  default_name: as of
+ * problem_build(). */
+bool frontend_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
+                    const char *default_name, struct frontend_spec *out);
+
+/* Canonical text: the loop, then the problem of each stage. */
+void stages_print(const struct stages *s, struct str *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stages_impl.h - what the files of this folder share.
+ *
+ *   mention.c   the names that a tree of YAML uses
+ *   root.c      the tree of a stage, of the user's nodes
+ *   loop.c      iterate: steps, feedback, until
+ *   stages.c    the order of the parts, and which array is whose
+ *   stages_print.c   as text
+ */
+#ifndef PTXGEN_STAGES_IMPL_H
+#define PTXGEN_STAGES_IMPL_H
+
+#include "frontend/frontend_impl.h"
+#include "stages.h"
+
+/* An array that a stage may read: an input of the whole, or what an earlier stage writes. */
+struct made {
+    const char *name;
+    struct ynode *type; /* as the type of an input */
+    struct span at;
+    int array; /* number in prog_stages; -1: its stage has errors */
+    bool read, leaves;
+};
+
+struct stages_builder {
+    struct builder *b; /* of the whole: its root, inputs, params and sizes */
+    const struct ynode *stages;
+    struct stages *out;
+    struct made made[STAGE_ARRAYS_MAX];
+    int nmade;
+    struct stage_array array[STAGE_ARRAYS_MAX];
+    struct prog_stage stage[STAGES_MAX];
+    struct stage_feedback feedback[STAGE_ARRAYS_MAX];
+};
+
+/* Names, each once, and where it first stands. */
+struct names {
+    struct arena *arena;
+    const char **name;
+    struct span *at;
+    int n, cap, cap_at;
+};
+void names_add(struct names *of, const char *name, struct span at);
+int names_find(const struct names *of, const char *name);
+/* All names in the scalars of the tree, and the inputs that a loop of a stage feeds. */
+void names_collect(struct names *of, const struct ynode *n);
+
+/* Nodes of this folder's own. */
+struct ynode *node_scalar(struct arena *a, const char *text, struct span at);
+struct ynode *node_mapping(struct arena *a, struct span at, int capacity);
+void node_put(struct ynode *mapping, struct ynode *key, struct ynode *value); /* below its capacity */
+/* The type of an output as that of an input that reads it; NULL: there is none, which is reported elsewhere. */
+struct ynode *type_as_input(struct arena *a, struct ynode *output);
+
+/* The tree of stage `number`; NULL after a message. */
+const struct ynode *stage_root(struct stages_builder *sb, int number);
+/* The tree of a problem `name` that computes `done` from the condition. */
+const struct ynode *until_root(struct stages_builder *sb, struct ynode *condition);
+
+int made_find(const struct stages_builder *sb, const char *name);
+/* Builds a stage and adds it, with arrays `between` unless the whole has them as outputs.  False after a message. */
+bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, bool quiet);
+void loop_build(struct stages_builder *sb);
+
+#endif

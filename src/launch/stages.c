@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stages.c - a spec with stages on one gpu: launches of its stages, in the order of the stream.
+ *
+ * Each stage is a loaded program of its own, with its own code and kept memory.  Arrays between stages lie in scratch
+ * memory that the whole keeps for the stream; its lock is held while the stages of one launch are enqueued.
+ */
+#include <stdlib.h>
+
+#include "launch_stages.h"
+
+/* ---- life ------------------------------------------------------------------------------------ */
+struct ptxgen_loaded *launch_new_stages(struct ptxgen_gpu *gpu, const struct prog_stages *p)
+{
+    struct loaded_stages *of = calloc(1, sizeof *of + sizeof of->stage[0] * (size_t)p->nstages);
+    struct ptxgen_loaded *l = of ? launch_new(gpu, p->shape) : NULL;
+
+    if (!l) {
+        free(of);
+        return NULL;
+    }
+    of->p = p;
+    l->stages = of;
+    return l;
+}
+
+void launch_destroy_stages(struct loaded_stages *of)
+{
+    for (int i = 0; i < of->p->nstages; i++)
+        ptxgen_loaded_destroy(of->stage[i]);
+    if (of->end)
+        of->end(of->user);
+    free(of);
+}
+
+/* ---- a walk ---------------------------------------------------------------------------------- */
+struct stage_walk {
+    struct ptxgen_loaded *l;
+    struct ptxgen_session *s;
+    cu_stream stream;
+    bool prepares; /* loads what a launch needs, and launches nothing */
+    ptxgen_stage_visitor *visit;
+    void *user;
+    int64_t step;
+    ptxgen_status status;
+};
+
+/* The driver has done all that was asked in the stream. */
+static bool wait(struct stage_walk *w)
+{
+    const struct driver *cu = &w->l->gpu->cu;
+    struct fault f;
+
+    if (CU(&f, cu, StreamSynchronize(w->stream)))
+        return true;
+    w->status = fault_report(w->s, &f);
+    return false;
+}
+
+static bool walk_run(void *user, int stage, const struct run_args *given)
+{
+    struct stage_walk *w = user;
+    struct ptxgen_loaded *l = w->l->stages->stage[stage];
+    const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
+
+    w->status =
+        w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream) : ptxgen_launch(w->s, l, &args, w->stream, NULL);
+    if (w->status != PTXGEN_OK || (w->visit && !wait(w)))
+        return false;
+    if (w->visit && w->visit(stage, w->step, &args, w->user) != 0)
+        return false;
+    w->step += stage == w->l->stages->p->nstages - 1;
+    return !w->prepares || w->step < 3; /* then every memory has been an argument */
+}
+
+static bool walk_copy(void *user, void *to, const void *from, int64_t bytes)
+{
+    struct stage_walk *w = user;
+
+    if (!w->prepares)
+        w->status = ptxgen_gpu_copy(w->s, w->l->gpu, to, from, (size_t)bytes, w->stream);
+    return w->status == PTXGEN_OK;
+}
+
+static bool walk_holds(void *user, const void *flag, bool *holds)
+{
+    struct stage_walk *w = user;
+    const struct driver *cu = &w->l->gpu->cu;
+    unsigned char value = 0;
+    struct fault f;
+
+    *holds = false;
+    if (w->prepares)
+        return true;
+    if (!wait(w))
+        return false;
+    if (!CU(&f, cu, MemcpyDtoH(&value, (cu_pointer)(uintptr_t)flag, 1))) {
+        w->status = fault_report(w->s, &f);
+        return false;
+    }
+    *holds = value != 0;
+    return true;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+/* What an ordinary launch says of each stage: here of the whole, before the first stage begins. */
+static bool check(const struct program *shape, const ptxgen_arguments *args, bool must, struct fault *f)
+{
+    if (shape->nsizes && !args->size)
+        return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the arguments have no sizes");
+    for (int i = 0; i < shape->nsizes; i++)
+        if (args->size[i] < 0)
+            return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "size '%s' is negative", shape->size[i]);
+    for (int i = 0; must && i < shape->ninputs + shape->noutputs; i++) {
+        const bool output = i >= shape->ninputs;
+        const struct prog_array *a = output ? &shape->output[i - shape->ninputs] : &shape->input[i];
+        const void *p =
+            !output ? (args->input ? args->input[i] : NULL) : (args->output ? args->output[i - shape->ninputs] : NULL);
+        if (!p && prog_array_elements(a, args->size) > 0)
+            return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "array '%s' is null", a->name);
+    }
+    for (int i = 0; !args->param && i < shape->nparams; i++)
+        if (!shape->param[i].has_default)
+            return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "param '%s' has no default and no value",
+                             shape->param[i].name);
+    return true;
+}
+
+/* The host reads the condition of the loop after each step, so the stream must run. */
+static bool can_wait(const struct stage_walk *w, struct fault *f)
+{
+    int status = CU_CAPTURE_NONE;
+
+    if (w->l->stages->p->until < 0 && !w->visit)
+        return true;
+    if (!CU(f, &w->l->gpu->cu, StreamIsCapturing(w->stream, &status)))
+        return false;
+    return status == CU_CAPTURE_NONE ||
+           fault_set(f, PTXGEN_USAGE, D_CAPTURE,
+                     "'%s' has `until`: the host reads the condition after each step, which a stream capture does not "
+                     "allow; capture a spec with a fixed number of steps",
+                     w->l->program->name);
+}
+
+static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union value *defaults, struct run_args *run,
+                  struct stages_layout *layout, struct fault *f)
+{
+    const struct prog_stages *p = w->l->stages->p;
+    const char *why = "the arrays between stages are too large at these sizes";
+
+    if (!check(p->shape, args, !w->prepares, f) || !can_wait(w, f))
+        return false;
+    for (int i = 0; i < p->shape->nparams; i++)
+        defaults[i] = p->shape->param[i].value;
+    *run = (struct run_args){ args->size, args->input, args->output,
+                              args->param ? (const union value *)(const void *)args->param : defaults };
+    return (stages_place(p, args->size, layout) && stages_steps(p, run->param, &why) >= 0) ||
+           fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s: %s", p->shape->name, why);
+}
+
+static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
+{
+    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
+    union value defaults[LAUNCH_PARAMS_MAX];
+    struct control_block *block = NULL;
+    struct stages_layout layout;
+    struct run_args run;
+    struct fault f;
+    bool pushed;
+
+    if (!begin(w, args, defaults, &run, &layout, &f) || !gpu_enter(w->l->gpu, &pushed, &f))
+        return fault_report(w->s, &f);
+    if (!layout.bytes || control_acquire(w->l, w->stream, 0, (size_t)layout.bytes, &block, &f))
+        stages_walk(w->l->stages->p, &run, &layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
+    else
+        w->status = fault_report(w->s, &f);
+    if (block)
+        control_release(block);
+    gpu_leave(w->l->gpu, pushed);
+    return w->status;
+}
+
+ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
+                            cu_stream stream, bool prepares)
+{
+    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .prepares = prepares }, args);
+}
+
+ptxgen_status launch_refuse_stages(struct ptxgen_session *s, const char *what)
+{
+    struct fault f;
+
+    fault_set(&f, PTXGEN_UNSUPPORTED, D_STAGED, "%s", what);
+    return fault_report(s, &f);
+}
+
+ptxgen_status ptxgen_launch_stages(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,
+                                   ptxgen_stream stream, ptxgen_stage_visitor *visit, void *user)
+{
+    NEED(PTXGEN_USAGE, s, loaded, args, visit ? loaded : NULL);
+    if (!loaded->stages)
+        return ptxgen_launch(s, loaded, args, stream, NULL);
+    return walk(&(struct stage_walk){ .l = loaded, .s = s, .stream = stream, .visit = visit, .user = user }, args);
+}

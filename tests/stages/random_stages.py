@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""random_stages.py PTXGEN [--count N] [--seed S] - random programs of stages on the host executor, against Python.
+
+A program is a graph of maps, stencils, reductions of rows and of everything, scans and rows less their results, on
+u32, where every order gives the same bits; in a loop with feedback, sometimes until a condition holds.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import npy
+
+MASK = (1 << 32) - 1
+SHAPES = {'rows': ('m', 'n'), 'row': ('n',), 'column': ('m',), 'one': ()}
+
+
+def type_of(shape):
+    dims = SHAPES[shape]
+    return f'u32[{", ".join(dims)}]' if dims else 'u32'
+
+
+class Program:
+    """Arrays by name with their shape; stages as (name, text, function of the arrays and the step)."""
+
+    def __init__(self, r):
+        self.r = r
+        self.shape, self.stages, self.reads = {}, [], {}
+        self.inputs = ['x0', 'x1']
+        for name in self.inputs:
+            self.shape[name] = r.choice(['rows', 'rows', 'row'])
+        self.shape['x0'] = 'rows'
+        for k in range(r.randint(1, 6)):
+            self.add(k)
+        made = [a for a in self.shape if a not in self.inputs]
+        self.outputs = r.sample(made, r.randint(1, len(made)))
+        self.steps, self.feedback, self.until = 1, {}, None
+        if r.random() < 0.6:
+            self.loop(made)
+
+    def of(self, *shapes):
+        return self.r.choice([a for a in self.shape if self.shape[a] in shapes])
+
+    def add(self, k):
+        kind = self.r.choice(['map', 'map', 'stencil', 'total', 'per_row', 'scan', 'less'])
+        getattr(self, kind)(f's{k}', f'y{k}')
+
+    def stage(self, name, out, shape, text, function):
+        self.stages.append((name, text, out, function))
+        self.shape[out] = shape
+
+    def map(self, name, out):
+        a = self.of('rows', 'row')
+        shape = self.shape[a]
+        b = self.r.choice([x for x in self.shape if set(SHAPES[self.shape[x]]) <= set(SHAPES[shape])])
+        p, q = self.r.randrange(1, 9), self.r.randrange(1, 9)
+        look = lookup(self.shape[b], shape)
+        self.stage(name, out, shape,
+                   f'{{kind: map, outputs: {{{out}: {{type: "{type_of(shape)}", value: {a} * {p} + ({b} ^ {q})}}}}}}',
+                   lambda v, s, d: [x * p + (v[b][look(i, d)] ^ q) & MASK for i, x in enumerate(v[a])])
+
+    def stencil(self, name, out):
+        a = self.of('rows')
+        self.stage(name, out, 'rows',
+                   f'{{kind: stencil, boundary: wrap, outputs: {{{out}: {{type: "u32[m, n]", '
+                   f'value: "{a}[-1, 0] + 3 * {a}[0, 2] - {a}"}}}}}}',
+                   lambda v, s, d: [(v[a][(i // d[1] - 1) % d[0] * d[1] + i % d[1]]
+                                     + 3 * v[a][i // d[1] * d[1] + (i % d[1] + 2) % d[1]] - v[a][i]) & MASK
+                                    for i in range(d[0] * d[1])])
+
+    def total(self, name, out):
+        a, (op, f) = self.of('rows', 'row'), self.operator()
+        self.stage(name, out, 'one',
+                   f'{{kind: reduce, map: {a}, operator: {op}, outputs: {{{out}: u32}}}}', lambda v, s, d: [f(v[a])])
+
+    def per_row(self, name, out):
+        a, (op, f) = self.of('rows'), self.operator()
+        self.stage(name, out, 'column',
+                   f'{{kind: reduce, over: n, map: {a}, operator: {op}, outputs: {{{out}: "u32[m]"}}}}',
+                   lambda v, s, d: [f(v[a][i * d[1]:(i + 1) * d[1]]) for i in range(d[0])])
+
+    def less(self, name, out):
+        a = self.of('rows')
+        self.stage(name, out, 'rows',
+                   f'{{kind: reduce, over: n, map: {a}, operator: add, '
+                   f'outputs: {{{out}: {{type: "u32[m, n]", value: {a} * 2 - r}}}}}}',
+                   lambda v, s, d: [(x * 2 - sum(v[a][i // d[1] * d[1]:(i // d[1] + 1) * d[1]])) & MASK
+                                    for i, x in enumerate(v[a])])
+
+    def scan(self, name, out):
+        a = self.of('rows', 'row')
+
+        def sums(v, s, d):
+            result = []
+            for i, x in enumerate(v[a]):
+                result.append((x + (result[-1] if i % d[1] else 0)) & MASK)
+            return result
+        self.stage(name, out, self.shape[a],
+                   f'{{kind: scan, map: {a}, operator: add, outputs: {{{out}: "{type_of(self.shape[a])}"}}}}', sums)
+
+    def operator(self):
+        def xor(values):
+            result = 0
+            for x in values:
+                result ^= x
+            return result
+        return self.r.choice([('add', lambda v: sum(v) & MASK), ('max', max), ('xor', xor)])
+
+    def loop(self, made):
+        self.steps = self.r.randint(1, 5)
+        free = list(made)
+        for name in self.inputs:
+            fits = [a for a in free if self.shape[a] == self.shape[name]]
+            if fits and self.r.random() < 0.8:
+                self.feedback[name] = self.r.choice(fits)
+                free.remove(self.feedback[name])
+        scalars = [a for a in made if self.shape[a] == 'one']
+        if scalars and self.r.random() < 0.7:
+            self.until = self.r.choice(scalars)
+
+    def text(self):
+        lines = ['inputs: {' + ', '.join(f'{a}: "{type_of(self.shape[a])}"' for a in self.inputs) + '}', 'stages:']
+        lines += [f'  {name}: {text}' for name, text, _, _ in self.stages]
+        lines.append('outputs: [' + ', '.join(self.outputs) + ']')
+        if self.steps > 1 or self.feedback or self.until:
+            fed = ', '.join(f'{a}: {b}' for a, b in self.feedback.items())
+            lines.append(f'iterate: {{steps: {self.steps}' + (f', feedback: {{{fed}}}' if fed else '')
+                         + (f', until: {self.until} % 3 == 1' if self.until else '') + '}')
+        return '\n'.join(lines) + '\n'
+
+    def evaluate(self, values, dims):
+        v = dict(values)
+        for step in range(self.steps):
+            for _, _, out, function in self.stages:
+                v[out] = function(v, step, dims)
+            if self.until and v[self.until][0] % 3 == 1:
+                break
+            for name, fed in self.feedback.items():
+                v['next ' + name] = v[fed]
+            for name in self.feedback:
+                v[name] = v.pop('next ' + name)
+        return {name: v[name] for name in self.outputs}
+
+
+def lookup(shape, within):
+    """Index of an element of `shape` at element i of `within`."""
+    if shape == 'one':
+        return lambda i, d: 0
+    if shape == within:
+        return lambda i, d: i
+    return (lambda i, d: i % d[1]) if shape == 'row' else (lambda i, d: i // d[1])
+
+
+def check(ptxgen, seed):
+    r = random.Random(seed)
+    program, dims = Program(r), (r.choice([1, 2, 7, 33]), r.choice([1, 3, 64, 100]))
+    values = {a: [r.randrange(1 << 32) for _ in range(size_of(program.shape[a], dims))] for a in program.inputs}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / 'p.yaml').write_text(program.text())
+        command = [ptxgen, 'run', str(folder / 'p.yaml'), '--device', 'cpu',
+                   f'--simt=seed:{seed % 97}' + r.choice(['', ',all', ',race,late', ',weak,stale', ',sms:2'])]
+        command += [f'--size={s}' for s in (f'm={dims[0]}', f'n={dims[1]}')]
+        for name, elements in values.items():
+            npy.write(folder / f'{name}.npy', 'u4', [dims['mn'.index(s)] for s in SHAPES[program.shape[name]]], elements)
+            command.append(f'--input={name}={folder}/{name}.npy')
+        command += [f'--output={name}={folder}/{name}.out.npy' for name in program.outputs]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f'seed {seed}: {done.stderr}\n{program.text()}'
+        for name, want in program.evaluate(values, dims).items():
+            if npy.read(folder / f'{name}.out.npy') != want:
+                return f'seed {seed}: {name} differs\n{program.text()}'
+    return None
+
+
+def size_of(shape, dims):
+    size = 1
+    for s in SHAPES[shape]:
+        size *= dims['mn'.index(s)]
+    return size
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('ptxgen')
+    p.add_argument('--count', type=int, default=60)
+    p.add_argument('--seed', type=int, default=1)
+    a = p.parse_args()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad = [text for text in pool.map(lambda k: check(a.ptxgen, a.seed + k), range(a.count)) if text]
+    for text in bad[:5]:
+        print('FAIL', text)
+    print(f'{a.count} programs, {len(bad)} failed')
+    return 1 if bad or not a.count else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

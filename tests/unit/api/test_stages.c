@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stages.c - specs with stages through the public API: on the host, as the reference, and on a GPU that records. */
+#include "ptxgen/stages.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "support/launch_fixture.h"
+
+static ptxgen_session *s;
+static ptxgen_problem *p;
+
+static void begin_stages(void)
+{
+    setup();
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+}
+
+static void end_stages(void)
+{
+    ptxgen_session_destroy(s);
+    teardown();
+}
+TestSuite(stages, .init = begin_stages, .fini = end_stages);
+
+static const char *message(void)
+{
+    static char text[2000];
+    char *all = ptxgen_diagnostics_text(s, 0);
+    snprintf(text, sizeof text, "%s", all ? all : "");
+    ptxgen_free(all);
+    return text;
+}
+
+static void read_spec(const char *text)
+{
+    cr_assert_eq(ptxgen_problem_from_string(s, text, strlen(text), "t", &p), PTXGEN_OK, "%s", message());
+}
+
+/* Values go towards their mean; the loop ends when the largest step is small. */
+static const char relax[] =
+    "inputs: {x: 'f32[n]'}\nparams: {steps: i32, eps: f32}\nstages:\n"
+    "  mean: {kind: reduce, map: x, operator: add, outputs: {mu: {type: f32, value: r / f32(n)}}}\n"
+    "  move: {kind: map, outputs: {y: {type: 'f32[n]', value: x + (mu - x) * 0.5}}}\n"
+    "  far: {kind: reduce, map: abs(y - x), operator: max, outputs: {moved: f32}}\n"
+    "  late: {kind: map, inputs: [y], outputs: {when: {type: 'i64[n]', value: step}}}\n"
+    "outputs: [y, moved, when]\n"
+    "iterate: {steps: steps, feedback: {x: y}, until: moved < eps}\n";
+
+enum { N = 100 };
+struct relaxed {
+    float x[N], y[N], moved;
+    int64_t when[N];
+};
+
+static int64_t by_hand(const struct relaxed *in, int steps, float eps, float *y)
+{
+    double x[N], moved = 1e9;
+    int t = 0;
+    for (int i = 0; i < N; i++)
+        x[i] = (double)in->x[i];
+    for (; t < steps && moved >= (double)eps; t++) {
+        double mean = 0;
+        moved = 0;
+        for (int i = 0; i < N; i++)
+            mean += x[i] / N;
+        for (int i = 0; i < N; i++) {
+            const double next = x[i] + (mean - x[i]) * 0.5;
+            moved = fmax(moved, fabs(next - x[i]));
+            x[i] = next;
+        }
+    }
+    for (int i = 0; i < N; i++)
+        y[i] = (float)x[i];
+    return t - 1;
+}
+
+static void fill(struct relaxed *r)
+{
+    for (int i = 0; i < N; i++)
+        r->x[i] = (float)(i * 37 % 101);
+}
+
+static ptxgen_status run_relaxed(struct relaxed *r, int steps, float eps, bool reference, const char *modes)
+{
+    const int64_t n = N;
+    const void *in[] = { r->x };
+    void *out[] = { r->y, &r->moved, r->when };
+    const ptxgen_value param[] = { { .i = steps }, { .f = (double)eps } };
+    const ptxgen_arguments args = { &n, in, out, param };
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    if (reference)
+        return ptxgen_evaluate(s, p, &args);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
+    const ptxgen_status status = ptxgen_host_run(s, host, &args, modes);
+    ptxgen_host_destroy(host);
+    return status;
+}
+
+Test(stages, a_loop_ends_where_its_condition_holds)
+{
+    static const struct {
+        int steps;
+        float eps;
+    } rows[] = { { 1, 1 }, { 4, 1e-9f }, { 5, 1e-9f }, { 100, 1.0f }, { 100, 0.3f }, { 100, 100 } };
+    read_spec(relax);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int way = 0; way < 3; way++) {
+            struct relaxed r = { 0 };
+            float y[N];
+            fill(&r);
+            const int64_t last = by_hand(&r, rows[i].steps, rows[i].eps, y);
+            cr_assert_eq(run_relaxed(&r, rows[i].steps, rows[i].eps, way == 0, way == 1 ? NULL : "seed:3,all"),
+                         PTXGEN_OK, "%s", message());
+            cr_expect_eq(r.when[7], last, "row %zu, way %d: %d instead of %d", i, way, (int)r.when[7], (int)last);
+            for (int k = 0; k < N; k++)
+                cr_assert_float_eq(r.y[k], y[k], 1e-3f, "row %zu, way %d, element %d", i, way, k);
+        }
+}
+
+Test(stages, wrong_numbers_of_steps_are_refused)
+{
+    struct relaxed r = { 0 };
+    read_spec(relax);
+    cr_expect_eq(run_relaxed(&r, 0, 1, false, NULL), PTXGEN_INVALID);
+    cr_expect(strstr(message(), "without a step there is no value for every output"), "%s", message());
+    cr_expect_eq(run_relaxed(&r, -2, 1, true, NULL), PTXGEN_INVALID);
+    cr_expect(strstr(message(), "the number of steps is negative"), "%s", message());
+}
+
+Test(stages, a_host_outlives_its_session)
+{
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    struct relaxed r = { 0 };
+    const int64_t n = N;
+    const ptxgen_value param[] = { { .i = 1 }, { .f = 1 } };
+    const ptxgen_arguments args = { &n, (const void *[]){ r.x }, (void *[]){ r.y, &r.moved, r.when }, param };
+    fill(&r);
+    read_spec(relax);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    ptxgen_session_destroy(s);
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_expect_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_float_eq(r.moved, 25, 2, "%g", r.moved);
+    ptxgen_host_destroy(host);
+}
+
+static int visit(int stage, int64_t step, const ptxgen_arguments *args, void *user)
+{
+    int *seen = user;
+    cr_expect_eq(seen[0], (int)step * 5 + stage);
+    if (stage == 1)
+        cr_expect_eq(args->size[0], N);
+    return ++seen[0] == 7; /* ends the run in the second step */
+}
+
+Test(stages, visits_see_every_stage_and_may_end_the_run)
+{
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    struct relaxed r = { 0 };
+    const int64_t n = N;
+    int seen = 0;
+    const ptxgen_value param[] = { { .i = 9 }, { .f = 0 } };
+    const ptxgen_arguments args = { &n, (const void *[]){ r.x }, (void *[]){ r.y, &r.moved, r.when }, param };
+    fill(&r);
+    read_spec(relax);
+    cr_expect_eq(ptxgen_stage_count(p), 5);
+    cr_expect_str_eq(ptxgen_stage_name(p, 1), "move");
+    cr_expect_str_eq(ptxgen_stage_name(p, 4), "until");
+    cr_expect_null(ptxgen_stage_problem(p, 5));
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    cr_expect_eq(ptxgen_host_run_stages(s, host, &args, NULL, visit, &seen), PTXGEN_OK, "%s", message());
+    cr_expect_eq(seen, 7);
+    ptxgen_host_destroy(host);
+}
+
+Test(stages, what_needs_one_problem_says_so)
+{
+    ptxgen_plan *plan;
+    ptxgen_setting setting = { "items", "2" };
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    read_spec(relax);
+    o.setting = &setting;
+    o.setting_count = 1;
+    cr_expect_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_USAGE);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    cr_expect_null(ptxgen_problem_key(s, p));
+    cr_expect(strstr(message(), "a key is of one problem"), "%s", message());
+    cr_expect_eq(ptxgen_error_bound(s, p, &(ptxgen_arguments){ 0 }, NULL), PTXGEN_USAGE);
+}
+
+/* ---- on a GPU that records --------------------------------------------------------------------------------------- */
+
+static const char two[] = "inputs: {x: 'f32[n]'}\nstages:\n"
+                          "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
+                          "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + 1}}}\n"
+                          "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z + x}}}\n"
+                          "outputs: [w]\niterate: {steps: 3, feedback: {x: w}}\n";
+
+static const struct fake_call *kernel(int n) { return nth_call("cuLaunchKernel", n); }
+
+Test(stages, launches_follow_each_other_and_share_memory)
+{
+    static float x[4096], w[4096];
+    const int64_t n = 1024;
+    const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w }, NULL };
+    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
+    memset(fake->kernel, 0, sizeof fake->kernel);
+    cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 0);
+    const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2");
+    fake->capturing = 1; /* everything is there, so a capture may follow */
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(calls_of("cuLaunchKernel"), 9);
+    cr_expect_eq(calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2"), allocated);
+    for (int i = 0; i < 9; i++) {
+        static const char *const name[] = { "t_a", "t_b", "t_c" };
+        cr_expect(!strncmp(kernel(i)->kernel, name[i % 3], 3), "launch %d is %s", i, kernel(i)->kernel);
+    }
+    fake->capturing = 0;
+    cr_expect_eq(ptxgen_stream_reset(s, loaded, NULL), PTXGEN_OK);
+    cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK);
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &(ptxgen_workspace){ 0 }), PTXGEN_UNSUPPORTED);
+    cr_expect_eq(ptxgen_launch(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL, NULL), PTXGEN_USAGE);
+    cr_expect(strstr(message(), "array 'x' is null"), "%s", message());
+    ptxgen_loaded_destroy(loaded);
+    ptxgen_gpu_close(gpu);
+    cr_expect_eq(fake->live, 0);
+}
+
+Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
+{
+    static float x[4096], w[4096];
+    const int64_t n = 1024;
+    const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w }, NULL };
+    ptxgen_plan *plan;
+    ptxgen_program *compiled;
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    o.arch = "sm_90";
+    read_spec(two);
+    cr_assert_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_compile(s, plan, NULL, &compiled), PTXGEN_OK, "%s", message());
+    ptxgen_session_destroy(s);
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    char *ptx = ptxgen_program_ptx(compiled), *manifest = ptxgen_program_manifest(compiled);
+    cr_expect(strstr(ptx, ".entry t_a") && strstr(ptx, ".entry t_b") && strstr(ptx, ".entry t_c"));
+    cr_expect_null(strstr(strstr(ptx, ".version") + 1, ".version"), "one header");
+    cr_expect(strstr(manifest, "\"manifest\": 2") && strstr(manifest, "\"twin\": true"), "%s", manifest);
+    ptxgen_free(ptx);
+    ptxgen_free(manifest);
+    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
+    memset(fake->kernel, 0, sizeof fake->kernel);
+    cr_assert_eq(ptxgen_load(s, gpu, compiled, &loaded), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(calls_of("cuLaunchKernel"), 9);
+    ptxgen_loaded_destroy(loaded);
+    ptxgen_program_destroy(compiled);
+    ptxgen_gpu_close(gpu);
+    cr_expect_eq(fake->live, 0);
+}
+
+Test(stages, a_condition_is_read_after_each_step)
+{
+    struct relaxed r = { 0 };
+    const int64_t n = N;
+    ptxgen_value param[] = { { .i = 4 }, { .f = 1 } };
+    const ptxgen_arguments args = { &n, (const void *[]){ r.x }, (void *[]){ r.y, &r.moved, r.when }, param };
+    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
+    memset(fake->kernel, 0, sizeof fake->kernel);
+    cr_assert_eq(ptxgen_jit_string(s, gpu, relax, strlen(relax), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    const int waited = calls_of("cuStreamSynchronize");
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    const int steps = calls_of("cuStreamSynchronize") - waited;
+    cr_expect(steps >= 1 && steps <= 4, "%d steps", steps); /* the driver runs nothing: memory is what it was */
+    fake->capturing = 1;
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    cr_expect(strstr(message(), "has `until`"), "%s", message());
+    fake->capturing = 0;
+    ptxgen_loaded_destroy(loaded);
+    ptxgen_gpu_close(gpu);
+    cr_expect_eq(fake->live, 0);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stage_messages.c - what specs with stages become, and what is said where they are misused. */
+#include "frontend/stages/stages.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define X      "inputs: {x: 'f32[n]'}\n"
+#define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
+#define TOP    "  b: {kind: reduce, map: y, operator: max, outputs: {top: f32}}\n"
+#define BOTH   X "stages:\n" DOUBLE TOP
+#define LOOP   BOTH "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y}"
+
+static const struct {
+    const char *text, *says;
+} rows[] = {
+    /* what they become */
+    { BOTH "outputs: [y, top]\n", "# stage b\n# reads: y\n# writes: top\nproblem t_b: reduce" },
+    { BOTH "outputs: [top]\n", "input y: f32[n]" },
+    { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },
+    { LOOP ", until: top > 5}\n", "or until the last stage says so" },
+    { LOOP ", until: top > 5}\n", "output ptxgen_until: bool[1] per element\n  value = (top > 5.0)" },
+    { X "params: {k: i32, unseen: {type: i32, value: 1}}\nlet: {d: x * f32(k), e: d + 1}\nstages:\n"
+        "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: e}}}\noutputs: [y]\n",
+      "nothing uses the param 'unseen'" },
+    { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x + f32(step)}}}\noutputs: [y]\n"
+        "iterate: {steps: 2, feedback: {x: y}}\n",
+      "param step: i64" },
+    { X "stages:\n  a: {kind: reduce, operator: add, outputs: {s: f32}}\noutputs: [s]\n", "input x: f32[n]" },
+    { X "determinism: run\nstages:\n" DOUBLE TOP "outputs: [top]\n", "problem t_b: reduce, determinism run" },
+    { X "assume: {n: {min: 7}}\nstages:\n" DOUBLE TOP "outputs: [top]\n", "size n min 7" },
+    { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+      "input x: f32[n]\ninput y: f32[n]" },
+    /* what they cannot be */
+    { X "stages: {}\noutputs: [y]\n", "a spec has 1 to 31 stages" },
+    { X "stages:\n" DOUBLE "outputs: []\n", "nothing is written" },
+    { X "stages:\n" DOUBLE "outputs: [z]\n", "no stage writes 'z'" },
+    { X "stages:\n" DOUBLE "outputs: [y, y]\n", "'y' stands here twice" },
+    { X "stages:\n" DOUBLE "outputs: [x]\n", "no stage writes 'x'" },
+    { X "stages:\n" DOUBLE "outputs: {y: f32}\n", "'outputs' is a list of names" },
+    { X "stages:\n" DOUBLE "outputs: [y]\nkind: map\n", "a spec with stages has no key 'kind'" },
+    { X "stages:\n  a: 3\noutputs: [y]\n", "a stage, as {kind" },
+    { X "stages:\n" TOP DOUBLE "outputs: [top]\n", "'y' is written by stage 'a', which comes later" },
+    { X "stages:\n  a: {kind: map, name: q, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "a stage has no 'name'" },
+    { X "stages:\n  a: {kind: map, inputs: {x: 'f32[n]'}, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "the inputs of a stage are a list of names" },
+    { X "stages:\n  a: {kind: map, inputs: [q], outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "no input, and no output of an earlier stage, has this name" },
+    { X "stages:\n" DOUBLE "  b: {kind: map, outputs: {x: {type: 'f32[n]', value: y}}}\noutputs: [y]\n",
+      "'x' is an input, or an output of a stage, already" },
+    { X "params: {y: f32}\nstages:\n" DOUBLE "outputs: [y]\n", "'y' is a param already" },
+    { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x + z}}}\noutputs: [y]\n",
+      "nothing is called 'z'" },
+    { X "stages:\n" DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: x}}}\noutputs: [z]\n",
+      "nothing uses 'y'" },
+    { LOOP ", until: top}\n", "bool" },
+    { LOOP ", until: nothing > 1}\n", "nothing is called 'nothing'" },
+    { LOOP ", until: y > 1}\n", "'y' has many elements" },
+    { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {q: y}}\n", "no input is called 'q'" },
+    { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: q}}\n", "no stage writes 'q'" },
+    { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: top}}\n", "'x' and 'top' differ in type or shape" },
+    { BOTH "outputs: [y]\niterate: {steps: many, feedback: {x: y}}\n", "no param is called 'many'" },
+    { BOTH "outputs: [y]\niterate: {feedback: {x: y}}\n", "iterate needs the key 'steps'" },
+    { X "stages:\n" DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + step}}}\noutputs: [z]\n",
+      "nothing is called 'step'" },
+    { "inputs: {x: 'f32[n]', z: 'f32[n]'}\nstages:\n" DOUBLE TOP
+      "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y, z: y}}\n",
+      "'y' is fed back twice" },
+    { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n-1]', value: x}}}\n" TOP "outputs: [top]\n",
+      "only an output may be smaller than a dimension" },
+};
+
+/* Canonical text, then the messages, each of which has a place. */
+static void build(const char *text, struct str *out)
+{
+    struct ptxgen_session s = { 0 };
+    struct frontend_spec built;
+    jmp_buf oom;
+    arena_init(&s.arena);
+    s.arena.oom = &oom;
+    diags_init(&s.diags, &s.arena);
+    if (setjmp(oom))
+        cr_assert_fail("out of memory");
+    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built))
+        stages_print(built.stages, out);
+    diags_render_text(&s.diags, out, false);
+    for (const struct diag *d = s.diags.first; d; d = d->next)
+        cr_expect(d->at.begin != SPAN_NONE, "'%s' has no place", d->text);
+    arena_finish(&s.arena);
+}
+
+Test(stage_messages, each_row_says_it)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = { 0 };
+        build(rows[i].text, &text);
+        cr_expect(strstr(text.text, rows[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, rows[i].text, text.text,
+                  rows[i].says);
+        str_finish(&text);
+    }
+}
