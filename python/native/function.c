@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* function.c - ptxgen.Function: made from a spec, callable; its programs on devices and on the host.
+ *
+ * vectorcall is in the limited API from Python 3.12 on, and in every Python since 3.8 under the same flag and member. */
+#include <stddef.h>
+#include <string.h>
+
+#include "native.h"
+
+#include <structmember.h>
+
+enum { HAVE_VECTORCALL = 1 << 11 };
+PyTypeObject *Function_type;
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+ptxgen_gpu *gpu_at(int device)
+{
+    static ptxgen_gpu *gpus[DEVICES_MAX]; /* open until the process ends: arrays may outlive every function */
+    ptxgen_session *s = NULL;
+
+    if (device < 0 || device >= DEVICES_MAX) {
+        refuse("GPU %d is out of range", device);
+        return NULL;
+    }
+    if (gpus[device])
+        return gpus[device];
+    if (ptxgen_session_create(&s) != PTXGEN_OK) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    const ptxgen_status status = ptxgen_gpu_open(s, device, &gpus[device]);
+    if (status != PTXGEN_OK)
+        raise_status(status, s);
+    ptxgen_session_destroy(s);
+    return gpus[device];
+}
+
+void function_lock(Function *f)
+{
+    if (PyThread_acquire_lock(f->lock, NOWAIT_LOCK))
+        return;
+    Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(f->lock, WAIT_LOCK);
+    Py_END_ALLOW_THREADS
+}
+
+void function_unlock(Function *f) { PyThread_release_lock(f->lock); }
+
+static ptxgen_loaded *make_loaded(Function *f, ptxgen_gpu *gpu)
+{
+    struct work w;
+    ptxgen_loaded *loaded = NULL;
+    ptxgen_status status;
+
+    if (!work_begin(&w, f, NULL))
+        return NULL;
+    ptxgen_jit_options o = PTXGEN_JIT_OPTIONS_INIT;
+    o.plan = &w.options;
+    o.cache = work_cache(&w);
+    Py_BEGIN_ALLOW_THREADS status = ptxgen_jit(w.session, gpu, w.problem, &o, &loaded);
+    Py_END_ALLOW_THREADS if (status != PTXGEN_OK) raise_status(status, w.session);
+    work_end(&w);
+    return loaded;
+}
+
+struct loaded *function_on(Function *f, int device)
+{
+    ptxgen_gpu *gpu;
+
+    if (device >= 0 && device < DEVICES_MAX && f->on[device].program)
+        return &f->on[device];
+    if ((gpu = gpu_at(device)) == NULL)
+        return NULL;
+    function_lock(f);
+    if (f->on[device].program == NULL)
+        f->on[device].program = make_loaded(f, gpu);
+    function_unlock(f);
+    return f->on[device].program ? &f->on[device] : NULL;
+}
+
+/* With the lock. */
+ptxgen_host *function_host(Function *f)
+{
+    struct work w;
+    ptxgen_plan *plan = NULL;
+    ptxgen_status status;
+
+    if (f->host || !work_begin(&w, f, NULL))
+        return f->host;
+    Py_BEGIN_ALLOW_THREADS status = ptxgen_plan_create(w.session, w.problem, &w.options, &plan);
+    if (status == PTXGEN_OK)
+        status = ptxgen_host_create(w.session, plan, NULL, &f->host);
+    Py_END_ALLOW_THREADS if (status != PTXGEN_OK) raise_status(status, w.session);
+    work_end(&w);
+    return f->host;
+}
+
+/* What was made is made again at the next call: after tuning. */
+static PyObject *function_forget(PyObject *self, PyObject *nothing)
+{
+    Function *f = (Function *)self;
+
+    (void)nothing;
+    function_lock(f);
+    for (int i = 0; i < DEVICES_MAX; i++) {
+        ptxgen_loaded_destroy(f->on[i].program);
+        f->on[i] = (struct loaded){ NULL, false, { 0 } };
+    }
+    function_unlock(f);
+    Py_RETURN_NONE;
+}
+
+/* ---- making and ending ------------------------------------------------------------------------------------------- */
+static bool same_fields(const ptxgen_array_info *a)
+{
+    bool same = a->element_size == a->field_offset[a->field_count - 1] + ptxgen_type_size(a->field_type[0]);
+
+    for (int i = 0; i < a->field_count; i++)
+        same = same && a->field_type[i] == a->field_type[0] &&
+               a->field_offset[i] == (size_t)i * ptxgen_type_size(a->field_type[0]);
+    return same;
+}
+
+static bool read_arrays(Function *f)
+{
+    const ptxgen_problem *p = f->problem;
+
+    for (int i = 0; i < f->inputs + f->outputs; i++) {
+        struct slot *slot = &f->slot[i];
+        if (i < f->inputs)
+            ptxgen_problem_input(p, i, &slot->info);
+        else
+            ptxgen_problem_output(p, i - f->inputs, &slot->info);
+        slot->packed = slot->info.field_count > 1 && same_fields(&slot->info);
+        if ((slot->name = PyUnicode_InternFromString(slot->info.name)) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool read_names(Function *f)
+{
+    for (int i = 0; i < f->sizes; i++)
+        if ((f->size_name[i] = PyUnicode_InternFromString(ptxgen_problem_size_name(f->problem, i))) == NULL)
+            return false;
+    for (int i = 0; i < f->params; i++) {
+        ptxgen_problem_param(f->problem, i, &f->param[i]);
+        if ((f->param_name[i] = PyUnicode_InternFromString(f->param[i].name)) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* The type of several results: a tuple with names. */
+static bool make_result_type(Function *f)
+{
+    PyStructSequence_Field field[NAMES_MAX + 1] = { { NULL, NULL } };
+
+    for (int o = 0; o < f->outputs; o++)
+        field[o].name = f->slot[f->inputs + o].info.name;
+    PyStructSequence_Desc desc = { "ptxgen.Results", "The outputs of a spec, in its order.", field, f->outputs };
+    f->result_type = f->outputs > 1 ? PyStructSequence_NewType(&desc) : NULL;
+    return f->outputs <= 1 || f->result_type;
+}
+
+static bool allocate(Function *f)
+{
+    const ptxgen_problem *p = f->problem;
+
+    f->sizes = ptxgen_problem_size_count(p);
+    f->inputs = ptxgen_problem_input_count(p);
+    f->outputs = ptxgen_problem_output_count(p);
+    f->params = ptxgen_problem_param_count(p);
+    if (f->inputs + f->outputs > NAMES_MAX || f->sizes > NAMES_MAX || f->params > NAMES_MAX)
+        return false;
+    f->slot = PyMem_Calloc((size_t)(f->inputs + f->outputs), sizeof *f->slot);
+    f->size_name = PyMem_Calloc((size_t)f->sizes + 1, sizeof *f->size_name);
+    f->param_name = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param_name);
+    f->param = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param);
+    f->lock = PyThread_allocate_lock();
+    return f->slot && f->size_name && f->param_name && f->param && f->lock;
+}
+
+static bool read_spec(Function *f)
+{
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(f->text, &length), *name = PyUnicode_AsUTF8AndSize(f->name, NULL);
+    ptxgen_status status = text && name ? ptxgen_session_create(&f->session) : PTXGEN_NO_MEMORY;
+
+    if (status == PTXGEN_OK)
+        status = ptxgen_problem_from_string(f->session, text, (size_t)length, name, &f->problem);
+    if (status != PTXGEN_OK) {
+        if (!PyErr_Occurred())
+            raise_status(status, f->session);
+        return false;
+    }
+    if (!allocate(f)) {
+        PyErr_NoMemory();
+        return false;
+    }
+    f->diagnostics = diagnostics_of(f->session);
+    ptxgen_diagnostics_clear(f->session);
+    return f->diagnostics && read_arrays(f) && read_names(f) && make_result_type(f);
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = { "text", "name", "choice", NULL };
+    PyObject *text, *name, *choice;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UUO!", words, &text, &name, &PyDict_Type, &choice))
+        return NULL;
+    Function *f = (Function *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (f == NULL)
+        return NULL;
+    f->call = function_call;
+    f->text = Py_NewRef(text);
+    f->name = Py_NewRef(name);
+    f->choice = PyDict_Copy(choice);
+    struct work w; /* what it is made with is looked at now, not at the first call */
+    if (f->choice == NULL || !read_spec(f) || !work_begin(&w, f, NULL)) {
+        Py_DECREF(f);
+        return NULL;
+    }
+    work_end(&w);
+    return (PyObject *)f;
+}
+
+static void free_arrays(Function *f)
+{
+    for (int i = 0; f->slot && i < f->inputs + f->outputs; i++) {
+        Py_XDECREF(f->slot[i].name);
+        Py_XDECREF(f->slot[i].args);
+        Py_XDECREF(f->slot[i].kwargs);
+    }
+    for (int i = 0; f->size_name && i < f->sizes; i++)
+        Py_XDECREF(f->size_name[i]);
+    for (int i = 0; f->param_name && i < f->params; i++)
+        Py_XDECREF(f->param_name[i]);
+    PyMem_Free(f->slot);
+    PyMem_Free(f->size_name);
+    PyMem_Free(f->param_name);
+    PyMem_Free(f->param);
+}
+
+static void function_dealloc(PyObject *self)
+{
+    Function *f = (Function *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    free_arrays(f);
+    for (int i = 0; i < DEVICES_MAX; i++)
+        ptxgen_loaded_destroy(f->on[i].program);
+    ptxgen_host_destroy(f->host);
+    ptxgen_session_destroy(f->session);
+    if (f->lock)
+        PyThread_free_lock(f->lock);
+    Py_XDECREF(f->text);
+    Py_XDECREF(f->name);
+    Py_XDECREF(f->choice);
+    Py_XDECREF(f->diagnostics);
+    Py_XDECREF((PyObject *)f->result_type);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* ---- what Python sees -------------------------------------------------------------------------------------------- */
+static PyObject *function_name(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(ptxgen_problem_name(((Function *)self)->problem));
+}
+
+static PyObject *names_of(PyObject *const *names, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+
+    for (int i = 0; tuple && i < count; i++)
+        PyTuple_SetItem(tuple, i, Py_NewRef(names[i]));
+    return tuple;
+}
+
+/* "f32[n, m]", or with fields "{f32 re, f32 im}[n]" */
+static PyObject *declaration(const Function *f, const ptxgen_array_info *a)
+{
+    PyObject *text = PyUnicode_FromString(a->field_count > 1 ? "{" : ptxgen_type_name(a->field_type[0]));
+
+    for (int i = 0; i < a->field_count && a->field_count > 1; i++)
+        PyUnicode_AppendAndDel(&text,
+                               PyUnicode_FromFormat("%s%s %s%s", i ? ", " : "", ptxgen_type_name(a->field_type[i]),
+                                                    a->field_name[i], i + 1 == a->field_count ? "}" : ""));
+    for (int d = 0; d < a->rank; d++) {
+        const char *before = d ? ", " : "[", *after = d + 1 == a->rank ? "]" : "";
+        const char *name = a->size_index[d] < 0 ? NULL : ptxgen_problem_size_name(f->problem, a->size_index[d]);
+        const long long add = a->size_add[d];
+        PyUnicode_AppendAndDel(&text, name == NULL ? PyUnicode_FromFormat("%s%lld%s", before, add, after)
+                                      : add == 0   ? PyUnicode_FromFormat("%s%s%s", before, name, after)
+                                      : add < 0    ? PyUnicode_FromFormat("%s%s - %lld%s", before, name, -add, after)
+                                                   : PyUnicode_FromFormat("%s%s + %lld%s", before, name, add, after));
+    }
+    return text;
+}
+
+/* A dict from names to declarations. */
+static PyObject *arrays_of(const Function *f, int from, int count)
+{
+    PyObject *dict = PyDict_New();
+
+    for (int i = from; dict && i < from + count; i++) {
+        PyObject *text = declaration(f, &f->slot[i].info);
+        if (text == NULL || PyDict_SetItem(dict, f->slot[i].name, text) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(text);
+    }
+    return dict;
+}
+
+static PyObject *function_inputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return arrays_of((Function *)self, 0, ((Function *)self)->inputs);
+}
+
+static PyObject *function_outputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return arrays_of((Function *)self, ((Function *)self)->inputs, ((Function *)self)->outputs);
+}
+
+static PyObject *function_sizes(PyObject *self, void *unused)
+{
+    (void)unused;
+    return names_of(((Function *)self)->size_name, ((Function *)self)->sizes);
+}
+
+/* A dict from names to types. */
+static PyObject *function_params(PyObject *self, void *unused)
+{
+    Function *f = (Function *)self;
+    PyObject *dict = PyDict_New();
+
+    (void)unused;
+    for (int i = 0; dict && i < f->params; i++) {
+        PyObject *text = PyUnicode_FromString(ptxgen_type_name(f->param[i].type));
+        if (text == NULL || PyDict_SetItem(dict, f->param_name[i], text) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(text);
+    }
+    return dict;
+}
+
+/* For those who call with a tuple and a dict. */
+static PyObject *function_tp_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    enum { WORDS_MAX = 3 * NAMES_MAX };
+    const Py_ssize_t nargs = PyTuple_Size(args), words = kwargs ? PyDict_Size(kwargs) : 0;
+    PyObject *list[WORDS_MAX], *key, *names, *result = NULL;
+    Py_ssize_t at = 0, n = 0;
+
+    if (nargs + words > WORDS_MAX) {
+        PyErr_Format(PyExc_TypeError, "%U() takes fewer than %zd arguments", ((Function *)self)->name, nargs + words);
+        return NULL;
+    }
+    for (; n < nargs; n++)
+        list[n] = PyTuple_GetItem(args, n);
+    if ((names = PyTuple_New(words)) == NULL)
+        return NULL;
+    for (; kwargs && PyDict_Next(kwargs, &at, &key, &list[n]); n++)
+        PyTuple_SetItem(names, n - nargs, Py_NewRef(key));
+    result = function_call(self, list, (size_t)nargs, names);
+    Py_DECREF(names);
+    return result;
+}
+
+bool function_ready(PyObject *module)
+{
+    static PyMethodDef own_methods[] = {
+        { "prepare", (PyCFunction)(void (*)(void))function_prepare, METH_FASTCALL | METH_KEYWORDS, NULL },
+        { "_verify", (PyCFunction)(void (*)(void))function_verify, METH_FASTCALL | METH_KEYWORDS, NULL },
+        { "_seconds", (PyCFunction)(void (*)(void))function_seconds, METH_FASTCALL | METH_KEYWORDS, NULL },
+        { "_entry", function_entry, METH_VARARGS, NULL },
+        { "_forget", function_forget, METH_NOARGS, NULL },
+        { NULL, NULL, 0, NULL },
+    };
+    static PyMemberDef members[] = {
+        { "__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, NULL },
+        { "yaml", T_OBJECT, offsetof(Function, text), READONLY, "The spec." },
+        { "diagnostics", T_OBJECT, offsetof(Function, diagnostics), READONLY, "Warnings about the spec." },
+        { "_choice", T_OBJECT, offsetof(Function, choice), READONLY, NULL },
+        { NULL, 0, 0, 0, NULL },
+    };
+    static PyGetSetDef attributes[] = {
+        { "name", function_name, NULL, "The problem's name.", NULL },
+        { "inputs", function_inputs, NULL, "Name and declaration of each input.", NULL },
+        { "outputs", function_outputs, NULL, "Name and declaration of each output.", NULL },
+        { "sizes", function_sizes, NULL, "The names of the sizes.", NULL },
+        { "params", function_params, NULL, "Name and type of each param.", NULL },
+        { NULL, NULL, NULL, NULL, NULL },
+    };
+    static PyMethodDef methods[16];
+    static PyType_Slot slots[] = {
+        { Py_tp_new, function_new },
+        { Py_tp_dealloc, function_dealloc },
+        { Py_tp_call, function_tp_call },
+        { Py_tp_methods, methods },
+        { Py_tp_members, members },
+        { Py_tp_getset, attributes },
+        { Py_tp_doc, "A compiled spec. Call it with arrays; see help(ptxgen)." },
+        { 0, NULL },
+    };
+    static PyType_Spec spec = { "ptxgen.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL, slots };
+    int n = 0;
+
+    for (const PyMethodDef *m = own_methods; m->ml_name; m++)
+        methods[n++] = *m;
+    for (const PyMethodDef *m = work_methods; m->ml_name; m++)
+        methods[n++] = *m;
+    Function_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return Function_type && PyModule_AddObjectRef(module, "Function", (PyObject *)Function_type) == 0;
+}

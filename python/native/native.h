@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* native.h - what the files of the extension module share.
+ *
+ *     module.c    the module, what other libraries are found by, errors
+ *     function.c  ptxgen.Function: from a spec; its Python attributes
+ *     work.c      what is no call: explanations, variants, laws, code
+ *     words.c     arguments of a call
+ *     call.c      a call: sizes, where it runs, what comes back
+ *     take.c      arrays of callers: DLPack, CUDA array interface, buffers
+ *     give.c      results in arrays of the caller's kind
+ *     array.c     ptxgen.Array: results for callers without a library of arrays
+ *     verify.c    a call beside the sequential reference
+ *     tune.c      how long a call takes; entries of a tuning file
+ *
+ * The limited API of Python 3.11: one module for all versions from there on.  All static data is guarded by the GIL.
+ */
+#ifndef PTXGEN_PY_NATIVE_H
+#define PTXGEN_PY_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <stdbool.h>
+
+#include <ptxgen/launch.h>
+
+#include "dlpack.h"
+
+enum { NAMES_MAX = 96, RANK_MAX = 4, DEVICES_MAX = 64 }; /* RANK_MAX: of a problem, and the fields of a structure */
+
+/* ---- libraries and types (module.c) ------------------------------------------------------------------------------ */
+enum family { FAMILY_OTHER, FAMILY_NUMPY, FAMILY_TORCH, FAMILY_CUPY, FAMILY_JAX };
+
+/* What is known of a type of arrays. */
+struct kind {
+    PyTypeObject *type; /* owned */
+    enum family family;
+    const struct dl_exchange *exchange; /* or NULL */
+    PyObject *from_dlpack;              /* of its module of functions, as the array API standard has it; or NULL */
+};
+/* Of the type of an object; looked up once.  NULL: an exception is set. */
+const struct kind *kind_of(PyObject *object);
+/* `a.b.c` in a module that was imported by others; NULL without an exception where that is not so.  A new reference. */
+PyObject *find_imported(const char *module, const char *path);
+/* An attribute whose name is made once, and kept in *name. NULL for a NULL object. A new reference. */
+PyObject *attribute(PyObject *object, const char *text, PyObject **name);
+
+/* ---- errors (module.c) ------------------------------------------------------------------------------------------- */
+/* Raises what the session says; gives NULL. */
+PyObject *raise_status(ptxgen_status status, ptxgen_session *s);
+/* Raises ptxgen.UsageError; gives false. */
+bool refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The messages of a session as a tuple of ptxgen.Diagnostic. */
+PyObject *diagnostics_of(ptxgen_session *s);
+/* A text of the library's as a str; frees it.  NULL: MemoryError, or what the session says. */
+PyObject *take_text(char *text, ptxgen_session *s);
+
+/* ---- functions (function.c) -------------------------------------------------------------------------------------- */
+struct slot {
+    ptxgen_array_info info;
+    PyObject *name;          /* interned */
+    bool packed;             /* a structure of equal fields without gaps: also a dimension of them */
+    PyObject *dtype;         /* of NumPy or CuPy, made at first need */
+    PyObject *args;          /* how the last result was made: positional arguments, */
+    PyObject *kwargs;        /* and those by keyword, */
+    enum family family;      /* by this library, */
+    int device;              /* on this device, */
+    int64_t shape[RANK_MAX]; /* of this shape */
+};
+
+/* A program on a device. */
+struct loaded {
+    ptxgen_loaded *program;
+    bool warm;
+    int64_t size[NAMES_MAX]; /* of the last launch: others may have to load code first */
+};
+
+typedef PyObject *(*vectorcall)(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+typedef struct {
+    PyObject_HEAD vectorcall call;
+    PyObject *text, *name;     /* the spec */
+    PyObject *choice;          /* dict of what plans are made with: arch, variant, tuning, settings, sizes, cache */
+    PyObject *diagnostics;     /* warnings of the spec */
+    PyTypeObject *result_type; /* of several outputs */
+    ptxgen_session *session;   /* of `problem`, and of launches, with the GIL held */
+    ptxgen_problem *problem;
+    int sizes, inputs, outputs, params;
+    PyObject **size_name, **param_name; /* interned */
+    ptxgen_param_info *param;
+    struct slot *slot; /* inputs, then outputs */
+    ptxgen_host *host;
+    PyThread_type_lock lock; /* of making programs, and of the host executor */
+    struct loaded on[DEVICES_MAX];
+} Function;
+
+extern PyTypeObject *Function_type;
+bool function_ready(PyObject *module);
+/* Where functions run. NULL: an exception is set. */
+ptxgen_gpu *gpu_at(int device);
+/* With f->lock, which is taken without the GIL. */
+void function_lock(Function *f);
+void function_unlock(Function *f);
+struct loaded *function_on(Function *f, int device);
+ptxgen_host *function_host(Function *f);
+
+/* ---- work besides calls (work.c) --------------------------------------------------------------------------------- */
+extern PyMethodDef work_methods[];
+/* A session and plan options of their own, so that nothing grows from call to call. */
+struct work {
+    ptxgen_session *session;
+    ptxgen_problem *problem;
+    ptxgen_plan_options options;
+    ptxgen_setting setting[NAMES_MAX];
+    int64_t size[NAMES_MAX];
+    PyObject *cache; /* borrowed; str or None */
+};
+/* choice: a dict over f->choice, or NULL. */
+bool work_begin(struct work *w, Function *f, PyObject *choice);
+void work_end(struct work *w);
+const char *work_cache(const struct work *w);
+
+/* ---- arrays (take.c, give.c, array.c) ---------------------------------------------------------------------------- */
+enum holder { HOLDS_NOTHING, HOLDS_BUFFER, HOLDS_OBJECT, HOLDS_MANAGED };
+struct taken {
+    void *data;
+    struct dl_type type;
+    bool structure; /* a buffer that says the fields in `buffer.format` */
+    bool read_only, contiguous, has_stream;
+    int ndim;
+    int64_t shape[RANK_MAX];
+    struct dl_device device; /* id -1: it does not say */
+    ptxgen_stream stream;    /* of the CUDA array interface */
+    enum holder holds;
+    union {
+        Py_buffer buffer;
+        PyObject *object;
+        struct dl_versioned *managed;
+    };
+};
+/* `name`: of the array, for messages. stream: what a producer without a stream of its own shall order its work in. */
+bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stream stream, struct taken *to);
+void release(struct taken *t);
+bool take_type(const struct taken *t, const struct slot *slot);
+bool on_gpu(struct dl_device device);
+
+/* A new array for an output, and its memory. */
+PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const struct kind *kind, struct dl_device device,
+               ptxgen_stream stream, void **data);
+
+/* The result as the caller's library has it, where that takes our memory; steals `own`. */
+PyObject *give_converted(PyObject *own, const struct kind *kind);
+
+struct dl_type type_of(ptxgen_type t);
+extern PyTypeObject *Array_type;
+bool array_ready(PyObject *module);
+PyObject *array_new(const struct slot *slot, const int64_t *shape, int ndim, struct dl_device device,
+                    ptxgen_stream stream, void **data);
+/* The format of the buffer protocol. A new bytes object. */
+PyObject *format_of(const ptxgen_array_info *info);
+/* Dimensions of a slot at sizes; their number. */
+int shape_of(const struct slot *slot, const int64_t *size, int64_t *shape);
+
+/* ---- calls (call.c) ---------------------------------------------------------------------------------------------- */
+struct call {
+    Function *f;
+    PyObject *object[NAMES_MAX]; /* inputs and outputs; borrowed, but results that were made here are owned */
+    PyObject *out, *stream_object;
+    struct taken array[NAMES_MAX];
+    int64_t size[NAMES_MAX];
+    const char *size_from[NAMES_MAX]; /* the array that says so */
+    ptxgen_value param[NAMES_MAX];
+    bool has_param[NAMES_MAX];
+    const void *pointer[NAMES_MAX];
+    struct dl_device device;
+    ptxgen_stream stream;
+    const struct kind *leader; /* of the first array */
+    bool made;                 /* outputs were made here */
+};
+enum purpose { CALL, PREPARE };
+/* Arguments by position and keyword (words.c). */
+bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why);
+/* A number, or a stream of torch, CuPy, or of the protocol __cuda_stream__. */
+bool stream_given(PyObject *stream, ptxgen_stream *out);
+/* The stream that the producer works on now. */
+bool producer_stream(const struct kind *kind, const struct taken *t, int device, ptxgen_stream *out);
+bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
+                enum purpose why);
+bool call_run(struct call *c, enum purpose why);
+ptxgen_arguments call_arguments(struct call *c);
+/* A new reference. */
+PyObject *call_result(struct call *c);
+void call_end(struct call *c);
+PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *function_prepare(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *function_verify(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *function_entry(PyObject *self, PyObject *args);
+
+#endif

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on the host executor: buffers and NumPy arrays, errors, results; and what is no call."""
+import array
+import ctypes
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+import ptxgen
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
+SCALED = """kind: reduce
+inputs: {x: 'f32[n]'}
+params: {scale: {type: f32, value: 2}, bias: i8}
+map: scale * x + f32(bias)
+operator: add
+outputs: {sum: f32}
+"""
+
+
+def spec(name, **options):
+    return ptxgen.load(ROOT / f"specs/{name}.yaml", **options)
+
+
+class Arrays(unittest.TestCase):
+    def test_import_brings_no_library_of_arrays(self):
+        done = subprocess.run([sys.executable, "-c", "import ptxgen, sys; sys.exit('numpy' in sys.modules)"], check=False)
+        self.assertEqual(done.returncode, 0)
+
+    def test_buffers_give_arrays_of_our_own(self):
+        f = ptxgen.compile(SUM)
+        for x in (array.array("f", [1, 2, 3]), memoryview(array.array("f", [1, 2, 3])), (ctypes.c_float * 3)(1, 2, 3)):
+            made = f(x)
+            self.assertIsInstance(made, ptxgen.Array)
+            self.assertEqual(made.tolist(), 6)
+        self.assertEqual((made.shape, made.format), ((), "f"))
+        self.assertEqual(repr(made), "<ptxgen.Array f () on the host>")
+        self.assertFalse(hasattr(made, "__cuda_array_interface__"))
+
+    def test_our_own_arrays_are_inputs_and_show_themselves_through_dlpack(self):
+        scan = spec("scan_sum")
+        made = scan(array.array("f", [1, 2, 3]))[0]
+        self.assertEqual(made.tolist(), [1, 3, 6])
+        self.assertEqual(ptxgen.compile(SUM)(made).tolist(), 10)
+        np.testing.assert_array_equal(np.from_dlpack(made), [1, 3, 6])
+        self.assertEqual(made.__dlpack_device__(), (1, 0))
+
+    def test_numpy_gives_numpy_and_out_is_filled(self):
+        f, x = spec("scan_sum"), np.arange(1000, dtype="f4")
+        made, total = f(x)
+        self.assertIsInstance(made, np.ndarray)
+        self.assertEqual(total, 499500)
+        np.testing.assert_array_equal(made, np.cumsum(x, dtype=made.dtype))
+        out = np.zeros_like(made)
+        self.assertIs(f(x, out=(out, total))[0], out)
+        np.testing.assert_array_equal(out, made)
+        out[:] = 0
+        f(x, out={"total": total, "y": out} if "y" in f.outputs else dict(zip(f.outputs, (out, total))))
+        np.testing.assert_array_equal(out, made)
+
+    def test_several_outputs_have_names(self):
+        x = np.array([3, 1, 2], "f4")
+        made = spec("stats")(x)
+        self.assertEqual((made.lo, made.hi, made.sum, made.mean), (1, 3, 6, 2))
+        self.assertEqual(len(made), 4)
+
+    def test_structures_and_complex_numbers(self):
+        z = np.array([1 + 2j, 3 - 1j, 2j], "c8")
+        made = spec("complex_product")(z)
+        self.assertEqual(made.dtype.names, ("re", "im"))
+        self.assertEqual(complex(made["re"], made["im"]), np.prod(z))
+        self.assertEqual(spec("complex_product")(z.view("f4").reshape(3, 2)), made)
+
+    def test_dlpack_of_others_on_the_host(self):
+        class Plain:
+            """An array that has DLPack and nothing else."""
+
+            def __init__(self, x):
+                self.x = x
+
+            def __dlpack__(self, **words):
+                return self.x.__dlpack__(**words)
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+        class Standard(Plain):
+            def __array_namespace__(self):
+                return np
+
+        x = np.array([1, 2, 3], "f4")
+        self.assertIsInstance(ptxgen.compile(SUM)(Plain(x)), ptxgen.Array)
+        made = ptxgen.compile(SUM)(Standard(x))
+        self.assertIsInstance(made, np.ndarray)
+        self.assertEqual(made, 6)
+
+    def test_empty_arrays(self):
+        self.assertEqual(ptxgen.compile(SUM)(np.zeros(0, "f4")), 0)
+
+
+class Arguments(unittest.TestCase):
+    def refused(self, pattern, f, *args, error=ptxgen.UsageError, **words):
+        with self.assertRaisesRegex(error, pattern):
+            f(*args, **words)
+
+    def test_params_are_keywords_with_defaults(self):
+        f, x = ptxgen.compile(SCALED), np.array([1, 2], "f4")
+        self.assertEqual(f.params, {"scale": "f32", "bias": "i8"})
+        self.assertEqual(f(x, bias=1), 8)
+        self.assertEqual(f(x, bias=np.int64(-1), scale=0.5), -0.5)
+        self.refused("misses param 'bias', which has no default", f, x, error=TypeError)
+        self.refused("param 'bias' is i8, which 200 is not", f, x, bias=200)
+        self.refused("", f, x, bias=1.5, error=TypeError)
+        self.refused("takes 1 inputs, and was given 2; params are keywords", f, x, 1, error=TypeError)
+        self.refused("has no argument 'skale'; it takes 'x, scale, bias, n, out and stream|has no argument 'skale'", f, x, bias=1,
+                     skale=1, error=TypeError)
+
+    def test_sizes_are_inferred_and_checked(self):
+        f = spec("dot")
+        x, y = array.array("f", [1, 2]), array.array("f", [1, 2, 3])
+        self.refused("'y' has 3 elements in dimension 0; x asks for 2", f, x, y)
+        self.refused("'x' has 2 elements in dimension 0; the keyword asks for 3", f, x, y, n=3)
+        self.refused("size 'n' is negative", f, x, x, n=-1)
+        self.refused("'x' has 2 dimensions; the spec says 1", f, np.zeros((2, 2), "f4"), x)
+        self.refused("'dot' has 1 dimensions; the spec says 0", f, x, x, out=np.zeros(2, "f4"))
+        self.assertEqual(f(x, x, n=2).tolist(), 5)
+
+    def test_types_and_layout_are_checked(self):
+        f, x = spec("dot"), array.array("f", [1, 2])
+        self.refused("'y' has elements of type f64; the spec says f32", f, x, array.array("d", [1, 2]))
+        self.refused("'y' has elements of type i32", f, x, array.array("i", [1, 2]))
+        self.refused("'x' is not contiguous in row-major order", f, np.zeros(4, "f4")[::2], x)
+        self.refused("elements of the format '>f'", f, np.zeros(2, ">f4"), x)
+        self.refused("'y' is no array", f, x, [1, 2], error=TypeError)
+        fixed = np.zeros((), "f4")
+        fixed.flags.writeable = False
+        self.refused("output 'dot' is read-only", f, x, x, out=fixed)
+
+    def test_names_are_checked(self):
+        f, x = spec("dot"), array.array("f", [1, 2])
+        self.refused("has no argument 'z'", f, x, z=x, error=TypeError)
+        self.refused("misses input 'y'", f, x, error=TypeError)
+        self.refused("got input 'x' twice", f, x, x=x, error=TypeError)
+        self.assertEqual(f(y=x, x=x).tolist(), 5)
+        self.refused("the first that misses one is 'dot'", f, x, x, out=(x, x))
+        self.refused("stream is 'x', and no stream", f, x, x, stream="x", error=TypeError)
+
+    def test_outputs_that_continue_are_given(self):
+        text = "kind: map\ninputs: {x: 'u8[n]'}\noutputs: {hist: {type: 'u32[k]', at: x, value: 1, combine: add%s}}\n"
+        x, hist = np.array([2, 0, 2, 9], "u1"), np.array([10, 10, 10], "u4")
+        self.refused("combined with what it holds: give out=", ptxgen.compile(text % ""), x, k=3)
+        ptxgen.compile(text % "")(x, out=hist)
+        self.assertEqual(hist.tolist(), [11, 10, 12])
+        self.assertEqual(ptxgen.compile(text % "").verify(x, out=hist), 3)
+        self.assertEqual(hist.tolist(), [12, 10, 14])
+        self.assertEqual(ptxgen.compile(text % ", initial: 0")(x, k=3).tolist(), [1, 0, 2])
+
+
+class Errors(unittest.TestCase):
+    def test_a_wrong_spec_is_located(self):
+        with self.assertRaises(ptxgen.SpecError) as caught:
+            ptxgen.compile("kind: reduce\ninputs: {x: 'f33[n]'}\noperator: add\noutputs: {s: f32}\n", "wrong")
+        error = caught.exception
+        first = error.diagnostics[0]
+        self.assertIsInstance(first, ptxgen.Diagnostic)
+        self.assertEqual((first.severity, first.line, first.code), ("error", 2, 2010))
+        self.assertTrue(first.place.startswith("wrong:2:"), first.place)
+        self.assertTrue(str(error).startswith(first.place))
+        self.assertIn("inputs: {x: 'f33[n]'}", "\n".join(error.__notes__))  # the line, with a caret below
+        self.assertIn("^", "\n".join(error.__notes__))
+        self.assertIsInstance(error, ValueError)
+
+    def test_options_that_do_not_exist(self):
+        x = np.ones(3, "f4")
+        with self.assertRaises(ptxgen.Error):
+            spec("dot", arch="sm_17").ptx()
+        with self.assertRaises(ptxgen.Error):
+            spec("dot", variant="reduce.none")(x, x)
+        with self.assertRaisesRegex(ptxgen.UsageError, "there is no size 'm'"):
+            spec("dot").explain(m=3)
+        with self.assertRaises(FileNotFoundError):
+            ptxgen.load("no such file")
+
+    def test_codes_are_explained(self):
+        self.assertIn("type", ptxgen.explain_code(2010))
+        with self.assertRaises(ptxgen.UsageError):
+            ptxgen.explain_code(9999)
+
+
+class Work(unittest.TestCase):
+    def test_a_dict_is_a_spec(self):
+        f = ptxgen.compile({"kind": "reduce", "inputs": {"x": "i32[n]"}, "operator": "max", "outputs": {"most": "i32"}})
+        self.assertEqual(f(array.array("i", [3, 9, -1])).tolist(), 9)
+
+    def test_what_a_function_says_of_itself(self):
+        f = spec("dot")
+        self.assertEqual(f.name, "dot")
+        self.assertEqual((f.inputs, f.outputs), ({"x": "f32[n]", "y": "f32[n]"}, {"dot": "f32"}))
+        self.assertEqual((f.sizes, f.params, f.diagnostics), (("n",), {}, ()))
+        self.assertEqual(repr(f), "<ptxgen.Function dot(x: f32[n], y: f32[n]) -> dot: f32>")
+        self.assertIn("<table", f._repr_html_())
+        self.assertIn("operator: add", f.yaml)
+
+    def test_code(self):
+        f = spec("dot")
+        self.assertIn(".target sm_75", f.ptx("sm_75"))
+        self.assertIn(".visible .entry", f.ptx("sm_90"))
+        self.assertEqual([i["name"] for i in f.manifest["inputs"]], ["x", "y"])
+        self.assertEqual(spec("dot", arch="sm_100").manifest["target"]["arch"], "sm_100")
+
+    def test_explain(self):
+        f = spec("dot")
+        self.assertIn("reduce.block", f.explain(n=1000))
+        self.assertIn("H200", f.explain(gpu="H200", arch="sm_90", n=1 << 28))
+
+    def test_variants_can_be_pinned(self):
+        f, x = spec("dot"), np.ones(1000, "f4")
+        rows = f.variants(5, n=1000)
+        self.assertEqual(len([row for row in rows if row[2] is None]), 5)
+        self.assertEqual(rows, f.variants(5, n=1000))
+        self.assertNotEqual(rows, f.variants(5, seed=2, n=1000))
+        self.assertEqual(spec("dot", variant=rows[-1][0])(x, x), 1000)
+
+    def test_laws(self):
+        rows = {row["law"]: row["verdict"] for row in spec("mss").check(prover="off")}
+        self.assertIn("associative", rows)
+        with self.assertRaises(ptxgen.SpecError) as caught:
+            ptxgen.compile(SUM.replace("operator: add", "operator: {state: f32, combine: a - b, identity: 0}")).check("off")
+        self.assertIn("associative", str(caught.exception))
+
+    def test_verify(self):
+        x = np.random.default_rng(7).standard_normal(10000, "f4")
+        self.assertEqual(spec("scan_sum").verify(x), 10001)
+        self.assertEqual(spec("dot").verify(x, x), 1)
+
+    def test_tuning_needs_a_gpu(self):
+        with self.assertRaisesRegex(ptxgen.UsageError, "the arrays are on the host"):
+            ptxgen.compile(SUM).tune(np.ones(3, "f4"))
+
+    def test_the_schema(self):
+        self.assertIn("$schema", ptxgen.schema())
+
+
+if __name__ == "__main__":
+    unittest.main()

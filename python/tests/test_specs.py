@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specs from Python functions compute what specs by hand compute, and are the same text language."""
+import pathlib
+import unittest
+
+import numpy as np
+
+import ptxgen
+from ptxgen import ops
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RANDOM = np.random.default_rng(7)
+
+
+def spec(name):
+    return ptxgen.load(ROOT / f"specs/{name}.yaml", arch="sm_90")
+
+
+@ptxgen.operator(identity={"best": 0, "left": 0, "right": 0, "total": 0}, commutative=False)
+def segments(a: {"best": "i32", "left": "i32", "right": "i32", "total": "i32"}, b):
+    return {"best": ops.max(ops.max(a.best, b.best), a.right + b.left), "left": ops.max(a.left, a.total + b.left),
+            "right": ops.max(b.right, a.right + b.total), "total": a.total + b.total}
+
+
+def mss_map(x):
+    return {"best": ops.max(x, 0), "left": ops.max(x, 0), "right": ops.max(x, 0), "total": x}
+
+
+class Same(unittest.TestCase):
+    """Beside the spec of the same name in specs/: the same code, and the same results."""
+
+    def check(self, f, by_hand, *args, **words):
+        self.assertEqual(f.ptx("sm_90"), spec(by_hand).ptx("sm_90"))
+        made, wanted = f(*args, **words), spec(by_hand)(*args, **words)
+        for x, y in zip(made, wanted) if isinstance(made, tuple) else [(made, wanted)]:
+            np.testing.assert_array_equal(x, y)
+
+    def test_reductions(self):
+        x, y = RANDOM.standard_normal((2, 1000), "f4")
+        self.check(ptxgen.reduce({"x": "f32[n]", "y": "f32[n]"}, "add", name="dot", map=lambda x, y: x * y, outputs={"dot": "f32"}), "dot", x, y)
+        stats = ptxgen.reduce({"x": "f32[n]"}, name="stats", outputs={
+            "lo": "f32", "hi": "f32", "sum": "f32", "mean": ("f32", lambda sum, n: sum / ops.f32(n))},
+            reductions={"lo": "min", "hi": "max", "sum": {"map": lambda x: x, "operator": "add"}})
+        self.check(stats, "stats", x)
+        self.check(ptxgen.reduce({"x": "f32[m, n]"}, "add", over="n", name="row_sum", outputs={"sum": "f32[m]"}), "row_sum", x.reshape(10, 100))
+        both = ptxgen.reduce({"x": "f32[n]", "y": "f32[n]"}, "max", map=lambda x, y: x * y + x, name="saxpy_max",
+                             outputs={"largest": "f32", "values": ("f32[n]", lambda x, y: x * y + x)})
+        self.check(both, "saxpy_max", x, y)
+        affine = ptxgen.reduce({"slope": "f32[n]", "offset": "f32[n]"}, "affine", params={"start": "f32"}, name="affine",
+                               map=lambda slope, offset: {"a": slope, "b": offset},
+                               outputs={"end": ("f32", lambda r, start: r.a * start + r.b)})
+        self.check(affine, "affine", x / 4, y, start=0.5)
+
+    def test_an_operator_of_ones_own(self):
+        x = RANDOM.integers(-10, 10, 5000, "i4")
+        f = ptxgen.reduce({"x": "i32[n]"}, segments, map=mss_map, outputs={"mss": ("i32", lambda r: r.best)}, name="mss")
+        self.assertEqual(f(x), spec("mss")(x))  # ops.max(x, 0) is written three times, and traced as three
+        self.assertEqual(f.ptx("sm_90"), spec("mss").ptx("sm_90"))
+        g = ptxgen.scan({"x": "i32[n]"}, segments, map=mss_map, outputs={"best": ("i32[n]", lambda s: s.best)}, name="scan_mss")
+        np.testing.assert_array_equal(g(x), spec("scan_mss")(x))
+
+    def test_scans(self):
+        x = RANDOM.standard_normal(1000, "f4")
+        f = ptxgen.scan({"x": "f32[n]"}, "add", mode="exclusive", direction="reverse", outputs={"after": "f32[n]"})
+        np.testing.assert_allclose(f(x), (np.cumsum(x[::-1]) - x[::-1])[::-1], rtol=0, atol=1e-3)
+
+    def test_stencils(self):
+        u = RANDOM.standard_normal((40, 50), "f4")
+        f = ptxgen.stencil({"u": "f32[m, n]"}, params={"steps": {"type": "i32", "value": 1}}, boundary="interior", name="jacobi2d",
+                           iterate={"steps": "steps", "feedback": {"u": "out"}},
+                           outputs={"out": ("f32[m, n]", lambda u: 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]))})
+        self.check(f, "jacobi2d", u, steps=3)
+        residual = ptxgen.stencil({"u": "f32[n]"}, outputs={"out": ("f32[n]", lambda u: 0.5 * (u[-1] + u[1])), "change": "f32"},
+                                  reductions={"change": {"map": lambda out, u: abs(out - u), "operator": "max"}})
+        made = residual(u[0])
+        self.assertEqual(made.change, np.max(np.abs(made.out - u[0])))
+
+    def test_maps(self):
+        x = RANDOM.standard_normal(100, "f4")
+        f = ptxgen.map({"x": "f32[n]"}, params={"k": "f32"}, outputs={
+            "y": ("f32[n]", lambda x, k: ops.where(x > 0, x * k, -x)), "i": ("i64[n]", lambda n: n - 1 - ops.index(n))})
+        made = f(x, k=2)
+        np.testing.assert_array_equal(made.y, np.where(x > 0, x * 2, -x))
+        np.testing.assert_array_equal(made.i, np.arange(99, -1, -1))
+
+
+class Text(unittest.TestCase):
+    def test_yaml(self):
+        f = ptxgen.reduce({"x": "f32[n]"}, "add", map=lambda x: x * x, outputs={"norm": ("f32", lambda r: ops.sqrt(r))})
+        self.assertEqual(f.yaml, """kind: reduce
+inputs:
+  x: f32[n]
+operator: add
+map: x * x
+outputs:
+  norm: {type: f32, value: sqrt(r)}
+""")
+        self.assertEqual(ptxgen.compile(f.yaml)(np.array([3, 4], "f4")), 5)
+
+    def test_what_is_used_twice_becomes_a_let(self):
+        def deep(x):
+            for _ in range(40):  # 2 ** 40 times x, written out
+                x = x + x
+            return x
+
+        f = ptxgen.map({"x": "f64[n]"}, outputs={"y": ("f64[n]", deep)})
+        self.assertLess(len(f.yaml), 2000)
+        self.assertEqual(f(np.ones(1))[0], 2.0 ** 40)
+
+        def square(t1):
+            more = t1 + 1
+            return more * more
+
+        g = ptxgen.reduce({"t1": "f32[n]"}, "add", map=square, outputs={"sum": "f32"})  # the let has a name that is free
+        self.assertIn("let:\n  t2: t1 + 1\n", g.yaml)
+        self.assertEqual(g(np.array([1, 2], "f4")), 13)
+
+        @ptxgen.operator(identity=0)
+        def odd(a: "i32", b):
+            both = a ^ b
+            return (both | 1) & both
+
+        self.assertEqual(odd.spec["let"], {"t1": "a ^ b"})
+        self.assertEqual(odd.spec["combine"], "(t1 | 1) & t1")
+        self.assertEqual(odd(6, 3), 5)
+
+    def test_precedence(self):
+        """Every pair of operators, grouped either way, against Python's own arithmetic."""
+        symbols = ["+", "-", "*", "&", "|", "^", "<<"]
+        cases = [f"(x {p} y) {q} z" for p in symbols for q in symbols] + [f"x {p} (y {q} z)" for p in symbols for q in symbols]
+        cases += ["-(x + y)", "-x * y", "~(x & y) + z", "ops.where((x < y) & (y > z), x, z)", "ops.i64((x < y) == (y < z))", "x - (y - z)", "-(-x)", "7 - x", "2 << y", "1 - (2 - z)"]
+        for begin in range(0, len(cases), 30):
+            part = cases[begin:begin + 30]
+            outputs = {f"o{i}": ("i64[n]", eval(f"lambda x, y, z: {case}", {"ops": ops})) for i, case in enumerate(part)}
+            made = ptxgen.map({"x": "i64[n]", "y": "i64[n]", "z": "i64[n]"}, outputs=outputs)(*np.array([[5], [3], [2]]))
+            host = type("Host", (), {"where": staticmethod(lambda c, x, y: x if c else y), "i64": int})
+            for case, got in zip(part, made):
+                self.assertEqual(got[0], eval(case, {"x": 5, "y": 3, "z": 2, "ops": host}), case)
+
+    def test_numbers(self):
+        f = ptxgen.map({"x": "f64[n]"}, outputs={
+            "a": ("f64[n]", lambda x: x + 1e-300), "b": ("f64[n]", lambda x: x - -2.5e17), "c": ("f64[n]", lambda x: x * float("inf"))})
+        made = f(np.array([1.0]))
+        self.assertEqual((made.a[0], made.b[0], made.c[0]), (1.0 + 1e-300, 1 + 2.5e17, np.inf))
+
+    def test_every_function_of_the_language_is_there(self):
+        text = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+        table = text[text.index("\n## Functions\n"):text.index("\n## Operators\n")]
+        said = {line.split("`")[1].split("(")[0] for line in table.splitlines() if line.startswith("| `")}
+        table = text[text.index("\n## Types\n"):text.index("\n## Functions\n")]
+        said |= {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
+        self.assertEqual(said, set(ops.NAMES))
+
+
+class Refused(unittest.TestCase):
+    def test_python_that_needs_a_value(self):
+        for wrong in (lambda x: 1 if x > 0 else 0, lambda x: x[0][1] if x.a.b[0] + 1 else 0, lambda x: (x + 1)[0], lambda x: (x + 1).a,
+                      lambda x: sum(x), lambda x: x + "1", lambda z: z):
+            with self.assertRaises((TypeError, AttributeError)):
+                ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", wrong)})
+        with self.assertRaisesRegex(TypeError, "there is nothing called 'z' here; there is x, n"):
+            ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda z: z)})
+        with self.assertRaisesRegex(TypeError, "is no operator"):
+            ptxgen.operator(lambda a, b: a)
+        with self.assertRaisesRegex(AttributeError, "no function 'nothing'"):
+            ops.nothing
+
+    def test_errors_are_located_in_the_text(self):
+        with self.assertRaises(ptxgen.SpecError) as caught:
+            ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x: x & x)})
+        self.assertIn("x & x", caught.exception.__notes__[-1])
+
+    def test_an_operator_that_is_none_is_refuted(self):
+        @ptxgen.operator(identity=0)
+        def minus(a: "i32", b):
+            return a - b
+
+        with self.assertRaisesRegex(ptxgen.SpecError, "associative"):
+            ptxgen.reduce({"x": "i32[n]"}, minus, outputs={"r": "i32"}).check("off")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stubs beside the module: the same names, members, bases and parameters."""
+import ast
+import inspect
+import pathlib
+import unittest
+
+import ptxgen
+
+STUB = ast.parse((pathlib.Path(ptxgen.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+INHERITED = {name for kind in (object, Exception, OSError) for name in dir(kind)}
+HIDDEN = {"__module__", "__slots__", "__weakref__", "__vectorcalloffset__", "__annotations__", "__dict__", "__buffer__", "__static_attributes__", "__firstlineno__", "__annotate__",
+          "__annotate_func__", "__annotations_cache__"}
+
+
+def names(body):
+    return {n.name if isinstance(n, (ast.FunctionDef, ast.ClassDef)) else n.target.id: n for n in body
+            if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.AnnAssign))}
+
+
+def parameters(node):
+    """[(name, kind, has a default)]"""
+    a, made = node.args, []
+    early = a.posonlyargs + a.args
+    made += [(arg.arg, "positional", i >= len(early) - len(a.defaults)) for i, arg in enumerate(early)]
+    made += [(a.vararg.arg, "*", False)] if a.vararg else []
+    made += [(arg.arg, "keyword", default is not None) for arg, default in zip(a.kwonlyargs, a.kw_defaults)]
+    return made + ([(a.kwarg.arg, "**", False)] if a.kwarg else [])
+
+
+def signature(function):
+    kinds = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.KEYWORD_ONLY: "keyword"}
+    return [(p.name, kinds.get(p.kind, "positional"), p.default is not p.empty) for p in inspect.signature(function).parameters.values()]
+
+
+class Stubs(unittest.TestCase):
+    def test_names(self):
+        modules = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names if alias.asname}
+        self.assertEqual(set(names(STUB.body)) | modules, set(ptxgen.__all__) | {"__version__"})
+
+    def test_classes(self):
+        for name, node in names(STUB.body).items():
+            if isinstance(node, ast.ClassDef):
+                kind, said = getattr(ptxgen, name), names(node.body)
+                with self.subTest(name):
+                    self.assertEqual([base.id for base in node.bases], [b.__name__ for b in kind.__bases__ if b is not object])
+                    public = {n for n in vars(kind) if n not in INHERITED | HIDDEN and (not n.startswith("_") or n.endswith("__"))}
+                    self.assertEqual({n for n in said if n not in INHERITED}, public)
+
+    def test_parameters(self):
+        for owner, body in [(ptxgen, STUB.body)] + [(getattr(ptxgen, n.name), n.body) for n in STUB.body if isinstance(n, ast.ClassDef)]:
+            for name, node in names(body).items():
+                function = inspect.getattr_static(owner, name)
+                if isinstance(node, ast.FunctionDef) and inspect.isfunction(function):
+                    with self.subTest(f"{owner.__name__}.{name}"):
+                        self.assertEqual(parameters(node), signature(function))
+
+
+if __name__ == "__main__":
+    unittest.main()
