@@ -43,7 +43,7 @@ struct options {
 bool parse_options(int argc, char **argv, struct options *o);
 
 /* ---- problems -------------------------------------------------------------------------------- */
-enum scalar { F16, BF16, F32, F64, I8, I32, I64 };
+enum scalar { F16, BF16, F32, F64, I8, I32, I64, RUNS /* of equal i32, 32 on average */ };
 int scalar_bytes(enum scalar t);
 double scalar_load(enum scalar t, const void *p, int64_t i);
 
@@ -68,14 +68,20 @@ struct problem {
     /* Of per-element problems other than sums: output 0 after element i; state is zero before the first. */
     double (*step)(const void *const *in, int64_t i, double state[4]);
     double tolerance; /* of step */
+    /* Of problems that keep some elements, the last output counting them: is element i kept, and with which values? */
+    bool (*keep)(const void *const *in, int64_t i, int64_t n, double state[4], double *value);
+    double kept; /* the share that is */
 };
 extern const struct problem problems[];
 extern const int nproblems;
-/* Elements of output arrays. */
-int64_t output_elements(const struct problem *p, const struct peer_size *size);
+/* Elements of output arrays; bytes that a perfect implementation reads and writes. */
+int64_t output_elements(const struct problem *p, int output, const struct peer_size *size);
+double problem_bytes(const struct problem *p, const struct peer_size *size);
 void fill_random(enum scalar t, void *p, int64_t elements, uint64_t seed);
 /* "" or what differs, in `why`. */
 bool check_scalars(const struct problem *p, const struct expected *e, const void *const *out, char *why, size_t length);
+bool check_kept(const struct problem *p, const void *const *in, int64_t n, const void *const *out, char *why,
+                size_t length);
 bool check_array(const struct problem *p, const void *const *in, const struct peer_size *size, const int64_t *offset,
                  const void *out, char *why, size_t length);
 /* How far a sum of numbers of this type may be off, as a share of the sum of their magnitudes. */

@@ -124,7 +124,7 @@ static bool make_pools(struct bench *b, const struct problem *p, const struct pe
     a->noutputs = p->noutputs;
     a->next = 0;
     for (int o = 0; o < p->noutputs && ok; o++) {
-        a->output_stride[o] = ((size_t)output_elements(p, size) * (size_t)scalar_bytes(p->out[o]) + 255) / 256 * 256;
+        a->output_stride[o] = ((size_t)output_elements(p, o, size) * (size_t)scalar_bytes(p->out[o]) + 255) / 256 * 256;
         ok = ptxgen_gpu_alloc(a->s, a->gpu, a->output_stride[o] * (size_t)a->slots, &a->output[o]) == PTXGEN_OK;
     }
     return ok;
@@ -152,7 +152,9 @@ static bool check_slot(struct bench *b, const struct problem *p, struct referenc
              ptxgen_gpu_read(a->s, a->gpu, out[o], (char *)a->output[o] + k % a->slots * (int64_t)a->output_stride[o],
                              a->output_stride[o]) == PTXGEN_OK;
     }
-    if (ok && p->segmented && !p->per_element) {
+    if (ok && p->keep) {
+        ok = check_kept(p, in, a->size.n, (const void *const *)out, why, length);
+    } else if (ok && p->segmented && !p->per_element) {
         ok = check_segments(p, in, &a->size, b->offset, (const void *const *)out, why, length);
     } else if (ok && p->reference) {
         if (!refs->known[k])
@@ -243,17 +245,6 @@ int add_peers(struct bench *b, const char *problem, bool limit, struct impl *imp
 }
 
 /* ---- one problem at one size ----------------------------------------------------------------- */
-static double problem_bytes(const struct problem *p, const struct peer_size *size)
-{
-    double bytes = (double)size->n * scalar_bytes(p->type) * p->ninputs;
-
-    for (int o = 0; o < p->noutputs; o++)
-        bytes += (double)output_elements(p, size) * scalar_bytes(p->out[o]);
-    if (p->layout == FLAGS_POWER)
-        bytes += (double)size->n;
-    return bytes;
-}
-
 /* The best time of `kind` ("read", "copy") on one input's bytes in this mode, and a row for it; 0: not measured. */
 static double best_limit(struct bench *b, const struct problem *p, const struct peer_size *size, const char *kind,
                          bool graph)
@@ -289,7 +280,7 @@ static double memory_limit(struct bench *b, const struct problem *p, const struc
 {
     double read = best_limit(b, p, size, "read", graph);
 
-    if (p->per_element && p->ninputs == p->noutputs && scalar_bytes(p->out[0]) == scalar_bytes(p->type))
+    if (p->keep || (p->per_element && p->ninputs == p->noutputs && scalar_bytes(p->out[0]) == scalar_bytes(p->type)))
         return best_limit(b, p, size, "copy", graph) * problem_bytes(p, size) /
                (2.0 * (double)size->n * scalar_bytes(p->type));
     /* Results of segments are bytes that go at the same speed. */

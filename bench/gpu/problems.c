@@ -15,7 +15,9 @@
 /* ---- scalars --------------------------------------------------------------------------------- */
 int scalar_bytes(enum scalar t)
 {
-    static const int bytes[] = { [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8, [I8] = 1, [I32] = 4, [I64] = 8 };
+    static const int bytes[] = {
+        [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8, [I8] = 1, [I32] = 4, [I64] = 8, [RUNS] = 4
+    };
     return bytes[t];
 }
 
@@ -44,7 +46,8 @@ double scalar_load(enum scalar t, const void *p, int64_t i)
     case F32: return ((const float *)p)[i];
     case F64: return ((const double *)p)[i];
     case I8: return ((const int8_t *)p)[i];
-    case I32: return ((const int32_t *)p)[i];
+    case I32:
+    case RUNS: return ((const int32_t *)p)[i];
     case I64: return (double)((const int64_t *)p)[i];
     }
     return 0;
@@ -68,12 +71,13 @@ static void store_random(enum scalar t, void *p, int64_t i, uint64_t r)
     case F32: ((float *)p)[i] = (float)(int32_t)(r >> 40) * 0x1p-23f - 1; break;
     case F64: ((double *)p)[i] = (double)(int64_t)(r >> 11) * 0x1p-52 - 1; break;
     case I8: ((int8_t *)p)[i] = (int8_t)((int)((r >> 32) % 201) - 100); break;
-    case I32: ((int32_t *)p)[i] = (int32_t)((r >> 32) % 201) - 100; break;
+    case I32:
+    case RUNS: ((int32_t *)p)[i] = (int32_t)((r >> 32) % 201) - 100; break;
     case I64: ((int64_t *)p)[i] = (int64_t)((r >> 32) % 201) - 100; break;
     }
 }
 
-enum { FILL_THREADS = 8 };
+enum { FILL_THREADS = 8, RUN = 32 };
 struct part {
     enum scalar t;
     void *p;
@@ -86,7 +90,7 @@ static void *fill_part(void *argument)
     const struct part *x = argument;
 
     for (int64_t i = x->begin; i < x->end; i++)
-        store_random(x->t, x->p, i, mix(x->seed + (uint64_t)i));
+        store_random(x->t, x->p, i, mix(x->seed + (uint64_t)(x->t == RUNS ? i / RUN : i)));
     return NULL;
 }
 
@@ -228,54 +232,118 @@ static double step_affine(const void *const *in, int64_t i, double state[4])
     return state[0];
 }
 
+/* ---- outputs of some elements ---------------------------------------------------------------- */
+static int32_t at(const void *const *in, int64_t i) { return ((const int32_t *)in[0])[i]; }
+
+static bool keep_above(const void *const *in, int64_t i, int32_t threshold, double *value)
+{
+    value[0] = at(in, i);
+    return at(in, i) > threshold;
+}
+static bool keep_1(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
+{
+    (void)n, (void)state;
+    return keep_above(in, i, 98, value);
+}
+static bool keep_50(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
+{
+    (void)n, (void)state;
+    return keep_above(in, i, 0, value);
+}
+static bool keep_99(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
+{
+    (void)n, (void)state;
+    return keep_above(in, i, -99, value);
+}
+static bool keep_first(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
+{
+    (void)n, (void)state;
+    value[0] = at(in, i);
+    return i == 0 || at(in, i) != at(in, i - 1);
+}
+
+/* The sum of a run, at its last element; without a second input, of ones. */
+static bool keep_run(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
+{
+    const double x = in[1] ? ((const int32_t *)in[1])[i] : 1;
+    state[0] = i > 0 && at(in, i) == at(in, i - 1) ? state[0] + x : x;
+    value[0] = at(in, i);
+    value[1] = state[0];
+    return i + 1 == n || at(in, i + 1) != at(in, i);
+}
+
+#define KEPT(name, type, ins, outs, keep, kept)                                                                        \
+    {                                                                                                                  \
+        name, type, ins, outs, { I32, outs == 3 ? I32 : I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, keep, kept \
+    }
+
 const struct problem problems[] = {
-    { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0 },
-    { "dot", F32, 2, 1, { F32 }, false, false, reference_dot, ROWS, NULL, NULL, 0 },
-    { "argmin", F32, 1, 2, { F32, I64 }, false, false, reference_argmin, ROWS, NULL, NULL, 0 },
-    { "max", F32, 1, 1, { F32 }, false, false, reference_max, ROWS, NULL, NULL, 0 },
-    { "minmaxsum", F32, 1, 3, { F32, F32, F32 }, false, false, reference_minmaxsum, ROWS, NULL, NULL, 0 },
-    { "welford", F32, 1, 2, { F32, F32 }, false, false, reference_welford, ROWS, NULL, NULL, 0 },
-    { "mss", I32, 1, 1, { I32 }, false, false, reference_mss, ROWS, NULL, NULL, 0 },
-    { "sum_i8", I8, 1, 1, { I32 }, false, false, reference_sum, ROWS, NULL, NULL, 0 },
-    { "sum_f16", F16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0 },
-    { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0 },
-    { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum, ROWS, NULL, NULL, 0 },
-    { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_f32_run", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_f32_device", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_i8", I8, 1, 1, { I8 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_mss", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_mss, 0 },
-    { "scan_lssp", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_lssp, 0 },
-    { "scan_affine", F32, 2, 2, { F32, F32 }, true, false, NULL, ROWS, NULL, step_affine, 1e-4 },
-    { "scan_i64x4", I64, 4, 4, { I64, I64, I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0 },
-    { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL, NULL, 0 },
-    { "segscan_i64", I64, 1, 1, { I64 }, true, true, NULL, ROWS, NULL, NULL, 0 },
-    { "segscan_f64", F64, 1, 1, { F64 }, true, true, NULL, ROWS, NULL, NULL, 0 },
-    { "scan_equal", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_EQUAL, "scan_between", NULL, 0 },
-    { "scan_power", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_POWER, "scan_between", NULL, 0 },
-    { "scan_huge", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_HUGE, "scan_between", NULL, 0 },
-    { "scan_flags", F32, 1, 1, { F32 }, true, true, NULL, FLAGS_POWER, "scan_flagged", NULL, 0 },
-    { "colscan", F32, 1, 1, { F32 }, true, true, NULL, COLUMNS, NULL, NULL, 0 },
-    { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL, NULL, 0 },
-    { "segmss", I32, 1, 1, { I32 }, false, true, reference_mss, ROWS, NULL, NULL, 0 },
-    { "segargmin", F32, 1, 2, { F32, I64 }, false, true, reference_argmin, ROWS, NULL, NULL, 0 },
-    { "segwelford", F32, 1, 2, { F32, F32 }, false, true, reference_welford, ROWS, NULL, NULL, 0 },
-    { "colsum", F32, 1, 1, { F32 }, false, true, reference_sum, COLUMNS, NULL, NULL, 0 },
-    { "offsets_equal", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_EQUAL, "offsets", NULL, 0 },
-    { "offsets_power", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_POWER, "offsets", NULL, 0 },
-    { "offsets_huge", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_HUGE, "offsets", NULL, 0 },
-    { "offmss_equal", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_EQUAL, "offmss", NULL, 0 },
-    { "offmss_power", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_POWER, "offmss", NULL, 0 },
-    { "offmss_huge", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_HUGE, "offmss", NULL, 0 },
+    KEPT("select_1", I32, 1, 2, keep_1, 2.0 / 201),
+    KEPT("select_50", I32, 1, 2, keep_50, 100.0 / 201),
+    KEPT("select_99", I32, 1, 2, keep_99, 199.0 / 201),
+    KEPT("unique", RUNS, 1, 2, keep_first, 1.0 / RUN),
+    KEPT("run_length", RUNS, 1, 3, keep_run, 1.0 / RUN),
+    KEPT("sums_by_key", RUNS, 2, 3, keep_run, 1.0 / RUN),
+    { "sum_f32", F32, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "dot", F32, 2, 1, { F32 }, false, false, reference_dot, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "argmin", F32, 1, 2, { F32, I64 }, false, false, reference_argmin, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "max", F32, 1, 1, { F32 }, false, false, reference_max, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "minmaxsum", F32, 1, 3, { F32, F32, F32 }, false, false, reference_minmaxsum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "welford", F32, 1, 2, { F32, F32 }, false, false, reference_welford, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "mss", I32, 1, 1, { I32 }, false, false, reference_mss, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "sum_i8", I8, 1, 1, { I32 }, false, false, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "sum_f16", F16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "sum_bf16", BF16, 1, 1, { F32 }, false, false, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "sum_f64", F64, 1, 1, { F64 }, false, false, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_f32", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_f32_run", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_f32_device", F32, 1, 1, { F32 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_i32", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_i64", I64, 1, 1, { I64 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_f64", F64, 1, 1, { F64 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_i8", I8, 1, 1, { I8 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_mss", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_mss, 0, NULL, 0 },
+    { "scan_lssp", I32, 1, 1, { I32 }, true, false, NULL, ROWS, NULL, step_lssp, 0, NULL, 0 },
+    { "scan_affine", F32, 2, 2, { F32, F32 }, true, false, NULL, ROWS, NULL, step_affine, 1e-4, NULL, 0 },
+    { "scan_i64x4", I64, 4, 4, { I64, I64, I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segscan", F32, 1, 1, { F32 }, true, true, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segscan_i64", I64, 1, 1, { I64 }, true, true, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segscan_f64", F64, 1, 1, { F64 }, true, true, NULL, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "scan_equal", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_EQUAL, "scan_between", NULL, 0, NULL, 0 },
+    { "scan_power", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_POWER, "scan_between", NULL, 0, NULL, 0 },
+    { "scan_huge", F32, 1, 1, { F32 }, true, true, NULL, OFFSETS_HUGE, "scan_between", NULL, 0, NULL, 0 },
+    { "scan_flags", F32, 1, 1, { F32 }, true, true, NULL, FLAGS_POWER, "scan_flagged", NULL, 0, NULL, 0 },
+    { "colscan", F32, 1, 1, { F32 }, true, true, NULL, COLUMNS, NULL, NULL, 0, NULL, 0 },
+    { "segsum", F32, 1, 1, { F32 }, false, true, reference_sum, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segmss", I32, 1, 1, { I32 }, false, true, reference_mss, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segargmin", F32, 1, 2, { F32, I64 }, false, true, reference_argmin, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "segwelford", F32, 1, 2, { F32, F32 }, false, true, reference_welford, ROWS, NULL, NULL, 0, NULL, 0 },
+    { "colsum", F32, 1, 1, { F32 }, false, true, reference_sum, COLUMNS, NULL, NULL, 0, NULL, 0 },
+    { "offsets_equal", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_EQUAL, "offsets", NULL, 0, NULL, 0 },
+    { "offsets_power", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_POWER, "offsets", NULL, 0, NULL, 0 },
+    { "offsets_huge", F32, 1, 1, { F32 }, false, true, reference_sum, OFFSETS_HUGE, "offsets", NULL, 0, NULL, 0 },
+    { "offmss_equal", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_EQUAL, "offmss", NULL, 0, NULL, 0 },
+    { "offmss_power", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_POWER, "offmss", NULL, 0, NULL, 0 },
+    { "offmss_huge", I32, 1, 1, { I32 }, false, true, reference_mss, OFFSETS_HUGE, "offmss", NULL, 0, NULL, 0 },
 };
 const int nproblems = sizeof problems / sizeof *problems;
 
-int64_t output_elements(const struct problem *p, const struct peer_size *size)
+int64_t output_elements(const struct problem *p, int output, const struct peer_size *size)
 {
+    if (p->keep && output + 1 == p->noutputs)
+        return 1;
     return p->per_element ? size->n : p->segmented ? segment_count(size) : 1;
+}
+
+double problem_bytes(const struct problem *p, const struct peer_size *size)
+{
+    double bytes = (double)size->n * scalar_bytes(p->type) * p->ninputs;
+
+    for (int o = 0; o < p->noutputs; o++)
+        bytes += (double)output_elements(p, o, size) * scalar_bytes(p->out[o]) * (p->keep ? p->kept : 1);
+    if (p->layout == FLAGS_POWER)
+        bytes += (double)size->n;
+    return bytes;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -307,6 +375,29 @@ static bool check_steps(const struct problem *p, const void *const *in, int64_t 
         }
     }
     return true;
+}
+
+bool check_kept(const struct problem *p, const void *const *in, int64_t n, const void *const *out, char *why,
+                size_t length)
+{
+    const int last = p->noutputs - 1;
+    double state[4] = { 0 }, value[OUTPUTS_MAX] = { 0 };
+    int64_t kept = 0, count = *(const int64_t *)out[last];
+
+    for (int64_t i = 0; i < n; i++) {
+        if (!p->keep(in, i, n, state, value))
+            continue;
+        for (int o = 0; o < last; o++)
+            if (scalar_load(p->out[o], out[o], kept) != value[o]) {
+                snprintf(why, length, "output %d of kept element %lld is %.9g, expected %.9g", o, (long long)kept,
+                         scalar_load(p->out[o], out[o], kept), value[o]);
+                return false;
+            }
+        kept++;
+    }
+    if (kept != count)
+        snprintf(why, length, "%lld are counted, expected %lld", (long long)count, (long long)kept);
+    return kept == count;
 }
 
 /* Sums of bytes wrap around, as in C. */

@@ -42,13 +42,12 @@ static bool compile(ptxgen_session *s, const struct plan *plan, int first, int e
     const struct llvmgen_options options = { .threads = 1, .stage = row->ms };
     part.cases = plan->cases + first;
     part.ncases = row->cases = end - first;
-    struct program *program = llvmgen_ptx(s, &part, &options);
-    if (!program)
-        return false;
-    for (int m = 0; m < program->nmodules; m++)
+    struct program *program = program_from_plan(&part);
+    const bool ok = program && llvmgen_fill(s, &part, &options, program, -1);
+    for (int m = 0; ok && m < program->nmodules; m++)
         row->bytes += program->module[m].length;
     program_destroy(program);
-    return true;
+    return ok;
 }
 
 /* One repetition; *cases and *name are those of the plan. */
