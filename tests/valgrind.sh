@@ -13,7 +13,7 @@ failed=0
 
 clean()
 {
-    if valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect \
+    if valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --suppressions="$here/tests/valgrind.supp" \
         "$ptxgen" "$@" >"$work/out" 2>"$work/messages"; then
         passed=$((passed + 1))
     else
@@ -32,7 +32,7 @@ clean explain "$here/specs/sum.yaml" --json
 clean tune "$here/specs/sum.yaml" --size n=300 --device cpu --limit 3 --set strategy=reduce.block --tuning t.yaml --export=t4
 printf 'kind: reduse\ninputs: {x: f33[n]}\nmap: x +\n' >broken.yaml
 # A refusal, too, gives back what it took: status 1 is what is expected of it.
-valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect \
+valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --suppressions="$here/tests/valgrind.supp" \
     "$ptxgen" broken.yaml >out 2>messages
 if [ $? -eq 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && head -n 40 messages; fi
 echo "$passed passed, $failed failed"

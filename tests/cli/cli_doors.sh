@@ -51,6 +51,8 @@ if sanitized; then
 else
     (limit 250000; exec "$ptxgen" sum.yaml -o -) > out 2> err < /dev/null
     status=$?; command='ulimit -v 250000; ptxgen sum.yaml'; count=$((count + 1)); exits 3; out_empty; err_has 'PTXG-4003'
+    (limit 165000; exec "$ptxgen" sum.yaml -o -) > out 2> err < /dev/null
+    status=$?; command='ulimit -v 165000; ptxgen sum.yaml'; count=$((count + 1)); exits 1; out_empty; err_has 'PTXG-4004'
 fi
 
 # No array has fewer elements than none.
@@ -62,6 +64,15 @@ operator: add
 outputs: {sum: 'f32[k-1]'}
 SPEC
 run run offsets.yaml --device cpu --size n=5 --size k=0; exits 1; err_has 'PTXG-5002'
+
+# Two elements go to one place: the first launch says so, and the size that only the output has is asked for.
+cat > twice.yaml <<'SPEC'
+kind: map
+inputs: {x: 'i32[n]'}
+outputs: {y: {type: 'i32[k]', at: x / 2, value: x}}
+SPEC
+run run twice.yaml --device cpu --size n=4 --size k=4 --input x=iota --verify; exits 1; err_has "to place 0 of 'y', where the element"
+run run twice.yaml --device cpu --size n=4 --input x=iota; exits 2; err_has "the size 'k' is not known"
 
 # A file that is replaced keeps its permissions, and a link stays one.
 printf old > private.ptx

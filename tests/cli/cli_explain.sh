@@ -18,13 +18,20 @@ done
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28
 exits 0; [ "$(sed -n 2p out)" = 'case large (reduce.gather) takes n=268435456' ] || complain 'the verdict is not first'
 out_has '^predicted 2[34][0-9]\.[0-9]* us, 1\.0[0-9] of the limit, bound by memory'; out_has 'plan 1 launch, 1 pass'; out_has 'reduce.last_block  *it fits'
-out_has '^limit 23[34]\.[0-9]* us: memory 231.* reads 1073741824 bytes, writes 4$'; out_lacks 'segreduce'; out_has '5 more do not apply'
+out_has '^limit 23[34]\.[0-9]* us: memory 231.* reads 1073741824 bytes, writes 4$'; out_lacks 'segreduce'; out_has '8 more do not apply'
 [ "$(wc -l < out)" -le 40 ] || complain 'more than 40 lines'
 awk 'length > 100 { exit 1 }' out || complain 'a line of more than 100 columns'
 out_has 'reduce.gather  *chosen: case .* takes these sizes'; out_has "reduce.block  *not at these sizes: case '[a-z_]*' needs n <= [0-9]* (n = 268435456)"
 [ "$(grep -c 'chosen' out)" -eq 1 ] || complain 'more than one strategy is chosen'
+run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=16384
+exits 0; out_has 'segreduce.resident) takes'; out_has '^plan 1 launch, 1 pass over the arrays$'
+run explain "$specs/softmax.yaml" --arch=sm_90 --size m=64 --size n=2^20
+exits 0; out_has '^plan 2 launches, 2 passes over the arrays; reads 536870912 bytes, writes 268435456$'
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --all
 exits 0; out_has 'reduce.last_block .*ranks behind reduce.gather.* (H200 '; out_has 'segreduce.tile  *it reduces segments\|segreduce.tile  *its '
+run explain "$specs/histogram_at.yaml" --arch=sm_90 --size n=2^20
+exits 0; out_has "places 'hist': each element writes once, 4 bytes where it says, by an atomic instruction"; out_has 'plan 2 launches'
+out_has 'writes at most'
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
 exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeline  *not at these sizes: case 'small' comes first"
 # One of its cases would take them, a later one would not.
@@ -97,9 +104,13 @@ run run "$specs/row_sum.yaml" --set strategy=segreduce.tile --size m=3 --size n=
 err_has "compiled for segreduce.tile alone: case 'tile' needs n <= 128 (n = 200); case 'tile_unaligned' needs n <= 128 (n = 200) \[PTXG-5002\]"
 run run "$specs/scan_sum.yaml" --arch=sm_90 --set strategy=scan.pipeline --size n=64 --unaligned 1 --device cpu; exits 1
 err_has 'needs misalign(x, y) % 16 == 0 (misalign(x, y) = 4)'
+{ cat "$specs/scan_sum.yaml"; echo 'assume: {x: {aligned: 16}, y: {aligned: 8}}'; } > aligned.yaml
+run run aligned.yaml --size n=64 --device cpu --verify; exits 0; out_has verified
+run run aligned.yaml --size n=64 --unaligned 2 --device cpu; exits 1; err_has '`assume` promises that x is aligned to 16 bytes'
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
+run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 1; err_has 'some elements are written, side by side'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.dynamic; exits 0; out_has 'stencil\.global'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.multi_write; exits 1; err_has 'offsets come at launch'
 run "$specs/scan_offsets.yaml" --set strategy=segscan.warp -o -; exits 2; err_has 'segscan.block with lanes: 32'

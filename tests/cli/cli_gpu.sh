@@ -33,19 +33,27 @@ run bench dot.yaml --size n=1000 --samples 0; exits 2
 run bench dot.yaml --size n=1000 --device cpu; exits 2
 run bench dot.yaml; exits 2; err_has 'n'
 run bench; exits 2
+if command -v flock >/dev/null; then # programs that share a GPU measure in turn
+    (flock 9; : >held; sleep 1; : >released) 9>turn &
+    while [ ! -e held ]; do :; done
+    PTXGEN_GPU_LOCK=turn run bench dot.yaml --size n=1000 --no-verify; exits 0
+    [ -e released ] || complain 'bench did not wait for its turn'
+    wait
+    PTXGEN_GPU_LOCK=turn run tune dot.yaml --size n=1000 --limit 1 --reference=default --tuning=off --json; exits 0
+fi
 PTXGEN_LIBCUDA=/no/such/library run bench dot.yaml --size n=1000; exits 3; err_has 'no CUDA driver'
 
 # The cache holds what ran.
 run cache path; exits 0; out_has "^$work/cache\$"
-run cache stats; exits 0; out_has '^1 entry'
-run cache stats --json; exits 0; json; out_has '"entries": 1'
+run cache stats; exits 0; out_has '^6 entries'
+run cache stats --json; exits 0; json; out_has '"entries": 6'
 PTXGEN_CACHE=off XDG_CACHE_HOME=$work run cache clear; exits 0; out_has 'the cache is off: nothing is cleared'
 run cache clear; exits 0; out_empty
 run cache stats; exits 0; out_has '^0 entries'
 run run dot.yaml --size n=100 --device cuda --cache=off; exits 0
 run cache stats; out_has '^0 entries'
 run run dot.yaml --size n=100 --device cuda --cache="$work/other"; exits 0
-run cache stats --cache="$work/other"; out_has '^1 entry'
+run cache stats --cache="$work/other"; out_has '^6 entries'
 PTXGEN_CACHE=off run cache stats; exits 0; out_has '(off)'
 run cache; exits 2
 run cache empty; exits 2; err_has 'path, stats or clear'
@@ -76,6 +84,20 @@ PATH=$work:$PATH run dot.yaml --emit=cubin,ptx --split --arch=sm_90 -o split/; e
 rm dot.cubin
 PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_75 -o dot.cubin; exits 1; err_has 'could not assemble'
 [ ! -e dot.cubin ] || complain 'there is a file dot.cubin'
+PATH=$work:$PATH run dot.yaml --emit=header --with=cubin --arch=sm_90,sm_120 -o dot.h; exits 0
+[ "$(grep -c '^static const uint64_t dot_code_' dot.h)" -eq 12 ] || complain 'not two images for each of six cases'
+grep -q 'loaded where it fits: sm_120, sm_90, 150 bytes' dot.h || complain 'the comment does not say what is in it'
+grep -q '^    0x6d733d686372612d, 0xa3039' dot.h || complain 'not what the assembler wrote' # "-arch=sm_90\n"
+rm dot.h
+for wrong in '--arch=sm_90,sm_120' '--with=cubin' '--with=fatbin --arch=sm_90' '--with=cubin --arch=native'; do
+    # shellcheck disable=SC2086 # words
+    PATH=$work:$PATH run dot.yaml --emit=header $wrong -o dot.h; exits 2; err_has "arch\|with"
+    [ ! -e dot.h ] || complain 'there is a file dot.h'
+done
+PATH=$work:$PATH run dot.yaml --with=cubin --arch=sm_90 -o dot.ptx; exits 2; err_has 'emit=header'
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=/nowhere run dot.yaml --emit=header --with=cubin --arch=sm_90 -o dot.h
+exits 3; err_has 'ptxas of a CUDA toolkit'
+[ ! -e dot.h ] || complain 'there is a file dot.h'
 [ -z "$(ls "$TMPDIR")" ] || complain 'temporary files are left'
 
 echo "$((count - failures)) passed, $failures failed"

@@ -51,7 +51,7 @@ run explain "$sum" --gpu=H1000 --size n=2^20; exits 2; err_has 'known are .*A100
 run variants "$sum" --gpu=foo; exits 2; err_has 'known are .*A100'
 
 # New specs compile, run, and give no cause for a warning; a file that is there is not replaced.
-for kind in reduce scan stencil; do
+for kind in reduce scan stencil map; do
     run new $kind -o $kind.yaml; exits 0; out_empty; exists $kind.yaml
     run new $kind; exits 0; cmp -s out $kind.yaml || complain 'the file differs from standard output'
     run check $kind.yaml --prover=off; exits 0; err_empty

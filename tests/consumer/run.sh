@@ -26,14 +26,17 @@ else
     cmake --install "$where" --prefix "$prefix" >"$work/log" || fail 'not installed' "$work/log"
 fi
 docs=share/doc/ptxgen
+# Of /usr, which holds much else, the paths are listed once, and only what has our name is compared.
+find "$prefix/" >"$work/paths"
 for file in include/ptxgen/ptxgen.h include/ptxgen/ptxgen.hpp 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' 'lib/*pkgconfig/ptxgen.pc' \
     share/bash-completion/completions/ptxgen share/ptxgen/spec.schema.json \
     'lib/*cmake/ptxgen/ptxgen-config.cmake' $docs/LICENSE $docs/README.md $docs/examples/reduce_buffer.c $docs/specs/dot.yaml; do
-    find "$prefix/" -path "$prefix/$file" | grep -q . || fail "not installed: $file"
+    grep -q "^$prefix/$(echo "$file" | sed 's/[.+]/\\&/g; s/\*/.*/g')$" "$work/paths" || fail "not installed: $file"
 done
 # Every completion and manual page, wherever its shell or man looks for it.
 for file in "$here"/../../completions/* "$here"/../../docs/*.1; do
-    find "$prefix/share/" -path '*/doc/*' -o -type f -exec cmp -s "$file" {} \; -print | grep -q . || fail "not installed: $file"
+    find "$prefix/share/" -path '*/doc/*' -o -type f -name '*ptxgen*' -exec cmp -s "$file" {} \; -print | grep -q . ||
+        fail "not installed: $file"
 done
 # The links of the installed pages.
 find "$prefix/$docs" -name '*.md' | while read -r page; do
@@ -45,7 +48,7 @@ done
 # The project, in a folder whose specs may be changed.
 cp "$here"/CMakeLists.txt "$here"/*.c "$here"/*.cu "$here"/*.yaml "$work"
 project=$work/build
-static=$(find "$prefix/" -name ptxgen-static.cmake | grep -q . && echo ON || echo OFF)
+static=$(grep -q '/ptxgen-static\.cmake$' "$work/paths" && echo ON || echo OFF)
 kernels=OFF
 for include in "${CUDA_HOME:-/usr/local/cuda}/include" /usr/include; do
     [ ! -f "$include/cuda.h" ] || kernels=ON
@@ -76,7 +79,7 @@ if [ $kernels = ON ]; then
     echo "kernels: $(find "$project" -name '*.h' | wc -l) headers"
 fi
 
-PKG_CONFIG_PATH=$(dirname "$(find "$prefix/" -name ptxgen.pc)")
+PKG_CONFIG_PATH=$(dirname "$(grep '/ptxgen\.pc$' "$work/paths")")
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046,SC2086 # lists of words
 cc $flags "$here/consumer.c" $(pkg-config --cflags --libs ptxgen) -Wl,-rpath,"$(pkg-config --variable=libdir ptxgen)" -o "$work/consumer"

@@ -2,6 +2,8 @@
 """boundary.py - inputs read at the points of a place, neighbours too, and what lies beyond the edge."""
 import itertools
 
+from arith import CONVERT, UNKNOWN
+
 OUTSIDE, NOWHERE = -(1 << 60), -(1 << 80)
 
 
@@ -26,6 +28,10 @@ def mirror(c, n):
 
 
 MODES = {'clamp': clamp, 'wrap': wrap, 'reflect': reflect, 'mirror': mirror}
+
+
+def unknown(t):
+    return tuple(UNKNOWN for _ in t) if isinstance(t, tuple) else UNKNOWN
 
 
 def clamped(modes):
@@ -78,6 +84,24 @@ class Reader:
 
     def flat(self, array, modes, dims, offsets):
         return list(map(sum, itertools.product(*self.contributions(array, modes, dims, offsets))))
+
+    def placed(self, name, places):
+        """Values at computed places, with interior those of clamp; nothing is known where a place is not."""
+        array, data, modes = self.run.arrays[name], self.run.data[name], clamped(self.modes(name))
+        extents = array.extents(self.run.sizes)
+        beyond = self.constant(modes, array.type) if any(isinstance(m, dict) for m in modes) else None
+        values = []
+        for place in places:
+            if not all(isinstance(c, int) for c in place):
+                values.append(unknown(array.type))
+                continue
+            flat, outside = 0, False
+            for c, n, mode in zip(place, extents, modes):
+                at = self.along(CONVERT['i64'](c), n, mode)
+                outside |= at < 0
+                flat = flat * n + at
+            values.append(beyond if outside else data[flat])
+        return values
 
     def read(self, name, dims, offsets=None, counts=True):
         """Values at all points, with interior those of clamp; `counts`: points whose neighbours are NOWHERE are noted in

@@ -4,8 +4,10 @@
 evaluate(SPEC, SIZES, PARAMS, DATA) gives the elements of every output: values, Span (a range), UNKNOWN (anything) or
 KEEP (memory stays as it is).  Refused says that a launch must fail.
 """
-from arith import UNKNOWN
-from expr import SpecError, converted, parse
+import math
+
+from arith import UNKNOWN, Span
+from expr import Literal, SpecError, converted, parse, type_of
 from fold import fold, prefixes
 from operators import prepare
 from place import Place, Repeated, Run
@@ -13,6 +15,10 @@ from place import Place, Repeated, Run
 
 class Refused(Exception):
     """A launch with this data is an error."""
+
+
+class Undecided(Exception):
+    """Where segments begin is not known."""
 
 
 class Keep:
@@ -37,10 +43,13 @@ def evaluate(spec, sizes, params, data):
     if any(name and sizes[name] + add < 0 for output in run.outputs.values() for name, add in output.shape):
         raise Refused('an output of fewer than no elements')
     kind = spec['kind']
-    if kind == 'stencil':
+    if kind in ('stencil', 'map'):
         from stencil import stencil
         return stencil(run)
-    return reduce(run) if kind == 'reduce' else scan(run)
+    try:
+        return reduce(run) if kind == 'reduce' else scan(run)
+    except Undecided:
+        return {n: [UNKNOWN] * output.count(run.sizes) for n, output in run.outputs.items()}
 
 
 # ---- what is combined --------------------------------------------------------------------------
@@ -89,9 +98,11 @@ def offset_segments(run, name):
     return [list(range(a, b)) for a, b in zip(offsets, offsets[1:])]
 
 
-def flag_segments(run, name):
+def flag_segments(run, flags):
     points, current = [], []
-    for p, f in enumerate(run.data[name]):
+    for p, f in enumerate(flags):
+        if f is UNKNOWN:
+            raise Undecided
         if f and current:
             points.append(current)
             current = []
@@ -99,14 +110,39 @@ def flag_segments(run, name):
     return points + [current] if current else points
 
 
+def bins(run, over):
+    """Points of bins, row-major in the new dimensions and then those that remain."""
+    place, indices = Place(run, run.dims), run.spec['by'] if isinstance(run.spec['by'], list) else [run.spec['by']]
+    extents = next(iter(run.outputs.values())).extents(run.sizes)
+    columns = [place.values_of(parse(text))[0] for text in indices]
+    columns += [place.positions(d) for d in run.dims if d not in over]
+    points = [[] for _ in range(math.prod(extents))]
+    for p, at in enumerate(zip(*columns)):
+        if UNKNOWN in at or any(i.__class__ is not int for i in at):
+            raise Undecided
+        if all(0 <= i < n for i, n in zip(at, extents)):
+            number = 0
+            for i, n in zip(at, extents):
+                number = number * n + i
+            points[number].append(p)
+    return points
+
+
 def split(run, over):
     """(dimensions of an output per segment or None, points of each)."""
     given = run.spec.get('segments')
+    if 'by' in run.spec:
+        return None, bins(run, over)
     if not given:
         return segments_of(run, over)
     if 'offsets' in given:
         return None, offset_segments(run, given['offsets'])
-    return None, flag_segments(run, given['flags'])
+    return None, flag_segments(run, starts(run) if 'starts' in given else run.data[given['flags']])
+
+
+def starts(run):
+    """Where segments begin by an expression; the first element always does."""
+    return [p == 0 or begins for p, begins in enumerate(Place(run, run.dims).values_as(parse(run.spec['segments']['starts']), 'bool'))]
 
 
 # ---- outputs -----------------------------------------------------------------------------------
@@ -169,6 +205,54 @@ def arrange(run, output, dims, values, sizes):
     return [values[f] for f in flat]
 
 
+# ---- computed places ---------------------------------------------------------------------------
+def is_placed(run, output):
+    said = run.spec['outputs'][output.name]
+    return isinstance(said, dict) and 'at' in said
+
+
+def settle(run, output, place, values):
+    """Values of all points, KEEP for those that write nothing, where the output has them."""
+    return scatter(run, output, place, values) if is_placed(run, output) else \
+        arrange(run, output, run.dims, values, run.sizes)
+
+
+def indices(place, said):
+    """Of each point, an index per dimension."""
+    columns = []
+    for text in listed(said['at']):
+        node = parse(text)
+        literal = isinstance(type_of(node, place), Literal)
+        columns.append(place.values_of(node, 'i64' if literal else None)[0])
+    return list(zip(*columns))
+
+
+def scatter(run, output, place, values):
+    from operators import builtin_combine  # which needs places itself
+    said, extents, count = run.spec['outputs'][output.name], output.extents(run.sizes), output.count(run.sizes)
+    held, written = [KEEP] * count, set()
+    if 'initial' in said:
+        held = Place(run, [], count=1).values_as(parse(said['initial']), output.type) * count
+    combine = builtin_combine(said['combine'], output.type) if 'combine' in said else None
+    for index, value in zip(indices(place, said), values):
+        if value is not KEEP and any(i is UNKNOWN for i in index):
+            return [UNKNOWN] * count
+        if value is KEEP or any(not 0 <= i < n for i, n in zip(index, extents)):
+            continue
+        at = 0
+        for i, n in zip(index, extents):
+            at = at * n + i
+        if combine:
+            unknown = held[at] is UNKNOWN or value is UNKNOWN or isinstance(value, Span)
+            held[at] = UNKNOWN if unknown else combine(held[at], value)
+        elif at in written:
+            raise Refused('two elements at one place')
+        else:
+            held[at] = value
+            written.add(at)
+    return held
+
+
 def value_or_refuse(operator, values, start, i):
     result = fold(operator, values, start, i)
     if result is None:
@@ -197,7 +281,7 @@ def reduce(run):
     outputs = {}
     for name, output in run.outputs.items():
         if per_element(run, output):
-            outputs[name] = beside_reduction(run, output, points if rest is None else None)
+            outputs[name] = beside_reduction(run, output, results, points, rest is None)
             continue
         place = Place(run, segments.dims, {n: r[:2] for n, r in results.items()}, count=len(points))
         values = output_values(place, output, results)
@@ -205,13 +289,24 @@ def reduce(run):
     return outputs
 
 
-def beside_reduction(run, output, segments):
-    """Of a reduction, per element; elements outside of all segments are not written."""
-    values = output_values(Place(run, run.dims), output, {})
-    if segments is not None:
+def beside_reduction(run, output, results, segments, gaps):
+    """Of a reduction, per element, with the results of its segment; elements outside of all segments are not written."""
+    place = Place(run, run.dims)
+    place.extra = {n: (spread(each, segments, place.count), state) for n, (each, state, _) in results.items()}
+    values = output_values(place, output, {})
+    if gaps:
         inside = set(p for segment in segments for p in segment)
         values = [v if p in inside else KEEP for p, v in enumerate(values)]
-    return arrange(run, output, run.dims, values, run.sizes)
+    return settle(run, output, place, values)
+
+
+def spread(each, segments, count):
+    """A value per segment at each of its points."""
+    values = [UNKNOWN] * count
+    for value, segment in zip(each, segments):
+        for p in segment:
+            values[p] = value
+    return values
 
 
 class SegmentScope(Place):
@@ -226,7 +321,9 @@ def one_place(place, rest):
 
 
 def per_element(run, output):
-    return set(output.keys) == set(run.dims) and all(add == 0 or not n for n, add in output.shape)
+    if is_placed(run, output):
+        return True
+    return 'by' not in run.spec and set(output.keys) == set(run.dims) and all(add == 0 or not n for n, add in output.shape)
 
 
 # ---- scans -------------------------------------------------------------------------------------
@@ -261,24 +358,59 @@ def scan(run):
     over = listed(run.spec.get('over', run.dims[-1]))
     rest, points = split(run, over)
     segments = Place(run, rest if rest is not None else [], count=len(points))
-    several = entries(run.spec, 'scans')
+    several = entries(run.spec, 'scans') if 'scans' in run.spec or 'operator' in run.spec else {}
     found = {n: scan_results(run, Place(run, run.dims), one_place(segments, rest), points, e) for n, e in several.items()}
     outputs = {}
     for name, output in run.outputs.items():
-        if per_element(run, output):
-            outputs[name] = scan_elements(run, output, found)
+        said = run.spec['outputs'][name]
+        if isinstance(said, dict) and 'where' in said:
+            outputs[name] = scan_kept(run, output, found, points)[0]
+        elif isinstance(said, dict) and 'count' in said:
+            counts = scan_kept(run, run.outputs[said['count']], found, points)[1]
+            outputs[name] = counts if rest is None else arrange(run, output, rest, counts, run.sizes)
+        elif per_element(run, output):
+            outputs[name] = scan_elements(run, output, found, points)
         else:
             outputs[name] = scan_totals(run, output, found, segments, rest)
     return outputs
 
 
-def scan_elements(run, output, found):
-    untouched = next(iter(found.values()))[0]
+def scan_place(run, found, points):
+    """(where values per element are evaluated, results)"""
     results = {n or 's': (fill(running), op.state, op) for n, (running, _, op) in found.items()}
-    place = Place(run, run.dims, {n: r[:2] for n, r in results.items()})
+    backwards = run.spec.get('direction') == 'reverse'
+    last = [False] * Place(run, run.dims).count
+    for segment in points:
+        if segment:
+            last[segment[0] if backwards else segment[-1]] = True
+    return Place(run, run.dims, {**{n: r[:2] for n, r in results.items()}, 'last': (last, 'bool')}), results
+
+
+def scan_kept(run, output, found, points):
+    """(values side by side, how many per scan): segments that expressions begin are one scan."""
+    place, results = scan_place(run, found, points)
+    said = run.spec['outputs'][output.name]
+    where, values = place.values_as(parse(said['where']), 'bool'), output_values(place, output, results)
+    if run.spec.get('segments'):
+        points = [list(range(place.count))]
+    kept, counts = [KEEP] * place.count, []
+    for scan_points in points:
+        order = scan_points[::-1] if run.spec.get('direction') == 'reverse' else scan_points
+        to = scan_points[::-1] if said.get('from') == 'end' else scan_points
+        undecided = any(where[p] is UNKNOWN for p in order)
+        chosen = [] if undecided else [values[p] for p in order if where[p]]
+        for p, v in zip(to, [UNKNOWN] * len(to) if undecided else chosen):
+            kept[p] = v
+        counts.append(UNKNOWN if undecided else len(chosen))
+    return kept, counts
+
+
+def scan_elements(run, output, found, points):
+    untouched = next((f[0] for f in found.values()), [None] * Place(run, run.dims).count)
+    place, results = scan_place(run, found, points)
     values = output_values(place, output, results)
     values = [KEEP if u is KEEP else v for u, v in zip(untouched, values)]
-    return arrange(run, output, run.dims, values, run.sizes)
+    return settle(run, output, place, values)
 
 
 def fill(running):

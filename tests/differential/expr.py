@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """expr.py - expressions of the spec language: parsed, typed, and translated to Python, from docs/spec-language.md.
 
-A scope says what names mean: resolve(NAME), neighbour(NAME, OFFSETS), index(DIMENSION), gather(...) each give a
+A scope says what names mean: resolve(NAME), neighbour(NAME, OFFSETS), index(DIMENSION), gather(...), at(...), sum(...) each give a
 Value (Python text, type).  The type of a structure is a tuple of (field, type).  A Compiler collects the functions that
 its texts call.
 """
@@ -15,6 +15,7 @@ TOKEN = re.compile(r'\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|([A-Za-z_]\w*)|(<<
 LEVELS = [('or', '||'), ('and', '&&'), None, ('==', '!=', '<', '<=', '>', '>='), ('|',), ('^',), ('&',), ('<<', '>>'),
           ('+', '-'), ('*', '/', '%')]
 NOT_LEVEL, COMPARE_LEVEL, PREFIX_LEVEL = 2, 3, len(LEVELS)
+SUMS = {'sum': 'add', 'product': 'mul', 'least': 'min', 'greatest': 'max', 'all': 'and', 'any': 'or'}
 SAME = {'||': 'or', '&&': 'and'}
 
 
@@ -119,6 +120,12 @@ class Parser:
             return ('literal', text)
         if self.peek() != '(':
             return ('name', text)
+        if text == 'at':
+            args = self.arguments()
+            return ('at', args[0][1], args[1:])
+        if text in SUMS:
+            dimension, term = self.arguments()
+            return ('sum', text, dimension[1], term)
         return self.gather() if text == 'gather' else ('call', text, self.arguments())
 
     def arguments(self):
@@ -192,8 +199,8 @@ def type_of(node, scope):
     if kind == 'binary':
         return 'bool' if node[1] in COMPARE or node[1] in ('and', 'or') else \
             join(type_of(node[2], scope), type_of(node[3], scope))
-    if kind == 'gather':
-        return scope.gather(node[1:])[1]
+    if kind in ('gather', 'at', 'sum'):
+        return getattr(scope, kind)(node[1:])[1]
     return call_type(node, scope)
 
 
@@ -266,6 +273,12 @@ class Compiler:
 
     def on_gather(self, node, scope, t):
         return scope.gather(node[1:])[0]
+
+    def on_at(self, node, scope, t):
+        return scope.at(node[1:])[0]
+
+    def on_sum(self, node, scope, t):
+        return scope.sum(node[1:])[0]
 
     def on_field(self, node, scope, t):
         text, fields = self.text(node[1], scope)

@@ -27,6 +27,12 @@ class Types:
     def gather(self, words):
         return '', type_of(words[4], self)
 
+    def at(self, words):
+        return self.resolve(words[0])
+
+    def sum(self, words):
+        return '', 'bool' if words[0] in ('all', 'any') else type_of(words[2], self)
+
 
 def is_literal(text, names):
     """Nothing decides its type."""

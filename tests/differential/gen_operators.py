@@ -4,6 +4,7 @@
 Own operators on floats are exact on small integers in any order, so that what they give is known.
 """
 from arith import INTS, NUMBERS, TYPES, is_float, is_int, lossless
+from expr import SUMS
 from gen_expr import is_literal
 from operators import LIFTED, WIDER
 
@@ -112,7 +113,7 @@ class Operators:
 
     def small_map(self, t, names):
         """Integers stay small integers."""
-        whole = {x: [n for n in texts if not n.startswith(('let', 'gather', 'out', 'next'))]
+        whole = {x: [n for n in texts if not n.startswith(('let', 'gather', 'at(', *SUMS, 'out', 'next'))]
                  for x, texts in names.by_type.items() if isinstance(x, str)}
         if whole.get(t):
             return self.random.choice(whole[t])

@@ -8,6 +8,7 @@ import random
 from evaluate import Refused, evaluate
 from expr import SpecError
 from gen_data import PROFILES, elements, offsets, sizes_of, value
+from gen_placed import OWN
 from gen_spec import SpecMaker
 from render import Renderer
 from spec import Array, dimension_names
@@ -53,9 +54,18 @@ def make_run(r, maker, spec):
     inputs = [Array(n, e) for n, e in spec['inputs'].items()]
     outputs = [Array(n, e) for n, e in spec['outputs'].items()]
     names = dimension_names(spec)
-    sizes = sizes_of(r, [d for d in names if d not in ('k', 'p')], (20000 if spec['kind'] == 'stencil' else 70000) if r.random() < 0.4 else 1500)
+    sizes = sizes_of(r, [d for d in names if d not in ('k', 'p', 'q', 'e', *OWN)], (20000 if spec['kind'] in ('stencil', 'map') else 70000) if r.random() < 0.4 else 1500)
+    if 'at(' in str(spec):  # what is read at places has elements
+        sizes = {d: max(1, n) for d, n in sizes.items()}
+    if 'q' in names:
+        sizes['q'] = r.choice([1, 2, 3, 7, 64, 100, 1000])
+    if 'e' in names:
+        sizes['e'] = r.choice([0, 1, 2, 3, 4, 5, 9])
     if 'k' in names:
         sizes['k'] = r.choice([0, 1, 2, 3, 5, 17, 33, 64, 129, 300])
+    for d in OWN:
+        if d in names:
+            sizes[d] = r.choice([0, 1, 3, 8, 16, 100])
     if 'p' in names:
         sizes['p'] = r.choice([0, 1, 2, 3, 5, 8])
     profile = 'small' if maker.small else r.choices(PROFILES, [50, 20, 15, 15])[0]
@@ -66,6 +76,8 @@ def make_run(r, maker, spec):
         if r.random() < 0.5 else {}
     run['modes'], run['again'] = modes(r, run, reads_kept(spec)), modes(r, run, reads_kept(spec))
     run['same_bits'] = same_bits(spec)
+    if run['same_bits'] and spec['determinism'] == 'run':  # promised on the same device
+        run['again'] = on_device_of(run['modes'], run['again'])
     return run
 
 
@@ -83,7 +95,7 @@ def data(r, maker, spec, array, sizes, profile):
     count = array.count(sizes)
     given = spec.get('segments') or {}
     if given.get('offsets') == array.name:
-        return offsets(r, count, next(n for d, n in sizes.items() if d not in ('k', 'p')))
+        return offsets(r, count, next(n for d, n in sizes.items() if d not in ('k', 'p', 'q', 'e')))
     if given.get('flags') == array.name:
         share = r.choice([0.01, 0.1, 0.5])
         return [value(r, array.type, 'full') if r.random() < share else (False if array.type == 'bool' else 0)
@@ -110,6 +122,13 @@ def modes(r, run, initialised):
     if r.random() < 0.3:
         words += r.choice([[f'sms:{r.choice([1, 2, 3, 8])}'], [f'resident:{r.choice([1, 2, 5])}']])
     return ','.join(words)
+
+
+def on_device_of(first, second):
+    """The modes `second` with as many multiprocessors and resident blocks as `first`."""
+    def device(word):
+        return word.startswith(('sms:', 'resident:'))
+    return ','.join([w for w in second.split(',') if w and not device(w)] + [w for w in first.split(',') if device(w)])
 
 
 def same_bits(spec):

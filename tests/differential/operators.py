@@ -117,7 +117,7 @@ class OperatorScope:
     def neighbour(self, name, offsets):
         raise SpecError('no neighbours in an operator')
 
-    index = gather = neighbour
+    index = gather = at = sum = neighbour
 
 
 def fields_text(compiler, scope, state, entry):

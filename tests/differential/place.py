@@ -4,8 +4,9 @@
 A Run holds one evaluation: sizes, params, data.  A Place is a set of points; it is the scope (expr.py) of what is
 evaluated at each of them.  The texts that it gives are Python with the number of the point as `i`.
 """
-from boundary import Reader
-from expr import Compiler, Literal, SpecError, parse, type_of
+from arith import is_int
+from boundary import Reader, unknown
+from expr import SUMS, Compiler, Literal, SpecError, parse, type_of
 from spec import Array, dimension_names, extents_by_key, iteration_space
 
 DEEPEST = 40
@@ -105,6 +106,23 @@ class Place:
         extent = self.run.extent[dim]
         return [i // inner % extent for i in range(self.count)] if extent else []
 
+    def at(self, words):
+        name, nodes = words
+        return self.cached(('at', name, repr(nodes)), lambda: self.listed(*self.placed(name, nodes)))
+
+    def placed(self, name, nodes):
+        array = self.run.arrays[name]
+        if len(nodes) != len(array.keys):
+            raise SpecError(f'{len(nodes)} indices of {name}')
+        columns = []
+        for node in nodes:
+            literal = isinstance(type_of(node, self), Literal)
+            values, t = self.values_of(node, 'i64' if literal else None)
+            if not is_int(t):
+                raise SpecError(f'an index of type {t}')
+            columns.append(values)
+        return self.run.reader.placed(name, list(zip(*columns))), array.type
+
     def gather(self, words):
         x, offsets, k, operator, node = words
         key = ('gather', x, offsets, k, operator, repr(node))
@@ -129,6 +147,20 @@ class Place:
                 result = [combine(a, b) for a, b in zip(result, values)]
         return result, t
 
+    def sum(self, words):
+        return self.cached(('sum', repr(words)), lambda: self.listed(*self.summed(*words)))
+
+    def summed(self, function, dim, node):
+        from operators import gather_start, builtin_combine  # which needs places itself
+        extent, result = self.run.extent[dim], None
+        for j in range(max(extent, 1)):
+            inner = Running(self, dim, j)
+            wanted = 'bool' if function in ('all', 'any') else None
+            values, t = inner.values_of(node, wanted)
+            combine = builtin_combine(SUMS[function], t)
+            result = values if j == 0 else [combine(a, b) for a, b in zip(result, values)]
+        return (result if extent else [gather_start(SUMS[function], t)] * self.count), t
+
     def offset_rows(self, name, table):
         values = self.run.data[name]
         width = table.shape[1][1] if len(table.shape) > 1 else 1
@@ -142,7 +174,7 @@ class Place:
         return self.compiler.text(node, self, wanted)
 
     def shortened(self, node):
-        if not isinstance(node, tuple) or depth(node) <= DEEPEST // 2:
+        if not isinstance(node, tuple) or depth(node) <= DEEPEST // 2 or node[0] == 'sum':
             return node
         parts = tuple(self.shortened(n) if isinstance(n, tuple) else
                       [self.shortened(m) for m in n] if isinstance(n, list) else n for n in node)
@@ -176,6 +208,29 @@ class Inner(Place):
     def __init__(self, outer, extra):
         super().__init__(outer.run, outer.dims, {**outer.extra, **extra}, count=outer.count)
         self.lets = {n: e for n, e in outer.lets.items() if n not in extra}
+
+
+class Running(Inner):
+    """The same points, at index j of a dimension that a sum goes over."""
+
+    def __init__(self, outer, dim, j):
+        super().__init__(outer, {})
+        self.running = {**getattr(outer, 'running', {}), dim: j}
+
+    def index(self, dim):
+        return self.scalar(self.running[dim], 'i64') if dim in self.running else super().index(dim)
+
+    def read(self, name, offsets):
+        array = self.run.arrays[name]
+        if not set(array.keys) & set(self.running):
+            return super().read(name, offsets)
+        columns = []
+        for d, offset in zip(array.keys, offsets or (0,) * len(array.keys)):
+            at = [self.running[d]] * self.count if d in self.running else self.positions(d)
+            columns.append([c + offset for c in at])
+        if not array.count(self.run.sizes):
+            return self.listed([unknown(array.type)] * self.count, array.type)
+        return self.listed(self.run.reader.placed(name, list(zip(*columns))), array.type)
 
 
 def depth(node):

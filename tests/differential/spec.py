@@ -3,6 +3,7 @@
 
 An array's elements are a list of values, row-major; those of an array of structures are tuples of fields.
 """
+import re
 import struct
 
 from arith import BYTES, round_bf16
@@ -45,7 +46,7 @@ def parse_dimension(text):
 
 class Array:
     def __init__(self, name, entry):
-        self.name, self.value = name, None
+        self.name, self.entry, self.value = name, entry, None
         kind = entry
         if isinstance(entry, dict):
             self.value, kind = entry.get('value'), entry['type']
@@ -121,6 +122,7 @@ def gathered_offsets(spec):
     found = set()
     texts = list((spec.get('let') or {}).values())
     texts += [o['value'] for o in spec['outputs'].values() if isinstance(o, dict) and 'value' in o]
+    texts += [t for o in spec['outputs'].values() if isinstance(o, dict) for t in texts_of(o.get('at') or [])]
     flat = []
     for text in texts:
         flat += text.values() if isinstance(text, dict) else [text]
@@ -130,15 +132,45 @@ def gathered_offsets(spec):
     return found
 
 
+def texts_of(part):
+    if isinstance(part, dict):
+        return [t for value in part.values() for t in texts_of(value)]
+    return [t for value in part for t in texts_of(value)] if isinstance(part, list) else [str(part)]
+
+
+def tables(spec):
+    """Inputs that are read with at() alone."""
+    placed, plain = set(), set((spec.get('iterate') or {}).get('feedback') or {})
+    for part in ('by', 'let', 'map', 'outputs', 'reductions', 'scans', 'segments'):
+        for text in texts_of(spec.get(part) or {}):
+            words = re.findall(r'[A-Za-z_][A-Za-z_0-9]*|[0-9.]+|\S', text)
+            for i, word in enumerate(words):
+                if i and words[i - 1] == '.':
+                    continue
+                (placed if words[max(0, i - 2):i] == ['at', '('] else plain).add(word)
+    return (placed - plain) & set(spec['inputs'])
+
+
+def summed(spec):
+    """Dimensions that sums go over."""
+    found = set()
+    for part in ('let', 'map', 'outputs', 'reductions', 'scans', 'segments'):
+        for text in texts_of(spec.get(part) or {}):
+            found |= set(re.findall(r'\b(?:sum|product|least|greatest|all|any)\((\w+),', text))
+    return found
+
+
 def aside(spec):
     """Inputs that do not count for the iteration space."""
-    return set((spec.get('segments') or {}).values()) | gathered_offsets(spec)
+    given = spec.get('segments') or {}
+    return {given[k] for k in ('offsets', 'flags') if k in given} | gathered_offsets(spec) | tables(spec)
 
 
 def iteration_space(spec):
-    arrays = [Array(n, e) for n, e in spec['inputs'].items() if n not in aside(spec)]
-    union = list(dict.fromkeys(k for a in arrays for k in a.keys))
-    keys = next((a.keys for a in arrays if set(a.keys) == set(union)), union)
+    gone = summed(spec)
+    arrays = [[k for k in Array(n, e).keys if k not in gone] for n, e in spec['inputs'].items() if n not in aside(spec)]
+    union = list(dict.fromkeys(k for keys in arrays for k in keys))
+    keys = next((keys for keys in arrays if set(keys) == set(union)), union)
     if not union:
         raise SpecError('no iteration space')
     if 'space' not in spec:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stencil.py - steps of a stencil, what is fed back, and reductions beside it."""
 from arith import UNKNOWN
-from evaluate import KEEP, Refused, arrange, output_values, reduce_results
+from evaluate import KEEP, Refused, arrange, output_values, reduce_results, settle
 from place import Place
 
 
@@ -35,7 +35,7 @@ def stencil(run):
             held[n] = merge(held[n], new[n])
         for name, out in feedback.items():
             run.data[name] = arrange(run, run.outputs[out], run.dims, held[out], run.sizes)
-    outputs = {n: arrange(run, run.outputs[n], run.dims, held[n], run.sizes) for n in points}
+    outputs = {n: settle(run, run.outputs[n], Place(run, run.dims), held[n]) for n in points}
     for name in run.outputs:
         if name not in outputs:
             place = Place(run, [], {n: r[:2] for n, r in results.items()})

@@ -151,6 +151,28 @@ class Specs(unittest.TestCase):
             'outputs': {'range': {'type': 'f32', 'value': 'hi - lo'}, 'lo': 'f32'}}
         self.assertEqual(evaluate(spec, {'n': 3}, {}, {'x': [1.0, NAN, 4.0]}), {'range': [3.0], 'lo': [1.0]})
 
+    def test_results_per_element(self):
+        spec = {'kind': 'reduce', 'inputs': {'x': 'i32[m, n]'}, 'operator': 'add', 'over': 'n',
+                'outputs': {'y': {'type': 'i32[n, m]', 'value': 'x - r'}, 'r': 'i32[m]'}}
+        self.assertEqual(evaluate(spec, {'m': 2, 'n': 3}, {}, {'x': [1, 2, 3, 4, 5, 6]}),
+                         {'y': [-5, -11, -4, -10, -3, -9], 'r': [6, 15]})
+        spec = {'kind': 'reduce', 'inputs': {'x': 'i32[n]', 'o': 'i32[k]'}, 'operator': 'add',
+                'segments': {'offsets': 'o'}, 'outputs': {'y': {'type': 'i32[n]', 'value': 'x - r'}}}
+        self.assertEqual(evaluate(spec, {'n': 4, 'k': 3}, {}, {'x': [1, 2, 3, 4], 'o': [1, 1, 3]})['y'],
+                         [KEEP, -3, -2, KEEP])
+
+    def test_sums_inside(self):
+        spec = {'kind': 'reduce', 'inputs': {'x': 'i32[n, f]', 'c': 'i32[k, f]'}, 'over': 'k', 'operator': 'argmin',
+                'map': {'value': 'sum(f, (x - c) * (x - c))', 'index': 'index(k)'},
+                'outputs': {'member': {'type': 'i64[n]', 'value': 'r.index'}}}
+        sizes, data = {'n': 2, 'f': 2, 'k': 2}, {'x': [1, 9, 5, 5], 'c': [6, 4, 0, 8]}
+        self.assertEqual(evaluate(spec, sizes, {}, data), {'member': [1, 0]})
+        for value, result in (('product(f, x + i32(index(f)))', [10, 30]), ('least(f, x) - greatest(f, x)', [-8, 0]),
+                              ('i32(all(f, x > 4)) + i32(any(f, x == 9))', [1, 1])):
+            spec = {'kind': 'map', 'inputs': {'x': 'i32[n, f]'}, 'outputs': {'y': {'type': 'i32[n]', 'value': value}}}
+            self.assertEqual(evaluate(spec, {'n': 2, 'f': 2}, {}, data)['y'], result)
+            self.assertEqual(len(evaluate(spec, {'n': 2, 'f': 0}, {}, {'x': []})['y']), 2)
+
     def test_nan_alone(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'min', 'outputs': {'r': 'f32'}}
         self.assertTrue(same(evaluate(spec, {'n': 1}, {}, {'x': [NAN]})['r'][0], NAN))
@@ -242,6 +264,28 @@ class Specs(unittest.TestCase):
         spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'add', 'outputs': {
             's': {'type': 'i32', 'value': 'if r > 0.0 then 1 else 0'}}}
         self.assertIs(evaluate(spec, {'n': 3}, {}, {'x': [0.1, 0.2, -0.3]})['s'][0], UNKNOWN)
+
+
+class Places(unittest.TestCase):
+    def run_map(self, output, values, sizes):
+        spec = {'kind': 'map', 'inputs': {'x': 'i32[n]'}, 'outputs': {'y': output}}
+        return evaluate(spec, {'n': len(values), **sizes}, {}, {'x': values})['y']
+
+    def test_alone(self):
+        entry = {'type': 'i32[k]', 'at': 'x - 1', 'value': 'x'}
+        self.assertEqual(self.run_map(entry, [3, 0, 1, 9], {'k': 4}), [1, KEEP, 3, KEEP])
+        self.assertEqual(self.run_map({**entry, 'initial': '7'}, [3, 0, 1, 9], {'k': 4}), [1, 7, 3, 7])
+        with self.assertRaises(Refused):
+            self.run_map(entry, [3, 3], {'k': 4})
+
+    def test_meeting(self):
+        entry = {'type': 'i32[2, k]', 'at': ['x & 1', 'x / 2'], 'value': 'x', 'combine': 'add', 'initial': '10'}
+        self.assertEqual(self.run_map(entry, [3, 2, 3, 5], {'k': 2}), [10, 12, 10, 16])
+
+    def test_running_state(self):
+        spec = {'kind': 'scan', 'inputs': {'x': 'i32[n]'}, 'map': 'i64(x % 2)', 'operator': 'add', 'mode': 'exclusive',
+                'outputs': {'y': {'type': 'i32[n]', 'at': 'if x % 2 == 1 then s else n - 1 - (index(n) - s)', 'value': 'x'}}}
+        self.assertEqual(evaluate(spec, {'n': 5}, {}, {'x': [1, 4, 3, 6, 5]})['y'], [1, 3, 5, 6, 4])
 
 
 if __name__ == '__main__':

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""samples.py LIBRARY FAKE_CUDA DOT_H CUDA_INCLUDE CC CXX [SANITIZERS] - every C sample compiles, works, and fails without a leak.
+"""samples.py LIBRARY FAKE_CUDA DOT_H CUDA_INCLUDE CC CXX VALGRIND [SANITIZERS] - every C sample compiles, works, and fails without a leak.
 
 Samples are the indented code in the comments at the heads of include/ptxgen, the ```c blocks of README.md and docs/*.md that call the
-library, and examples/*.c.  Each is compiled as its reader would, warnings being errors, and run under valgrind (or the leak checker of the
-sanitizers): once with all that it needs, then without its files, with a wrong operator in its spec, without a driver, and with each of some
+library, and examples/*.c.  Each is compiled as its reader would, warnings being errors, and run (VALGRIND yes: under valgrind; or the leak
+checker of the sanitizers): once with all that it needs, then without its files, with a wrong operator in its spec, without a driver, and with each of some
 calls of the driver failing.  A failing run must say something else than the good one.
 """
 import os
@@ -16,10 +16,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARY, FAKE, DOT_H, CUDA, CC, CXX = sys.argv[1:7]
-SANITIZE = sys.argv[7] if len(sys.argv) > 7 else ""
+LIBRARY, FAKE, DOT_H, CUDA, CC, CXX, VALGRIND = sys.argv[1:8]
+SANITIZE = sys.argv[8] if len(sys.argv) > 8 else ""
 BROKEN = 99
-WATCH = ["valgrind", "--quiet", f"--error-exitcode={BROKEN}", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+WATCH = ["valgrind", "--quiet", f"--error-exitcode={BROKEN}", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect",
+         f"--suppressions={ROOT}/tests/valgrind.supp"]
 DRIVER_CALLS = ("cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate")
 
 
@@ -27,9 +28,9 @@ def samples():
     """Name, text of a C file, and its arguments."""
     for path in sorted((ROOT / "include/ptxgen").glob("*.h*")):
         head = path.read_text().split("*/\n#ifndef")[0]
-        code = re.search(r"((?:^ \*     .*\n)+)", head, re.MULTILINE)[1]
-        code = re.sub(r"^ \*     ", "", code, flags=re.MULTILINE)
-        yield path.name, body(code) if path.suffix == ".h" else wrapped(code), []
+        code = re.search(r"((?:^ \*     .*\n|^ \*\n(?= \*     ))+)", head, re.MULTILINE)[1]
+        code = re.sub(r"^ \*(     )?", "", code, flags=re.MULTILINE)
+        yield path.name, code if "int main" in code else body(code) if path.suffix == ".h" else wrapped(code), []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for i, code in enumerate(re.findall(r"^```c\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)):
             if "ptxgen_" in code:
@@ -60,7 +61,7 @@ def compiled(folder, text):
 def run(program, arguments, folder, **variables):
     environment = {**os.environ, "PTXGEN_LIBCUDA": FAKE, "PTXGEN_CACHE": str(folder / "cache"), "PTXGEN_TUNING": "off",
                    "ASAN_OPTIONS": f"detect_leaks=1:exitcode={BROKEN}", **variables}
-    watch = WATCH if not SANITIZE and shutil.which("valgrind") else []
+    watch = WATCH if VALGRIND == "yes" and shutil.which("valgrind") else []
     done = subprocess.run([*watch, program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     return said, "" if 0 <= done.returncode < BROKEN else f"status {done.returncode}: {said[:3000]}"

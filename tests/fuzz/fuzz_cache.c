@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_cache.c - any bytes as an entry of the disk cache: as a whole file when the first byte is odd, else as the
- * content behind a header that is right.  An entry is no entry, or a program that has all its texts. */
+ * content behind a header that is right.  An entry is no entry, or the code of a case. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "fuzz.h"
 
+#include <unistd.h>
+
 #include "cache/cache_impl.h"
-#include "api/jit.c"
+#include "api/coder.c"
 
 static char directory[] = "/tmp/ptxgen-fuzz-cache-XXXXXX";
 
@@ -39,21 +41,19 @@ static void write_raw(const struct cache *cache, const struct cache_key *key, co
     fclose(to);
 }
 
-static void use(const struct cache *cache, const struct cache_key *key, const ptxgen_plan *plan)
+static void use(const struct coder *k)
 {
-    struct program *found = from_cache(cache, key, plan);
-    struct ptxgen_program handle = { found };
-    if (!found)
-        return;
-    for (int c = 0; c < ptxgen_program_case_count(&handle); c++)
-        promise(ptxgen_program_case_ptx(&handle, c) != NULL);
+    struct program *program = program_from_plan(k->plan);
+    struct ptxgen_program handle = { .program = program };
+    promise(program != NULL);
+    promise(from_cache(k, program, 0) == (program->module[0].ptx != NULL));
     char *ptx = ptxgen_program_ptx(&handle), *manifest = ptxgen_program_manifest(&handle),
          *header = ptxgen_program_header(&handle);
     promise(ptx && manifest && header);
     ptxgen_free(ptx);
     ptxgen_free(manifest);
     ptxgen_free(header);
-    program_destroy(found);
+    program_destroy(program);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
     ptxgen_session *s = NULL;
     ptxgen_plan *plan = NULL;
-    struct cache cache;
+    struct coder k;
     struct cache_key key;
     if (size == 0)
         return 0;
@@ -72,14 +72,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     promise(ptxgen_session_create(&s) == PTXGEN_OK);
     ptxgen_problem *problem = fuzz_spec(s, "sum");
     promise(problem && ptxgen_plan_create(s, problem, &o, &plan) == PTXGEN_OK);
-    cache_locate(&cache, directory);
-    promise(program_key(problem, plan, &(ptxgen_compile_options)PTXGEN_COMPILE_OPTIONS_INIT, &key));
+    promise(coder_begin(&k, s, problem, plan, NULL, directory) && key_case(&k, 0, &key));
     if (data[0] & 1)
-        write_raw(&cache, &key, data + 1, size - 1);
+        write_raw(&k.cache, &key, data + 1, size - 1);
     else
-        cache_put(&cache, &key, data + 1, size - 1);
-    use(&cache, &key, plan);
-    cache_drop(&cache, &key);
+        cache_put(&k.cache, &key, data + 1, size - 1);
+    use(&k);
+    cache_drop(&k.cache, &key);
     ptxgen_session_destroy(s);
     return 0;
 }

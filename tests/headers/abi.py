@@ -30,13 +30,13 @@ def layout(text):
         code += f'printf("enum {name}:");' + "".join(f'printf(" {v}=%d", (int){v});' for v in values) + 'puts("");\n'
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "layout.c"
-        source.write_text(f"#include <stdio.h>\n#include <ptxgen/launch.h>\nint main(void)\n{{\n{code}return 0;\n}}\n")
+        source.write_text(f"#include <stdio.h>\n#include <ptxgen/dist.h>\n#include <ptxgen/stages.h>\nint main(void)\n{{\n{code}return 0;\n}}\n")
         subprocess.run([CC, f"-I{INCLUDE}", source, "-o", f"{folder}/layout"], check=True)
         return subprocess.run([f"{folder}/layout"], check=True, capture_output=True, text=True).stdout
 
 
 def main():
-    text = stripped([INCLUDE / "ptxgen/ptxgen.h", INCLUDE / "ptxgen/launch.h"])
+    text = stripped([INCLUDE / "ptxgen/ptxgen.h", INCLUDE / "ptxgen/launch.h", INCLUDE / "ptxgen/dist.h", INCLUDE / "ptxgen/stages.h"])
     functions = {name: f"{result} {name}({', '.join(p.declared for p in parameters) or 'void'})"
                  for result, name, parameters in prototypes(text)}
     symbols = subprocess.run([NM, "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout

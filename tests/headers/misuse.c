@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptxgen/launch.h"
+#include "ptxgen/dist.h"
+#include "ptxgen/stages.h"
 
 static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n]'}\nparams: {k: {type: f32, value: 2}}\nmap: k * x\n"
                            "operator: add\noutputs: {y: f32}\nstrategy: {name: reduce.block}\n";
@@ -20,13 +21,15 @@ static int8_t never;
 /* What stands for parameters: see the tables of misuse.py. */
 static struct {
     ptxgen_session *session;
-    ptxgen_problem *problem;
+    ptxgen_problem *problem, *staged;
     ptxgen_plan *plan;
     ptxgen_program *program;
     ptxgen_host *host;
     ptxgen_laws *laws;
     ptxgen_gpu *gpu;
     ptxgen_loaded *loaded;
+    ptxgen_comm *comm;
+    ptxgen_dist *dist;
     ptxgen_stream stream;
     ptxgen_event event;
     ptxgen_graph graph;
@@ -36,6 +39,8 @@ static struct {
     ptxgen_variant_options variant_options;
     ptxgen_compile_options compile_options;
     ptxgen_jit_options jit_options;
+    ptxgen_comm_callbacks comm_callbacks;
+    ptxgen_dist_options dist_options;
     ptxgen_arguments arguments;
     ptxgen_argument named[NAMED];
     ptxgen_workspace workspace;
@@ -84,7 +89,7 @@ static void expect(int ok)
 }
 static void good(ptxgen_status r) { expect(r == PTXGEN_OK); }
 static void bad(ptxgen_status r) { expect(r == PTXGEN_USAGE); }
-static void any(ptxgen_status r) { expect((unsigned)r <= PTXGEN_INTERNAL && r != PTXGEN_INTERNAL); }
+static void any(ptxgen_status r) { expect((unsigned)r <= PTXGEN_RANKS && r != PTXGEN_INTERNAL); }
 /* And a message says that this is NULL. */
 static void refused(ptxgen_status r, const char *name)
 {
@@ -95,8 +100,26 @@ static void refused(ptxgen_status r, const char *name)
 }
 
 static int visit_variant(const ptxgen_variant *variant, void *user) { return variant && user ? 1 : 2; }
+static int visit_stage(int stage, int64_t step, const ptxgen_arguments *args, void *user)
+{
+    (void)stage, (void)step;
+    return args && user ? 0 : 1;
+}
+
 static int visit_count(const ptxgen_variant_count *count, void *user) { return count && user ? 0 : 1; }
 static void listen(ptxgen_log_level level, const char *text, void *user) { (void)level, (void)text, (void)user; }
+static int alone(void *user, const void *own, void *all, size_t bytes)
+{
+    (void)user;
+    memcpy(all, own, bytes);
+    return 0;
+}
+static int to_itself(void *user, const void *send, size_t send_bytes, int to, void *get, size_t get_bytes, int from)
+{
+    (void)user, (void)to, (void)from, (void)send_bytes;
+    memcpy(get, send, get_bytes);
+    return 0;
+}
 static const ptxgen_argument *wrong_named(const ptxgen_argument *first)
 {
     static ptxgen_argument list[NAMED];
@@ -134,7 +157,9 @@ static void make_structures(void)
     };
     v.variant_options = (ptxgen_variant_options){ sizeof v.variant_options, &v.plan_options, "H200", 0, 1, 2, 1, 0, 1 };
     v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, 0, NULL, 1 };
-    v.jit_options = (ptxgen_jit_options){ sizeof v.jit_options, &v.plan_options, &v.compile_options, "off" };
+    v.jit_options = (ptxgen_jit_options){ sizeof v.jit_options, &v.plan_options, &v.compile_options, "off", 1 };
+    v.comm_callbacks = (ptxgen_comm_callbacks){ sizeof v.comm_callbacks, alone, to_itself, &v };
+    v.dist_options = (ptxgen_dist_options){ sizeof v.dist_options, "n", "seed:1" };
     v.arguments = (ptxgen_arguments){ v.size, v.input, v.output, v.param };
     v.tuning_entry = (ptxgen_tuning_entry){ "H200", "sm_90", "default", v.size, 1e-6, 1e-6, 1 };
     v.named[0] = (ptxgen_argument)PTXGEN_ARRAY("x", v.x, sizeof v.x);
@@ -151,10 +176,16 @@ int main(int argc, char **argv)
     signal(SIGFPE, crashed);
     need(ptxgen_session_create(&v.session));
     need(ptxgen_problem_from_string(v.session, spec, sizeof spec - 1, "x", &v.problem));
+    static const char stages[] =
+        "inputs: {x: 'f32[n]'}\nstages: {a: {kind: reduce, operator: add, outputs: {s: f32}}}\n"
+        "outputs: [s]\n";
+    need(ptxgen_problem_from_string(v.session, stages, sizeof stages - 1, "stages", &v.staged));
     need(ptxgen_plan_create(v.session, v.problem, NULL, &v.plan));
     need(ptxgen_compile(v.session, v.plan, NULL, &v.program));
     need(ptxgen_host_create(v.session, v.plan, NULL, &v.host));
     need(ptxgen_laws_check(v.session, v.problem, &v.laws_options, &v.laws));
+    need(ptxgen_comm_from_host(v.session, &v.comm_callbacks, 0, 1, &v.comm));
+    need(ptxgen_dist_load(v.session, v.comm, v.problem, &v.dist_options, &v.dist));
     need(ptxgen_gpu_open(v.session, 0, &v.gpu));
     need(ptxgen_load(v.session, v.gpu, v.program, &v.loaded));
     need(ptxgen_stream_create(v.session, v.gpu, &v.stream));
@@ -183,6 +214,8 @@ int main(int argc, char **argv)
     ptxgen_stream_destroy(v.gpu, v.stream);
     ptxgen_loaded_destroy(v.loaded);
     ptxgen_gpu_close(v.gpu);
+    ptxgen_dist_destroy(v.dist);
+    ptxgen_comm_destroy(v.comm);
     ptxgen_session_destroy(v.session); /* programs and hosts outlive it */
     ptxgen_host_destroy(v.host);
     ptxgen_program_destroy(v.program);

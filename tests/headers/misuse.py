@@ -11,23 +11,25 @@ import re
 import sys
 
 # What stands for a parameter: by function and name, by name, by type.
-BY_FUNCTION = {("ptxgen_plan_from_string", "text"): "v.plan_text", ("ptxgen_tuning_merge", "text"): "v.tuning_text",
+BY_FUNCTION = {("ptxgen_program_add_code", "code"): '"0123456789abcdef"', ("ptxgen_plan_from_string", "text"): "v.plan_text", ("ptxgen_tuning_merge", "text"): "v.tuning_text",
                ("ptxgen_problem_array", "name"): '"x"', ("ptxgen_variants", "visit"): "visit_variant",
-               ("ptxgen_variants_count", "visit"): "visit_count"}
-BY_NAME = {"path": "v.path", "text": "spec", "name": '"x"', "modes": '"seed:1"', "place": '"off"', "evidence": '"model"',
+               ("ptxgen_variants_count", "visit"): "visit_count", ("ptxgen_host_run_stages", "visit"): "visit_stage",
+               ("ptxgen_stage_name", "p"): "v.staged", ("ptxgen_stage_problem", "p"): "v.staged",
+               ("ptxgen_launch_stages", "visit"): "visit_stage", ("ptxgen_comm_from_host", "size"): "1"}
+BY_NAME = {"arch": '"sm_90"', "path": "v.path", "text": "spec", "name": '"x"', "modes": '"seed:1"', "place": '"off"', "evidence": '"model"',
            "code": "1203", "byte": "0", "colour": "0", "ordinal": "0", "count": "NAMED", "bytes": "16", "user": "&v", "log": "listen",
-           "bound": "v.bound", "i": "0", "kernel": "0", "case_index": "0", "end": "v.event"}
+           "bound": "v.bound", "i": "0", "rank": "0", "total": "N", "kernel": "0", "case_index": "0", "stage": "0", "end": "v.event"}
 BY_TYPE = {"ptxgen_value": "(ptxgen_value){ 0 }", "ptxgen_type": "PTXGEN_F32", "ptxgen_status": "PTXGEN_OK",
            "ptxgen_log_level": "PTXGEN_LOG_DEBUG", "int64_t *": "v.size", "void *": "v.memory", "ptxgen_argument *": "v.named",
            "ptxgen_stream": "v.stream", "ptxgen_event": "v.event", "ptxgen_graph": "v.graph"}
-HANDLES = "session problem plan program host laws gpu loaded".split()
-STRUCTS = "laws_options plan_options explain_options variant_options compile_options jit_options arguments workspace tuning_entry " \
-          "array_info gpu_info".split()
+HANDLES = "session problem plan program host laws gpu loaded comm dist".split()
+STRUCTS = "laws_options plan_options explain_options variant_options compile_options jit_options comm_callbacks dist_options arguments workspace " \
+          "tuning_entry array_info gpu_info".split()
 BY_TYPE |= {f"ptxgen_{h} *": f"v.{h}" for h in HANDLES} | {f"ptxgen_{s} *": f"&v.{s}" for s in STRUCTS}
 DRIVER = ("ptxgen_stream", "ptxgen_event", "ptxgen_graph")  # pointers by another name
 RELEASING = re.compile(r"_(destroy|close|free)$")
 NUMBERS = ("-1", "1 << 20")
-INDEX = ("i", "kernel", "case_index", "count")  # both numbers are wrong
+INDEX = ("i", "stage", "rank", "size", "kernel", "case_index", "count")  # both numbers are wrong
 
 
 class Parameter:
@@ -40,7 +42,8 @@ class Parameter:
         self.type = re.sub(r"\bconst\b", "", kind).replace("  ", " ").strip() if kind.count("*") < 2 else kind
         self.pointer = "*" in text or self.type in DRIVER
         self.out = self.name in ("out", "title") or function == "ptxgen_explain_code" and self.name == "text" or \
-            (function, self.name) in (("ptxgen_gpu_count", "count"), ("ptxgen_event_seconds", "seconds"))
+            (function, self.name) in (("ptxgen_gpu_count", "count"), ("ptxgen_event_seconds", "seconds"),
+                                      ("ptxgen_dist_share", "first"), ("ptxgen_dist_share", "count"))
         self.handle = self.out and (self.declared.count("*") == 2 or self.pointer and self.type.removesuffix(" *") in DRIVER)
         self.value = "&out" if self.name == "out" else f"&{self.name}_" if self.out else \
             BY_FUNCTION.get((function, self.name)) or BY_NAME.get(self.name) or BY_TYPE.get(self.type)

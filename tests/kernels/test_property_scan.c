@@ -3,7 +3,7 @@
  *
  * A spec is put together from a seed: the shape (whole arrays, rows, columns, planes, flags, offsets), one or two scans
  * by operators of all sorts, inclusive or exclusive, forward or reversed, with and without init, totals, results that
- * read inputs, determinism.  Each runs several times on one control region, at sizes up and down, aligned and not,
+ * read inputs, outputs of some elements, determinism.  Each runs several times on one control region, at sizes up and down, aligned and not,
  * sometimes in place.
  */
 #include <criterion/criterion.h>
@@ -103,6 +103,12 @@ static char *random_spec(uint64_t seed, const struct shape **shape)
     }
     if (chance(30))
         str_printf(&out, "  z: {type: '%s%s', value: x}\n", type, s->dims);
+    if (!s->segments && !(s->nsizes == 3 && *s->over == '[') && chance(40)) {
+        str_printf(&out, "  k: {type: '%s%s', where: x > 3, value: x}\n", type, s->dims);
+        str_printf(&out, "  l: {type: '%s%s', where: not (x > 3), value: %s%s, from: end}\n",
+                   form[0]->type ? form[0]->type : type, s->dims, init ? "s" : "s0", form[0]->field);
+        str_printf(&out, "  c: {type: 'i64%s', count: k}\n", s->kept);
+    }
     return str_take(&out);
 }
 
@@ -131,7 +137,7 @@ static void run_seed(uint64_t seed)
         int64_t size[8] = { 1, 1, 1 };
         const char *mode = modes[below(4)];
         random_sizes(shape, strstr(spec, "[k-1]"), size);
-        harness_data_at(&h, size, seed + (uint64_t)i, below(4), chance(30));
+        harness_data_at(&h, size, seed + (uint64_t)i, below(4), chance(30) && !strstr(spec, "where"));
         cr_assert(harness_check(&h, mode), "seed %llu on %s, sizes %lld %lld %lld, --simt=%s: %s\n%s",
                   (unsigned long long)seed, arch, (long long)size[0], (long long)size[1], (long long)size[2], mode,
                   h.text, spec);

@@ -262,6 +262,25 @@ static void check_offsets(const char *spec, const char *arch, const char *stages
     harness_close(&h);
 }
 
+/* What varies along rows is not read behind their ends, where lanes of a team have no elements. */
+Test(segments, rows_beside_broadcast)
+{
+    static const int64_t sizes[][2] = { { 3, 5 }, { 7, 33 }, { 2, 130 } };
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {x: 'f32[m, n]', w: 'f32[n]'}\nover: n\nmap: x * w\noperator: max\n"
+        "outputs: {y: {type: 'f32[m, n]', value: x - r}}\n",
+        "kind: reduce\ninputs: {x: 'f32[m, n]', w: 'f32[n]'}\nover: n\nmap: x * w\noperator: welford\n"
+        "outputs: {y: {type: 'f32[m, n]', value: x - r.mean}}\n",
+    };
+    for (int i = 0; i < 6; i++) {
+        struct harness h;
+        cr_assert(harness_open(&h, "beside", spec[i / 3], "sm_90", NULL), "%s", h.text);
+        harness_data_at(&h, sizes[i % 3], 3, 0, false);
+        cr_assert(harness_check(&h, "seed:1,race,uninit"), "%s\n%s", h.text, spec[i / 3]);
+        harness_close(&h);
+    }
+}
+
 #define OFFSETS "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
 static const char sums[] = OFFSETS "operator: add\noutputs: {sum: 'i32[k-1]'}\n";
 
@@ -344,18 +363,39 @@ Test(segments, parts_in_order_beside_warps) { check_parts(in_order, "32", "2", "
 /* Elements in front of all segments and behind them, which are on their way to a share and never used. */
 Test(segments, elements_outside)
 {
-    static const int64_t size[] = { 9001, 4 },
-                         ends[][4] = { { 0, 10, 100, 2500 }, { 37, 37, 4000, 8900 }, { 6000, 6000, 6000, 6000 } };
+    static const int64_t size[] = { 9001, 4 }, ends[][4] = {
+        { 0, 10, 100, 2500 }, { 37, 37, 4000, 8900 }, { 6000, 6000, 6000, 6000 }, { 1500, 1600, 8990, 9001 }
+    };
     static const char *const stages[] = { "2", "3" };
     for (int s = 0; s < 2; s++) {
-        const char *set[] = { "items", "1", "copy_stages", stages[s], "threads", "64", NULL };
+        const char *set[] = { "strategy",    "segreduce.offsets", "blocks_per_sm", "1",  "items", "1",
+                              "copy_stages", stages[s],           "threads",       "64", NULL };
         struct harness h;
         cr_assert(harness_open(&h, "outside", sums, "sm_90", set), "%s", h.text);
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
             harness_data_at(&h, size, 7 + i, 0, false);
             memcpy(h.input[1], ends[i], sizeof ends[i]);
-            cr_assert(harness_check(&h, "seed:5,late,race"), "%s stages, row %zu: %s", stages[s], i, h.text);
+            cr_assert(harness_check(&h, i % 2 ? "seed:5,late,stale,sms:2" : "seed:5,late,race,sms:2"),
+                      "%s stages, row %zu: %s", stages[s], i, h.text);
         }
+        harness_close(&h);
+    }
+}
+
+/* Rows of no elements, although one of their dimensions has some: places are not divided by the other one. */
+Test(segments, rows_of_no_elements)
+{
+    static const int64_t size[] = { 33, 0 };
+    static const char *const strategy[] = { "segreduce.subwarp", "segreduce.block" };
+    static const char spec[] =
+        "kind: reduce\ninputs: {x: 'u16[1, n, m]'}\nover: [n, m]\nmap: u32(x)\noperator: add\ninit: 7\n"
+        "outputs: {sum: {type: 'u32[1]', value: r}, y: {type: 'u32[n, 1, m]', value: u32(x)}}\n";
+    for (int s = 0; s < 2; s++) {
+        const char *set[] = { "strategy", strategy[s], "vector", "4", NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "none", spec, "sm_90", set), "%s", h.text);
+        harness_data_at(&h, size, 3, 0, false);
+        cr_expect(harness_check(&h, "seed:5,race"), "%s: %s", strategy[s], h.text);
         harness_close(&h);
     }
 }

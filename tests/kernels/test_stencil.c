@@ -6,9 +6,11 @@
  */
 #include <criterion/criterion.h>
 
+#include "api/api_impl.h"
 #include "base/str.h"
 #include "support/harness.h"
 #include "lower/plan.h"
+#include "lower/stencil/stencil.h"
 
 static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) >> 33) % n; }
@@ -236,6 +238,34 @@ Test(stencil, interior_keeps_what_is_not_read)
         harness_data_at(&h, size, 7, 0, 0);
         cr_expect(harness_check(&h, "seed:1,race"), "%s: %s", value[i], h.text);
         harness_close(&h);
+    }
+}
+
+/* A box of 125 reads: of 6 rows registers hold what the next place reads too, of 8 rows not even that. */
+Test(stencil, values_that_registers_do_not_hold)
+{
+    static const char *const rows[] = { "2", "6", "8" };
+    const int64_t size[8] = { 19, 11, 37 };
+    for (int i = 0; i < 6; i++) {
+        const char *set[] = { "strategy", "stencil.stream", "threads", "32",       "block_x",   "32", "block_y",
+                              "1",        "points_x",       "1",       "points_y", rows[i / 2], NULL, NULL };
+        struct str spec = { 0 };
+        struct harness h;
+        str_printf(&spec,
+                   "kind: stencil\ninputs: {u: 'f32[d, m, n]', c: 'f32[d, m, n]'}\nboundary: %s\noutputs:\n"
+                   "  y: {type: 'f32[d, m, n]', value: '0.01 * (c",
+                   i % 2 ? "interior" : "wrap");
+        for (int k = 0; k < 125; k++)
+            str_printf(&spec, " + u[%d, %d, %d]", k / 25 - 2, k / 5 % 5 - 2, k % 5 - 2);
+        str_add(&spec, ")'}\niterate: {steps: 2, feedback: {u: y}}\n");
+        cr_assert(harness_open(&h, "crowded", spec.text, "sm_90", set), "%s", h.text);
+        const struct plan_case *c = h.plan->plan->cases;
+        cr_expect_eq(stencil_crowded(h.plan->plan->problem, c), i >= 2);
+        cr_expect_eq(stencil_keeps(h.plan->plan->problem, c), i < 4);
+        harness_data_at(&h, size, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race"), "%s rows: %s", rows[i / 2], h.text);
+        harness_close(&h);
+        str_finish(&spec);
     }
 }
 

@@ -44,6 +44,16 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n, CUj
     return CUDA_SUCCESS;
 }
 
+/* Machine code that begins with `no` is for another driver. */
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    printf("machine code %.16s\n", (const char *)image);
+    if (!strncmp((const char *)image, "no", 2))
+        return CUDA_ERROR_INVALID_IMAGE;
+    *module = (CUmodule)(uintptr_t)11;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuModuleUnload(CUmodule module)
 {
     printf("unload %d\n", (int)(uintptr_t)module);

@@ -22,8 +22,8 @@ static ptxgen_session session;
 /* ---- the program ----------------------------------------------------------------------------- */
 static struct prog_field f32_field[] = { { "", TY_F32, 0 } };
 static const char *size_names[] = { "n" };
-static struct prog_array input[] = { { "x", 1, f32_field, 4, 1, { { 0, 0 } } } };
-static struct prog_array output[] = { { "y", 1, f32_field, 4, 0, { { 0, 0 } } } };
+static struct prog_array input[] = { { "x", 1, f32_field, 4, 1, { { 0, 0 } }, false } };
+static struct prog_array output[] = { { "y", 1, f32_field, 4, 0, { { 0, 0 } }, false } };
 static struct prog_param param[] = { { "bias", TY_F16, true, { .f = 1.5 } }, { "k", TY_I32, true, { .i = -7 } } };
 static struct prog_check check[1];
 static struct prog_arg small_args[] = { { .kind = ARG_INPUT, .name = "x" }, { .kind = ARG_OUTPUT, .name = "y" } };
@@ -74,8 +74,8 @@ static struct program program;
 
 static inline void make_program(void)
 {
-    module[0] = (struct prog_module){ ptx_small, sizeof ptx_small - 1 };
-    module[1] = (struct prog_module){ ptx_large, sizeof ptx_large - 1 };
+    module[0] = (struct prog_module){ .ptx = ptx_small, .length = sizeof ptx_small - 1 };
+    module[1] = (struct prog_module){ .ptx = ptx_large, .length = sizeof ptx_large - 1 };
     check[0] = (struct prog_check){ f_ge(f_size(0), f_const(1)), "n must be at least 1" };
     cases[0].guard = f_le(f_size(0), f_const(100));
     small_step[0].grid = f_const(1);

@@ -380,6 +380,14 @@ static void redux_on_old(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
+static void match_of_bool(kb *k, const void *arg)
+{
+    (void)arg;
+    start(k);
+    kb_match(k, kb_true(k));
+    kb_kernel_end(k);
+}
+
 static void cluster_scope_on_old(kb *k, const void *arg)
 {
     (void)arg;

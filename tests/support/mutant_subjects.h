@@ -23,21 +23,30 @@
          "reductions:\n  s: {map: u32(x), operator: add}\n  p: {map: u32(x) * 2 + 1, operator: mul}",                  \
          "s: {type: u32, value: s}, p: {type: u32, value: p}")
 #define SUM_ROWS       SPEC("reduce", MATRIX, "operator: add\nover: n", "sum: 'u32[m]'")
+#define MAPPED_ROWS    SPEC("reduce", MATRIX, "operator: add\nover: n", "y: {type: 'u32[m, n]', value: x - r}")
 #define SUM_OFFSETS    SPEC("reduce", OFFSETS, "operator: add", "sum: {type: 'u32[k-1]', value: r}")
 #define ORDERED        SPEC("reduce", VECTOR, "map: {p: x, q: x + 1}\n" STATE(""), "q: {type: u32, value: r.q}")
 #define REDUCE_ROWS    SPEC("reduce", MATRIX, RECURRENCE "over: n", "q: {type: 'u32[m]', value: r.q}")
 #define REDUCE_COLUMNS SPEC("reduce", MATRIX, RECURRENCE "over: m", "q: {type: 'u32[n]', value: r.q}")
 #define REDUCE_OFFSETS SPEC("reduce", OFFSETS, RECURRENCE, "q: {type: 'u32[k-1]', value: r.q}")
 
+#define BINS                                                                                                           \
+    SPEC("reduce", VECTOR, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nby: x % 41",  \
+         "s: 'u32[k]', p: 'u32[k]'")
+
 /* ---- scans: with totals, or alone -------------------------------------------------------------------------------- */
-#define Y                  "y: {type: 'u32[n]', value: s.q}"
-#define Z                  ", z: {type: 'u32[n]', value: s.p}"
-#define Y_ROWS             "y: {type: 'u32[m, n]', value: s.q}"
-#define TOTAL(type)        ", t: {type: " type ", value: total.q}"
-#define SCAN               SPEC("scan", VECTOR, RECURRENCE, Y TOTAL("u32"))
-#define SCAN_ALONE         SPEC("scan", VECTOR, RECURRENCE, Y)
-#define SCAN_BOTH          SPEC("scan", VECTOR, RECURRENCE, Y Z)
-#define SCAN_ALL           SPEC("scan", VECTOR, RECURRENCE, Y Z TOTAL("u32"))
+#define Y           "y: {type: 'u32[n]', value: s.q}"
+#define Z           ", z: {type: 'u32[n]', value: s.p}"
+#define Y_ROWS      "y: {type: 'u32[m, n]', value: s.q}"
+#define TOTAL(type) ", t: {type: " type ", value: total.q}"
+#define SCAN        SPEC("scan", VECTOR, RECURRENCE, Y TOTAL("u32"))
+#define SCAN_ALONE  SPEC("scan", VECTOR, RECURRENCE, Y)
+#define SCAN_BOTH   SPEC("scan", VECTOR, RECURRENCE, Y Z)
+#define SCAN_ALL    SPEC("scan", VECTOR, RECURRENCE, Y Z TOTAL("u32"))
+#define SCAN_KEPT                                                                                                      \
+    SPEC("scan", VECTOR, "",                                                                                           \
+         "y: {type: 'u32[n]', where: x % 2 == 1, value: x}, z: {type: 'u32[n]', where: x % 3 != 0, value: x, "         \
+         "from: end}, t: {type: i64, count: y}")
 #define SCAN_OFFSETS       SPEC("scan", OFFSETS, RECURRENCE, Y)
 #define SCAN_FLAGS         SPEC("scan", FLAGS, RECURRENCE, Y)
 #define SCAN_ROWS          SPEC("scan", MATRIX, RECURRENCE, Y_ROWS TOTAL("'u32[m]'"))

@@ -14,10 +14,10 @@ static const struct prog_field complex_fields[] = { { "re", TY_F32, 0 }, { "int"
 static const char *const sizes[] = { "n" };
 
 static struct prog_array inputs[] = {
-    { "x", 1, &plain_float, 4, 1, { { 0, 0 } } },
-    { "y", 2, complex_fields, 8, 2, { { 0, -1 }, { -1, 3 } } },
+    { "x", 1, &plain_float, 4, 1, { { 0, 0 } }, false },
+    { "y", 2, complex_fields, 8, 2, { { 0, -1 }, { -1, 3 } }, false },
 };
-static struct prog_array outputs[] = { { "x", 1, &plain_float, 4, 0, { { 0, 0 } } } }; /* shares its name */
+static struct prog_array outputs[] = { { "x", 1, &plain_float, 4, 0, { { 0, 0 } }, false } }; /* shares its name */
 static struct prog_param params[] = {
     { "scale", TY_F32, true, { .f = 0.1 } },
     { "memset", TY_I32, false, { .i = 0 } }, /* a name that the header itself uses */
@@ -49,8 +49,8 @@ static char large_ptx[1 << 14]; /* too long for one string literal */
 static struct prog_module modules[] = {
     { (char *)"//\n.version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry demo_small(\n)\n{\n\tret; // "
               "\"why?\\\"\n}\n",
-      0 },
-    { large_ptx, 0 },
+      0, NULL },
+    { large_ptx, 0, NULL },
 };
 static struct prog_case cases[] = {
     { .name = "small",

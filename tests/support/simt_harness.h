@@ -74,8 +74,8 @@ static host_kernel built_entry(const void *user, int case_index, int kernel)
 static void build(struct built *b, const struct machine *m)
 {
     *b = (struct built){ .machine = m, .size = { "n", "m", "fault" }, .field = { "", TY_I32, 0 } };
-    b->input = (struct prog_array){ "x", 1, &b->field, 4, 1, { { 0, 0 } } };
-    b->output = (struct prog_array){ "out", 1, &b->field, 4, 1, { { 1, 0 } } };
+    b->input = (struct prog_array){ "x", 1, &b->field, 4, 1, { { 0, 0 } }, false };
+    b->output = (struct prog_array){ "out", 1, &b->field, 4, 1, { { 1, 0 } }, false };
     b->arg[ARG_X] = (struct prog_arg){ .kind = ARG_INPUT, .name = "x" };
     b->arg[ARG_OUT] = (struct prog_arg){ .kind = ARG_OUTPUT, .name = "out" };
     b->arg[ARG_TEMP] = (struct prog_arg){ .kind = ARG_BUFFER, .index = 0, .name = "temp" };

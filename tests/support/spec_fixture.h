@@ -42,4 +42,18 @@ static inline void spec_end(struct spec *f)
     arena_finish(&f->s.arena);
 }
 
+/* A spec, and a part of its canonical text or of its messages. */
+struct spec_row {
+    const char *text, *says;
+};
+static inline void spec_rows(const struct spec_row *row, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, row[i].text);
+        cr_expect(strstr(spec_text(&f), row[i].says), "wanted '%s' for\n%s%s", row[i].says, row[i].text, spec_text(&f));
+        spec_end(&f);
+    }
+}
+
 #endif

@@ -32,8 +32,10 @@ static inline int64_t bytes_of(const struct subject_run *r, const struct prog_ar
 /* Sizes of segments grow by such a power of their number: only the last few have more than the mean, or some hundreds
  * of times as much. */
 static const int growth[LAUNCHES] = { 5, 200, 150 };
+/* Sixths of the elements that lie before the first segment. */
+static const int before[LAUNCHES] = { 0, 0, 3 };
 
-/* Bytes are rarely 1, as flags of segments should be; offsets ascend and leave elements behind the last; other words
+/* Bytes are rarely 1, as flags of segments should be; offsets ascend and leave elements after the last; other words
  * are anything.  Every launch has data of its own, so that what an earlier one left behind is seen. */
 static inline void fill(struct subject_run *r, int input, int launch)
 {
@@ -43,8 +45,9 @@ static inline void fill(struct subject_run *r, int input, int launch)
     for (int64_t i = 0; i < count; i++) {
         const uint32_t x = (uint32_t)(i + 977 * launch) * 2654435761u >> 8;
         if (r->problem->input[input].role == ROLE_OFFSETS) {
-            ((uint32_t *)p)[i] =
-                (uint32_t)((double)(r->size[0] * 5 / 6) * pow((double)i / (double)(count - 1), growth[launch]));
+            const double first = (double)(r->size[0] * before[launch] / 6), last = (double)(r->size[0] * 5 / 6);
+            const double place = pow((double)i / (double)(count - 1), growth[launch]);
+            ((uint32_t *)p)[i] = (uint32_t)(first + (last - first) * place);
             continue;
         }
         if (a->stride == 1)

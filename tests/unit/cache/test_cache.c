@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -378,6 +379,42 @@ Test(cache, processes_share_it)
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d read another content", p);
     }
     cr_expect_gt(entries(), 0);
+}
+
+/* Wherever a writer is killed: entries are whole, and what was begun is no entry and goes with the others. */
+Test(cache, a_writer_may_be_killed_at_any_moment)
+{
+    enum { KILLS = 40, NAMES = 16, BYTES = 60000 };
+    char *content = malloc(BYTES);
+    int written = 0;
+
+    memset(content, 'z', BYTES - 1);
+    content[BYTES - 1] = 0;
+    for (int k = 0; k < KILLS; k++) {
+        const pid_t child = fork();
+        char name[16];
+        int whole = 0;
+
+        for (int i = 0; child == 0; i++) {
+            snprintf(name, sizeof name, "%d", i % NAMES);
+            put(name, content);
+        }
+        usleep((useconds_t)(200 + rand() % 3000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        const int64_t named = entries();
+        for (int i = 0; i < NAMES; i++) {
+            snprintf(name, sizeof name, "%d", i);
+            whole += has(name, content);
+        }
+        cr_expect_eq(whole, named, "kill %d: of %d entries %d are whole", k, (int)named, whole);
+        written += whole;
+        cr_expect(cache_clear(&cache));
+        cr_expect_eq(rmdir(directory), 0, "kill %d: something is left", k);
+        mkdir(directory, 0700);
+    }
+    cr_expect_gt(written, 0);
+    free(content);
 }
 
 /* A pipe that nobody writes into is no entry, and nobody waits for one. */

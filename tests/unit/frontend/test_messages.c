@@ -36,7 +36,20 @@ static const struct {
     { REDUCE "inputs: {x: \"f32[n]\"}\noperator: {state: f32, let: {t: a * 2}, combine: a + b}\noutputs: {s: f32}\n",
       "nothing uses the let 't'" },
     /* what the language lacks */
-    { "kind: map\ninputs: {x: \"f32[n]\"}\n", "kind: stencil" },
+    { "kind: elementwise\ninputs: {x: \"f32[n]\"}\n", "kind: map" },
+    /* a map is a stencil; messages use the spec's word */
+    { "kind: map\ninputs: {x: \"f32[n]\"}\noutputs: {y: \"f32[n]\"}\n", "'y' needs a value" },
+    { "kind: map\ninputs: {x: \"f32[n]\"}\noperator: add\noutputs: {y: {type: \"f32[n]\", value: x}}\n",
+      "a map has no 'operator'" },
+    { "kind: softmax\ninputs: {x: \"f32[m, n]\"}\n", "value: exp(x - r.max) / r.sum" },
+    /* results per element: of reductions alone, and with the results' own types */
+    { STENCIL "reductions: {r: {map: y, operator: add}}\noutputs: {y: {type: \"f32[n]\", value: x / r}}\n",
+      "nothing is called 'r'" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\noperator: logsumexp\noutputs: {y: {type: \"f32[n]\", value: x - r.most}}\n",
+      "there is no field 'most'" },
+    { REDUCE "inputs: {x: \"i32[n]\"}\noperator: add\naccumulator: i64\n"
+             "outputs: {y: {type: \"i32[n]\", value: x - r}}\n",
+      "i64" },
     { "kind: matmul\ninputs: {x: \"f32[n]\"}\n", "BLAS" },
     { STENCIL "weights: [1, 2]\n", "0.25 * x[-1]" },
     { "kind: stencil\ninputs: {x: \"f32[n]\", w: \"f32[3]\"}\noutputs: {y: {type: \"f32[n]\", value: x * w}}\n",

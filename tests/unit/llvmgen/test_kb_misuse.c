@@ -48,6 +48,7 @@ static const struct {
     { "shared memory", too_much_shared, NULL, "232456 bytes of shared memory, more than the 232448", false },
     { "clusters on sm_80", cluster_on_old, "sm_80", "clusters need sm_90", false },
     { "dependent launch on sm_80", dependency_on_old, "sm_80", "needs sm_90", true },
+    { "match of a bool", match_of_bool, NULL, "vote on type bool", false },
     { "redux on sm_75", redux_on_old, "sm_75", "no warp reduction", false },
     { "cluster scope on sm_80", cluster_scope_on_old, "sm_80", "cluster scope needs sm_90", false },
     { "weak fence", weak_fence, NULL, "fence without an order", true },

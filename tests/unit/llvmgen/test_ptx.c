@@ -223,9 +223,8 @@ static void fatal_after_inner(void *user)
     LLVMMemoryBufferRef buffer;
     char *text = NULL;
     unspeakable(k, "a-b");
-    LLVMTargetRef target = LLVMGetFirstTarget();
-    while (target && strcmp(LLVMGetTargetName(target), "nvptx64") != 0)
-        target = LLVMGetNextTarget(target);
+    LLVMTargetRef target = NULL;
+    LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &target, &text);
     LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, "nvptx64-nvidia-cuda", "sm_90", "+ptx80",
                                                       LLVMCodeGenLevelNone, LLVMRelocDefault, LLVMCodeModelDefault);
     llvm_guard(nothing, NULL, &ignored);
@@ -334,6 +333,7 @@ static void everything(kb *k, const void *arg)
     kb_val v[4];
     kb_load_n(k, p, kb_mul(k, kb_tid(k), 4), 4, 16, v);
     v[0] = kb_add(k, v[0], kb_ballot(k, kb_any(k, kb_all(k, kb_lt(k, v[1], v[2])))));
+    v[0] = kb_add(k, v[0], kb_match(k, kb_cast(k, v[3], TY_I32)));
     if (kb_has_redux(k))
         v[0] = kb_redux(k, KB_RMW_ADD, v[0]);
     kb_backoff(k, 20);

@@ -222,11 +222,87 @@ Test(formula, known_without_a_launch)
 {
     const struct formula few = f_le(f_const(100), f_const(16)), large = f_ge(f_size(0), f_const(8)),
                          aligned = f_eq(f_misalign(f_pointer(0)), f_const(0));
+    static const unsigned char aligned_to_16[] = { 16 };
     const int64_t size = 9;
     int64_t holds;
-    cr_expect(formula_known(F_(f_and(large, few)), NULL, 0, &holds) && !holds);
-    cr_expect(!formula_known(&large, NULL, 0, &holds) && !formula_known(&aligned, NULL, 0, &holds));
-    cr_expect(formula_known(F_(f_and(large, aligned)), &size, 0, &holds) && holds);
+    cr_expect(formula_known(F_(f_and(large, few)), &(struct formula_facts){ 0 }, &holds) && !holds);
+    cr_expect(!formula_known(&large, &(struct formula_facts){ 0 }, &holds) &&
+              !formula_known(&aligned, &(struct formula_facts){ 0 }, &holds));
+    const struct formula_facts sized = { .size = &size };
+    cr_expect(formula_known(F_(f_and(large, aligned)),
+                            &(struct formula_facts){ .size = &size, .alignment = aligned_to_16 }, &holds) &&
+              holds);
+    cr_expect(!formula_known(F_(f_and(large, aligned)), &sized, &holds), "sizes say nothing of addresses");
+    cr_expect(!formula_known(F_(f_le(f_sms(), f_size(0))), &sized, &holds));
+    cr_expect(formula_known(F_(f_le(f_sms(), f_size(0))), &(struct formula_facts){ .size = &size, .sms = 9 }, &holds) &&
+              holds);
+}
+
+/* n is a multiple of 4, m of 6; x is aligned to 16 bytes, y to 4. */
+Test(formula, divisors_decide_remainders)
+{
+    static const struct {
+        const char *text;
+        int known; /* the value; -1: it is not */
+    } rows[] = {
+        { "n % 4 == 0", 1 },
+        { "n % 2 == 0", 1 },
+        { "n % 8 == 0", -1 },
+        { "n % 0 == 0", 1 },
+        { "n * m % 24 == 0", 1 },
+        { "n * 2 % 8 == 0", 1 },
+        { "n * m % 16 == 0", -1 },
+        { "(n + m) % 2 == 0", -1 },
+        { "4 % n == 0", -1 },
+        { "misalign(x) == 0", 1 },
+        { "misalign(x, y) % 4 == 0", 1 },
+        { "misalign(x, y) % 8 == 0", -1 },
+        { "apart(x, y) % 4 / 2 == 0", 1 },
+        { "misalign(y) == 0", -1 },
+        { "not (misalign(x) % 16 == 0)", 0 },
+    };
+    static const char *const size[] = { "n", "m" }, *const pointer[] = { "x", "y" };
+    static const int64_t divisor[] = { 4, 6 };
+    static const unsigned char alignment[] = { 16, 4 };
+    const struct formula_names names = { .nsizes = 2, .size = size, .npointers = 2, .pointer = pointer };
+    const struct formula_facts facts = { .divisor = divisor, .alignment = alignment };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct formula f;
+        int64_t value;
+        cr_assert_null(formula_parse(rows[i].text, &names, &f, NULL));
+        const bool known = formula_known(&f, &facts, &value);
+        cr_expect_eq(known ? value : -1, rows[i].known, "%s", rows[i].text);
+        cr_expect(!formula_known(&f, &(struct formula_facts){ 0 }, &value) || i == 3, "%s", rows[i].text);
+    }
+}
+
+Test(formula, what_follows_from_another)
+{
+    static const struct {
+        const char *f, *g;
+        bool alone, at_nine; /* nothing is known; n = 9 */
+    } rows[] = {
+        { "true", "n <= 8", true, true },
+        { "n <= 16", "true", false, true },
+        { "misalign(x) == 0", "misalign(x) == 0", true, true },
+        { "misalign(x) == 0", "n > 4 and (sms == 1 and misalign(x) == 0)", true, true },
+        { "n <= 16 and misalign(x) == 0", "misalign(x) == 0 and n > 8", false, true },
+        { "n <= 8 and misalign(x) == 0", "misalign(x) == 0 and n > 8", false, false },
+        { "misalign(x) == 0 and sms == 1", "misalign(x) == 0", false, false },
+        { "misalign(x) == 0", "misalign(y) == 0", false, false },
+        { "sms == 1", "sms == 1 or n == 9", false, false },
+        { "not (sms == 1)", "min(n, 4) <= cdiv(n, 2) and not (sms == 1)", true, true },
+    };
+    static const char *const size[] = { "n" }, *const pointer[] = { "x", "y" };
+    const struct formula_names names = { .nsizes = 1, .size = size, .npointers = 2, .pointer = pointer };
+    const int64_t nine = 9;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct formula f = { 0 }, g = { 0 };
+        cr_assert(!strcmp(rows[i].f, "true") || !formula_parse(rows[i].f, &names, &f, NULL));
+        cr_assert(!strcmp(rows[i].g, "true") || !formula_parse(rows[i].g, &names, &g, NULL));
+        cr_expect_eq(formula_follows(&f, &g, &(struct formula_facts){ 0 }), rows[i].alone, "row %zu", i);
+        cr_expect_eq(formula_follows(&f, &g, &(struct formula_facts){ .size = &nine }), rows[i].at_nine, "row %zu", i);
+    }
 }
 
 Test(formula, unmet_conditions_with_what_they_see)

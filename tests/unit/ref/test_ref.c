@@ -76,6 +76,13 @@ Test(ref, reduce)
           .size = { 2, 3 },
           .input = { V(1, 2, 3, 4, 5, 6), V(1, 0, -1) },
           .output = { V(-2, -2) } },
+        { .name = "results per element",
+          .spec =
+              "kind: reduce\ninputs: {x: 'i32[m, n]'}\noperator: add\nover: n\noutputs: {y: {type: 'i32[n, m]', value: "
+              "x - r}}\n",
+          .size = { 2, 3 },
+          .input = { V(1, 2, 3, 4, 5, 6) },
+          .output = { V(-5, -11, -4, -10, -3, -9) } },
         { .name = "columns",
           .spec = "kind: reduce\ninputs: {x: 'i32[m, n]'}\noperator: add\nover: m\noutputs: {y: 'i32[n]'}\n",
           .size = { 2, 3 },

@@ -70,6 +70,87 @@ Test(ref_stencil, boundary)
     RUN(rows);
 }
 
+/* x lies at the places -2, 5, 1; what is beyond follows the boundary of the table, dimension by dimension. */
+Test(ref_stencil, computed_places)
+{
+#define PLACES(mode)                                                                                                   \
+    "kind: stencil\ninputs: {x: 'i32[n]', t: 'i32[k]'}\nboundary: {t: " mode "}\n"                                     \
+    "outputs: {y: {type: 'i32[n]', value: 'at(t, x)'}}\n"
+#define PLACES_ROW(mode, ...)                                                                                          \
+    {                                                                                                                  \
+        .name = mode, .spec = PLACES(mode), .size = { 3, 4 }, .input = { V(-2, 5, 1), V(10, 20, 30, 40) }, .output = { \
+            V(__VA_ARGS__)                                                                                             \
+        }                                                                                                              \
+    }
+    const struct row rows[] = {
+        PLACES_ROW("clamp", 10, 40, 20),
+        PLACES_ROW("wrap", 30, 20, 20),
+        PLACES_ROW("reflect", 20, 30, 20),
+        PLACES_ROW("mirror", 30, 20, 20),
+        PLACES_ROW("{constant: 7}", 7, 7, 20),
+        { .name = "a result is a place",
+          .spec = "kind: reduce\ninputs: {x: 'i32[n]', t: 'i32[n]'}\nmap: {value: x, index: i32(index(n))}\n"
+                  "operator: argmax\noutputs: {y: {type: i32, value: 'at(t, r.index)'}}\n",
+          .size = { 3 },
+          .input = { V(1, 9, 3), V(10, 20, 30) },
+          .output = { V(20) } },
+        { .name = "an empty table",
+          .spec = PLACES("clamp"),
+          .size = { 1, 0 },
+          .input = { V(0), NOTHING },
+          .error = "at() reads an array and needs that k is at least 1" },
+        { .name = "values of the step before",
+          .spec = "kind: stencil\ninputs: {x: 'i32[n]', to: 'i32[n]'}\niterate: {steps: 2, feedback: {x: y}}\n"
+                  "outputs: {y: {type: 'i32[n]', value: 'x + at(x, to)'}}\n",
+          .size = { 3 },
+          .input = { V(1, 2, 4), V(1, 2, 0) },
+          .output = { V(9, 11, 8) } },
+        { .name = "two dimensions",
+          .spec = "kind: stencil\ninputs: {x: 'u8[n]', t: 'i32[2, 3]'}\nboundary: {t: wrap}\n"
+                  "outputs: {y: {type: 'i32[n]', value: 'at(t, x, index(n))'}}\n",
+          .size = { 4 },
+          .input = { V(1, 0, 3, 2), V(1, 2, 3, 4, 5, 6) },
+          .output = { V(4, 2, 6, 1) } },
+    };
+    RUN(rows);
+}
+
+/* f is the running dimension: 2 points, 3 terms. */
+Test(ref_stencil, sums)
+{
+#define SUMS(type, value)                                                                                              \
+    "kind: map\ninputs: {x: 'i32[n, f]', y: 'i32[n]'}\nboundary: {x: {f: wrap}}\n"                                     \
+    "outputs: {o: {type: '" type "[n]', value: '" value "'}}\n"
+#define SUMS_ROW(type, expr, ...)                                                                                      \
+    {                                                                                                                  \
+        .name = expr, .spec = SUMS(type, expr), .size = { 2, 3 }, .input = { V(1, -2, 4, 0, 7, 3), V(10, 20) },        \
+        .output = {                                                                                                    \
+            V(__VA_ARGS__)                                                                                             \
+        }                                                                                                              \
+    }
+    const struct row rows[] = {
+        SUMS_ROW("i32", "sum(f, x)", 3, 10),
+        SUMS_ROW("i32", "y - product(f, x + 1)", 20, -12),
+        SUMS_ROW("i32", "least(f, x) + greatest(f, x * y)", 38, 140),
+        SUMS_ROW("bool", "all(f, x < 5)", 1, 0),
+        SUMS_ROW("bool", "any(f, x == 0)", 0, 1),
+        SUMS_ROW("i32", "sum(f, x * i32(index(f)))", 6, 13),
+        SUMS_ROW("i32", "sum(f, x[0, 1] * i32(index(f)))", 6, 3),
+        { .name = "nothing to sum",
+          .spec = "kind: map\ninputs: {x: 'f32[n, f]'}\noutputs:\n  a: {type: 'f32[n]', value: 'sum(f, x)'}\n"
+                  "  b: {type: 'f32[n]', value: 'least(f, x)'}\n  c: {type: 'bool[n]', value: 'all(f, x > 0)'}\n",
+          .size = { 1, 0 },
+          .output = { V(0), V(INFINITY), V(1) } },
+        { .name = "a sum in a sum",
+          .spec = "kind: map\ninputs: {a: 'i32[n, f]', b: 'i32[f, g]'}\n"
+                  "outputs: {o: {type: 'i32[n]', value: 'sum(f, a * sum(g, b) + greatest(g, a * b))'}}\n",
+          .size = { 1, 2, 2 },
+          .input = { V(3, 5), V(1, 2, 10, 20) },
+          .output = { V(9 + 150 + 6 + 100) } },
+    };
+    RUN(rows);
+}
+
 Test(ref_stencil, stencil)
 {
 #define HEAT(steps, boundary)                                                                                          \

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gen_by.py - random reductions by computed indices."""
+from arith import INTS
+
+OPERATORS = ['add', 'add', 'add', 'mul', 'min', 'max', 'and', 'or', 'xor']
+
+
+class By:
+    """A part of SpecMaker."""
+
+    def by(self, names, rest, fixed):
+        """Outputs with a value per bin: k of them, or a table, and the dimensions that remain."""
+        r = self.random
+        found = {f'r{i}': self.operators.scalar(r.choice(OPERATORS), names) for i in range(r.choice([1, 1, 2, 3]))}
+        self.spec['reductions'] = {n: one.entry for n, one in found.items()}
+        self.small = self.small or any(one.small for one in found.values())
+        bins = r.choice([['k'], ['k'], ['7'], ['k', '5'], ['3', 'k']])[:3 - len(rest)]
+        indices = [self.index(names) for _ in bins]
+        self.spec['by'] = indices[0] if len(indices) == 1 and self.chance(0.7) else indices
+        for _ in range(r.choice([1, 1, 2, 3])):
+            self.per_segment(found, [], fixed, 'r', bins + rest)
+
+    def index(self, names):
+        """Of any integer type; most of them lie within some bins."""
+        t = self.random.choice(list(INTS))
+        text = self.make.expression(t, names, 2)
+        return text if self.chance(0.2) else f'({text}) % {self.random.choice([2, 3, 7, 20, 100])}'

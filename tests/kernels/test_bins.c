@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_bins.c - reductions by computed indices on the host executor against the oracle, for keys that are spread evenly,
+ * of which a few are most, that are all the same, and that lie out of range; launch after launch on the same tables. */
+#include <criterion/criterion.h>
+
+#include "support/harness.h"
+
+enum keys { EVEN, SKEWED, CONSTANT, OUTSIDE, KEYS };
+enum { BINS = 37 };
+
+#define IN "kind: reduce\ninputs: {key: 'i32[n]', x: '%s[n]'}\n"
+
+static const struct {
+    const char *name, *type, *rest;
+} specs[] = {
+    { "counts", "f32", "map: 1\noperator: add\nby: key\noutputs: {y: 'i32[k]'}\n" },
+    { "counts in i64", "u8", "map: 1\noperator: add\naccumulator: i64\nby: key\noutputs: {y: 'i64[k]'}\n" },
+    { "sums", "f32", "map: x\noperator: add\nby: key\noutputs: {y: 'f32[k]'}\n" },
+    { "sums of halves", "f16", "map: x\noperator: add\nby: key\ninit: 0.5\noutputs: {y: 'f32[k]'}\n" },
+    { "doubles", "f64", "map: x\noperator: add\nby: key\noutputs: {y: 'f64[k]'}\n" },
+    { "products", "i64", "map: 1 + x * 2\noperator: mul\nby: key\noutputs: {y: 'i64[k]'}\n" },
+    { "signs", "f32", "map: \"if x > 0 then f32(1) else f32(-1)\"\noperator: mul\nby: key\noutputs: {y: 'f32[k]'}\n" },
+    { "bits", "u16", "map: x\noperator: xor\nby: key\noutputs: {y: 'u16[k]'}\n" },
+    { "narrow extremes", "i8",
+      "reductions: {lo: {map: x, operator: min}, hi: {map: i64(x), operator: max}}\nby: key\n"
+      "outputs: {lo: 'i8[k]', hi: 'i64[k]'}\n" },
+    { "extremes, and NaN in every other bin", "f32",
+      "let: {v: \"if key % 2 == 0 then x - x + (x - x) / (x - x) else x\"}\n"
+      "reductions: {lo: {map: v, operator: min}, hi: {map: v, operator: max}}\nby: key\n"
+      "outputs: {lo: 'f32[k]', hi: 'f32[k]'}\n" },
+    { "first of the least", "f32",
+      "map: {value: x, index: i32(index(n))}\noperator: argmin\nby: key\n"
+      "outputs: {at: {type: 'i32[k]', value: r.index}, least: {type: 'f32[k]', value: r.value}}\n" },
+    { "an operator of its own", "u32",
+      "map: {p: u16(x | 1), q: u32(x)}\noperator:\n  state: {p: u16, q: u32}\n  identity: {p: 1, q: 0}\n"
+      "  combine: {p: a.p * b.p, q: a.q + b.q}\n  commutative: true\nby: key\n"
+      "outputs: {p: {type: 'u16[k]', value: r.p}, q: {type: 'u32[k]', value: r.q}}\n" },
+    { "a mean, and neighbours", "f32",
+      "reductions: {s: {map: \"x - x[-1]\", operator: add}, many: {map: 1, operator: add}}\nby: key[1] % 7\n"
+      "outputs: {y: {type: 'f32[k]', value: if many > 0 then s / f32(many) else f32(k)}}\n" },
+    { "cells", "i32", "map: x\noperator: add\nby: [key / 6, abs(x) % 9]\noutputs: {y: 'i32[7, 8]', z: 'i32[7, 8]'}\n" },
+};
+enum { SPECS = sizeof specs / sizeof *specs };
+
+static int32_t key_of(enum keys keys, uint64_t r)
+{
+    const double u = (double)(r >> 11) * 0x1p-53;
+    switch (keys) {
+    case EVEN: return (int32_t)(u * (BINS + 5)) - 2;
+    case SKEWED: return (int32_t)(u * u * u * u * u * u * u * u * BINS);
+    case CONSTANT: return BINS - 1;
+    default: return r % 3 == 0 ? INT32_MIN : r % 3 == 1 ? INT32_MAX : BINS;
+    }
+}
+
+static void launch(struct harness *h, const char *what, int round)
+{
+    static const int64_t sizes[] = { 0, 1, 31, 700, 2 * 64 * 8 * 3 + 5 };
+    static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale,late" };
+    char mode[32];
+    const int64_t n = sizes[round % 5];
+    const enum keys keys = (enum keys)(round / 5 % KEYS);
+    uint64_t seed = (uint64_t)round;
+    const int64_t size[] = { n, BINS };
+    harness_data_at(h, size, (uint64_t)round, round % 3, round % 2);
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)h->input[0])[i] = key_of(keys, harness_random(&seed));
+    snprintf(mode, sizeof mode, modes[round % 3], round);
+    cr_expect(harness_check(h, mode), "%s, n = %d, keys %d, --simt=%s: %s", what, (int)n, (int)keys, mode, h->text);
+}
+
+static void check(const char *strategy, const char *name, const char *value)
+{
+    for (int i = 0; i < SPECS; i++) {
+        char text[1024];
+        const char *set[] = { "strategy", strategy, "threads", "64", name, value, NULL, NULL };
+        struct harness h;
+        const int head = snprintf(text, sizeof text, IN, specs[i].type);
+        snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
+        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", specs[i].name, h.text);
+        for (int round = 0; round < 5 * KEYS; round++)
+            launch(&h, specs[i].name, round);
+        harness_close(&h);
+    }
+}
+
+Test(bins, one_table_in_global_memory) { check("reduce.bins_global", "items", "1"); }
+Test(bins, a_table_per_block) { check("reduce.bins_shared", "lanes", "0"); }
+Test(bins, a_table_per_warp) { check("reduce.bins_shared", "lanes", "32"); }
+Test(bins, a_table_per_thread) { check("reduce.bins_shared", "lanes", "1"); }

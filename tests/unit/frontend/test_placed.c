@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_placed.c - what `at` and `combine` of outputs become, and what is said where they are misused. */
+#include "support/spec_fixture.h"
+
+#define MAP      "kind: map\ninputs: {x: 'f32[m, n]', i: 'u8[m, n]'}\n"
+#define ROWS     "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: max\n"
+#define OUT(out) "outputs: {y: {" out "}}\n"
+#define AT       "type: 'f32[k]', at: i, value: x"
+
+static const struct spec_row rows[] = {
+    /* what they become */
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(m) - 1], value: x"),
+      "output y: f32[n, m] per element, at a computed place\n  at index(n), (index(m) - i64(1))\n  value = x\n" },
+    { MAP OUT(AT ", combine: add"), "  at i64(i)\n  combine add\n  combine: f32 = (a + b)\n  value = x\n" },
+    { MAP OUT(AT ", combine: add"), "size k\nspace [m, n]\n" },
+    { MAP OUT("type: 'u64[k]', at: i, value: 1, combine: max"), "  combine max, exact\n" },
+    { MAP OUT(AT ", combine: {state: f32, let: {t: a + b}, combine: t + t}"), "  let t: f32 = (a + b)\n" },
+    { MAP "params: {p: f32}\n" OUT(AT ", combine: add, initial: p + 1"), "  initial (p + 1.0)\n" },
+    { MAP "let: {j: k - i64(i)}\n" OUT("type: 'f32[k]', at: j, value: x"), "let j: i64 = (k - i64(i))\n" },
+    { MAP "assume: {k: {equals: 256}}\n" OUT(AT), "size k min 256 max 256\n" },
+    { MAP "reductions: {t: {map: y, operator: max}}\noutputs: {y: {" AT "}, t: f32}\n", "  map: f32 = y\n" },
+    { MAP "determinism: device\n" OUT("type: 'i32[k]', at: i, value: 1, combine: add"), "determinism device" },
+    { ROWS OUT("type: 'f32[n, m]', at: [index(n), index(m)], value: x / r"),
+      "per element, from its segment's result, at a computed place\n" },
+    { ROWS OUT("type: 'f32[k]', at: i64(r), value: x, combine: max"),
+      "from its segment's result, at a computed place" },
+    { ROWS OUT("type: 'f32[k]', at: i64(x), value: x"), "per element, at a computed place" },
+    { "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" OUT("type: 'i32[k]', at: s"), "  at i64(s)\n  value = s\n" },
+    /* what they cannot be */
+    { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "'y' has 2 dimensions, so 'at' has as many indices" },
+    { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "at: [y, x]" },
+    { MAP OUT("type: f32, at: i, value: x"), "'y' has 0 dimensions" },
+    { MAP OUT("type: f32, at: [], value: x"), "'y' has 0 dimensions" },
+    { MAP OUT("type: 'f32[k]', at: x, value: x"), "an index is an integer, this is f32" },
+    { MAP OUT("type: 'f32[k]', at: [], value: x"), "'y' has 1 dimension, so" },
+    { MAP OUT("type: 'f32[k]', at: {x: i}, value: x"), "'at' is an expression, or a list of one for each dimension" },
+    { MAP OUT("type: 'f32[k]', value: x"), "no input has a dimension 'k'" },
+    { MAP OUT("type: 'f32[x]', at: i, value: x"), "'x' is a dimension already" },
+    { MAP "params: {k: i32}\n" OUT(AT), "'k' is a dimension already" },
+    { MAP OUT("type: 'f32[k]', at: i"), "'y' needs a value" },
+    { ROWS "outputs: {y: {type: 'f32[m]', value: r, combine: add}}\n", "'combine' belongs to an output with 'at'" },
+    { "kind: scatter\ninputs: {x: 'u8[n]'}\noutputs: {y: 'u32[k]'}\n", "at: x, value: 1, combine: add, initial: 0" },
+    { MAP OUT(AT ", combine: plus"), "there is no operator 'plus'" },
+    { MAP OUT(AT ", combine: argmax"), "the operator of 'combine' has a single field" },
+    { MAP OUT(AT ", combine: last"), "the operator of 'combine' must commute" },
+    { MAP OUT(AT ", combine: xor"), "'xor' does not combine f32" },
+    { MAP OUT(AT ", combine: {state: f64, combine: a + b}"), "the state of this operator is not of the output's type" },
+    { MAP OUT(AT ", combine: {state: {p: f32, q: f32}, combine: {p: a.p, q: a.q}}"), "has a single field" },
+    { MAP OUT(AT ", combine: {state: f32, combine: a}"), "the operator of 'combine' must commute" },
+    { "kind: map\ninputs: {x: 'f32[n]', i: 'u8[n]', c: 'f32[]'}\n" OUT(AT
+                                                                       ", combine: {state: f32, combine: (a + b) * c}"),
+      "the operator of 'combine' reads no inputs" },
+    { MAP OUT("type: 'f16[k]', at: i, value: f16(x), combine: add"), "not yet: 'combine' for elements of less than 4" },
+    { MAP OUT("type: {a: f32}, shape: [k], at: i, value: {a: x}, combine: add"), "not yet: 'combine' for arrays" },
+    { MAP "determinism: run\n" OUT(AT ", combine: add"), "'determinism' must be any here" },
+    { MAP "determinism: device\n" OUT(AT ", combine: mul"), "'determinism' must be any here" },
+    { MAP OUT(AT ", initial: x, combine: add"), "'x' has no value in an initial" },
+    { MAP OUT("type: {a: f32}, shape: [k], at: i, value: {a: x}, initial: 0"), "not yet: 'initial' for arrays" },
+    { ROWS "outputs: {y: {type: 'f32[m]', value: r, initial: 0}}\n", "'initial' belongs to an output with 'at'" },
+    { "kind: scan\ninputs: {x: 'i32[n]'}\n" OUT("type: 'i32[n]', at: x, where: x > 0, value: x"),
+      "'at' or 'where', not both" },
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: interior\n" OUT("type: 'f32[n]', at: index(n), value: x[1]"),
+      "not yet: points that are left out" },
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: {x: {n: interior}}\n" OUT(
+          "type: 'f32[n]', at: index(n), value: x"),
+      "not yet: points that are left out" },
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\niterate: {steps: 2, feedback: {x: y}}\n" OUT(
+          "type: 'f32[n]', at: index(n), value: x"),
+      "not yet: 'iterate' with an output that has 'at'" },
+};
+
+Test(placed, says) { spec_rows(rows, sizeof rows / sizeof *rows); }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_where.c - what `where`, `count`, `from`, `starts` and `last` become, and what is said where they are misused. */
+#include "support/spec_fixture.h"
+
+#define SCAN "kind: scan\ninputs: {x: 'i32[n]', h: 'u8[n]'}\n"
+#define SUM  SCAN "operator: add\nmap: x\n"
+#define KEPT "kept: {type: 'i32[n]', where: x > 0, value: x}"
+
+static const struct spec_row rows[] = {
+    /* what they become */
+    { SCAN "outputs: {" KEPT ", many: {type: i64, count: kept}}\n",
+      "output kept: i32[n] per kept element\n  where (x > 0) at (kept - i64(1))\n  value = x\n"
+      "output many: i64[] per scan\n  value = kept.total\n" },
+    { SCAN "mode: exclusive\noutputs: {" KEPT "}\n", "at kept\n" },
+    { SCAN "outputs: {kept: {type: 'i32[n]', where: x > 0, value: x, from: end}}\n", "at (n - kept)\n" },
+    { SCAN "mode: exclusive\noutputs: {kept: {type: 'i32[n]', where: x > 0, value: x, from: end}}\n",
+      "at (n - (kept + i64(1)))\n" },
+    { SCAN "outputs: {" KEPT ", many: {type: i32, count: kept}}\n", "value = i32(kept.total)\n" },
+    { SUM "segments: {starts: \"x != x[-1]\"}\noutputs: {y: {type: 'i32[n]', where: last, value: s}}\n",
+      "  combine: i32 = (if b.begins then b else (a + b))\n  combine.begins: bool = (a.begins or b.begins)\n" },
+    { SUM "segments: {starts: \"x != x[-1]\"}\noutputs: {y: {type: 'i32[n]', where: last, value: s}}\n",
+      "where ((index(n) == (n - i64(1))) or (x[1] != x))" },
+    { SUM "let: {d: \"x - x[-2]\"}\nsegments: {starts: index(n) == 3 or d > 0}\n"
+          "outputs: {y: {type: bool, shape: [n], value: s}}\n",
+      "only an array of structures" },
+    { SUM "let: {d: \"x - x[-2]\"}\nsegments: {starts: index(n) == 3 or d > 0}\n"
+          "outputs: {y: {type: 'i32[n]', value: if last then s else 0}}\n",
+      "(((index(n) + i64(1)) == i64(3)) or ((x[1] - x[-1]) > 0))" },
+    { SUM "direction: reverse\noutputs: {y: {type: 'i32[n]', where: last, value: s}}\n",
+      "where (index(n) == i64(0)) at" },
+    { SUM "outputs: {y: {type: 'i32[n]', where: last, value: s}}\n", "where (index(n) == (n - i64(1))) at" },
+    /* what they cannot be */
+    { "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {" KEPT "}\n",
+      "outputs of a scan have 'where', and of no other kind" },
+    { "kind: stencil\ninputs: {x: 'i32[n]'}\noutputs: {" KEPT "}\n",
+      "outputs of a scan have 'where', and of no other kind" },
+    { "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {s: i32, c: {type: i64, count: s}}\n",
+      "outputs of a scan have 'count', and of no other kind" },
+    { "kind: reduce\ninputs: {x: 'i32[n]'}\nsegments: {starts: x > 0}\noperator: add\noutputs: {y: i32}\n",
+      "only a scan can have starts" },
+    { SCAN "segments: {starts: x > 0, flags: h}\noperator: add\nmap: x\noutputs: {y: 'i32[n]'}\n",
+      "by offsets, by flags or by starts" },
+    { SCAN "outputs: {y: {type: 'i32[n]', where: x, value: x}}\n", "bool" },
+    { SUM "outputs: {y: {type: 'i32[n]', where: s > 0, value: x}}\n", "'s' has no value in a where" },
+    { SUM "outputs: {y: {type: 'i32[n]', from: end}}\n", "'from' belongs to an output with 'where'" },
+    { SCAN "outputs: {y: {type: 'i32[n]', where: x > 0, value: x, from: back}}\n", "'from' is start or end" },
+    { SCAN "outputs: {" KEPT ", many: {type: i64, count: many}}\n", "'many' is no output with 'where'" },
+    { SCAN "outputs: {" KEPT ", many: {type: f32, count: kept}}\n", "a count is an i64 or an i32" },
+    { SCAN "outputs: {" KEPT ", many: {type: 'i64[n]', count: kept}}\n", "one count per scan" },
+    { SCAN "outputs: {kept: {type: 'i32[n-1]', where: x > 0, value: x}}\n", "all dimensions in their order" },
+    { SUM "segments: {flags: h}\noutputs: {" KEPT "}\n", "segments: {starts: h != 0}" },
+    { SUM "segments: {flags: h}\noutputs: {y: {type: 'i32[n]', value: if last then s else 0}}\n", "not yet: 'last'" },
+    { SUM "segments: {starts: x > 0}\nmode: exclusive\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
+    { SUM "segments: {starts: x > 0}\ninit: 3\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
+    { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
+    { SUM "segments: {starts: x > 0}\noutputs: {y: 'i32[n]', t: i32}\n", "so they have no totals" },
+    { SUM "segments: {starts: last}\noutputs: {y: 'i32[n]'}\n", "nothing is called 'last'" },
+    { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [n, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
+      "value: x}}\n",
+      "not yet: 'where' along several dimensions" },
+    { "kind: scan\ninputs: {x: 'i32[n]'}\noutputs: {y: {type: 'i32[n]', value: x}}\n", "needs the key 'operator'" },
+};
+
+Test(where, says) { spec_rows(rows, sizeof rows / sizeof *rows); }
+
+/* Outputs with equal conditions are counted once. */
+Test(where, equal_conditions_share_a_scan)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SCAN "let: {c: x > 0}\noutputs: {a: {type: 'i32[n]', where: c, value: x}, "
+                        "b: {type: 'i64[n]', where: c, value: index(n)}, "
+                        "c: {type: 'i32[n]', where: not c, value: x, from: end}}\n");
+    cr_assert(f.p, "%s", spec_text(&f));
+    cr_expect_eq(f.p->nreductions, 2);
+    cr_expect_eq(f.p->output[0].counter, f.p->output[1].counter);
+    cr_expect_neq(f.p->output[0].counter, f.p->output[2].counter);
+    spec_end(&f);
+}
