@@ -8,7 +8,7 @@
  *
  *     static int seen(int stage, int64_t step, const ptxgen_arguments *args, void *problem)
  *     {
- *         printf("step %d, %s: %g\n", (int)step, ptxgen_stage_name(problem, stage), *(const float *)args->outputs[0]);
+ *         printf("step %d, %s: %g\n", (int)step, ptxgen_stage_name(problem, stage), *(const float *)args->output[0]);
  *         return 0; // go on
  *     }
  *
