@@ -91,7 +91,8 @@ static void bind_arrays(struct stages_builder *sb, const struct problem *p, stru
     const int stage = sb->out->data.nstages;
     for (int i = 0; i < p->ninputs; i++) {
         input[i] = array_find(sb, p->input[i].array.name);
-        sb->array[input[i]].last = stage;
+        if (input[i] >= 0) /* else the stage that writes it has errors, and no arrays */
+            sb->array[input[i]].last = stage;
     }
     for (int i = 0; i < p->noutputs; i++) {
         struct prog_array a = p->output[i].array;
