@@ -29,6 +29,9 @@ char *api_stages_text(const ptxgen_program *p,
                       void (*print)(const struct prog_stages *p, const struct program *const *stage, struct str *out));
 ptxgen_status api_plan_stages(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *o,
                               ptxgen_plan **out);
+/* From what api_join() made of the texts of plans. */
+ptxgen_status api_read_stages(ptxgen_session *s, const ptxgen_problem *p, const char *text, int64_t length,
+                              const char *name, ptxgen_plan **out);
 /* The texts of all stages, each under its name; text gives malloc memory, or NULL for a failure. */
 char *api_join(const ptxgen_plan *plan, char *(*text)(const ptxgen_plan *stage, void *user), void *user);
 char *api_explain_stages(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *o);

@@ -137,12 +137,13 @@ ptxgen_status ptxgen_plan_from_string(ptxgen_session *s, const ptxgen_problem *p
     ptxgen_status status = PTXGEN_INVALID;
     CLEAR(out);
     NEED(PTXGEN_USAGE, s, s, p, text, out);
-    if (!api_is_single(s, p, "a plan is of one problem"))
-        return PTXGEN_UNSUPPORTED;
     WITH_MEMORY(s, {
-        const struct plan *plan = plan_read(s, p->problem, arena_strdup(&s->arena, name ? name : "<plan>"),
-                                            arena_strndup(&s->arena, text, length), length);
-        if (plan)
+        const char *file = arena_strdup(&s->arena, name ? name : "<plan>");
+        const struct plan *plan =
+            p->stages ? NULL : plan_read(s, p->problem, file, arena_strndup(&s->arena, text, length), length);
+        if (p->stages)
+            status = api_read_stages(s, p, text, (int64_t)length, file, out);
+        else if (plan)
             status = plan_handle(s, plan, out);
     });
     return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api_stages.h"
+#include "lower/plan.h"
 #include "ref/ref.h"
 
 int ptxgen_stage_count(const ptxgen_problem *p) { return p && p->stages ? p->stages->data.nstages : 0; }
@@ -74,6 +75,57 @@ ptxgen_status api_plan_stages(ptxgen_session *s, const ptxgen_problem *p, const 
     if (status == PTXGEN_OK)
         *out = plan;
     return status;
+}
+
+/* Where the part of a stage begins in the text of a plan, from `from` on; -1: there is none. */
+static int64_t part_of(const char *text, int64_t from, int64_t length, const char *name)
+{
+    static const char head[] = "# stage ";
+    const int64_t nhead = sizeof head - 1, nname = (int64_t)strlen(name);
+    for (int64_t i = from; i + nhead + nname <= length; i++)
+        if ((i == 0 || text[i - 1] == '\n') && !memcmp(text + i, head, (size_t)nhead) &&
+            !memcmp(text + i + nhead, name, (size_t)nname) &&
+            (i + nhead + nname == length || strchr("\r\n", text[i + nhead + nname])))
+            return i;
+    return -1;
+}
+
+/* The text with blanks in all lines but [begin, end): so that places in messages are those of the whole. */
+static char *only(ptxgen_session *s, const char *text, int64_t length, int64_t begin, int64_t end)
+{
+    char *part = arena_strndup(&s->arena, text, (size_t)length);
+    for (int64_t i = 0; i < length; i++)
+        if ((i < begin || i >= end) && part[i] != '\n')
+            part[i] = ' ';
+    return part;
+}
+
+ptxgen_status api_read_stages(ptxgen_session *s, const ptxgen_problem *p, const char *text, int64_t length,
+                              const char *name, ptxgen_plan **out)
+{
+    const struct prog_stages *data = &p->stages->data;
+    int64_t at[STAGES_MAX + 1];
+    at[data->nstages] = length;
+    for (int i = 0; i < data->nstages; i++) {
+        at[i] = part_of(text, i ? at[i - 1] + 1 : 0, length, data->stage[i].name);
+        if (at[i] < 0) {
+            diag_error(&s->diags, D_BAD_PLAN, span_none(),
+                       "a plan of stages has a part for each; the line `# stage %s` is missing, or not in its place",
+                       data->stage[i].name);
+            return PTXGEN_INVALID;
+        }
+    }
+    ptxgen_plan *plan = arena_new(&s->arena, ptxgen_plan, 1);
+    *plan = (ptxgen_plan){ .stages = p->stages, .stage = arena_new(&s->arena, ptxgen_plan *, data->nstages) };
+    for (int i = 0; i < data->nstages; i++) {
+        const char *part = only(s, text, length, i ? at[i] : 0, at[i + 1]);
+        plan->stage[i] = arena_new(&s->arena, ptxgen_plan, 1);
+        plan->stage[i]->plan = plan_read(s, p->stage[i]->problem, name, part, (size_t)length);
+        if (!plan->stage[i]->plan)
+            return PTXGEN_INVALID;
+    }
+    *out = plan;
+    return PTXGEN_OK;
 }
 
 /* ---- files of code ----------------------------------------------------------------------------------------------- */

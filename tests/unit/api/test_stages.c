@@ -195,6 +195,34 @@ Test(stages, what_needs_one_problem_says_so)
     cr_expect_eq(ptxgen_error_bound(s, p, &(ptxgen_arguments){ 0 }, NULL), PTXGEN_USAGE);
 }
 
+Test(stages, a_plan_reads_back_and_what_is_wrong_has_its_line)
+{
+    ptxgen_plan *plan, *again;
+    ptxgen_host *host;
+    read_spec(relax);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    char *text = ptxgen_plan_text(plan);
+    cr_assert_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_OK, "%s", message());
+    char *same = ptxgen_plan_text(again);
+    cr_expect_str_eq(same, text);
+    cr_expect_eq(ptxgen_host_create(s, again, NULL, &host), PTXGEN_OK, "%s", message());
+    ptxgen_host_destroy(host);
+    char *key = strstr(strstr(text, "# stage move"), "arch:");
+    int line = 1;
+    for (const char *c = text; c < key; c++)
+        line += *c == '\n';
+    key[0] = 'o';
+    char place[40];
+    snprintf(place, sizeof place, "relax.plan:%d:", line);
+    cr_expect_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_INVALID);
+    cr_expect(strstr(message(), place), "%s: %s", place, message());
+    strstr(text, "# stage move")[3] = ' ';
+    cr_expect_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_INVALID);
+    cr_expect(strstr(message(), "`# stage move` is missing"), "%s", message());
+    ptxgen_free(same);
+    ptxgen_free(text);
+}
+
 /* ---- on a GPU that records --------------------------------------------------------------------------------------- */
 
 static const char two[] = "inputs: {x: 'f32[n]'}\nstages:\n"
