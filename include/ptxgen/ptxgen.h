@@ -205,6 +205,8 @@ PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, pt
 PTXGEN_API const ptxgen_array_info *ptxgen_problem_array(const ptxgen_problem *p, const char *name);
 /** Canonical text. Owned by the caller. */
 PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
+/** A picture for Graphviz: arrays and stages, who reads and writes what, the loop. Owned by the caller. */
+PTXGEN_API char *ptxgen_problem_dot(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
 PTXGEN_API char *ptxgen_schema(void);
 /** The reference, Markdown: keys, types, functions, operators, boundaries, strategies, tunables and messages. Owned by

@@ -416,6 +416,18 @@ char *ptxgen_problem_text(const ptxgen_problem *p)
     return str_take(&out);
 }
 
+char *ptxgen_problem_dot(const ptxgen_problem *p)
+{
+    struct str out = { 0 };
+    if (!p)
+        return NULL;
+    if (p->stages)
+        stages_dot(p->stages, &out);
+    else
+        problem_dot(p->problem, p->shape, &out);
+    return str_take(&out);
+}
+
 char *ptxgen_schema(void)
 {
     struct str out = { 0 };

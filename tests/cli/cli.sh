@@ -180,5 +180,26 @@ sed -i '/^checks:/,/^cases:/{/^cases:/!d}' assume.plan
 run run assume.yaml --plan assume.plan --size m=6 --size n=65 --device cpu; exits 1; err_has 'promises that n'
 run dot.yaml --size n=512 --emit=header -o -; exits 0; out_has 'this was compiled for n = 512 alone'
 
+# Pictures: what reads and writes what, the loop dashed, and the condition; of a spec without stages, too.
+arrow() { grep -q "^    $1 -> $2;\$" out || complain "no arrow from $1 to $2"; }
+dashed() { grep -q "^    \"array $1\" -> \"array $2\" \[style=dashed" out || complain "no dashed arrow from $1 to $2"; }
+cat > until.yaml <<'SPEC'
+inputs: {x: "f32[n]"}
+params: {steps: i32}
+stages:
+  until: {kind: map, outputs: {y: {type: "f32[n]", value: x}}}
+  fold: {kind: reduce, map: y, operator: max, outputs: {z: {type: "f32[n]", value: x}, big: {type: f32, value: r}}}
+outputs: [z]
+iterate: {steps: steps, feedback: {x: z}, until: big < 1.0}
+SPEC
+run until.yaml --emit=dot -o -; exits 0; err_empty
+arrow '"array x"' '"stage until"'; arrow '"stage until"' '"array y"'; arrow '"array y"' '"stage fold"'
+arrow '"stage fold"' '"array big"'; arrow '"array big"' '"until"'; dashed z x
+out_has 'label="y\\nf32\[n\]"'; out_has 'label="until\\n(big < 1.0)"'; out_has 'label="until, at most steps times"'
+[ "$(grep -c 'ptxgen_' out)" -eq 0 ] || complain 'arrays of the condition are drawn'
+printf 'kind: stencil\ninputs: {u: "f32[n]"}\noutputs: {v: {type: "f32[n]", value: "u[1] + u[-1]"}}\niterate: {steps: 7, feedback: {u: v}}\n' > one.yaml
+run one.yaml --emit=dot; exits 0; cp one.dot out
+arrow '"array u"' '"stage one"'; arrow '"stage one"' '"array v"'; dashed v u; out_has 'label="one, 7 times"'
+
 echo "cli: $count commands, $failures failures"
 [ "$failures" -eq 0 ]

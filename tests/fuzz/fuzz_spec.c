@@ -30,6 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *text = ptxgen_problem_text(problem);
         promise(text && text[0]);
         ptxgen_free(text);
+        text = ptxgen_problem_dot(problem);
+        promise(text && text[0]);
+        ptxgen_free(text);
         plan(s, problem);
     } else {
         promise(status == PTXGEN_INVALID && !problem);

@@ -30,5 +30,8 @@ bool frontend_build(struct ptxgen_session *s, const char *file, const char *text
 
 /* Canonical text: the loop, then the problem of each stage. */
 void stages_print(const struct stages *s, struct str *out);
+/* For Graphviz; a problem is drawn as one stage. */
+void stages_dot(const struct stages *s, struct str *out);
+void problem_dot(const struct problem *p, const struct program *shape, struct str *out);
 
 #endif
