@@ -258,7 +258,10 @@ char *ptxgen_program_manifest(const ptxgen_program *p)
     return p && p->stages ? api_stages_text(p, stages_manifest) : program_text(p, program_manifest);
 }
 
-char *ptxgen_program_header(const ptxgen_program *p) { return p && p->stages ? NULL : program_text(p, program_header); }
+char *ptxgen_program_header(const ptxgen_program *p)
+{
+    return p && p->stages ? api_stages_text(p, stages_header) : program_text(p, program_header);
+}
 
 ptxgen_status ptxgen_program_add_code(ptxgen_program *p, int i, const char *arch, const void *code, size_t bytes)
 {

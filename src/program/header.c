@@ -7,6 +7,8 @@
  *   cases          header_case.c
  *   NAME_load, NAME_unload, NAME_workspace_bytes, NAME_reset, NAME_launch
  *
+ * header_stages.c makes that of several stages, of the code of each.
+ *
  * The contract is that of the launcher, but for the workspace, which is one piece of memory here: control at the front,
  * scratch at the end.  The handle knows how much of the front holds intact control state, and a launch zeroes it when
  * that is not enough, or when the workspace is another one.
@@ -43,7 +45,7 @@ static int most_buffers(const struct program *p)
     return most;
 }
 
-static void refuse_function(const struct header *h)
+void header_refuse(const struct header *h)
 {
     header_emit(h, "static inline CUresult @_refuse(@_program *handle, CUresult result, const char *message)\n{\n    "
                    "handle->message = message;\n    return result;\n}\n\n");
@@ -251,7 +253,7 @@ static bool has_dimensions(const struct program *p)
     return has;
 }
 
-static void values_function(const struct header *h)
+void header_checks(const struct header *h)
 {
     const struct program *p = h->p;
     const int pointers = p->ninputs + p->noutputs;
@@ -306,11 +308,20 @@ static void workspace_function(const struct header *h)
     header_emit(h, "    (void)offset;\n    if (result != CUDA_SUCCESS || bytes == INT64_MAX)\n        return "
                    "@_refuse(handle, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE, \"the workspace "
                    "cannot be measured\");\n    *workspace_bytes = (size_t)bytes;\n    return CUDA_SUCCESS;\n}\n\n");
+}
+
+void header_typed_functions(const struct header *h)
+{
     header_emit(h, "static inline CUresult @_workspace_bytes(@_program *handle");
     header_parameters(h, false);
     str_add(h->out, ", size_t *workspace_bytes)\n{\n");
     header_collect_arguments(h, false);
     header_emit(h, "    return @_measure(handle, &values, workspace_bytes);\n}\n\n");
+    header_emit(h, "static inline CUresult @_launch(@_program *handle, CUstream stream");
+    header_parameters(h, true);
+    str_add(h->out, ",\n    void *workspace, size_t workspace_bytes)\n{\n");
+    header_collect_arguments(h, true);
+    header_emit(h, "    return @_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n");
 }
 
 /* Zero the front of the workspace unless it holds the state of earlier launches. */
@@ -367,29 +378,30 @@ static void launch_function(const struct header *h)
         launch_case(h, c);
     header_emit(h, "    (void)offset;\n    (void)buffer;\n    (void)base;\n    (void)control;\n    (void)scratch;\n    "
                    "return @_refuse(handle, CUDA_ERROR_NOT_SUPPORTED, \"no case covers these arguments\");\n}\n\n");
-    header_emit(h, "static inline CUresult @_launch(@_program *handle, CUstream stream");
-    header_parameters(h, true);
-    str_add(h->out, ",\n    void *workspace, size_t workspace_bytes)\n{\n");
-    header_collect_arguments(h, true);
-    header_emit(h, "    return @_start(handle, stream, &values, workspace, workspace_bytes);\n}\n\n");
+}
+
+void header_code(const struct header *h)
+{
+    for (int m = 0; m < h->p->nmodules; m++)
+        module_text(h, m);
+    machine_codes(h);
+    header_refuse(h);
+    for (int c = 0; c < h->p->ncases; c++)
+        header_case(h, c);
+    unload_function(h);
+    load_function(h);
+    header_checks(h);
+    workspace_function(h);
+    prepare_function(h);
+    launch_function(h);
 }
 
 static void write_header(const struct header *h)
 {
     header_api(h);
     header_support(h->out);
-    for (int m = 0; m < h->p->nmodules; m++)
-        module_text(h, m);
-    machine_codes(h);
-    refuse_function(h);
-    for (int c = 0; c < h->p->ncases; c++)
-        header_case(h, c);
-    unload_function(h);
-    load_function(h);
-    values_function(h);
-    workspace_function(h);
-    prepare_function(h);
-    launch_function(h);
+    header_code(h);
+    header_typed_functions(h);
     str_add(h->out, "#endif\n");
 }
 

@@ -61,6 +61,11 @@ static void costs(const struct header *h)
             header_emit(h, " sm_%d,", one->arch);
         header_emit(h, " %zu bytes.\n", code);
     }
+}
+
+static void cases(const struct header *h)
+{
+    const struct program *p = h->p;
     header_emit(h, " * %d case%s; a launch takes the first one whose condition holds%s:\n", p->ncases,
                 p->ncases == 1 ? "" : "s",
                 p->ncases > 1 ? " (sms: multiprocessors, misalign: an address, apart: the difference of two)" : "");
@@ -71,12 +76,29 @@ static void costs(const struct header *h)
             header_comment(h, c, &p->cases[c].guard);
         str_addc(h->out, '\n');
     }
+}
+
+static void checks(const struct header *h)
+{
+    const struct program *p = h->p;
     for (int i = 0; i < p->nchecks; i++) {
         str_add(h->out, i == 0 ? " * Launches are refused with these messages:\n *     " : " *     ");
         message(h, p->check[i].message);
         str_addc(h->out, '\n');
     }
-    str_add(h->out, " */\n");
+}
+
+static void stages(const struct header *h)
+{
+    for (int i = 0; i < h->stages->nstages; i++) {
+        const struct header stage = header_of_stage(h, i);
+        header_emit(h, " *\n * Stage %s:\n", h->stages->stage[i].name);
+        cases(&stage);
+        checks(&stage);
+    }
+    if (h->stages->until >= 0)
+        str_add(h->out, " *\n * The host reads the condition of the loop after each step, so a launch waits for its "
+                        "stream and cannot be\n * captured into a graph.\n");
 }
 
 static void introduction(const struct header *h)
@@ -91,6 +113,13 @@ static void introduction(const struct header *h)
     calls(h);
     contract(h);
     costs(h);
+    if (h->stages) {
+        stages(h);
+    } else {
+        cases(h);
+        checks(h);
+    }
+    str_add(h->out, " */\n");
 }
 
 /* A CUdeviceptr is a number: as an argument that is declared as a pointer it would need a cast. */
@@ -115,19 +144,22 @@ static int most_kernels(const struct program *p)
     return most;
 }
 
-static void handle_type(const struct header *h)
+void header_handle(const struct header *h)
 {
-    const struct program *p = h->p;
-    header_emit(
-        h,
-        "typedef struct @_program {\n    const char *message; /* why the last call failed */\n    char log[1024];      "
-        "/* of the PTX compiler */\n    /* The rest is not for users. */\n    CUmodule module[%d];\n    CUfunction "
-        "kernel[%d];\n    int sms, arch, smem;\n    const void *workspace; /* of the last launch */\n    int64_t "
-        "intact;        /* bytes at its front that hold control state */\n} @_program;\n\n",
-        p->nmodules + 1, header_kernel_count(p) + 1);
+    header_emit(h, "typedef struct @_program {\n    const char *message; /* why the last call failed */\n    char "
+                   "log[1024];      /* of the PTX compiler */\n    /* The rest is not for users. */\n");
+    for (int i = 0; h->stages && i < h->stages->nstages; i++)
+        header_emit(h, "    %s_program stage%d;\n", h->program[i]->name, i);
+    if (!h->stages)
+        header_emit(h,
+                    "    CUmodule module[%d];\n    CUfunction kernel[%d];\n    int sms, arch, smem;\n    const void "
+                    "*workspace; /* of the last launch */\n    int64_t intact;        /* bytes at its front that hold "
+                    "control state */\n",
+                    h->p->nmodules + 1, header_kernel_count(h->p) + 1);
+    header_emit(h, "} @_program;\n\n");
 }
 
-static void values_type(const struct header *h)
+void header_values(const struct header *h)
 {
     const struct program *p = h->p;
     header_emit(h,
@@ -194,7 +226,11 @@ void header_api(const struct header *h)
     header_defaults(h);
     if (h->p->nparams > 0)
         str_addc(h->out, '\n');
-    handle_type(h);
+    for (int i = 0; h->stages && i < h->stages->nstages; i++) {
+        const struct header stage = header_of_stage(h, i);
+        header_handle(&stage);
+    }
+    header_handle(h);
     declarations(h);
-    values_type(h);
+    header_values(h);
 }

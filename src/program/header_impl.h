@@ -6,19 +6,23 @@
  *   header_arguments.c  arguments of the typed functions
  *   header_case.c       per case: guard, workspace, steps, as C
  *   header_support.c    functions that all generated headers share
+ *   header_stages.c     the file for several stages; header_walk.c: what all of these share
  */
 #ifndef PTXGEN_HEADER_IMPL_H
 #define PTXGEN_HEADER_IMPL_H
 
-#include "program.h"
+#include "stages.h"
 
 /* Output of one header. Generated functions see `handle`, and the launch's sizes, params and pointers as `v`. */
 struct header {
     const struct program *p;
     struct str *out;
-    const char *name;     /* of the program */
-    struct str *argument; /* names of sizes, inputs, outputs, params */
+    const char *name;                     /* of the program */
+    struct str *argument;                 /* names of sizes, inputs, outputs, params */
+    const struct prog_stages *stages;     /* or NULL: of a whole, whose modules and cases are those of all stages */
+    const struct program *const *program; /* of each stage */
 };
+struct header header_of_stage(const struct header *h, int stage);
 
 /* Like printf(), with the program's name for each @ of the format. */
 void header_emit(const struct header *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -47,6 +51,13 @@ void header_names(const struct header *h, bool pointers);             /* their n
 void header_collect_arguments(const struct header *h, bool pointers); /* the same into `values` */
 
 void header_case(const struct header *h, int c);
+void header_refuse(const struct header *h);
+void header_checks(const struct header *h);          /* of sizes and pointers */
+void header_code(const struct header *h);            /* all that is not for users */
+void header_typed_functions(const struct header *h); /* upon NAME_measure and NAME_start */
+void header_handle(const struct header *h);          /* the type of a handle */
+void header_values(const struct header *h);          /* what a launch is given */
+void header_walk(struct str *out);
 void header_support(struct str *out);
 
 #endif

@@ -76,5 +76,6 @@ const struct prog_stages *ptxgen_program_stages(const struct ptxgen_program *pro
 /* Files of code, from the program of each stage: one PTX text, and JSON (docs/stages.md). */
 void stages_ptx(const struct prog_stages *p, const struct program *const *stage, struct str *out);
 void stages_manifest(const struct prog_stages *p, const struct program *const *stage, struct str *out);
+void stages_header(const struct prog_stages *p, const struct program *const *stage, struct str *out);
 
 #endif

@@ -36,6 +36,62 @@ static struct fake_cuda fake = {
 struct fake_cuda *fake_cuda_state(void);
 struct fake_cuda *fake_cuda_state(void) { return &fake; }
 
+/* ---- the log of a process -------------------------------------------------------------------- */
+static FILE *log_file;
+static struct {
+    uint64_t begin, bytes;
+} allocated[FAKE_CALLS];
+static int nallocated;
+
+static const char *log_place(uint64_t address)
+{
+    static char text[4][40];
+    static int turn;
+    char *out = text[turn++ % 4];
+    for (int i = nallocated - 1; i >= 0; i--)
+        if (address >= allocated[i].begin && address - allocated[i].begin < allocated[i].bytes) {
+            snprintf(out, sizeof text[0], "m%d+%llu", i, (unsigned long long)(address - allocated[i].begin));
+            return out;
+        }
+    snprintf(out, sizeof text[0], "%llx", (unsigned long long)address);
+    return out;
+}
+
+static void log_launch(const struct fake_call *c)
+{
+    const struct fake_kernel *k = fake.kernel;
+    if (!log_file)
+        return;
+    while (strcmp(k->name, c->kernel) != 0)
+        k++;
+    fprintf(log_file, "launch %s %u %u %u cluster %u dependent %d cooperative %d:", c->kernel, c->grid, c->block,
+            c->shared, c->cluster, c->programmatic, c->cooperative);
+    for (int i = 0; i < k->nparams; i++)
+        fprintf(log_file, " %s", k->bytes[i] == 8 ? log_place(c->param[i]) : "-");
+    for (int i = 0; i < k->nparams; i++)
+        if (k->bytes[i] != 8)
+            fprintf(log_file, " %llx", (unsigned long long)c->param[i]);
+    fputc('\n', log_file);
+}
+
+/* Kernels and the bytes of their parameters, as PTX says them. */
+static void log_kernels(const char *ptx)
+{
+    for (const char *at = strstr(ptx, ".entry "); at; at = strstr(at, ".entry ")) {
+        static char names[FAKE_KERNELS][128];
+        static int n;
+        struct fake_kernel *k = &fake.kernel[n];
+        const char *end = strchr(at, '{'), *p = at;
+
+        at += strlen(".entry ");
+        k->name = strncpy(names[n++], at, strcspn(at, "( "));
+        while ((p = strstr(p, ".param .")) && p < end) {
+            p += strlen(".param .");
+            k->bytes[k->nparams++] = atoi(p + strcspn(p, "123456789")) / 8;
+        }
+    }
+}
+
 /* Record a call; the place to fill in the rest. */
 static struct fake_call *record(const char *name, const void *stream, uint64_t a, uint64_t b)
 {
@@ -72,6 +128,10 @@ ENTRY(cuInit, unsigned flags)
     if (getenv("FAKE_CUDA_FAIL")) {
         fake.fail = getenv("FAKE_CUDA_FAIL");
         fake.fail_result = CU_OUT_OF_MEMORY;
+    }
+    if (getenv("FAKE_CUDA_LOG") && !log_file) {
+        log_file = fopen(getenv("FAKE_CUDA_LOG"), "w");
+        setvbuf(log_file, NULL, _IOLBF, 0);
     }
     return result("cuInit");
 }
@@ -177,8 +237,14 @@ ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int 
                 strcpy(value[i], "ptxas line 7: a log");
         return CU_INVALID_PTX;
     }
+    if (log_file)
+        log_kernels(image);
     *module = (cu_module)(uintptr_t)1;
     return count("cuModuleLoadDataEx", 1);
+}
+ENTRY(cuModuleLoadData, cu_module *module, const void *image)
+{
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 ENTRY(cuModuleUnload, cu_module module)
 {
@@ -240,6 +306,7 @@ ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned g
     c->block = bx * by * bz;
     c->shared = shared;
     take_params(c, function, params);
+    log_launch(c);
     return result("cuLaunchKernel");
 }
 ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function function, void **params, void **extra)
@@ -261,6 +328,7 @@ ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function funct
             c->cluster = a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
     }
     take_params(c, function, params);
+    log_launch(c);
     return result("cuLaunchKernelEx");
 }
 
@@ -274,6 +342,10 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
     *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
     c->a = *pointer;
+    if (log_file) {
+        allocated[nallocated].begin = *pointer;
+        allocated[nallocated++].bytes = bytes;
+    }
     return count(name, 1);
 }
 ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMemAlloc", pointer, bytes, NULL); }
@@ -300,18 +372,27 @@ ENTRY(cuMemcpyHtoD_v2, cu_pointer to, const void *from, size_t bytes)
 }
 ENTRY(cuMemcpyDtoH_v2, void *to, cu_pointer from, size_t bytes)
 {
+    static int reads;
     memcpy(to, (void *)(uintptr_t)from, bytes);
+    if (log_file && bytes == 1) {
+        fprintf(log_file, "read %s\n", log_place(from));
+        *(char *)to = getenv("FAKE_CUDA_STEPS") && ++reads % atoi(getenv("FAKE_CUDA_STEPS")) == 0;
+    }
     return CU_OK;
 }
 ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
     (void)stream;
+    if (log_file)
+        fprintf(log_file, "copy %s %s %zu\n", log_place(to), log_place(from), bytes);
     memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return CU_OK;
 }
 ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
 {
     record("cuMemsetD8Async", stream, to, bytes);
+    if (log_file)
+        fprintf(log_file, "fill %s %d %zu\n", log_place(to), byte, bytes);
     memset((void *)(uintptr_t)to, byte, bytes);
     return result("cuMemsetD8Async");
 }

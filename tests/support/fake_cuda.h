@@ -3,13 +3,17 @@
  *
  * Built as a shared object with the entry points that the launcher looks up.  "Device" memory is host memory, so fills
  * and copies really happen.  A test opens the same object, sets what the driver shall pretend, and reads the calls.
+ *
+ * For whole processes: the calls that do something go to the file that FAKE_CUDA_LOG names, a line for each, with all
+ * arguments of kernels; an address is the number of its allocation plus an offset.  A single byte that the host reads
+ * is 0, and 1 at each FAKE_CUDA_STEPS-th time.
  */
 #ifndef PTXGEN_FAKE_CUDA_H
 #define PTXGEN_FAKE_CUDA_H
 
 #include <stdint.h>
 
-enum { FAKE_CALLS = 4096, FAKE_PARAMS = 8, FAKE_KERNELS = 4096 };
+enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096 };
 
 struct fake_call {
     const char *name;    /* entry point */

@@ -273,10 +273,6 @@ static char *make_text(const struct making *m, enum emit kind)
 
 static int make_product(const struct making *m, enum emit kind, struct products *out)
 {
-    if (ptxgen_stage_count(m->p) && (kind == EMIT_HEADER || m->o->split)) {
-        return fail(EXIT_USAGE, "%s: not yet for a spec with stages; its files are ptx, cubin and manifest",
-                    m->o->split ? "--split" : "--emit=header");
-    }
     if ((kind == EMIT_PTX || kind == EMIT_CUBIN) && m->o->split) {
         return add_cases(m, kind, out);
     }
@@ -398,6 +394,9 @@ static int compile(struct making *m, struct options *one, struct products *produ
     status = status ? status : load_problem(m->s, m->o, m->o->operands.item[0], &m->p);
     if (status != EXIT_OK) {
         return status;
+    }
+    if (ptxgen_stage_count(m->p) && (m->o->split || m->o->with)) {
+        return fail(EXIT_USAGE, "%s: not yet for a spec with stages", m->o->split ? "--split" : "--with=cubin");
     }
     m->size = calloc((size_t)ptxgen_problem_size_count(m->p) + 1, sizeof *m->size);
     status = m->size ? parse_sizes(m->o, m->p, m->size) : fail(EXIT_DEVICE, "out of memory");
