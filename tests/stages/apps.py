@@ -10,17 +10,15 @@ import subprocess
 import sys
 import tempfile
 
+import apps_points
 import npy
+from apps_points import flat, uniform
 
 M, N = 14, 11
 
 
 def grid(f):
     return [[f(i, j) for j in range(N)] for i in range(M)]
-
-
-def flat(rows):
-    return [x for row in rows for x in row]
 
 
 def clamped(u, i, j):
@@ -143,12 +141,6 @@ def plate(i, j):
     return 100.0 if i == 0 else (i * 7 + j * 13) % 10
 
 
-def uniform(seed, rows, columns, low=-1.0, high=1.0):
-    r = random.Random(seed)
-    # values that f32 has, so that both sides begin alike
-    return [[round(r.uniform(low, high) * 4096) / 4096 for _ in range(columns)] for _ in range(rows)]
-
-
 def edges(seed, vertices, count):
     """Both directions of each edge, among vertices of the same remainder: several components."""
     r = random.Random(seed)
@@ -162,7 +154,7 @@ def edges(seed, vertices, count):
 
 right, zero = uniform(1, M, N), grid(lambda i, j: 0.0)
 sources, targets = edges(3, 60, 45)
-# sizes, inputs (lists of rows are f32), params, the algorithm, and the relative error that f32 may have; 0: integers
+# sizes, inputs (a list with a float is f32), params, the algorithm, and the relative error that f32 may have; 0: integers
 GRID = {'m': M, 'n': N}
 APPS = {
     'heat': (GRID, {'u': grid(plate)}, {'steps': 1000, 'eps': 0.01}, heat, 1e-4),
@@ -180,6 +172,7 @@ APPS = {
     'backpropagation': ({'n': 40, 'h': 16, 'o': 2},
                         {'x': uniform(4, 1, 40)[0], 'w1': uniform(5, 40, 16), 'w2': uniform(6, 16, 2), 'target': [0.25, 0.75]},
                         {'rate': 0.5, 'steps': 4}, backpropagation, 1e-4),
+    **apps_points.APPS,
 }
 UNSIGNED = ('key', 'sorted')
 
@@ -195,7 +188,7 @@ def run(ptxgen, spec, app, modes, folder):
     for name, values in given.items():
         rows = values if isinstance(values[0], list) else None
         shape, values = ((len(rows), len(rows[0])), flat(rows)) if rows else ((len(values),), values)
-        values = [float(v) for v in values] if rows else values
+        values = [float(v) for v in values] if any(isinstance(v, float) for v in values) else values
         npy.write(folder / f'{name}.npy', kind_of(name, values), shape, values)
         command += ['--input', f'{name}={folder}/{name}.npy']
     return command + [f'--param={name}={value}' for name, value in params.items()]
