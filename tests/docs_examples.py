@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs_examples.py PTXGEN - the specs and commands that README.md and docs/*.md show are true.
 
-A yaml block that begins with `# specs/NAME.yaml` shows that file: all of it but comments and `doc:`, or with lines `…` parts of it, in order.
+A yaml block that begins with `# specs/NAME.yaml` (or `specs/apps/…`) shows that file: all of it but comments and `doc:`, or with lines `…` parts of it, in order.
 One whose paragraph before ends with `NAME.yaml`: is a file of that page.  In other blocks, `$ ptxgen run` on a file of either kind is
 run in a folder of the page's own and must print what follows; `…` there stands for any text.  Before it,
 `$ python3 -c '…np.save("NAME", np.array(LIST, "TYPE"))…'` writes an array, which happens here, without NumPy.  Verdicts of `ptxgen check`
@@ -56,7 +56,7 @@ class Page:
         self.failures.append(f"{self.path.relative_to(ROOT)}: {what}")
 
     def spec(self, text, before):
-        shown = re.match(r"# (specs/\w+\.yaml)\n", text)
+        shown = re.match(r"# (specs/[\w/]+\.yaml)\n", text)
         named = re.search(r"`(\w+\.yaml)`:$", before)
         if shown:
             self.checked["specs"] += 1
