@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""render.py - run some stencils and write what comes out as PNG files, for docs/gallery.md.
+"""render.py - run some specs and write what comes out as PNG files, for docs/gallery.md.
 
     scripts/render.py [--ptxgen FILE] [--device auto] [--specs DIR] [--to DIR] [--picture FILE.npy] [SCENE...]
 
-Scenes: heat, blur, life; all of them when none is named.  Needs nothing but Python: .npy and PNG files are read and written here.  ptxgen is
+Scenes: heat, blur, life, hotspot, plate, srad, clusters; all of them when none is named.  Needs nothing but Python: .npy and PNG files are read and written here.  ptxgen is
 the newest one built in build/, or the one in PATH.  --picture is an array [height, width], or [height, width, colours] of which the mean is
 taken, that is blurred in place of the picture drawn here; numbers above 2 count as 0 to 255.
 """
@@ -36,13 +36,14 @@ def write_npy(path, kind, rows):
 
 
 def read_npy(path):
-    """Rows of numbers; colours are averaged."""
+    """Rows of numbers, one row where there is one dimension; colours are averaged."""
     data = path.read_bytes()
     if data[:6] != b"\x93NUMPY":
         sys.exit(f"render.py: {path} is no .npy file")
     begin, length = (10, struct.unpack_from("<H", data, 8)[0]) if data[6] == 1 else (12, struct.unpack_from("<I", data, 8)[0])
     header = ast.literal_eval(data[begin : begin + length].decode())
     kind, shape = header["descr"], header["shape"]
+    shape = (1, *shape) if len(shape) == 1 else shape
     if kind[1:] not in CODES or kind[0] == ">" or header["fortran_order"] or len(shape) not in (2, 3) or 0 in shape:
         sys.exit(f"render.py: {path} is no picture: type {kind}, shape {shape}")
     numbers = array.array(CODES[kind[1:]], data[begin + length :])
@@ -96,15 +97,22 @@ class Runner:
 
     def run(self, spec, kind, name, rows, output, **params):
         """An output of specs/SPEC.yaml, from one input; sizes m and n are those of the input."""
+        return self.several(spec, {name: (kind, rows)}, {"m": len(rows), "n": len(rows[0])}, [output], **params)[0]
+
+    def several(self, spec, inputs, sizes, outputs, **params):
+        """The outputs of specs/SPEC.yaml; an input is (kind, rows)."""
         at = pathlib.Path(self.folder.name)
-        write_npy(at / "in.npy", kind, rows)
-        command = [str(self.options.ptxgen), "run", str(self.options.specs / f"{spec}.yaml"), f"--device={self.options.device}",
-                   f"--size=m={len(rows)}", f"--size=n={len(rows[0])}", f"--input={name}={at / 'in.npy'}", f"--output={output}={at / 'out.npy'}"]
+        command = [str(self.options.ptxgen), "run", str(self.options.specs / f"{spec}.yaml"), f"--device={self.options.device}"]
+        for name, (kind, rows) in inputs.items():
+            write_npy(at / f"{name}.npy", kind, rows)
+            command += [f"--input={name}={at / name}.npy"]
+        command += [f"--size={name}={value}" for name, value in sizes.items()]
+        command += [f"--output={name}={at / name}.out.npy" for name in outputs]
         command += [f"--param={name}={value}" for name, value in params.items()]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"render.py: {' '.join(command)}\n{done.stderr}")
-        return read_npy(at / "out.npy")
+        return [read_npy(at / f"{name}.out.npy") for name in outputs]
 
 
 def heat(runner):
@@ -153,6 +161,75 @@ def life(runner):
     return beside(*(grey(larger([[1 - x for x in row] for row in rows], 2)) for rows in (cell, *later)))
 
 
+def boxes(extent, base, *figures):
+    """A square of `base` with boxes (top, left, height, width, value)."""
+    rows = [[base] * extent for _ in range(extent)]
+    for top, left, height, width, value in figures:
+        for row in rows[top : top + height]:
+            row[left : left + width] = [value] * width
+    return rows
+
+
+def hotspot(runner):
+    """The dissipation of a chip, and its temperatures after 50 steps and when they no longer change."""
+    power = boxes(128, 0.02, (8, 8, 40, 52, 0.25), (8, 68, 24, 52, 0.1), (40, 76, 36, 36, 0.6), (60, 12, 56, 48, 0.12), (90, 84, 20, 20, 0.8))
+    inputs = {"temp": ("f4", boxes(128, 80.0)), "power": ("f4", power)}
+    chip = {"step_div_cap": 0.2, "rx": 1, "ry": 1, "rz": 40, "amb": 80}
+    after = [runner.several("apps/hotspot", inputs, {"m": 128, "n": 128}, ["next"], **chip, **end)[0]
+             for end in ({"steps": 50, "eps": 0}, {"steps": 20000, "eps": 0.01})]
+    hottest = max(map(max, after[1])) - 80
+    return beside(fire(larger(power, 2)), *(fire(larger([[(t - 80) / hottest for t in row] for row in rows], 2)) for rows in after))
+
+
+def plate(runner):
+    """Hot shapes on an insulated plate, after 100 steps, and when no point moves by 0.0005 any more."""
+    u = boxes(128, 0.0, (16, 16, 28, 28, 1.0), (70, 60, 44, 12, 1.0), (84, 40, 12, 60, 1.0), (24, 96, 6, 24, 1.0))
+    after = [runner.several("apps/heat", {"u": ("f4", u)}, {"m": 128, "n": 128}, ["next"], **end)[0]
+             for end in ({"steps": 100, "eps": 0}, {"steps": 100000, "eps": 0.0005})]
+    return beside(*(fire(larger(rows, 2)) for rows in (u, *after)))
+
+
+def srad(runner):
+    """A drawn picture with speckle, as ultrasound has it, and after 20 and 100 steps of diffusion."""
+    noise = random.Random(3)
+    discs = ((40, 45, 26, 0.9), (35, 40, 11, 0.25), (90, 92, 32, 0.4), (96, 84, 10, 0.95))
+
+    def at(y, x):
+        hit = [v for cy, cx, r, v in discs if (y - cy) ** 2 + (x - cx) ** 2 < r * r]
+        return max(0.02, (hit[-1] if hit else 0.2) * (1 + 0.35 * noise.gauss(0, 1)))
+
+    img = [[at(y, x) for x in range(128)] for y in range(128)]
+    after = [runner.several("apps/srad", {"img": ("f4", img)}, {"m": 128, "n": 128}, ["next"], steps=s)[0] for s in (20, 100)]
+    return beside(*(grey(rows) for rows in (img, *after)))
+
+
+COLOURS = [(0xE6, 0x9F, 0x00), (0x56, 0xB4, 0xE9), (0x00, 0x9E, 0x73), (0xF0, 0xE4, 0x42), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0xCC, 0x79, 0xA7)]
+
+
+def clusters(runner):
+    """Points by the nearest of seven centroids: of those at the beginning, and of those that k-means ends with."""
+    r, extent = random.Random(5), 256
+    middles = [(r.uniform(0.12, 0.88), r.uniform(0.12, 0.88)) for _ in COLOURS]
+    points = [[r.gauss(c, 0.055) for c in middles[i % len(middles)]] for i in range(1400)]
+    first = [points[i] for i in range(len(COLOURS))]
+    first = [[0.5 + (c - 0.5) / 4 for c in point] for point in first]
+    inputs, sizes = {"x": ("f4", points), "c": ("f4", first)}, {"n": len(points), "f": 2, "k": len(first)}
+
+    def picture(members, centres):
+        rows = [bytearray(b"\xff" * 3 * extent) for _ in range(extent)]
+        marks = [(p, 1, COLOURS[m]) for p, m in zip(points, members)] + [(c, 3, (0, 0, 0)) for c in centres]
+        for (px, py), size, colour in marks:
+            for y in range(int(py * extent) - size, int(py * extent) + size):
+                for x in range(int(px * extent) - size, int(px * extent) + size):
+                    if 0 <= y < extent and 0 <= x < extent:
+                        rows[y][3 * x : 3 * x + 3] = bytes(colour)
+        return [bytes(row) for row in rows]
+
+    begin, _ = runner.several("apps/kmeans", inputs, sizes, ["member", "next"], steps=1)
+    end, centres = runner.several("apps/kmeans", inputs, sizes, ["member", "next"], steps=100)
+    return beside(picture(begin[0], first), picture(end[0], centres))
+
+
 # ---- the command ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -164,8 +241,8 @@ def built():
 
 
 def main():
-    scenes = {"heat": heat, "blur": blur, "life": life}
-    parser = argparse.ArgumentParser(description="Render some stencils as PNG files.")
+    scenes = {f.__name__: f for f in (heat, blur, life, hotspot, plate, srad, clusters)}
+    parser = argparse.ArgumentParser(description="Render the results of some specs as PNG files.")
     parser.add_argument("--ptxgen")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--specs", type=pathlib.Path, default=ROOT / "specs")
