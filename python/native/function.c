@@ -270,6 +270,17 @@ static PyObject *function_name(PyObject *self, void *unused)
     return PyUnicode_FromString(ptxgen_problem_name(((Function *)self)->problem));
 }
 
+/* The canonical text, in which all is resolved. */
+static PyObject *function_problem(PyObject *self, void *unused)
+{
+    char *text = ptxgen_problem_text(((Function *)self)->problem);
+    PyObject *made = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
+
+    (void)unused;
+    ptxgen_free(text);
+    return made;
+}
+
 static PyObject *names_of(PyObject *const *names, int count)
 {
     PyObject *tuple = PyTuple_New(count);
@@ -390,6 +401,7 @@ bool function_ready(PyObject *module)
     };
     static PyGetSetDef attributes[] = {
         { "name", function_name, NULL, "The problem's name.", NULL },
+        { "_problem", function_problem, NULL, NULL, NULL },
         { "inputs", function_inputs, NULL, "Name and declaration of each input.", NULL },
         { "outputs", function_outputs, NULL, "Name and declaration of each output.", NULL },
         { "sizes", function_sizes, NULL, "The names of the sizes.", NULL },

@@ -8,10 +8,11 @@ from ._native import Array, Function, explain_code, schema
 from ._native import version as __version__
 from . import _methods, ops
 from ._specs import Operator, map, operator, reduce, scan, stencil, yaml  # pylint: disable=redefined-builtin
+from ._vjp import vjp
 
 __all__ = ["Array", "DeviceError", "Diagnostic", "Error", "FileError", "FindingError", "Function", "InternalError",
            "MismatchError", "Operator", "SpecError", "UnsupportedError", "UsageError", "compile", "explain_code", "load", "map",
-           "operator", "ops", "reduce", "scan", "schema", "stencil"]
+           "operator", "ops", "reduce", "scan", "schema", "stencil", "vjp"]
 _methods.attach(Function)
 
 

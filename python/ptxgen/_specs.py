@@ -28,7 +28,8 @@ def yaml(spec, indent=""):
     lines = []
     for key, item in spec.items():
         line = f"{indent}{key}: {scalar(item) if not isinstance(item, (dict, list, tuple)) else flow(item)}"
-        if isinstance(item, dict) and (not indent and key in ("inputs", "outputs", "operator", "reductions", "scans", "let") or len(line) > 100):
+        if isinstance(item, dict) and (not indent and key in ("inputs", "outputs", "operator", "reductions", "scans", "let", "stages")
+                                       or len(line) > 100 or "kind" in item):
             lines += [f"{indent}{key}:", yaml(item, indent + "  ")]
         else:
             lines.append(line)
