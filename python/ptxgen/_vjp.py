@@ -40,9 +40,12 @@ class Backward:
         self.kept = [d for d in p.space if d not in p.over] if p.kind != "stencil" else p.space
         self.taken = {*p.inputs, *p.params, *p.space, *p.states, *p.outputs}
         self.parts, self.beside = {v: [] for v in self.wrt}, {v: [] for v in self.wrt}
-        self.types, self.stages, self.left, self.grads = {x.name: x.type for x in p.inputs.values()}, {}, [], {}
+        self.types, self.stages = {x.name: x.type for x in p.inputs.values()}, {}
         self.cotangent = {name: self.array(f"grad_{name}", p.outputs[name].type, p.outputs[name].dims) for name in self.given}
         self.given_names = [x.args[0] for x in self.cotangent.values()]
+        for name in set(p.inputs) & set(p.outputs):
+            refuse(f"'{name}' is an input and an output: what both get would have one name")
+        self.grads = {v: self.unique(f"grad_{v}") for v in self.wrt}
         self.active = set()
         self.check()
 
@@ -287,8 +290,7 @@ class Backward:
                 later.append(v)
             else:
                 refuse(f"nothing depends on '{v}'")
-        names = {v: self.unique(f"grad_{v}") if f"grad_{v}" in self.taken else f"grad_{v}" for v in self.wrt}
-        self.grads = names
+        names = self.grads
         made = {names[v]: (g, self.dims[v]) for v, g in direct.items()}
         wanted = dict.fromkeys(x for v in later for _, g in self.parts[v] + self.beside[v] for x in walk([g]) if x.op == "result")
         saved = {x: self.array(x.args[0].replace(".", "_") + "_saved", x.type, p.space if kind == "scan" else self.kept) for x in wanted}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as operators of PyTorch, which torch.compile keeps in its graphs and autograd goes through: op = ptxgen.torch.op(f)."""
+import re
+
+import torch
+
+from ._errors import UnsupportedError
+from ._vjp import vjp
+
+TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32",
+         "u64": "uint64", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
+
+
+def shape(declaration):
+    """(type, [(size or None, what is added)]) of "f32[m, k - 1]"."""
+    if declaration[0] == "{":
+        raise UnsupportedError(f"an array of structures, {declaration}, is no tensor")
+    type_, _, dims = declaration.rstrip("]").partition("[")
+    made = []
+    for dim in filter(None, dims.split(", ")):
+        name, sign, add = re.fullmatch(r"(\w+)(?: ([+-]) (\d+))?", dim).groups()
+        made.append((None, int(name)) if name.isdigit() else (name, int((sign or "") + (add or "0"))))
+    return getattr(torch, TYPES[type_]), made
+
+
+class Op:
+    """What an operator of PyTorch knows about a function."""
+
+    def __init__(self, f):
+        self.f, self.inputs = f, {name: shape(text) for name, text in f.inputs.items()}
+        self.outputs = {name: shape(text) for name, text in f.outputs.items()}
+        seen = {size for _, dims in self.inputs.values() for size, _ in dims}
+        self.sizes = [size for size in f.sizes if size not in seen]
+        self.names = [*self.inputs, *self.sizes, *f.params]
+
+    def schema(self):
+        kind = {"f": "float", "b": "float", "i": "int", "u": "int"}
+        params = [f"{'bool' if type_ == 'bool' else kind[type_[0]]}? {name}=None" for name, type_ in self.f.params.items()]
+        args = [*(f"Tensor {name}" for name in self.inputs), *(f"SymInt {name}" for name in self.sizes), *params]
+        results = ", ".join(["Tensor"] * len(self.outputs))
+        return f"({', '.join(args)}) -> {results if len(self.outputs) == 1 else f'({results})'}"
+
+    def words(self, args, given):
+        """The arguments by name, without params that have their defaults."""
+        return {name: x for name, x in {**dict(zip(self.names, args)), **given}.items() if x is not None}
+
+    def run(self, *args, **given):
+        made = self.f(**self.words(args, given))
+        return tuple(made) if len(self.outputs) > 1 else made
+
+    def extents(self, words):
+        """All sizes by name."""
+        seen = {size: extent - add for name, (_, dims) in self.inputs.items() for (size, add), extent in zip(dims, words[name].shape) if size}
+        return {**seen, **{size: words[size] for size in self.sizes}}
+
+    def fake(self, *args, **given):
+        """Tensors of the types and shapes of the results."""
+        words = self.words(args, given)
+        sizes = self.extents(words)
+        like = words[next(iter(self.inputs))]
+        made = [like.new_empty([sizes[size] + add if size else add for size, add in dims], dtype=type_) for type_, dims in self.outputs.values()]
+        return tuple(made) if len(made) > 1 else made[0]
+
+
+def op(f, name=None, *, wrt=None, outputs=None):
+    """f as an operator of PyTorch, 'ptxgen::NAME'; it takes the inputs, then sizes that no input shows, then params, by position or name.
+
+    Gradients are those of ptxgen.vjp(f, wrt, outputs); without one, the backward pass raises the reason."""
+    known = Op(f)
+    name = name or f.name
+    made = torch.library.custom_op(f"ptxgen::{name}", known.run, mutates_args=(), schema=known.schema())
+    made.register_fake(known.fake)
+    try:
+        gradient = vjp(f, wrt, outputs)
+    except UnsupportedError as error:
+        if wrt or outputs:
+            raise
+        return refused(made, error)
+    back = Op(gradient)
+    back_op = torch.library.custom_op(f"ptxgen::{name}_vjp", back.run, mutates_args=(), schema=back.schema())
+    back_op.register_fake(back.fake)
+
+    def setup_context(ctx, inputs, output):  # pylint: disable=unused-argument
+        words = known.words(inputs, {})
+        ctx.save_for_backward(*(words[x] for x in known.inputs if x in back.inputs))
+        ctx.words = {x: y for x, y in {**words, **known.extents(words)}.items() if x in back.names and x not in back.inputs}
+
+    def backward(ctx, *grads):
+        words = {**ctx.words, **dict(zip((x for x in known.inputs if x in back.inputs), ctx.saved_tensors))}
+        words.update({x: grads[i].contiguous() for i, x in enumerate(f"grad_{y}" for y in known.outputs) if x in back.inputs})
+        results = back_op(**words)
+        by_name = dict(zip(back.outputs, results if len(back.outputs) > 1 else (results,)))
+        return tuple(by_name.get(f"grad_{x}") for x in known.names)
+
+    made.register_autograd(backward, setup_context=setup_context)
+    return made
+
+
+def refused(made, error):
+    """An operator whose backward pass says why there is none."""
+    def backward(ctx, *grads):
+        raise error
+
+    made.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
+    return made
