@@ -130,7 +130,7 @@ static struct formula near(const struct planner *pl, const struct tuned *t, stru
         tuning_range(t->size[i], &lo, &hi);
         const struct formula within = f_and(f_le(f_const(lo), f_size(i)), f_le(f_size(i), f_const(hi)));
         if (!known)
-            guard = guard.n ? f_and(within, guard) : within;
+            guard = f_and(within, guard);
     }
     return guard;
 }

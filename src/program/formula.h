@@ -107,7 +107,7 @@ struct formula f_not(const struct formula *a);
 #define f_eq(a, b)         f_bin(FO_EQ, F_(a), F_(b))
 #define f_ne(a, b)         f_bin(FO_NE, F_(a), F_(b))
 #define f_ge(a, b)         f_bin(FO_GE, F_(a), F_(b))
-#define f_and(a, b)        f_bin(FO_AND, F_(a), F_(b))
+#define f_and(a, b)        f_bin(FO_AND, F_(a), F_(b)) /* an absent one holds */
 #define f_or(a, b)         f_bin(FO_OR, F_(a), F_(b))
 #define f_size(i)          f_leaf(FO_SIZE, (i))
 #define f_sms()            f_leaf(FO_SMS, 0)

@@ -120,7 +120,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
             c->code.guard = f_and(s->guard, f_le(segments_count(p), f_const(c->tunable[TN_BINS])));
         if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
             return;
-        c->code.guard = c->code.guard.n ? f_and(c->code.guard, aligned) : aligned;
+        c->code.guard = f_and(c->code.guard, aligned);
     }
 }
 

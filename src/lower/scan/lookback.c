@@ -102,7 +102,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
         const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
         const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
-        c->code.guard = scan_both(fit, c->code.guard);
+        c->code.guard = f_and(fit, c->code.guard);
         if (scan_keeps(pl->plan->problem) && !scan_pinned(pl))
             c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
     }

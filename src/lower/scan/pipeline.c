@@ -299,7 +299,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
         scan_set(c, TN_ITEMS, most, NULL);
     c->aligned = true;
     if (scan_few_columns(p))
-        c->code.guard = scan_both(c->code.guard, whole_warps(p, c));
+        c->code.guard = f_and(c->code.guard, whole_warps(p, c));
     return c;
 }
 
@@ -313,7 +313,7 @@ static bool add_looked(struct planner *pl, const struct strategy *row, bool pinn
         most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
         return false;
     if (!pinned)
-        guard = scan_both(looked_columns(p), guard);
+        guard = f_and(looked_columns(p), guard);
     return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
 }
 
@@ -331,7 +331,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
         const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
         const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
-        guard = scan_both(worth, guard);
+        guard = f_and(worth, guard);
     }
     for (int i = first; i <= last; i++) {
         const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));

@@ -100,8 +100,6 @@ void scan_set(struct plan_case *c, enum tunable_id t, int value, const char *fro
         c->tunable_from[t] = from;
 }
 
-struct formula scan_both(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
-
 /* Bytes per position of what passes through the transpose; 0: nothing does. */
 static int widest(const struct problem *p)
 {
@@ -319,7 +317,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     if (c->tunable[TN_VECTOR] == 1 || !vector_guard(p, c->tunable[TN_VECTOR], &aligned))
         return;
     c->aligned = true;
-    c->code.guard = scan_both(guard, aligned);
+    c->code.guard = f_and(guard, aligned);
     struct plan_case *u = scan_add_variant(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     choose(pl, u, staged);
     if (!u->overridden[TN_VECTOR] && !u->tunable[TN_STRIPED])

@@ -100,8 +100,8 @@ static struct formula shape_guard(const struct planner *pl, const struct shape *
     if (vector > 1)
         f = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
     if (shape == &shapes[0]) /* a thread takes all places of its columns */
-        return segreduce_all(settle(pl, f, never), enough(p, vectors(p, vector)));
-    return settle(pl, shape->up_to ? segreduce_all(f, f_le(vectors(p, vector), f_const(shape->up_to))) : f, never);
+        return f_and(settle(pl, f, never), enough(p, vectors(p, vector)));
+    return settle(pl, shape->up_to ? f_and(f, f_le(vectors(p, vector), f_const(shape->up_to))) : f, never);
 }
 
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */

@@ -94,12 +94,12 @@ static struct formula guard_of(const struct planner *pl, const struct plan_case 
     if (hi > capacity(c))
         guard = f_le(length, f_const(capacity(c)));
     if (lo < 1)
-        guard = segreduce_all(guard, f_ge(length, f_const(1)));
+        guard = f_and(guard, f_ge(length, f_const(1)));
     if (!c->aligned)
         return guard;
-    guard = segreduce_all(guard, f_eq(f_mod(length, f_const(c->tunable[TN_VECTOR])), f_const(0)));
+    guard = f_and(guard, f_eq(f_mod(length, f_const(c->tunable[TN_VECTOR])), f_const(0)));
     if (access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
-        guard = segreduce_all(guard, aligned);
+        guard = f_and(guard, aligned);
     return guard;
 }
 

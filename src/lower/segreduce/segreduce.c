@@ -45,8 +45,6 @@ bool segreduce_pinned(const struct planner *pl)
     return plan_pinned_name(pl, &at) != NULL;
 }
 
-struct formula segreduce_all(struct formula a, struct formula b) { return a.n && b.n ? f_and(a, b) : a.n ? a : b; }
-
 struct formula segreduce_sms(const struct problem *p)
 {
     return state_determinism(p) == DET_DEVICE ? f_const(FIXED_SMS) : f_sms();
@@ -106,7 +104,7 @@ void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_cas
         c->aligned = false;
         return;
     }
-    c->code.guard = segreduce_all(guard, aligned);
+    c->code.guard = f_and(guard, aligned);
     if (anywhere || state_determinism(p) != DET_ANY)
         make(pl, row, what, arena_printf(&pl->s->arena, "%s_unaligned", name), guard, false);
 }

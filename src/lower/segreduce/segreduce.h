@@ -69,7 +69,6 @@ bool segreduce_runs(const struct problem *p);
 bool segreduce_resident_takes(const struct problem *p);
 /* A strategy is pinned, so its cases must take every launch. */
 bool segreduce_pinned(const struct planner *pl);
-struct formula segreduce_all(struct formula a, struct formula b); /* `and`, where an absent one is true */
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
 struct formula segreduce_sms(const struct problem *p);   /* multiprocessors that grids are sized for */
 int segreduce_state_words(const struct problem *p);      /* registers of one state */

@@ -222,7 +222,7 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     *never = lo > most || hi < least || least > most;
     if (lo < least && !segreduce_pinned(pl))
         guard = f_ge(segments_length(p), f_const(least));
-    return hi <= most ? guard : segreduce_all(guard, f_le(segments_length(p), f_const(most)));
+    return hi <= most ? guard : f_and(guard, f_le(segments_length(p), f_const(most)));
 }
 
 /* May the strategy's plan have this shape?  Several blocks are chosen for runs of elements, or asked for. */

@@ -76,7 +76,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
                  "blocks that wait for one another are resident at once");
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
         const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
-        c->code.guard = scan_both(fit, c->code.guard);
+        c->code.guard = f_and(fit, c->code.guard);
         if (!scan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
     }

@@ -105,12 +105,12 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
     struct formula aligned = { 0 };
     struct plan_case *c = add_case(pl, row, variant, name, guard);
     if (whole)
-        guard = scan_both(fitting(p, c, block), guard);
+        guard = f_and(fitting(p, c, block), guard);
     c->code.guard = guard;
     if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
         return;
     c->aligned = true;
-    c->code.guard = scan_both(guard, aligned);
+    c->code.guard = f_and(guard, aligned);
     add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
 }
 
@@ -131,7 +131,7 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = tile(c, true);
         const struct formula valid = f_mul(f_div(f_const(size), length), length);
-        c->code.guard = scan_both(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
+        c->code.guard = f_and(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
     }
 }
 

@@ -142,8 +142,7 @@ static struct formula rows_shifted(const struct problem *p, int points, const in
 {
     struct formula length = stencil_extent(p, p->rank - 1), guard = { 0 };
     for (int d = p->rank - 2; d >= 0; d--) {
-        const struct formula here = f_eq(f_mod(length, f_const(points)), f_const(shift[d]));
-        guard = guard.n ? f_and(guard, here) : here;
+        guard = f_and(guard, f_eq(f_mod(length, f_const(points)), f_const(shift[d])));
         length = f_mul(length, stencil_extent(p, d));
     }
     return bases_aligned(p, points, guard);
