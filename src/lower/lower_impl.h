@@ -33,6 +33,12 @@ void plan_lighten(const struct problem *p, struct plan_case *c);
 void plan_evidence(struct arena *a, struct plan_case *c);
 /* The strategy that the user asks for (--set over options over the spec), or NULL. */
 const char *plan_pinned_name(const struct planner *pl, struct span *at);
+/* Does the user ask for one?  Then its cases must take every launch that they can. */
+bool plan_pinned(const struct planner *pl);
+/* Set a tunable that the strategy has, unless the user does; from: NULL leaves where it comes from. */
+void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Dependent launch wherever the architecture has it. */
+void plan_set_pdl(const struct planner *pl, struct plan_case *c);
 /* Are all settings of the user, in the spec and beside it, tunables (of the strategy, if there is a row) with values in
  * their ranges?  False after a diagnostic for each that is not. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);

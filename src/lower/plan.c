@@ -128,6 +128,22 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }
 
+bool plan_pinned(const struct planner *pl) { return plan_pinned_name(pl, &(struct span){ 0 }) != NULL; }
+
+void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
+{
+    if (c->overridden[t] || !(c->strategy->tunables & 1u << t))
+        return;
+    c->tunable[t] = value;
+    if (from)
+        c->tunable_from[t] = from;
+}
+
+void plan_set_pdl(const struct planner *pl, struct plan_case *c)
+{
+    plan_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+}
+
 void plan_lighten(const struct problem *p, struct plan_case *c)
 {
     enum { MOST = 2048, PLACED = 8 };
@@ -146,11 +162,8 @@ void plan_lighten(const struct problem *p, struct plan_case *c)
 void plan_min_blocks(struct planner *pl, struct plan_case *c)
 {
     const bool tuned = pl->plan->device.sm == 90;
-    if (c->overridden[TN_MIN_BLOCKS])
-        return;
-    c->tunable[TN_MIN_BLOCKS] = tuned ? 0 : 1;
-    c->tunable_from[TN_MIN_BLOCKS] =
-        tuned ? "ptxas is left alone, as when this was tuned" : "a bound keeps ptxas from spilling";
+    plan_set(c, TN_MIN_BLOCKS, tuned ? 0 : 1,
+             tuned ? "ptxas is left alone, as when this was tuned" : "a bound keeps ptxas from spilling");
 }
 
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)

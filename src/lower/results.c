@@ -88,10 +88,8 @@ static void add_filler(struct planner *pl, struct plan_case *c)
 
 bool plan_case_build(struct planner *pl, struct plan_case *c)
 {
-    if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1 && !c->overridden[TN_MIN_BLOCKS]) {
-        c->tunable[TN_MIN_BLOCKS] = 1;
-        c->tunable_from[TN_MIN_BLOCKS] = "sums of several elements at once need registers";
-    }
+    if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1)
+        plan_set(c, TN_MIN_BLOCKS, 1, "sums of several elements at once need registers");
     if (!c->strategy->build(pl, c))
         return false;
     if (problem_writes(pl->plan->problem, AT_RESULT) && !c->maps)

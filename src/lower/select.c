@@ -87,7 +87,7 @@ static bool unknown(struct diags *d, const char *name, struct span at)
     return false;
 }
 
-static bool plan_pinned(struct planner *pl, const char *name, struct span at)
+static bool plan_named(struct planner *pl, const char *name, struct span at)
 {
     struct diags *d = &pl->s->diags;
     const struct strategy *row = strategy_by_name(name);
@@ -364,7 +364,7 @@ const struct plan *plan_create(struct ptxgen_session *s, const struct problem *p
         return NULL;
     const int built = plan->ncases;
     plan->origin = name ? PLAN_PINNED : PLAN_CHOSEN;
-    if (name ? !plan_pinned(&pl, name, at) : !plan_chosen(&pl)) {
+    if (name ? !plan_named(&pl, name, at) : !plan_chosen(&pl)) {
         if (!name)
             report_none(&pl);
         return NULL;

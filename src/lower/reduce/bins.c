@@ -86,8 +86,7 @@ static void choose_items(struct plan_case *c)
 {
     enum { AT_ONCE = 8 };
     const int items = AT_ONCE / c->tunable[TN_VECTOR];
-    if (!c->overridden[TN_ITEMS])
-        c->tunable[TN_ITEMS] = items > 1 ? items : 1;
+    plan_set(c, TN_ITEMS, items > 1 ? items : 1, NULL);
 }
 
 /* A case and its sizes; lanes, bins: of its tables, where it has them in shared memory. */
@@ -107,12 +106,10 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
         struct plan_case *c = plan_case_add(pl, row, names[i], s->guard);
         struct formula aligned = { 0 };
         plan_case_variant(pl, c, s->variant);
-        if (i && !c->overridden[TN_VECTOR])
-            c->tunable[TN_VECTOR] = 1;
-        if (row->tunables & WITH_LANES && !c->overridden[TN_LANES])
-            c->tunable[TN_LANES] = s->lanes;
-        if (row->tunables & WITH_BINS && !c->overridden[TN_BINS])
-            c->tunable[TN_BINS] = s->bins;
+        if (i)
+            plan_set(c, TN_VECTOR, 1, NULL);
+        plan_set(c, TN_LANES, s->lanes, NULL);
+        plan_set(c, TN_BINS, s->bins, NULL);
         choose_items(c);
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
@@ -153,10 +150,9 @@ void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
                   { "most", "most", THREADS_MOST, 0, most } };
     struct formula guard = f_le(segments_count(p), access_count(p));
-    struct span at;
     int64_t lo, hi;
     bins_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at))
+    if (plan_pinned(pl))
         guard = (struct formula){ 0 };
     for (int i = 0; i < 3; i++) {
         const struct room *of = &rooms[i];

@@ -72,27 +72,13 @@ bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct
     return !*why;
 }
 
-/* Dependent launch pays where launches follow one another and the kernel is short. */
-static void choose_pdl(struct planner *pl, struct plan_case *c)
-{
-    if (!c->overridden[TN_PDL])
-        c->tunable[TN_PDL] = pl->plan->device.sm >= 90;
-    c->tunable_from[TN_PDL] = c->overridden[TN_PDL] ? c->tunable_from[TN_PDL] : "on where the architecture has it";
-}
-
-/* Every element is read once: it need not stay in the caches. */
-static void choose_stream(const struct problem *p, struct plan_case *c)
-{
-    if (c->overridden[TN_EVICT_FIRST])
-        return;
-    c->tunable[TN_EVICT_FIRST] = !problem_writes(p, AT_POINT);
-    c->tunable_from[TN_EVICT_FIRST] = "every element is read once, and few are written";
-}
-
+/* Dependent launch pays where launches follow one another and the kernel is short.  Every element is read once: it need
+ * not stay in the caches. */
 void reduce_usual(struct planner *pl, struct plan_case *c)
 {
-    choose_pdl(pl, c);
-    choose_stream(pl->plan->problem, c);
+    plan_set_pdl(pl, c);
+    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
+             "every element is read once, and few are written");
 }
 
 /* What a stage of a warp's ring holds: a window of every direct input. */
@@ -177,8 +163,7 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_variant(pl, c, variant);
     c->aligned = c->tunable[TN_VECTOR] > 1;
-    choose_pdl(pl, c);
-    choose_stream(p, c);
+    reduce_usual(pl, c);
     choose_items(c);
     choose_bulk(pl, c);
     choose_staged(pl, c);
@@ -194,8 +179,7 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     plan_min_blocks(pl, u); /* the bound of a row is for loads of whole vectors */
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
-    choose_pdl(pl, u);
-    choose_stream(p, u);
+    reduce_usual(pl, u);
     if (!fixed_tree && state_commutative(p) && !u->overridden[TN_VECTOR]) {
         u->tunable[TN_ITEMS] =
             c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] < 8 ? c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] : 8;
@@ -211,8 +195,7 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
 /* A pinned strategy alone must take every launch; otherwise reduce.last_block takes what the others leave. */
 static bool pinned(struct planner *pl, const struct strategy *row, const char *name)
 {
-    struct span at;
-    if (!plan_pinned_name(pl, &at))
+    if (!plan_pinned(pl))
         return false;
     add_cases(pl, row, "", name, (struct formula){ 0 }, true);
     return true;
@@ -269,10 +252,9 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
     const char *variant = tuning_variant(p), *name = strrchr(t->variant, ' ');
     const struct formula n = access_count(p);
     struct formula guard = { 0 };
-    struct span at;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
-    if (plan_pinned_name(pl, &at) || hi <= REDUCE_BLOCK_LIMIT || hi < t->from || lo > t->to ||
+    if (plan_pinned(pl) || hi <= REDUCE_BLOCK_LIMIT || hi < t->from || lo > t->to ||
         strlen(variant) != (size_t)(name - t->variant) || strncmp(t->variant, variant, strlen(variant)) ||
         (t->vector && access_vector_width(p) != t->vector))
         return;

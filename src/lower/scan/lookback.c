@@ -67,7 +67,7 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const bool marked = p->flags >= 0 || p->offsets >= 0, rows = !marked && scan_keeps(p);
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
     const char *name = rows ? "flat" : *variant ? variant : "large";
-    scan_add_cases(pl, row, variant, name, rows && !scan_pinned(pl) ? few_rows(p) : (struct formula){ 0 }, true);
+    scan_add_cases(pl, row, variant, name, rows && !plan_pinned(pl) ? few_rows(p) : (struct formula){ 0 }, true);
 }
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
@@ -103,7 +103,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
         const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
         c->code.guard = f_and(fit, c->code.guard);
-        if (scan_keeps(pl->plan->problem) && !scan_pinned(pl))
+        if (scan_keeps(pl->plan->problem) && !plan_pinned(pl))
             c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
     }
 }
@@ -111,7 +111,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
 /* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
 void scan_resident_plan(struct planner *pl, const struct strategy *row)
 {
-    if (scan_pinned(pl)) {
+    if (plan_pinned(pl)) {
         plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
         return;
     }

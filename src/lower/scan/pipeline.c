@@ -283,20 +283,20 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     struct plan_case *c = plan_case_add(pl, row, size->name, guard);
     plan_case_variant(pl, c, size->variant);
     if (c->tunable[TN_VECTOR] > widest_vector(p))
-        scan_set(c, TN_VECTOR, widest_vector(p), NULL);
-    scan_set(c, TN_STAGES, size->stages, NULL);
-    scan_set(c, TN_UPSWEEP_WARPS, UPSWEEP, NULL);
-    scan_set(c, TN_MARKER_WARPS, markers(p), "for segments that begin anywhere");
-    scan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
-    scan_set(c, TN_MIN_BLOCKS, 1, "the ring takes a multiprocessor's shared memory");
-    scan_set(c, TN_PDL, 1, NULL);
+        plan_set(c, TN_VECTOR, widest_vector(p), NULL);
+    plan_set(c, TN_STAGES, size->stages, NULL);
+    plan_set(c, TN_UPSWEEP_WARPS, UPSWEEP, NULL);
+    plan_set(c, TN_MARKER_WARPS, markers(p), "for segments that begin anywhere");
+    plan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
+    plan_set(c, TN_MIN_BLOCKS, 1, "the ring takes a multiprocessor's shared memory");
+    plan_set(c, TN_PDL, 1, NULL);
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
                                 c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
     if (c->tunable[TN_ITEMS] > most && free_shape)
         largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && most > 0)
-        scan_set(c, TN_ITEMS, most, NULL);
+        plan_set(c, TN_ITEMS, most, NULL);
     c->aligned = true;
     if (scan_few_columns(p))
         c->code.guard = f_and(c->code.guard, whole_warps(p, c));
@@ -320,7 +320,7 @@ static bool add_looked(struct planner *pl, const struct strategy *row, bool pinn
 void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const bool pinned = scan_pinned(pl);
+    const bool pinned = plan_pinned(pl);
     const int last = sizeof sizes / sizeof *sizes - 1;
     const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.resident takes small rows */
     const int first = pinned || !scan_marked(p) ? last : marked;

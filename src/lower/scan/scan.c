@@ -89,17 +89,6 @@ int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tu
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-bool scan_pinned(const struct planner *pl) { return plan_pinned_name(pl, &(struct span){ 0 }) != NULL; }
-
-void scan_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
-{
-    if (c->overridden[t])
-        return;
-    c->tunable[t] = value;
-    if (from)
-        c->tunable_from[t] = from;
-}
-
 /* Bytes per position of what passes through the transpose; 0: nothing does. */
 static int widest(const struct problem *p)
 {
@@ -265,12 +254,12 @@ static void choose(struct planner *pl, struct plan_case *c, bool staged)
 {
     const struct problem *p = pl->plan->problem;
     const int sm = pl->plan->device.sm;
-    scan_set(c, TN_PDL, sm >= 90, "on where the architecture has it");
+    plan_set_pdl(pl, c);
     if (staged)
-        scan_set(c, TN_MIN_BLOCKS, choose_blocks(p, c, sm),
+        plan_set(c, TN_MIN_BLOCKS, choose_blocks(p, c, sm),
                  "1024 threads per multiprocessor, half of them for heavy elements");
-    scan_set(c, TN_SMEM_TRANSPOSE, staged && widest(p) > 0, "for arrays of scalars along the last dimensions");
-    scan_set(c, TN_STRIPED,
+    plan_set(c, TN_SMEM_TRANSPOSE, staged && widest(p) > 0, "for arrays of scalars along the last dimensions");
+    plan_set(c, TN_STRIPED,
              c->tunable[TN_SMEM_TRANSPOSE] && may_stripe(p, c) && (state_words(p, NULL) <= 2 || scan_counts(p)),
              "for whole arrays and states of up to 8 bytes");
     choose_items(p, c, &pl->plan->device);
@@ -298,8 +287,8 @@ struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *ro
     if (!vast(pl->plan->problem))
         return c;
     if (c->tunable[TN_THREADS] > 128)
-        scan_set(c, TN_THREADS, 128, NULL);
-    scan_set(c, TN_MIN_BLOCKS, 1, NULL);
+        plan_set(c, TN_THREADS, 128, NULL);
+    plan_set(c, TN_MIN_BLOCKS, 1, NULL);
     return c;
 }
 
@@ -309,7 +298,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     if (!staged)
-        scan_set(c, TN_VECTOR, 1, NULL);
+        plan_set(c, TN_VECTOR, 1, NULL);
     choose(pl, c, staged);
     struct formula aligned;
     if (p->offsets >= 0 && !staged && !c->overridden[TN_VECTOR])
@@ -329,7 +318,7 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     const int words = scan_items_in_words(p);
     const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
     if (u->tunable[TN_STRIPED] && heavy)
-        scan_set(u, TN_MIN_BLOCKS, 1, NULL); /* registers: addresses of single elements */
+        plan_set(u, TN_MIN_BLOCKS, 1, NULL); /* registers: addresses of single elements */
 }
 
 bool scan_spreads(struct planner *pl)
@@ -345,7 +334,7 @@ bool scan_spreads(struct planner *pl)
 void scan_block_plan(struct planner *pl, const struct strategy *row)
 {
     struct formula small = { 0 };
-    if (scan_pinned(pl)) {
+    if (plan_pinned(pl)) {
         scan_add_cases(pl, row, "", "block", small, true);
         return;
     }
@@ -355,7 +344,7 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
     scan_add_cases(pl, row, "", "small", small, true);
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
         struct plan_case *c = &pl->plan->cases[i];
-        scan_set(c, TN_MIN_BLOCKS, 1, NULL);
+        plan_set(c, TN_MIN_BLOCKS, 1, NULL);
         while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
                c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
             c->tunable[TN_ITEMS] /= 2;

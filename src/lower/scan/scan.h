@@ -79,10 +79,6 @@ bool scan_takes(const struct problem *p, struct arena *a, const char **why, cons
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
 /* Runs of elements, whose tiles a grid that waits for itself may take. */
 bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why);
-/* Is a strategy pinned?  Then its cases must take every launch that they can. */
-bool scan_pinned(const struct planner *pl);
-/* Set a tunable, unless the user does; from: NULL leaves where it comes from. */
-void scan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
 /* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
 enum { SCAN_RESIDENT = 2 };
 /* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than

@@ -52,16 +52,16 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_tuned(pl, c, of->shape->name);
     if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
-        segreduce_set(c, TN_ROWS, c->tunable[TN_THREADS], c->tunable_from[TN_ROWS]);
-    segreduce_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, as far as states fit registers");
+        plan_set(c, TN_ROWS, c->tunable[TN_THREADS], NULL);
+    plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, as far as states fit registers");
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
-    segreduce_set_pdl(pl, c);
-    segreduce_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
-                  "every vector is read once, and few are written");
+    plan_set_pdl(pl, c);
+    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
+             "every vector is read once, and few are written");
     /* Registers hold what is loaded and the states of all columns. */
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= COLUMN_WIDE_WORDS)
-        segreduce_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
+        plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
     segreduce_fit_items(c);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;

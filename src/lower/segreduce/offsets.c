@@ -45,11 +45,11 @@ static struct plan_case *staged_case(struct planner *pl, const struct strategy *
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     (void)what;
-    segreduce_set(c, TN_COPY_STAGES, SHARE_STAGES, "one tile arrives while one is reduced");
-    segreduce_set_pdl(pl, c);
+    plan_set(c, TN_COPY_STAGES, SHARE_STAGES, "one tile arrives while one is reduced");
+    plan_set_pdl(pl, c);
     while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
            tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > SHARE_TILE_MAX)
-        segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "a tile of a warp stays near 4 KiB");
+        plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "a tile of a warp stays near 4 KiB");
     c->aligned = aligned;
     return c;
 }

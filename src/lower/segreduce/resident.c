@@ -66,17 +66,17 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
     int items = s->words / element_words(p);
     if (!vectors)
-        segreduce_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
+        plan_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
     while (c->tunable[TN_VECTOR] > items && !c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1)
-        segreduce_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
+        plan_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
     items /= c->tunable[TN_VECTOR];
-    segreduce_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");
-    segreduce_set(c, TN_THREADS, s->threads, "model: the fewest threads whose registers hold a row");
-    segreduce_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
-    segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+    plan_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");
+    plan_set(c, TN_THREADS, s->threads, "model: the fewest threads whose registers hold a row");
+    plan_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
+    plan_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     if (segreduce_state_words(p) > 2)
-        segreduce_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
-    segreduce_set_pdl(pl, c);
+        plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+    plan_set_pdl(pl, c);
     plan_lighten(p, c);
     c->aligned = c->tunable[TN_VECTOR] > 1;
     return c;

@@ -39,12 +39,6 @@ bool segreduce_between_offsets(const struct problem *p, struct arena *a, const c
 
 bool segreduce_runs(const struct problem *p) { return segments_trailing(p) || p->offsets >= 0; }
 
-bool segreduce_pinned(const struct planner *pl)
-{
-    struct span at;
-    return plan_pinned_name(pl, &at) != NULL;
-}
-
 struct formula segreduce_sms(const struct problem *p)
 {
     return state_determinism(p) == DET_DEVICE ? f_const(FIXED_SMS) : f_sms();
@@ -107,19 +101,6 @@ void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_cas
     c->code.guard = f_and(guard, aligned);
     if (anywhere || state_determinism(p) != DET_ANY)
         make(pl, row, what, arena_printf(&pl->s->arena, "%s_unaligned", name), guard, false);
-}
-
-void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
-{
-    if (c->overridden[t] || !(c->strategy->tunables & 1u << t))
-        return;
-    c->tunable[t] = value;
-    c->tunable_from[t] = from;
-}
-
-void segreduce_set_pdl(const struct planner *pl, struct plan_case *c)
-{
-    segreduce_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
 }
 
 void segreduce_fit_items(struct plan_case *c)

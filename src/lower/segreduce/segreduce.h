@@ -67,8 +67,6 @@ bool segreduce_between_offsets(const struct problem *p, struct arena *a, const c
 bool segreduce_runs(const struct problem *p);
 /* Does segreduce.resident take rows of this problem? */
 bool segreduce_resident_takes(const struct problem *p);
-/* A strategy is pinned, so its cases must take every launch. */
-bool segreduce_pinned(const struct planner *pl);
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
 struct formula segreduce_sms(const struct problem *p);   /* multiprocessors that grids are sized for */
 int segreduce_state_words(const struct problem *p);      /* registers of one state */
@@ -87,9 +85,6 @@ typedef struct plan_case *segreduce_case(struct planner *pl, const struct strate
  * same tree for arrays that begin `anywhere`, or where results must not depend on addresses. */
 void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_case *make, const void *what,
                    const char *name, int vector, struct formula guard, bool anywhere);
-/* A tunable of the case, unless the strategy has none of that name or the user sets it. */
-void segreduce_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
-void segreduce_set_pdl(const struct planner *pl, struct plan_case *c);
 /* Fewer items, where a thread would hold too many elements and the user sets none. */
 void segreduce_fit_items(struct plan_case *c);
 /* The shapes of a strategy (shapes.c), up to one that takes all lengths. */

@@ -62,11 +62,11 @@ static bool packed(const struct shape *shape)
 static void fit_registers(const struct problem *p, struct plan_case *c)
 {
     if (p->offsets >= 0 && segreduce_state_words(p) > 2)
-        segreduce_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, c->tunable_from[TN_ITEMS]);
+        plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, NULL);
     const int fields = segreduce_direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
-        segreduce_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, c->tunable_from[TN_SEGMENTS]);
+        plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, NULL);
     segreduce_fit_items(c);
     plan_lighten(p, c);
 }
@@ -77,10 +77,10 @@ static void leave_registers(const struct problem *p, struct plan_case *c)
     const bool heavy =
         segreduce_direct_fields(p) > 1 || (segreduce_state_words(p) > 2 && c->tunable[TN_LANES] != SEG_WARP);
     if (p->offsets >= 0)
-        segreduce_set(c, TN_MIN_BLOCKS, segreduce_state_words(p) > 2 ? 2 : 4,
-                      "H200 f32 2^26 by 1024, equal and by a power law: 87, 97 us; 2 blocks 96, 110");
+        plan_set(c, TN_MIN_BLOCKS, segreduce_state_words(p) > 2 ? 2 : 4,
+                 "H200 f32 2^26 by 1024, equal and by a power law: 87, 97 us; 2 blocks 96, 110");
     else if (heavy && c->tunable[TN_THREADS] <= 256 && c->tunable[TN_MIN_BLOCKS] == 0)
-        segreduce_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
+        plan_set(c, TN_MIN_BLOCKS, 2, "two blocks of heavy elements leave them the registers");
 }
 
 /* A warp's rounds of states of several words: how many vectors are in flight. */
@@ -92,7 +92,7 @@ static void fit_wide_state(struct planner *pl, struct plan_case *c)
     bool doubles = false;
     for (int f = 0; f < fields; f++)
         doubles |= ty_bytes(type[f]) == 8;
-    segreduce_set(c, TN_MIN_BLOCKS, 0, "ptxas is left alone, as when this was tuned");
+    plan_set(c, TN_MIN_BLOCKS, 0, "ptxas is left alone, as when this was tuned");
     plan_case_tuned(pl, c, !state_pad(p) ? "warps ordered" : doubles ? "warps doubles" : "warps words");
 }
 
@@ -100,16 +100,16 @@ static void fit_wide_state(struct planner *pl, struct plan_case *c)
 static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
 {
     if (problem_writes(p, AT_POINT))
-        segreduce_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
+        plan_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
-        segreduce_set(c, TN_EVICT_FIRST, 0,
-                      "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
+        plan_set(c, TN_EVICT_FIRST, 0,
+                 "H200 f32 2^26 by 1/2/4/8: 128.5/94.3/78.6/70.7 us, with hints 132.5/100.7/83.1/73.1");
     else if (shape->up_to == PACKED)
-        segreduce_set(c, TN_EVICT_FIRST, 1,
-                      "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
+        plan_set(c, TN_EVICT_FIRST, 1,
+                 "H200, by hand, f32 2^26 by 16/32: 67.4/66.1 us, hints of loads alone 70.6/66.3, none 67.5/66.7");
     else
-        segreduce_set(c, TN_EVICT_FIRST, lanes_of(shape) == 0 || lanes_of(shape) == SEG_WARP,
-                      "where every vector is read once");
+        plan_set(c, TN_EVICT_FIRST, lanes_of(shape) == 0 || lanes_of(shape) == SEG_WARP,
+                 "where every vector is read once");
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
@@ -119,21 +119,21 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     const struct shape *shape = what;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_tuned(pl, c, shape->name);
-    if (!segreduce_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
+    if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
         fit_wide_state(pl, c);
-    segreduce_set_pdl(pl, c);
+    plan_set_pdl(pl, c);
     set_stream(p, c, shape);
     if (shape->up_to == EXACTLY) {
-        segreduce_set(c, TN_VECTOR, (int)shape->above, "as many as a segment has");
+        plan_set(c, TN_VECTOR, (int)shape->above, "as many as a segment has");
         if (segreduce_direct_fields(p) <= 1) /* more of them need the registers */
-            segreduce_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
+            plan_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
     }
     if (!segreduce_runs(p))
-        segreduce_set(c, TN_VECTOR, 1, "segments are not runs of elements");
+        plan_set(c, TN_VECTOR, 1, "segments are not runs of elements");
     else if (!aligned && !packed(shape) && state_determinism(p) == DET_ANY)
-        segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+        plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
     leave_registers(p, c);
@@ -151,7 +151,7 @@ static bool other_lanes(const struct planner *pl, const struct shape *shape)
 static bool no_lane_each(const struct planner *pl, const struct shape *shape)
 {
     return lanes_of(shape) == 1 &&
-           (segreduce_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
+           (plan_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
 }
 
 /* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
@@ -203,7 +203,7 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     const struct problem *p = pl->plan->problem;
     const int vector = access_vector_width(p);
     const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
-    const int64_t least = shape->above && !segreduce_pinned(pl) ? above + 1 : 0;
+    const int64_t least = shape->above && !plan_pinned(pl) ? above + 1 : 0;
     /* A warp's tree costs wide states less than a block's. */
     const bool wide = segreduce_state_words(p) > 2 && shape->up_to == ROWS_WARP;
     const int64_t most = (wide ? ROWS_WARP_WIDE : shape->up_to) * vector;
@@ -220,7 +220,7 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
         return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), shape->up_to == PACKED ? SEG_WARP : FEW, never);
     segments_length_range(pl, &lo, &hi);
     *never = lo > most || hi < least || least > most;
-    if (lo < least && !segreduce_pinned(pl))
+    if (lo < least && !plan_pinned(pl))
         guard = f_ge(segments_length(p), f_const(least));
     return hi <= most ? guard : f_and(guard, f_le(segments_length(p), f_const(most)));
 }
@@ -240,7 +240,7 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
 /* Cases for arrays that begin anywhere follow where no later one takes them, and those of short segments. */
 void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
 {
-    const bool pinned = segreduce_pinned(pl);
+    const bool pinned = plan_pinned(pl);
     const struct shape *shape[sizeof shapes / sizeof *shapes];
     int n = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

@@ -12,7 +12,7 @@ bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, str
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    if (segreduce_pinned(pl) || (segreduce_runs(p) && !segreduce_resident_takes(p)))
+    if (plan_pinned(pl) || (segreduce_runs(p) && !segreduce_resident_takes(p)))
         segreduce_add_shapes(pl, row);
 }
 

@@ -99,11 +99,11 @@ static struct plan_case *tile_case(struct planner *pl, const struct strategy *ro
 {
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     (void)what;
-    segreduce_set(c, TN_THREADS, tile_threads(pl), c->tunable_from[TN_THREADS]);
-    segreduce_set(c, TN_ITEMS, tile_items(pl), c->tunable_from[TN_ITEMS]);
-    segreduce_set_pdl(pl, c);
-    segreduce_set(c, TN_COPY_STAGES, pl->plan->device.sm >= 90 && aligned ? TILE_STAGES : 0,
-                  "where the architecture has bulk copies");
+    plan_set(c, TN_THREADS, tile_threads(pl), NULL);
+    plan_set(c, TN_ITEMS, tile_items(pl), NULL);
+    plan_set_pdl(pl, c);
+    plan_set(c, TN_COPY_STAGES, pl->plan->device.sm >= 90 && aligned ? TILE_STAGES : 0,
+             "where the architecture has bulk copies");
     c->aligned = aligned;
     return c;
 }
@@ -113,7 +113,7 @@ void segreduce_tile_plan(struct planner *pl, const struct strategy *row)
     const struct formula length = segments_length(pl->plan->problem), any = { 0 };
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    if (!segreduce_pinned(pl) &&
+    if (!plan_pinned(pl) &&
         (lo > length_max(pl) || !has_room(pl, tuned(pl, TN_THREADS)) || segreduce_resident_takes(pl->plan->problem)))
         return;
     /* Elements of one byte: every array begins at 16 bytes. */

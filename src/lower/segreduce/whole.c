@@ -18,9 +18,9 @@ static void full_occupancy(struct planner *pl, struct plan_case *c)
     const int threads = pl->plan->device.threads_per_sm;
     const bool narrow = segreduce_state_words(p) == 1 && access_vector_width(p) * c->tunable[TN_ITEMS] <= FEW_VALUES;
     if (narrow && threads >= LARGE_SM)
-        segreduce_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS], "blocks that fill a multiprocessor");
+        plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS], "blocks that fill a multiprocessor");
     else
-        segreduce_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+        plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
 }
 
 /* `what` names the row of tuning.def, too, behind "offsets ".  There is a warp per segment where it begins with "warps",
@@ -36,21 +36,21 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
     if (wide && !strcmp(shape, "blocks"))
         shape = "wide";
     plan_case_variant(pl, c, arena_printf(&pl->s->arena, "offsets %s", shape));
-    segreduce_set(c, TN_LANES, lanes, lanes ? "a warp per segment" : "a block per segment");
-    segreduce_set(c, TN_QUEUE, queue, queue ? "large arrays" : "a queue takes longer than small arrays do");
-    segreduce_set_pdl(pl, c);
-    segreduce_set(c, TN_EVICT_FIRST, !queue || lanes, "every vector is read once");
+    plan_set(c, TN_LANES, lanes, lanes ? "a warp per segment" : "a block per segment");
+    plan_set(c, TN_QUEUE, queue, queue ? "large arrays" : "a queue takes longer than small arrays do");
+    plan_set_pdl(pl, c);
+    plan_set(c, TN_EVICT_FIRST, !queue || lanes, "every vector is read once");
     if (!aligned && state_determinism(p) == DET_ANY)
-        segreduce_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+        plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     if (queue)
         full_occupancy(pl, c);
     if (segreduce_state_words(p) > 2 && c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
-        segreduce_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS,
-                      "H200 2^26, max segment sums of 1024/4096/16384/65536: 73.7/70.9/73.2/72.8 us; 2 vectors "
-                      "79.2/86.8/73.9/78.1; segreduce.offsets 120/113/112/109");
+        plan_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS,
+                 "H200 2^26, max segment sums of 1024/4096/16384/65536: 73.7/70.9/73.2/72.8 us; 2 vectors "
+                 "79.2/86.8/73.9/78.1; segreduce.offsets 120/113/112/109");
     segreduce_fit_items(c);
     if (c->tunable[TN_THREADS] >= 512)
-        segreduce_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
+        plan_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;
 }
@@ -58,7 +58,7 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
 /* Arrays that begin anywhere: where this strategy is pinned. */
 static void add_shape(struct planner *pl, const struct strategy *row, const char *shape, struct formula guard)
 {
-    segreduce_add(pl, row, whole_case, shape, shape, 0, guard, segreduce_pinned(pl));
+    segreduce_add(pl, row, whole_case, shape, shape, 0, guard, plan_pinned(pl));
 }
 
 /* Has a segment so many vectors in the mean, or fewer? */
@@ -77,10 +77,10 @@ static void add_queue_shapes(struct planner *pl, const struct strategy *row, str
                              struct formula blocks)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula least = f_const(segreduce_pinned(pl) ? 0 : WHOLE_LEAST);
+    const struct formula least = f_const(plan_pinned(pl) ? 0 : WHOLE_LEAST);
     const struct formula parted = f_const(WHOLE_QUEUE);
     add_shape(pl, row, "warps_queue", f_and(warps, f_and(lengthy(p, least), shorter(p, parted))));
-    if (segreduce_pinned(pl))
+    if (plan_pinned(pl))
         add_shape(pl, row, "queue", blocks);
     else
         add_shape(pl, row, "queue", f_and(blocks, f_and(lengthy(p, parted), shorter(p, f_const(WHOLE_MOST)))));
@@ -91,7 +91,7 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const struct formula segments = segments_count(p), sms = segreduce_sms(p), any = { 0 };
     const struct formula many = f_le(f_mul(sms, f_const(WHOLE_WARPS_PER_SM)), segments), few = f_le(segments, sms);
-    const bool pinned = segreduce_pinned(pl);
+    const bool pinned = plan_pinned(pl);
     if (pinned)
         plan_check(pl, f_lt(segments, f_const((int64_t)1 << 30)),
                    "segreduce.block takes fewer than 2^30 segments between offsets");

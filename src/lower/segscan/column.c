@@ -20,7 +20,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, guard, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        scan_set(c, TN_ROWS, *variant ? c->tunable[TN_THREADS] / 32 : 1, NULL);
+        plan_set(c, TN_ROWS, *variant ? c->tunable[TN_THREADS] / 32 : 1, NULL);
     }
 }
 
@@ -35,7 +35,7 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
-    if (scan_pinned(pl)) {
+    if (plan_pinned(pl)) {
         add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
         return;
     }

@@ -72,12 +72,12 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         /* Wider states want all registers. */
-        scan_set(c, TN_MIN_BLOCKS, scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT,
+        plan_set(c, TN_MIN_BLOCKS, scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT,
                  "blocks that wait for one another are resident at once");
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
         const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
         c->code.guard = f_and(fit, c->code.guard);
-        if (!scan_pinned(pl) && p->offsets < 0)
+        if (!plan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
     }
 }
@@ -86,7 +86,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
 void segscan_resident_plan(struct planner *pl, const struct strategy *row)
 {
     const int from = pl->plan->ncases;
-    if (!scan_pinned(pl)) {
+    if (!plan_pinned(pl)) {
         add_across(pl, row, "short", "short_across", 1);
         if (pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;

@@ -75,7 +75,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
 {
     const int words = scan_items_in_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
-    scan_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
+    plan_set_pdl(pl, c);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > ITEMS_MAX || held(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
     while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
@@ -127,7 +127,7 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     const struct formula length = scan_length(p);
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
-    for (int i = from; i < pl->plan->ncases && !scan_pinned(pl); i++) {
+    for (int i = from; i < pl->plan->ncases && !plan_pinned(pl); i++) {
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = tile(c, true);
         const struct formula valid = f_mul(f_div(f_const(size), length), length);
@@ -143,13 +143,13 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
     const bool asked = plan_overrides(pl, TN_LANES);
     const int from = pl->plan->ncases;
     struct formula guard = { 0 };
-    if (!plan_setting(pl, TN_LANES, !scan_pinned(pl) && p->offsets >= 0))
+    if (!plan_setting(pl, TN_LANES, !plan_pinned(pl) && p->offsets >= 0))
         return false;
     if (!asked)
         guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
     segscan_add_cases(pl, row, "warps", "warps", guard, false, false);
     for (int i = from; i < pl->plan->ncases; i++)
-        scan_set(&pl->plan->cases[i], TN_LANES, WARP, "a warp per short segment");
+        plan_set(&pl->plan->cases[i], TN_LANES, WARP, "a warp per short segment");
     return asked;
 }
 
@@ -222,14 +222,14 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const char *why;
     if (!scan_trailing(p)) {
-        scan_add_cases(pl, row, scan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
+        scan_add_cases(pl, row, plan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
         return;
     }
     if (add_warps(pl, row))
         return;
-    if (!scan_pinned(pl) && p->offsets < 0)
+    if (!plan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
-    const bool spreads = !scan_pinned(pl) && scan_spreads(pl);
+    const bool spreads = !plan_pinned(pl) && scan_spreads(pl);
     segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false, true);
     if (spreads && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         add_pairs(pl, row);

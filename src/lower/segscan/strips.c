@@ -54,10 +54,10 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        scan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
-        scan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
+        plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
+        plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
         fit_registers(p, c, pl->plan->device.sm);
-        if (scan_pinned(pl))
+        if (plan_pinned(pl))
             continue;
         c->code.guard = few(p, c);
         if (width < 32)
@@ -67,7 +67,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 
 void segscan_strips_plan(struct planner *pl, const struct strategy *row)
 {
-    if (!scan_pinned(pl))
+    if (!plan_pinned(pl))
         add_case(pl, row, "narrow", "narrow_strips", NARROW);
     add_case(pl, row, "", "shared_strips", 32);
 }

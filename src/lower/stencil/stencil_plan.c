@@ -32,14 +32,6 @@ bool stencil_global_fits(const struct problem *p, const struct device *d, struct
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------- */
 
-void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from)
-{
-    if (c->overridden[t])
-        return;
-    c->tunable[t] = value;
-    c->tunable_from[t] = from;
-}
-
 struct shape stencil_tuned(struct arena *a, const struct problem *p, const struct device *d, const char *strategy,
                            const char *what, const char *kind)
 {
@@ -53,17 +45,17 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
 
 void stencil_set_shape(struct plan_case *c, struct shape s)
 {
-    stencil_set(c, TN_THREADS, s.threads, s.from);
+    plan_set(c, TN_THREADS, s.threads, s.from);
     while (s.block_x > c->tunable[TN_THREADS])
         s.block_x /= 2;
-    stencil_set(c, TN_BLOCK_X, s.block_x, s.from);
+    plan_set(c, TN_BLOCK_X, s.block_x, s.from);
     while (s.block_y > 1 && c->tunable[TN_BLOCK_X] * s.block_y > c->tunable[TN_THREADS])
         s.block_y /= 2;
-    stencil_set(c, TN_BLOCK_Y, s.block_y, s.from);
-    stencil_set(c, TN_POINTS_X, s.points_x, s.from);
-    stencil_set(c, TN_POINTS_Y, s.points_y, s.from);
-    stencil_set(c, TN_POINTS_Z, s.points_z, s.from);
-    stencil_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
+    plan_set(c, TN_BLOCK_Y, s.block_y, s.from);
+    plan_set(c, TN_POINTS_X, s.points_x, s.from);
+    plan_set(c, TN_POINTS_Y, s.points_y, s.from);
+    plan_set(c, TN_POINTS_Z, s.points_z, s.from);
+    plan_set(c, TN_PDL, 0, "off: steps are long, and their loads go unhinted with it");
     c->tunable[TN_VECTOR] = 0;
 }
 
@@ -81,12 +73,6 @@ static int feedback_of_output(const struct problem *p, int output)
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
-
-bool stencil_pinned(struct planner *pl)
-{
-    struct span at;
-    return plan_pinned_name(pl, &at) != NULL;
-}
 
 struct formula stencil_extent(const struct problem *p, int axis)
 {
@@ -109,7 +95,7 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
     plan_count_range(pl, &lo, &hi);
     if (p->dynamic)
         global_case(pl, row, "dynamic", (struct formula){ 0 });
-    else if (stencil_pinned(pl) || stencil_linear(p) || hi <= SMALL)
+    else if (plan_pinned(pl) || stencil_linear(p) || hi <= SMALL)
         global_case(pl, row, "global", (struct formula){ 0 });
     else if (lo <= SMALL)
         global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));

@@ -6,10 +6,6 @@
 #include "lower/lower_impl.h"
 #include "stencil.h"
 
-/* A default, unless the user has set the tunable. */
-void stencil_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
-/* The user asks for the strategy. */
-bool stencil_pinned(struct planner *pl);
 struct formula stencil_extent(const struct problem *p, int axis);
 /* Points of a row that are read or written in one vector of every array.  Structures are taken one by one, but side by
  * side: a warp that writes whole ones fills whole sectors. */

@@ -119,8 +119,8 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
     s.block_x = c->overridden[TN_BLOCK_X] ? c->tunable[TN_BLOCK_X] : p->rank < 3 ? s.threads : s.block_x;
     s.block_y = s.threads > s.block_x ? s.threads / s.block_x : 1;
     c->aligned = s.points_x > 1;
-    stencil_set(c, TN_STAGES, 5, s.from);
-    stencil_set(c, TN_MIN_BLOCKS, 1, s.from);
+    plan_set(c, TN_STAGES, 5, s.from);
+    plan_set(c, TN_MIN_BLOCKS, 1, s.from);
     do
         stencil_set_shape(c, s);
     while ((ring_bytes(p, c) > pl->plan->device.shared_per_block || most_copies(pl, c) > STREAM_COPIES_MAX) &&
@@ -201,7 +201,7 @@ static void chosen_cases(struct planner *pl, const struct strategy *row)
 void stencil_stream_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    if (!stencil_pinned(pl)) {
+    if (!plan_pinned(pl)) {
         chosen_cases(pl, row);
         return;
     }

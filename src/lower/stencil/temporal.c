@@ -91,8 +91,8 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const char *const evidence = deep ? tall : flat;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
-    stencil_set(c, TN_STEPS, default_steps(p), evidence);
-    stencil_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
+    plan_set(c, TN_STEPS, default_steps(p), evidence);
+    plan_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
      * older architectures where it does not for sm_90); so does little shared memory */
     int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || (lean(p) && hopper) ? 512 : 384;
@@ -199,8 +199,7 @@ static struct formula worthwhile(const struct problem *p)
 void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    struct span at;
-    const bool pinned = plan_pinned_name(pl, &at) != NULL;
+    const bool pinned = plan_pinned(pl);
     if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
         return;
     for (int aligned = 1; aligned >= 0; aligned--) {

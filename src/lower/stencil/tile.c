@@ -36,8 +36,7 @@ bool stencil_big_tile_fits(const struct problem *p, const struct device *d, stru
 
 void stencil_big_tile_plan(struct planner *pl, const struct strategy *row)
 {
-    struct span at;
-    if (!plan_pinned_name(pl, &at))
+    if (!plan_pinned(pl))
         return;
     struct plan_case *c = plan_case_add(pl, row, "tile", (struct formula){ 0 });
     const struct plan *plan = pl->plan;

@@ -51,7 +51,7 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on skewed rows, 6 spill */
     if (stencil_packs(p) && s.points_x % 4 == 0)
         blocks = d->sm == 90 && !stencil_skewed(c) ? 6 : 4;
-    stencil_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
+    plan_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
 }
 
 /* Smaller windows where the values would not fit into registers, or the code of all points is large. */
@@ -77,7 +77,7 @@ static void make_room(struct planner *pl, struct plan_case *c, struct shape s)
     while (!stencil_roomy(pl->plan->problem, c)) {
         int *most = s.points_z > s.points_y ? &s.points_z : s.points_y > 1 ? &s.points_y : &s.points_x;
         if (c->tunable[TN_MIN_BLOCKS] > 1)
-            stencil_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] - 1, "registers, over the values of a window");
+            plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] - 1, "registers, over the values of a window");
         else if (*most > 1)
             stencil_set_shape(c, (*most /= 2, s));
         else
