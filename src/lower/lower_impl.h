@@ -67,8 +67,13 @@ void plan_problem_args(struct planner *pl, struct prog_kernel *k);
 void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value);
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
                 struct formula bytes);
+/* The same as an argument of all kernels that the case has so far. */
+void plan_buffer_arg(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
+                     struct formula bytes);
+/* Buffers "partial0" …, one for each field of the states in `slots`, `each` of them. */
+void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula slots, int each);
 /* Buffer "words", for totals of `slots` blocks, each behind `spare` words of 8 bytes. */
-void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare);
+void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
 /* The checks that follow from the problem and the known sizes alone (checks.c). */

@@ -255,11 +255,26 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
     return c->code.nbuffers++;
 }
 
-void plan_words_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula slots, int spare)
+void plan_buffer_arg(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
+                     struct formula bytes)
+{
+    const int buffer = plan_buffer(pl, c, name, region, bytes);
+    for (int i = 0; i < c->code.nkernels; i++)
+        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+}
+
+void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula slots, int each)
+{
+    enum ty type[STATE_FIELDS_MAX];
+    for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++)
+        plan_buffer_arg(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
+                        f_mul(slots, f_const(each * ty_bytes(type[f]))));
+}
+
+void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare)
 {
     const struct formula totals = f_mul(slots, f_const(8 * (spare + state_words(pl->plan->problem, NULL))));
-    const int buffer = plan_buffer(pl, c, "words", REGION_CONTROL, f_add(f_const(LAUNCH_LINE_BYTES), totals));
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "words", .index = buffer });
+    plan_buffer_arg(pl, c, "words", REGION_CONTROL, f_add(f_const(LAUNCH_LINE_BYTES), totals));
 }
 
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)

@@ -40,7 +40,6 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int vector = results_vector(p, c);
     const struct formula bytes = f_mul(segments_count(p), f_const(results_layout(p, NULL)));
-    const int buffer = plan_buffer(pl, c, "results", REGION_SCRATCH, bytes);
     c->mapper = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "map");
     k->threads = THREADS;
@@ -48,8 +47,7 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "segments", TY_I64, segments_count(p));
     plan_value_arg(k, "elements", TY_I64, segments_elements(p));
     plan_value_arg(k, "head", TY_I64, vector > 1 ? access_head(p, vector) : f_const(0));
-    for (int i = 0; i < c->code.nkernels; i++)
-        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = "results", .index = buffer });
+    plan_buffer_arg(pl, c, "results", REGION_SCRATCH, bytes);
     /* One vector more, for those in front of the first whole one. */
     const struct formula vectors = f_add(f_cdiv(segments_elements(p), f_const(vector)), f_const(vector > 1));
     plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, f_const(THREADS)), f_const(GRID_MAX)));

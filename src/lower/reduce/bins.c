@@ -203,12 +203,9 @@ static bool build(struct planner *pl, struct plan_case *c, struct formula table,
     const struct formula over = table_kernel(pl, c, "finish");
     if (!shared)
         table_kernel(pl, c, "clear");
-    const int buffer = plan_buffer(pl, c, "table", shared ? REGION_CONTROL : REGION_SCRATCH, table);
-    for (int i = 0; i < c->code.nkernels; i++) {
-        struct prog_kernel *k = (struct prog_kernel *)&c->code.kernel[i];
-        plan_value_arg(k, "bins", TY_I64, segments_count(p));
-        plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = "table", .index = buffer });
-    }
+    for (int i = 0; i < c->code.nkernels; i++)
+        plan_value_arg(&c->code.kernel[i], "bins", TY_I64, segments_count(p));
+    plan_buffer_arg(pl, c, "table", shared ? REGION_CONTROL : REGION_SCRATCH, table);
     if (!shared)
         plan_launch(pl, c, BINS_CLEAR, over);
     plan_launch(pl, c, BINS_ADD, grid(p, c, shared));

@@ -374,18 +374,11 @@ bool reduce_block_build(struct planner *pl, struct plan_case *c)
     return reduce_check_tunables(pl, c);
 }
 
-void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
-                       enum prog_region region, struct formula bytes)
-{
-    plan_arg(k,
-             (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, region, bytes) });
-}
-
 bool reduce_gather_build(struct planner *pl, struct plan_case *c)
 {
-    struct prog_kernel *k = reduce_kernel(pl, c, "");
     const struct formula blocks = reduce_grid(pl, c);
-    plan_words_arg(pl, c, k, blocks, 0);
+    reduce_kernel(pl, c, "");
+    plan_words_arg(pl, c, blocks, 0);
     plan_launch(pl, c, 0, blocks);
     return reduce_check_tunables(pl, c);
 }

@@ -19,8 +19,6 @@ struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const
 void reduce_usual(struct planner *pl, struct plan_case *c);
 /* Blocks of a grid that fills the device (grid.c). */
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c);
-void reduce_buffer_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
-                       enum prog_region region, struct formula bytes);
 /* Do the tunables go together?  False after a diagnostic. */
 bool reduce_check_tunables(struct planner *pl, const struct plan_case *c);
 /* Bits 1 << TN_x: see plan_clash(). */

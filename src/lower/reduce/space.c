@@ -128,17 +128,10 @@ static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula 
     return true;
 }
 
-/* For all kernels of the case: buffers partial0 ..., what every block leaves, or every cluster. */
+/* What every block leaves, or every cluster. */
 static void partials_args(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
-    const struct formula parts = clusters(c) ? f_div(blocks, f_const(c->tunable[TN_CLUSTER])) : blocks;
-    enum ty type[32];
-    for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++) {
-        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        const int buffer = plan_buffer(pl, c, name, REGION_SCRATCH, f_mul(parts, f_const(ty_bytes(type[f]))));
-        for (int i = 0; i < c->code.nkernels; i++)
-            plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
-    }
+    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, f_const(c->tunable[TN_CLUSTER])) : blocks, 1);
 }
 
 /* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */
@@ -153,9 +146,9 @@ void reduce_atomic_plan(struct planner *pl, const struct strategy *row) { reduce
 
 bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
 {
-    struct prog_kernel *k = reduce_kernel(pl, c, "");
-    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
-    reduce_buffer_arg(pl, c, k, "accumulator", REGION_CONTROL, f_const((int64_t)8 * pl->plan->problem->nreductions));
+    reduce_kernel(pl, c, "");
+    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_const(4));
+    plan_buffer_arg(pl, c, "accumulator", REGION_CONTROL, f_const((int64_t)8 * pl->plan->problem->nreductions));
     return launch_grid(pl, c, reduce_grid(pl, c));
 }
 
@@ -193,9 +186,9 @@ void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { re
 
 bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {
-    struct prog_kernel *k = reduce_kernel(pl, c, "");
     const struct formula blocks = reduce_grid(pl, c);
-    reduce_buffer_arg(pl, c, k, "counter", REGION_CONTROL, f_const(4));
+    reduce_kernel(pl, c, "");
+    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_const(4));
     partials_args(pl, c, blocks);
     return launch_grid(pl, c, blocks);
 }

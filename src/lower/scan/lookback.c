@@ -124,24 +124,17 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
-static void control_arg(struct planner *pl, struct plan_case *c, struct prog_kernel *k, const char *name,
-                        struct formula bytes)
-{
-    const int buffer = plan_buffer(pl, c, name, REGION_CONTROL, bytes);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
-}
-
-void scan_control_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula tiles)
+void scan_control_args(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
     const struct formula words = f_mul(tiles, f_const(8 * state_words(pl->plan->problem, NULL)));
-    control_arg(pl, c, k, "states", f_add(words, f_const(SCAN_COUNTER_BYTES)));
+    plan_buffer_arg(pl, c, "states", REGION_CONTROL, f_add(words, f_const(SCAN_COUNTER_BYTES)));
 }
 
 static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
     const struct formula tiles = own_tiles ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
-    scan_control_args(pl, c, k, tiles);
+    scan_control_args(pl, c, tiles);
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return scan_check_tunables(pl, c);
 }

@@ -377,9 +377,9 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
     const struct formula window = f_const(32 * scan_ahead_each(p));
     if (scan_few_columns(p)) {
         plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), f_const(c->tunable[TN_VECTOR])));
-        scan_control_args(pl, c, k, f_mul(tiles, segments_inner(p)));
+        scan_control_args(pl, c, f_mul(tiles, segments_inner(p)));
     } else {
-        scan_control_args(pl, c, k, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
+        scan_control_args(pl, c, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
     }
     plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
     return true;

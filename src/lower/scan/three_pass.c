@@ -25,13 +25,6 @@ void scan_three_pass_plan(struct planner *pl, const struct strategy *row)
     scan_add_cases(pl, row, "", "passes", (struct formula){ 0 }, true);
 }
 
-static void scratch_arg(struct planner *pl, struct plan_case *c, const char *name, struct formula bytes)
-{
-    const int buffer = plan_buffer(pl, c, name, REGION_SCRATCH, bytes);
-    for (int i = 0; i < c->code.nkernels; i++)
-        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
-}
-
 bool scan_three_pass_build(struct planner *pl, struct plan_case *c)
 {
     static const char *const suffix[] = { "totals", "prefixes", "apply" };
@@ -39,12 +32,9 @@ bool scan_three_pass_build(struct planner *pl, struct plan_case *c)
     struct formula tiles = { 0 };
     for (int i = 0; i < 3; i++)
         tiles = scan_tile_args(pl, c, scan_kernel(pl, c, suffix[i]));
-    enum ty type[32];
-    const int fields = state_fields(p, type);
-    for (int f = 0; f < fields; f++)
-        scratch_arg(pl, c, arena_printf(&pl->s->arena, "partial%d", f), f_mul(tiles, f_const(ty_bytes(type[f]))));
+    plan_partials_arg(pl, c, tiles, 1);
     if (scan_keeps(p) || p->flags >= 0)
-        scratch_arg(pl, c, "cuts", f_mul(tiles, f_const(4)));
+        plan_buffer_arg(pl, c, "cuts", REGION_SCRATCH, f_mul(tiles, f_const(4)));
     plan_launch(pl, c, 0, tiles);
     plan_launch(pl, c, 1, f_min(tiles, f_const(1)));
     plan_launch(pl, c, 2, f_max(tiles, f_const(1)));

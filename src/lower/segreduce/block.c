@@ -39,7 +39,7 @@ static struct formula several_blocks(struct planner *pl, struct plan_case *c, st
     const struct formula parts =
         segreduce_parts(k, segments_length(p), wanted_parts(p, c), step, step * c->tunable[TN_ITEMS]);
     const struct formula blocks = f_mul(segments_count(p), parts);
-    plan_words_arg(pl, c, k, blocks, SEGMENTS_TICKET_WORDS);
+    plan_words_arg(pl, c, blocks, SEGMENTS_TICKET_WORDS);
     return blocks;
 }
 

@@ -159,8 +159,8 @@ static struct formula several_blocks(struct planner *pl, struct plan_case *c, st
     const struct formula wanted =
         f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(SEG_PARTS_MAX));
     const struct formula blocks = f_mul(groups, segreduce_parts(k, segments_length(p), wanted, round, round));
-    segreduce_buffer(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4)));
-    segreduce_partials(pl, c, blocks, width);
+    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4)));
+    plan_partials_arg(pl, c, blocks, width);
     return blocks;
 }
 

@@ -82,8 +82,8 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
         plan_value_arg(k, "shares", TY_I64, spans);
         plan_launch(pl, c, i, f_mul(any, i ? second : blocks));
     }
-    segreduce_buffer(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
-    segreduce_partials(pl, c, spans, 2);
+    plan_buffer_arg(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
+    plan_partials_arg(pl, c, spans, 2);
 }
 
 /* Warps of all blocks: where segments are long, a share is looked up in no time, and a quarter more of them is better

@@ -165,23 +165,6 @@ struct formula segreduce_bounded(const struct plan_case *c, struct formula block
     return f_min(blocks, f_const(c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] : GRID_MAX));
 }
 
-void segreduce_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
-                      struct formula bytes)
-{
-    const int buffer = plan_buffer(pl, c, name, region, bytes);
-    for (int i = 0; i < c->code.nkernels; i++)
-        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
-}
-
-void segreduce_partials(struct planner *pl, struct plan_case *c, struct formula slots, int each)
-{
-    enum ty type[32];
-    const int fields = state_fields(pl->plan->problem, type);
-    for (int f = 0; f < fields; f++)
-        segreduce_buffer(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
-                         f_mul(slots, f_const(each * ty_bytes(type[f]))));
-}
-
 struct formula segreduce_parts(struct prog_kernel *k, struct formula length, struct formula wanted, int64_t step,
                                int64_t least)
 {

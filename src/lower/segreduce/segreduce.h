@@ -99,10 +99,6 @@ bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c);
 bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
 /* At most as many blocks as the user allows, or as a grid may have. */
 struct formula segreduce_bounded(const struct plan_case *c, struct formula blocks);
-/* A buffer of all kernels that the case has so far; and one for each field of the states in `slots`, `each` of them. */
-void segreduce_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
-                      struct formula bytes);
-void segreduce_partials(struct planner *pl, struct plan_case *c, struct formula slots, int each);
 /* Parts that `length` is cut into, so many elements each: equal, of whole steps, none empty; arguments of the kernel.
  * Returns how many there are. */
 struct formula segreduce_parts(struct prog_kernel *k, struct formula length, struct formula wanted, int64_t step,

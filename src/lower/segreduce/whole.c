@@ -120,12 +120,12 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 /* The launch's number; finished parts and a total of each tile; the queue. */
 static void add_buffers(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
-    segreduce_buffer(pl, c, "launch", REGION_CONTROL, f_const(8));
-    segreduce_buffer(pl, c, "count", REGION_CONTROL, f_mul(tiles, f_const(8)));
-    segreduce_partials(pl, c, tiles, 1);
+    plan_buffer_arg(pl, c, "launch", REGION_CONTROL, f_const(8));
+    plan_buffer_arg(pl, c, "count", REGION_CONTROL, f_mul(tiles, f_const(8)));
+    plan_partials_arg(pl, c, tiles, 1);
     if (c->tunable[TN_QUEUE]) {
-        segreduce_buffer(pl, c, "queue", REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
-        segreduce_buffer(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, f_const(8)));
+        plan_buffer_arg(pl, c, "queue", REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
+        plan_buffer_arg(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, f_const(8)));
     }
 }
 

@@ -36,7 +36,7 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = f_mul(scan_segments(p), per_segment);
     plan_value_arg(k, "per_segment", TY_I32, per_segment);
     plan_value_arg(k, "tiles", TY_I32, tiles);
-    scan_control_args(pl, c, k, tiles);
+    scan_control_args(pl, c, tiles);
     const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
     plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
     return segscan_check(pl, c);
@@ -104,7 +104,7 @@ bool segscan_resident_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "tiles", TY_I32, tiles);
     if (p->offsets < 0)
         plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), period), f_const(1)));
-    scan_control_args(pl, c, k, tiles);
+    scan_control_args(pl, c, tiles);
     plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
     return segscan_check(pl, c);
 }

@@ -84,7 +84,7 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "tickets", TY_I32, tiles);
     const struct formula states = f_mul(tiles, f_const(threads / rows));
     plan_value_arg(k, "tiles", TY_I32, states); /* states of columns, for look-back */
-    scan_control_args(pl, c, k, states);
+    scan_control_args(pl, c, states);
     const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
     plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
     const int columns = threads / rows;
