@@ -211,6 +211,45 @@ static void head(const struct prog_stages *p, int stage, struct str *out)
     str_add(out, "\n");
 }
 
+/* "# fused into it: a, b" */
+static void heads_with(const struct stages *s, const char *stage, struct str *out)
+{
+    bool any = false;
+    for (int i = 0; i < s->nfusions; i++)
+        if (s->fusion[i].into && !strcmp(s->fusion[i].into, stage)) {
+            str_printf(out, any ? ", %s" : "# fused into it: %s", s->fusion[i].stage);
+            any = true;
+        }
+    str_add(out, any ? "\n" : "");
+}
+
+static void explain_apart(const struct stages *s, struct str *out)
+{
+    bool any = false;
+    for (int i = 0; i < s->nfusions; i++)
+        if (s->fusion[i].why) {
+            str_printf(out, "%s  %s: %s\n", any ? "" : "\nMaps that stay stages of their own:\n", s->fusion[i].stage,
+                       s->fusion[i].why);
+            any = true;
+        }
+}
+
+/* What has become of maps: [{"stage": "a", "into": "b"}, {"stage": "c", "apart": "…"}] */
+static void fusions_json(const struct stages *s, struct str *out)
+{
+    struct json j;
+    json_init(&j, out, false);
+    json_array(&j);
+    for (int i = 0; i < s->nfusions; i++) {
+        json_object(&j);
+        json_put_text(&j, "stage", s->fusion[i].stage);
+        json_put_text(&j, s->fusion[i].into ? "into" : "apart",
+                      s->fusion[i].into ? s->fusion[i].into : s->fusion[i].why);
+        json_end(&j);
+    }
+    json_end(&j);
+}
+
 static bool explain_one(ptxgen_session *s, const ptxgen_plan *plan, int stage, ptxgen_explain_options o,
                         struct str *out)
 {
@@ -247,14 +286,22 @@ char *api_explain_stages(ptxgen_session *s, const ptxgen_plan *plan, const ptxge
     bool good = true;
     str_add(&out, json ? "{\"stages\": [" : "");
     for (int i = 0; i < p->nstages && good; i++) {
-        if (text)
+        if (text) {
             head(p, i, &out);
+            heads_with(plan->stages, p->stage[i].name, &out);
+        }
         str_add(&out, json && i ? ", " : "");
         good = explain_one(s, plan, i, *o, &out);
     }
-    str_add(&out, json ? "]}\n" : "");
-    if (text)
+    if (json) {
+        str_add(&out, "], \"fusion\": ");
+        fusions_json(plan->stages, &out);
+        str_add(&out, "}\n");
+    }
+    if (text) {
+        explain_apart(plan->stages, &out);
         explain_memory(p, o->size, &out);
+    }
     if (good)
         return str_take(&out);
     str_finish(&out);

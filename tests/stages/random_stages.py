@@ -3,13 +3,16 @@
 """random_stages.py PTXGEN [--count N] [--seed S] - random programs of stages on the host executor, against Python.
 
 A program is a graph of maps, stencils, reductions of rows and of everything, scans and rows less their results, on
-u32, where every order gives the same bits; in a loop with feedback, sometimes until a condition holds.
+u32, where every order gives the same bits; in a loop with feedback, sometimes until a condition holds.  Some maps write
+types that do not hold every value, so that a map that has become part of its reader must still convert.
 """
 import argparse
 import concurrent.futures
 import os
 import pathlib
 import random
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,9 +23,14 @@ MASK = (1 << 32) - 1
 SHAPES = {'rows': ('m', 'n'), 'row': ('n',), 'column': ('m',), 'one': ()}
 
 
-def type_of(shape):
+# how the value of an expression becomes an element, and what u32() makes of it
+NARROW = {'u8': ('u8({})', lambda x: x & 255), 'i8': ('i8({})', lambda x: ((x & 255) ^ 128) - 128 & MASK),
+          'f16': ('f16(f32({} % 60000))', lambda x: int(struct.unpack('e', struct.pack('e', x % 60000))[0]))}
+
+
+def type_of(shape, element='u32'):
     dims = SHAPES[shape]
-    return f'u32[{", ".join(dims)}]' if dims else 'u32'
+    return f'{element}[{", ".join(dims)}]' if dims else element
 
 
 class Program:
@@ -30,25 +38,36 @@ class Program:
 
     def __init__(self, r):
         self.r = r
-        self.shape, self.stages, self.reads = {}, [], {}
+        self.shape, self.stages, self.element = {}, [], {}
         self.inputs = ['x0', 'x1']
         for name in self.inputs:
             self.shape[name] = r.choice(['rows', 'rows', 'row'])
         self.shape['x0'] = 'rows'
-        for k in range(r.randint(1, 6)):
+        for k in range(r.randint(1, 8)):
             self.add(k)
-        made = [a for a in self.shape if a not in self.inputs]
-        self.outputs = r.sample(made, r.randint(1, len(made)))
+        made = [a for a in self.shape if a not in self.inputs and a not in self.element]
+        if not made:
+            self.total('last', 'y')
+            made = ['y']
+        # few leave, so that the others may become part of what reads them
+        self.outputs = r.sample(made, min(len(made), r.choice([1, 1, 2, len(made)])))
+        self.fuse = r.random() < 0.95
         self.steps, self.feedback, self.until = 1, {}, None
         if r.random() < 0.6:
             self.loop(made)
 
     def of(self, *shapes):
-        return self.r.choice([a for a in self.shape if self.shape[a] in shapes])
+        """An array of these shapes, often the newest: chains of maps."""
+        fit = [a for a in self.shape if self.shape[a] in shapes]
+        return fit[-1] if self.r.random() < 0.5 else self.r.choice(fit)
 
     def add(self, k):
-        kind = self.r.choice(['map', 'map', 'stencil', 'total', 'per_row', 'scan', 'less'])
+        kind = self.r.choice(['map', 'map', 'map', 'narrow', 'narrow', 'stencil', 'total', 'per_row', 'scan', 'less'])
         getattr(self, kind)(f's{k}', f'y{k}')
+
+    def __getitem__(self, a):
+        """An array in an expression."""
+        return f'u32({a})' if a.split('[')[0] in self.element else a
 
     def stage(self, name, out, shape, text, function):
         self.stages.append((name, text, out, function))
@@ -60,15 +79,28 @@ class Program:
         b = self.r.choice([x for x in self.shape if set(SHAPES[self.shape[x]]) <= set(SHAPES[shape])])
         p, q = self.r.randrange(1, 9), self.r.randrange(1, 9)
         look = lookup(self.shape[b], shape)
+        # own lets, some of which other stages call the same
+        let = self.r.choice(['', '', 't', f't{name}'])
+        value = f'{let or f"{self[a]} * {p}"} + ({self[b]} ^ {q})'
         self.stage(name, out, shape,
-                   f'{{kind: map, outputs: {{{out}: {{type: "{type_of(shape)}", value: {a} * {p} + ({b} ^ {q})}}}}}}',
+                   '{kind: map, ' + (f'let: {{{let}: {self[a]} * {p}}}, ' if let else '') + self.r.choice(['', '', '', '', '', 'fuse: false, '])
+                   + f'outputs: {{{out}: {{type: "{type_of(shape)}", value: {value}}}}}}}',
                    lambda v, s, d: [x * p + (v[b][look(i, d)] ^ q) & MASK for i, x in enumerate(v[a])])
+
+    def narrow(self, name, out):
+        a = self.of('rows', 'row')
+        self.element[out], p = self.r.choice(list(NARROW)), self.r.randrange(1, 9)
+        text, function = NARROW[self.element[out]]
+        self.stage(name, out, self.shape[a],
+                   f'{{kind: map, outputs: {{{out}: {{type: "{type_of(self.shape[a], self.element[out])}", '
+                   f'value: {text.format(f"({self[a]} * {p})")}}}}}}}',
+                   lambda v, s, d: [function(x * p & MASK) for x in v[a]])
 
     def stencil(self, name, out):
         a = self.of('rows')
         self.stage(name, out, 'rows',
                    f'{{kind: stencil, boundary: wrap, outputs: {{{out}: {{type: "u32[m, n]", '
-                   f'value: "{a}[-1, 0] + 3 * {a}[0, 2] - {a}"}}}}}}',
+                   f'value: "{self[a + "[-1, 0]"]} + 3 * {self[a + "[0, 2]"]} - {self[a]}"}}}}}}',
                    lambda v, s, d: [(v[a][(i // d[1] - 1) % d[0] * d[1] + i % d[1]]
                                      + 3 * v[a][i // d[1] * d[1] + (i % d[1] + 2) % d[1]] - v[a][i]) & MASK
                                     for i in range(d[0] * d[1])])
@@ -76,19 +108,19 @@ class Program:
     def total(self, name, out):
         a, (op, f) = self.of('rows', 'row'), self.operator()
         self.stage(name, out, 'one',
-                   f'{{kind: reduce, map: {a}, operator: {op}, outputs: {{{out}: u32}}}}', lambda v, s, d: [f(v[a])])
+                   f'{{kind: reduce, map: {self[a]}, operator: {op}, outputs: {{{out}: u32}}}}', lambda v, s, d: [f(v[a])])
 
     def per_row(self, name, out):
         a, (op, f) = self.of('rows'), self.operator()
         self.stage(name, out, 'column',
-                   f'{{kind: reduce, over: n, map: {a}, operator: {op}, outputs: {{{out}: "u32[m]"}}}}',
+                   f'{{kind: reduce, over: n, map: {self[a]}, operator: {op}, outputs: {{{out}: "u32[m]"}}}}',
                    lambda v, s, d: [f(v[a][i * d[1]:(i + 1) * d[1]]) for i in range(d[0])])
 
     def less(self, name, out):
         a = self.of('rows')
         self.stage(name, out, 'rows',
-                   f'{{kind: reduce, over: n, map: {a}, operator: add, '
-                   f'outputs: {{{out}: {{type: "u32[m, n]", value: {a} * 2 - r}}}}}}',
+                   f'{{kind: reduce, over: n, map: {self[a]}, operator: add, '
+                   f'outputs: {{{out}: {{type: "u32[m, n]", value: {self[a]} * 2 - r}}}}}}',
                    lambda v, s, d: [(x * 2 - sum(v[a][i // d[1] * d[1]:(i // d[1] + 1) * d[1]])) & MASK
                                     for i, x in enumerate(v[a])])
 
@@ -101,7 +133,7 @@ class Program:
                 result.append((x + (result[-1] if i % d[1] else 0)) & MASK)
             return result
         self.stage(name, out, self.shape[a],
-                   f'{{kind: scan, map: {a}, operator: add, outputs: {{{out}: "{type_of(self.shape[a])}"}}}}', sums)
+                   f'{{kind: scan, map: {self[a]}, operator: add, outputs: {{{out}: "{type_of(self.shape[a])}"}}}}', sums)
 
     def operator(self):
         def xor(values):
@@ -127,6 +159,7 @@ class Program:
         lines = ['inputs: {' + ', '.join(f'{a}: "{type_of(self.shape[a])}"' for a in self.inputs) + '}', 'stages:']
         lines += [f'  {name}: {text}' for name, text, _, _ in self.stages]
         lines.append('outputs: [' + ', '.join(self.outputs) + ']')
+        lines += [] if self.fuse else ['fuse: false']
         if self.steps > 1 or self.feedback or self.until:
             fed = ', '.join(f'{a}: {b}' for a, b in self.feedback.items())
             lines.append(f'iterate: {{steps: {self.steps}' + (f', feedback: {{{fed}}}' if fed else '')
@@ -165,6 +198,7 @@ def check(ptxgen, seed):
         (folder / 'p.yaml').write_text(program.text())
         command = [ptxgen, 'run', str(folder / 'p.yaml'), '--device', 'cpu',
                    f'--simt=seed:{seed % 97}' + r.choice(['', ',all', ',race,late', ',weak,stale', ',sms:2'])]
+        command += r.choice([[], [], ['--verify']])
         command += [f'--size={s}' for s in (f'm={dims[0]}', f'n={dims[1]}')]
         for name, elements in values.items():
             npy.write(folder / f'{name}.npy', 'u4', [dims['mn'.index(s)] for s in SHAPES[program.shape[name]]], elements)
@@ -172,11 +206,13 @@ def check(ptxgen, seed):
         command += [f'--output={name}={folder}/{name}.out.npy' for name in program.outputs]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            return f'seed {seed}: {done.stderr}\n{program.text()}'
+            return f'seed {seed}: {done.stderr}\n{program.text()}', 0, 0
         for name, want in program.evaluate(values, dims).items():
             if npy.read(folder / f'{name}.out.npy') != want:
-                return f'seed {seed}: {name} differs\n{program.text()}'
-    return None
+                return f'seed {seed}: {name} differs\n{program.text()}', 0, 0
+        shown = subprocess.run([ptxgen, str(folder / 'p.yaml'), '--emit=problem', '-o', '-'], capture_output=True, text=True,
+                               check=True).stdout
+    return None, sum(len(names.split()) for names in re.findall('^# with: (.*)', shown, re.M)), shown.count('\n# apart: ')
 
 
 def size_of(shape, dims):
@@ -193,11 +229,12 @@ def main():
     p.add_argument('--seed', type=int, default=1)
     a = p.parse_args()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        bad = [text for text in pool.map(lambda k: check(a.ptxgen, a.seed + k), range(a.count)) if text]
+        found = list(pool.map(lambda k: check(a.ptxgen, a.seed + k), range(a.count)))
+    bad, fused, apart = [text for text, _, _ in found if text], sum(f for _, f, _ in found), sum(n for _, _, n in found)
     for text in bad[:5]:
         print('FAIL', text)
-    print(f'{a.count} programs, {len(bad)} failed')
-    return 1 if bad or not a.count else 0
+    print(f'{a.count} programs, {fused} maps in their readers, {apart} apart, {len(bad)} failed')
+    return 1 if bad or not (fused and apart) else 0
 
 
 if __name__ == '__main__':

@@ -67,10 +67,12 @@ static void until(struct stages_builder *sb, const struct ynode *node)
         return;
     const struct ynode *root = until_root(sb, (struct ynode *)(uintptr_t)node);
     for (int i = 0; i < sb->nmade; i++)
-        if (sb->made[i].array < 0)
+        if (sb->made[i].array < 0 && !sb->made[i].gone)
             return; /* it may read what has errors */
     sb->array[p->narrays++] = (struct stage_array){ one, PLACE_BETWEEN, 0, p->nstages, p->nstages };
-    if (stage_add(sb, "until", root, true))
+    struct builder *b = builder_new(sb->b->s, root);
+    b->quiet = true;
+    if (stage_add(sb, "until", root, builder_problem(b, "until")))
         p->until = p->narrays - 1;
 }
 

@@ -176,7 +176,7 @@ static bool later_is_read(const struct stages_builder *sb, int number, const str
 
 static bool is_of_whole(const char *key)
 {
-    static const char *const keys[] = { "name", "ptxgen", "params", "inputs", "let", "assume", "stages" };
+    static const char *const keys[] = { "name", "ptxgen", "params", "inputs", "let", "assume", "stages", "fuse" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;

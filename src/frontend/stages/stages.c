@@ -45,7 +45,7 @@ static void make_inputs(struct stages_builder *sb)
     for (int i = 0; node && i < sb->b->ninputs && room(sb, 1, node->at); i++) {
         const struct ypair *pair = &node->pair[i];
         const int array = array_add(sb, &sb->b->input[i].array, PLACE_INPUT, i, -1);
-        sb->made[sb->nmade++] = (struct made){ pair->key->text, pair->value, pair->key->at, array, false, true };
+        sb->made[sb->nmade++] = (struct made){ pair->key->text, pair->value, pair->key->at, array, false, true, false };
     }
 }
 
@@ -61,7 +61,8 @@ static void make_outputs(struct stages_builder *sb, const struct ynode *own)
                        param ? "a param" : "an input, or an output of a stage,");
         else if (room(sb, 1, key->at))
             sb->made[sb->nmade++] =
-                (struct made){ key->text, type_as_input(sb->b->a, outputs->pair[i].value), key->at, -1, false, false };
+                (struct made){ key->text, type_as_input(sb->b->a, outputs->pair[i].value), key->at, -1, false, false,
+                               false };
     }
 }
 
@@ -125,11 +126,8 @@ static void bind(struct stages_builder *sb, const struct problem *p, const char 
     bind_arrays(sb, p, to, size);
 }
 
-bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, bool quiet)
+bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, const struct problem *p)
 {
-    struct builder *b = builder_new(sb->b->s, root);
-    b->quiet = quiet;
-    const struct problem *p = builder_problem(b, name);
     struct prog_stages *data = &sb->out->data;
     if (!p || !room(sb, p->noutputs, root->at) || data->nstages == STAGES_MAX)
         return false;
@@ -138,16 +136,41 @@ bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *
     return true;
 }
 
+/* Does the stage stay what it is? */
+static bool stays_alone(struct stages_builder *sb, const struct ynode *own)
+{
+    const struct ynode *fuse = ynode_get(own, "fuse");
+    return fuse && node_is(sb->b, fuse, Y_SCALAR, "true or false") && !node_bool(sb->b, fuse, true);
+}
+
 static void build_stages(struct stages_builder *sb)
 {
+    const bool all_alone = !node_bool(sb->b, top(sb, "fuse"), true);
     if (!sb->stages->count || sb->stages->count >= STAGES_MAX)
         diag_error(sb->b->d, D_LIMIT, sb->stages->at, "a spec has 1 to %d stages", STAGES_MAX - 1);
     for (int i = 0; i < sb->stages->count && i < STAGES_MAX - 1; i++) {
         const struct ypair *pair = &sb->stages->pair[i];
         const struct ynode *root = node_name(sb->b, pair->key, "a stage") ? stage_root(sb, i) : NULL;
+        struct part *part = &sb->part[sb->nparts];
         make_outputs(sb, pair->value);
-        if (root)
-            stage_add(sb, pair->key->text, root, false);
+        if (!root)
+            continue;
+        *part = (struct part){ .name = pair->key->text, .root = root, .into = -1 };
+        part->alone = stays_alone(sb, pair->value) || all_alone;
+        part->problem = builder_problem(builder_new(sb->b->s, root), part->name);
+        sb->nparts++;
+    }
+}
+
+/* The stages that run. */
+static void add_stages(struct stages_builder *sb)
+{
+    for (int i = 0; i < sb->nparts; i++) {
+        const struct part *part = &sb->part[i];
+        for (int o = 0; part->into >= 0 && o < part->problem->noutputs; o++)
+            sb->made[made_find(sb, part->problem->output[o].array.name)].gone = true;
+        if (part->into < 0)
+            stage_add(sb, part->name, part->root, part->problem);
     }
 }
 
@@ -247,6 +270,9 @@ static const struct stages *build(struct stages_builder *sb, const char *default
     make_inputs(sb);
     if (sb->stages)
         build_stages(sb);
+    if (b->d->errors == errors)
+        fuse_maps(sb);
+    add_stages(sb);
     build_outputs(sb);
     loop_build(sb);
     if (b->ninputs + sb->out->data.narrays && b->ninputs + b->nparams + b->nsizes > PROBLEM_ARGS_MAX)

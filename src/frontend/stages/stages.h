@@ -10,11 +10,18 @@
 #include "frontend/problem/problem.h"
 #include "program/stages.h"
 
+/* What has become of a map: part of another stage, or why not. */
+struct stage_fusion {
+    const char *stage, *into, *why; /* one of into and why is NULL */
+};
+
 struct stages {
     const char *name, *doc;
     enum determinism determinism;
     struct prog_stages data;
     const struct problem *problem[STAGES_MAX];
+    int nfusions;
+    struct stage_fusion fusion[STAGES_MAX]; /* in the order of the program */
 };
 
 /* One of the two. */

@@ -3,6 +3,7 @@
  *
  *   mention.c   the names that a tree of YAML uses
  *   root.c      the tree of a stage, of the user's nodes
+ *   fuse.c      maps become part of the stages that read them; fuse_root.c: the tree; same.c: the proof
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   stages_print.c   as text
@@ -20,6 +21,17 @@ struct made {
     struct span at;
     int array; /* number in prog_stages; -1: its stage has errors */
     bool read, leaves;
+    bool gone; /* nobody stores it: what wrote it has become part of what reads it */
+};
+
+/* A stage as the user wrote it, and what has become of it. */
+struct part {
+    const char *name;
+    const struct ynode *root;
+    const struct problem *problem; /* NULL: it has errors */
+    bool alone;                    /* `fuse: false` */
+    int into;                      /* the part that it has become part of; -1: none */
+    const char *apart;             /* why a map has not */
 };
 
 struct stages_builder {
@@ -28,6 +40,8 @@ struct stages_builder {
     struct stages *out;
     struct made made[STAGE_ARRAYS_MAX];
     int nmade;
+    struct part part[STAGES_MAX];
+    int nparts;
     struct stage_array array[STAGE_ARRAYS_MAX];
     struct prog_stage stage[STAGES_MAX];
     struct stage_feedback feedback[STAGE_ARRAYS_MAX];
@@ -58,8 +72,16 @@ const struct ynode *stage_root(struct stages_builder *sb, int number);
 const struct ynode *until_root(struct stages_builder *sb, struct ynode *condition);
 
 int made_find(const struct stages_builder *sb, const char *name);
-/* Builds a stage and adds it, with arrays `between` unless the whole has them as outputs.  False after a message. */
-bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, bool quiet);
+/* Adds a stage, with arrays `between` unless the whole has them as outputs.  False after a message. */
+bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, const struct problem *p);
+/* After the parts are there, all without errors. */
+void fuse_maps(struct stages_builder *sb);
+/* The tree of the reader with the map in it; NULL: both have a let of the name *clash. */
+const struct ynode *fused_root(struct stages_builder *sb, const struct part *map, const struct part *reader,
+                               const char **clash);
+/* Does `fused` compute what the reader does, from the values that the map would have stored? */
+bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
+                    const struct problem *fused);
 void loop_build(struct stages_builder *sb);
 
 #endif

@@ -229,7 +229,66 @@ static const char two[] = "inputs: {x: 'f32[n]'}\nstages:\n"
                           "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
                           "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + 1}}}\n"
                           "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z + x}}}\n"
-                          "outputs: [w]\niterate: {steps: 3, feedback: {x: w}}\n";
+                          "outputs: [w]\nfuse: false\niterate: {steps: 3, feedback: {x: w}}\n";
+
+static const char chain[] = "inputs: {x: 'f32[n]'}\nstages:\n"
+                            "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
+                            "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + 1}}}\n"
+                            "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z + x}}}\n"
+                            "outputs: [w]\niterate: {steps: 3, feedback: {x: w}}\n";
+
+static char *explained(ptxgen_plan *plan, int form)
+{
+    const int64_t n = 1024;
+    ptxgen_explain_options o = PTXGEN_EXPLAIN_OPTIONS_INIT;
+    o.size = &n;
+    o.form = form;
+    char *text = ptxgen_explain(s, plan, &o);
+    cr_assert(text, "%s", message());
+    return text;
+}
+
+Test(stages, maps_that_became_part_of_a_stage_are_not_counted_and_are_explained)
+{
+    ptxgen_plan *plan;
+    read_spec(chain);
+    cr_expect_eq(ptxgen_stage_count(p), 1);
+    cr_expect_str_eq(ptxgen_stage_name(p, 0), "c");
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
+    char *text = explained(plan, PTXGEN_FORM_TEXT), *json = explained(plan, PTXGEN_FORM_JSON);
+    cr_expect(strstr(text, "# stage c: reads x; writes w\n# fused into it: a, b\n"), "%s", text);
+    cr_expect(strstr(text, "Maps that stay stages of their own:\n  c: 'w' is used outside of the stages\n"), "%s",
+              text);
+    cr_expect(strstr(json, "\"fusion\": [{\"stage\":\"a\",\"into\":\"c\"},{\"stage\":\"b\",\"into\":\"c\"},"
+                           "{\"stage\":\"c\",\"apart\":\"'w' is used outside of the stages\"}]}"),
+              "%s", json);
+    ptxgen_free(text);
+    ptxgen_free(json);
+    read_spec(two);
+    cr_expect_eq(ptxgen_stage_count(p), 3);
+}
+
+Test(stages, a_chain_of_maps_gives_what_its_stages_give)
+{
+    static const char *const specs[] = { two, chain };
+    enum { M = 777 };
+    static float x[M], w[2][M];
+    const int64_t n = M;
+    for (int i = 0; i < M; i++)
+        x[i] = (float)i / 7;
+    for (int k = 0; k < 2; k++) {
+        const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w[k] }, NULL };
+        ptxgen_plan *plan;
+        ptxgen_host *host;
+        read_spec(specs[k]);
+        cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
+        cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:2,all"), PTXGEN_OK, "%s", message());
+        ptxgen_host_destroy(host);
+    }
+    cr_expect_float_eq(w[1][3], 27 * x[3] + 13, 1e-3f);
+    cr_expect_eq(memcmp(w[0], w[1], sizeof w[0]), 0);
+}
 
 static const struct fake_call *kernel(int n) { return nth_call("cuLaunchKernel", n); }
 

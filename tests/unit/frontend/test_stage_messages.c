@@ -16,7 +16,7 @@ static const struct {
 } rows[] = {
     /* what they become */
     { BOTH "outputs: [y, top]\n", "# stage b\n# reads: y\n# writes: top\nproblem t_b: reduce" },
-    { BOTH "outputs: [top]\n", "input y: f32[n]" },
+    { BOTH "outputs: [top]\nfuse: false\n", "input y: f32[n]" },
     { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },
     { LOOP ", until: top > 5}\n", "or until the last stage says so" },
     { LOOP ", until: top > 5}\n", "output ptxgen_until: bool[1] per element\n  value = (top > 5.0)" },
@@ -29,9 +29,17 @@ static const struct {
     { X "stages:\n  a: {kind: reduce, operator: add, outputs: {s: f32}}\noutputs: [s]\n", "input x: f32[n]" },
     { X "determinism: run\nstages:\n" DOUBLE TOP "outputs: [top]\n", "problem t_b: reduce, determinism run" },
     { X "assume: {n: {min: 7}}\nstages:\n" DOUBLE TOP "outputs: [top]\n", "size n min 7" },
-    { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+    { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n"
+        "fuse: false\n",
       "input x: f32[n]\ninput y: f32[n]" },
     /* what they cannot be */
+    { BOTH "outputs: [top]\nfuse: no\n", "'no' is not a truth value" },
+    { X "stages:\n  a: {kind: map, fuse: 3, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "'3' is not a truth value" },
+    { X "stages:\n  a: {kind: map, fuse: {}, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "true or false" },
+    { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * true}}}\n" TOP "outputs: [top]\n",
+      "t.yaml:3:57: error" },
     { X "stages: {}\noutputs: [y]\n", "a spec has 1 to 31 stages" },
     { X "stages:\n" DOUBLE "outputs: []\n", "nothing is written" },
     { X "stages:\n" DOUBLE "outputs: [z]\n", "no stage writes 'z'" },

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuse.c - maps become part of the stages that read them.
+ *
+ * A map whose outputs only one later stage reads, element by element, need not be stored: its values become lets of the
+ * reader.  That is done where it moves no more memory and computes no element twice for nothing:
+ *
+ *   candidates   maps without loops and reductions, in the order of the program, until no more is found
+ *   map          reads no neighbours; its outputs stay inside, and one stage reads them
+ *   reader       reads each of their elements once, in the order in which it is computed; or, where it may take several
+ *                passes, reads no more bytes than before in each
+ *   proof        the new problem is built from the trees, and compared with both (same.c)
+ */
+#include "stages_impl.h"
+
+struct fusing {
+    struct stages_builder *sb;
+    struct names whole; /* what `outputs` and `iterate` of the whole mention */
+};
+
+static bool is_candidate(const struct part *p)
+{
+    bool is = p->into < 0 && p->problem && p->problem->kind == KIND_STENCIL && !p->problem->iterated &&
+              !p->problem->nreductions;
+    for (int i = 0; is && i < p->problem->noutputs; i++)
+        is = p->problem->output[i].role == OUT_ELEMENT;
+    return is;
+}
+
+static const char *because(const struct fusing *f, const char *format, const char *name, const char *array)
+{
+    char *text = arena_alloc(f->sb->b->a, strlen(format) + strlen(name) + strlen(array) + 1);
+    char *to = text;
+    for (const char *c = format; *c; c++) { /* A: the array, B: the stage */
+        const char *put = *c == 'A' ? array : *c == 'B' ? name : NULL;
+        to = put ? stpcpy(to, put) : (*to = *c, to + 1);
+    }
+    return text;
+}
+
+/* ---- the map ----------------------------------------------------------------------------------------------------- */
+
+/* Do the dimensions of an array follow the axes of the space, in their order? */
+static bool in_order(const int *axis, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        if (axis[d] < 0 || (d && axis[d] <= axis[d - 1]))
+            return false;
+    return true;
+}
+
+static const char *output_obstacle(const struct fusing *f, const struct problem *p, const struct output *o)
+{
+    const char *name = o->array.name;
+    if (names_find(&f->whole, name) >= 0)
+        return because(f, "'A' is used outside of the stages", "", name);
+    if (o->array.nfields != 1 || *o->array.field[0].name)
+        return because(f, "'A' has fields", "", name);
+    bool all = o->array.rank == p->rank && in_order(o->axis, o->array.rank);
+    for (int d = 0; all && d < o->array.rank; d++)
+        all = o->array.dim[d].size == p->space[d].extent.size && o->array.dim[d].add == p->space[d].extent.add;
+    return all ? NULL : because(f, "'A' has another shape than what it is computed from", "", name);
+}
+
+static const char *map_obstacle(const struct fusing *f, const struct part *map)
+{
+    const struct problem *p = map->problem;
+    const char *why = NULL;
+    if (map->alone)
+        return "`fuse: false`";
+    if (p->strategy || p->ntunables)
+        return "its strategy is given";
+    if (p->sums)
+        return "it has sums, which share what they read";
+    if (p->dynamic)
+        return "it reads neighbours";
+    for (int i = 0; i < p->noutputs && !why; i++)
+        why = output_obstacle(f, p, &p->output[i]);
+    for (int i = 0; i < p->ninputs && !why; i++) {
+        const struct input *in = &p->input[i];
+        if (in->neighbours)
+            why = because(f, "it reads neighbours of 'A'", "", in->array.name);
+        else if (in->role == ROLE_ELEMENT && !in_order(in->axis, in->array.rank))
+            why = because(f, "it reads 'A' in another order than it writes", "", in->array.name);
+    }
+    return why;
+}
+
+static int input_number(const struct problem *p, const char *name)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (!strcmp(p->input[i].array.name, name))
+            return i;
+    return -1;
+}
+
+static bool reads(const struct part *reader, const struct part *map)
+{
+    for (int i = 0; i < map->problem->noutputs; i++)
+        if (input_number(reader->problem, map->problem->output[i].array.name) >= 0)
+            return true;
+    return false;
+}
+
+/* The part that alone reads outputs of the map; -1: *why. */
+static int only_reader(const struct fusing *f, int map, const char **why)
+{
+    const struct stages_builder *sb = f->sb;
+    int only = -1;
+    for (int i = map + 1; i < sb->nparts; i++) {
+        if (sb->part[i].into >= 0 || !reads(&sb->part[i], &sb->part[map]))
+            continue;
+        if (only >= 0) {
+            *why = because(f, "'A' and 'B' read it", sb->part[i].name, sb->part[only].name);
+            return -1;
+        }
+        only = i;
+    }
+    if (only < 0)
+        *why = "nothing reads it";
+    return only;
+}
+
+/* ---- the reader -------------------------------------------------------------------------------------------------- */
+
+static const char *input_obstacle(const struct fusing *f, const struct part *reader, const struct input *in)
+{
+    const struct problem *p = reader->problem;
+    const char *name = in->array.name;
+    if (in->neighbours)
+        return because(f, "'B' reads neighbours of 'A'", reader->name, name);
+    if (in->role != ROLE_ELEMENT || in->placed)
+        return because(f, "'B' does not read 'A' element by element", reader->name, name);
+    if (in->array.rank != p->rank)
+        return because(f, "'B' reads elements of 'A' more than once", reader->name, name);
+    return in_order(in->axis, in->array.rank) ? NULL
+                                              : because(f, "'B' reads 'A' in another order", reader->name, name);
+}
+
+/* May a kernel for the problem read an element more than once? */
+static bool takes_passes(const struct problem *p)
+{
+    return p->kind == KIND_SCAN || p->nby || problem_writes(p, AT_RESULT);
+}
+
+static void find_dear(const struct expr *e, void *user)
+{
+    static const enum fn cheap[] = { FN_MIN,   FN_MAX,  FN_ABS,   FN_SIGN,  FN_CLAMP, FN_SELECT,   FN_FMA, FN_FLOOR,
+                                     FN_CEIL,  FN_ROUND, FN_TRUNC, FN_ISNAN, FN_ISINF, FN_POPCOUNT, FN_CLZ, FN_CTZ };
+    bool dear = e->kind == EX_AT || e->kind == EX_CALL;
+    for (size_t i = 0; e->kind == EX_CALL && i < sizeof cheap / sizeof *cheap; i++)
+        dear &= (enum fn)e->op != cheap[i];
+    *(bool *)user |= dear;
+}
+
+/* Several passes are as fast as before where each of them reads no more than it would have read of the outputs. */
+static const char *passes_obstacle(const struct fusing *f, const struct part *map, const struct part *reader)
+{
+    const struct problem *p = map->problem;
+    int64_t before = 0, then = 0;
+    bool dear = false;
+    if (!takes_passes(reader->problem))
+        return NULL;
+    for (int i = 0; i < p->noutputs; i++) {
+        before += p->output[i].array.stride;
+        problem_walk(p, p->output[i].value[0], find_dear, &dear);
+    }
+    for (int i = 0; i < p->ninputs; i++) {
+        const int shared = input_number(reader->problem, p->input[i].array.name);
+        if (p->input[i].array.rank == p->rank && (shared < 0 || reader->problem->input[shared].role != ROLE_ELEMENT))
+            then += p->input[i].array.stride;
+    }
+    if (dear)
+        return because(f, "'B' may take several passes, and each would compute it anew", reader->name, "");
+    return then > before ? because(f, "'B' may take several passes, and each would read more", reader->name, "") : NULL;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static int writer_of(const struct stages_builder *sb, const char *array)
+{
+    for (int i = 0; i < sb->nparts; i++)
+        for (int o = 0; o < sb->part[i].problem->noutputs; o++)
+            if (!strcmp(sb->part[i].problem->output[o].array.name, array))
+                return i;
+    return -1;
+}
+
+static int last_reader(const struct stages_builder *sb, const char *array)
+{
+    int last = -1;
+    for (int i = 0; i < sb->nparts; i++)
+        if (sb->part[i].into < 0 && input_number(sb->part[i].problem, array) >= 0)
+            last = i;
+    return last;
+}
+
+/* An input that is fed back is overwritten where its last reader comes before the new values.  If the last reader comes
+ * later then, the new values need memory of their own: no more than the outputs of the map give back. */
+static const char *memory_obstacle(const struct fusing *f, const struct part *map, int reader)
+{
+    const struct ynode *iterate = schema_get(f->sb->b->root, ST_STAGES, "iterate"),
+                       *feedback = iterate ? schema_get(iterate, ST_LOOP, "feedback") : NULL;
+    int64_t freed = 0, taken = 0;
+    const char *which = "";
+    for (int i = 0; i < map->problem->noutputs; i++)
+        freed += map->problem->output[i].array.stride;
+    for (int i = 0; feedback && i < feedback->count; i++) {
+        const struct ypair *pair = &feedback->pair[i];
+        const int in = input_number(map->problem, pair->key->text),
+                  writer = pair->value->kind == Y_SCALAR ? writer_of(f->sb, pair->value->text) : -1;
+        if (in < 0 || writer < 0 || writer > reader || last_reader(f->sb, pair->key->text) >= writer)
+            continue;
+        const struct prog_array *a = &map->problem->input[in].array;
+        taken += map->problem->input[in].role == ROLE_ELEMENT ? a->stride : INT32_MAX;
+        which = pair->key->text;
+    }
+    return taken > freed ? because(f, "'A' is overwritten before 'B'", f->sb->part[reader].name, which) : NULL;
+}
+
+static const char *reader_obstacle(const struct fusing *f, const struct part *map, int number)
+{
+    const struct part *reader = &f->sb->part[number];
+    const struct problem *p = reader->problem;
+    const char *why = NULL;
+    if (reader->alone)
+        return because(f, "`fuse: false` of 'B'", reader->name, "");
+    if (p->strategy || p->ntunables)
+        return because(f, "the strategy of 'B' is given", reader->name, "");
+    if (p->iterated)
+        return because(f, "'B' reads it in every step of its own", reader->name, "");
+    for (int i = 0; i < map->problem->noutputs && !why; i++) {
+        const int in = input_number(p, map->problem->output[i].array.name);
+        why = in >= 0 ? input_obstacle(f, reader, &p->input[in]) : NULL;
+    }
+    why = why ? why : passes_obstacle(f, map, reader);
+    return why ? why : memory_obstacle(f, map, number);
+}
+
+/* ---- together ---------------------------------------------------------------------------------------------------- */
+
+/* The problem of a tree whose messages nobody sees; NULL: *why is the first of them. */
+static const struct problem *build_quietly(const struct fusing *f, const struct ynode *root, const char *name,
+                                           const char **why)
+{
+    struct diags *d = &f->sb->b->s->diags;
+    const struct diags kept = *d;
+    diags_clear(d);
+    struct builder *b = builder_new(f->sb->b->s, root);
+    b->quiet = true;
+    const struct problem *p = builder_problem(b, name);
+    for (const struct diag *m = d->first; m && !p; m = m->next)
+        if (m->severity == SEV_ERROR && !*why)
+            *why = because(f, "in one stage, A", "", m->text);
+    *d = kept;
+    return p;
+}
+
+static const char *fuse(struct fusing *f, int number)
+{
+    struct stages_builder *sb = f->sb;
+    struct part *map = &sb->part[number];
+    const char *why = map_obstacle(f, map), *clash = "";
+    const int to = why ? -1 : only_reader(f, number, &why);
+    why = why ? why : reader_obstacle(f, map, to);
+    if (why)
+        return why;
+    struct part *reader = &sb->part[to];
+    const struct ynode *root = fused_root(sb, map, reader, &clash);
+    if (!root)
+        return because(f, "'B' has another 'A'", reader->name, clash);
+    const struct problem *p = build_quietly(f, root, reader->name, &why);
+    if (!p)
+        return why ? why : "in one stage, there are errors";
+    if (!fusion_is_both(sb->b->a, map->problem, reader->problem, p))
+        return because(f, "in one stage with 'B', names or dimensions would mean something else", reader->name, "");
+    reader->root = root;
+    reader->problem = p;
+    map->into = to;
+    return NULL;
+}
+
+/* What has become of candidates, in the order of the program. */
+static void publish(struct stages_builder *sb)
+{
+    struct stages *out = sb->out;
+    for (int i = 0; i < sb->nparts; i++) {
+        int into = sb->part[i].into;
+        while (into >= 0 && sb->part[into].into >= 0)
+            into = sb->part[into].into;
+        if (into >= 0)
+            out->fusion[out->nfusions++] = (struct stage_fusion){ sb->part[i].name, sb->part[into].name, NULL };
+        else if (sb->part[i].apart)
+            out->fusion[out->nfusions++] = (struct stage_fusion){ sb->part[i].name, NULL, sb->part[i].apart };
+    }
+}
+
+void fuse_maps(struct stages_builder *sb)
+{
+    struct fusing f = { .sb = sb, .whole = { .arena = sb->b->a } };
+    const struct ynode *outputs = schema_get(sb->b->root, ST_STAGES, "outputs"),
+                       *iterate = schema_get(sb->b->root, ST_STAGES, "iterate");
+    if (outputs)
+        names_collect(&f.whole, outputs);
+    if (iterate)
+        names_collect(&f.whole, iterate);
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < sb->nparts; i++)
+            if (is_candidate(&sb->part[i])) {
+                sb->part[i].apart = fuse(&f, i);
+                more |= !sb->part[i].apart;
+            }
+    }
+    publish(sb);
+}

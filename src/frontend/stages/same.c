@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* same.c - is a problem that was made of a map and its reader the two of them?
+ *
+ * The expressions of the three problems are compared by what they mean: by the names of arrays, params and dimensions, and
+ * through lets.  So a name that means something else in the new problem is found, whatever hides it.
+ */
+#include "stages_impl.h"
+
+/* Expressions of `of`, and their twins in `in`. */
+struct twins {
+    const struct problem *of, *in, *map; /* map: what `of` reads of it is a let in `in`; NULL: nothing */
+    int let[LET_VALUES_MAX];             /* 1 + the twin that a let has been compared with */
+    int made[STAGE_ARGS_MAX];            /* of each output of the map, 1 + its let */
+};
+
+static int output_number(const struct problem *p, const char *name)
+{
+    for (int i = 0; p && i < p->noutputs; i++)
+        if (!strcmp(p->output[i].array.name, name))
+            return i;
+    return -1;
+}
+
+static bool input_same(const struct twins *t, int x, int y)
+{
+    return !strcmp(t->of->input[x].array.name, t->in->input[y].array.name);
+}
+
+static bool size_same(const struct twins *t, int x, int y)
+{
+    return x < 0 || y < 0 ? x == y : !strcmp(t->of->size[x].name, t->in->size[y].name);
+}
+
+static bool which_same(const struct twins *t, const struct expr *x, const struct expr *y)
+{
+    switch (x->kind) {
+    case EX_GATHER: return input_same(t, x->which, y->which) && input_same(t, x->which2, y->which2);
+    case EX_INPUT:
+    case EX_AT:
+    case EX_NEIGHBOUR: return input_same(t, x->which, y->which);
+    case EX_PARAM: return !strcmp(t->of->param[x->which].name, t->in->param[y->which].name);
+    case EX_SIZE:
+    case EX_SUM:
+    case EX_RUN: return size_same(t, x->which, y->which);
+    default: return x->which == y->which && x->which2 == y->which2;
+    }
+}
+
+static bool same(struct twins *t, const struct expr *x, const struct expr *y);
+
+static bool let_same(struct twins *t, const struct expr *x, const struct expr *y)
+{
+    if (y->kind != EX_LET || x->type != y->type)
+        return false;
+    if (!t->let[x->which]) {
+        t->let[x->which] = y->which + 1;
+        return same(t, t->of->let[x->which].value, t->in->let[y->which].value);
+    }
+    return t->let[x->which] == y->which + 1;
+}
+
+/* x is an element of output `made` of the map. */
+static bool made_same(struct twins *t, const struct expr *x, const struct expr *y, int made)
+{
+    if (y->kind != EX_LET || x->type != y->type || x->noffsets || strcmp(t->in->let[y->which].name, t->map->output[made].array.name))
+        return false;
+    t->made[made] = y->which + 1;
+    return true;
+}
+
+static bool same(struct twins *t, const struct expr *x, const struct expr *y)
+{
+    if (!x || !y)
+        return x == y;
+    const int made = x->kind == EX_INPUT ? output_number(t->map, t->of->input[x->which].array.name) : -1;
+    if (made >= 0)
+        return made_same(t, x, y, made);
+    if (x->kind == EX_LET)
+        return let_same(t, x, y);
+    if (x->kind != y->kind || x->type != y->type || x->op != y->op || x->field != y->field ||
+        x->noffsets != y->noffsets || x->imm.u != y->imm.u || x->nargs != y->nargs || !which_same(t, x, y))
+        return false;
+    for (int i = 0; i < x->noffsets; i++)
+        if (x->offset[i] != y->offset[i])
+            return false;
+    for (int i = 0; i < x->nargs; i++)
+        if (!same(t, x->arg[i], y->arg[i]))
+            return false;
+    return true;
+}
+
+static bool array_is(const struct twins *t, const struct prog_array *x, const struct prog_array *y)
+{
+    bool is = !strcmp(x->name, y->name) && x->nfields == y->nfields && x->rank == y->rank;
+    for (int d = 0; is && d < x->rank; d++)
+        is = size_same(t, x->dim[d].size, y->dim[d].size) && x->dim[d].add == y->dim[d].add;
+    for (int f = 0; is && f < x->nfields; f++)
+        is = x->field[f].type == y->field[f].type && !strcmp(x->field[f].name, y->field[f].name);
+    return is;
+}
+
+static bool output_same(struct twins *t, const struct output *x, const struct output *y)
+{
+    bool is = array_is(t, &x->array, &y->array) && x->role == y->role && x->counter == y->counter &&
+              x->from_end == y->from_end && !memcmp(x->axis, y->axis, sizeof x->axis) && same(t, x->where, y->where) &&
+              same(t, x->place, y->place) && same(t, x->initial, y->initial) && !x->combine == !y->combine;
+    for (int f = 0; is && f < x->array.nfields; f++)
+        is = same(t, x->value[f], y->value[f]);
+    for (int d = 0; is && d < PROG_RANK_MAX; d++)
+        is = same(t, x->index[d], y->index[d]);
+    return is;
+}
+
+static bool reduction_same(struct twins *t, const struct reduction *x, const struct reduction *y)
+{
+    bool is = x->op->nfields == y->op->nfields && !strcmp(x->op->name, y->op->name) && x->counts == y->counts;
+    for (int f = 0; is && f < x->op->nfields; f++)
+        is = x->op->field[f] == y->op->field[f] && same(t, x->map[f], y->map[f]) && same(t, x->init[f], y->init[f]);
+    return is;
+}
+
+static bool space_same(const struct twins *t)
+{
+    const struct problem *x = t->of, *y = t->in;
+    bool is = x->kind == y->kind && x->rank == y->rank;
+    for (int i = 0; is && i < x->rank; i++)
+        is = size_same(t, x->space[i].extent.size, y->space[i].extent.size) &&
+             x->space[i].extent.add == y->space[i].extent.add && x->space[i].reduced == y->space[i].reduced;
+    return is;
+}
+
+/* Does a read of an input beyond its edge give what it gave? */
+static bool edges_same(const struct twins *t)
+{
+    for (int i = 0; i < t->of->ninputs; i++)
+        for (int k = 0; k < t->in->ninputs; k++) {
+            const struct input *x = &t->of->input[i], *y = &t->in->input[k];
+            if (!input_same(t, i, k) || !(x->placed || x->neighbours))
+                continue;
+            for (int d = 0; d < x->array.rank; d++)
+                if (x->boundary[d].mode != y->boundary[d].mode ||
+                    memcmp(x->boundary[d].constant, y->boundary[d].constant, sizeof x->boundary[d].constant))
+                    return false;
+        }
+    return true;
+}
+
+static bool segments_same(const struct twins *t)
+{
+    const struct problem *x = t->of, *y = t->in;
+    return x->starts == y->starts && (x->offsets < 0) == (y->offsets < 0) && (x->flags < 0) == (y->flags < 0) &&
+           (x->offsets < 0 || input_same(t, x->offsets, y->offsets)) &&
+           (x->flags < 0 || input_same(t, x->flags, y->flags));
+}
+
+static bool reader_same(struct twins *t)
+{
+    const struct problem *x = t->of, *y = t->in;
+    bool is = space_same(t) && segments_same(t) && edges_same(t) && x->noutputs == y->noutputs &&
+              x->nreductions == y->nreductions && x->nby == y->nby && x->exclusive == y->exclusive &&
+              x->reverse == y->reverse && x->determinism == y->determinism;
+    for (int i = 0; is && i < x->noutputs; i++)
+        is = output_same(t, &x->output[i], &y->output[i]);
+    for (int i = 0; is && i < x->nreductions; i++)
+        is = reduction_same(t, &x->reduction[i], &y->reduction[i]);
+    for (int i = 0; is && i < x->nby; i++)
+        is = same(t, x->by[i], y->by[i]);
+    return is;
+}
+
+/* The conversion of a value to the type that it has. */
+static const struct expr *unconverted(const struct expr *e)
+{
+    return e->kind == EX_CAST && e->arg[0]->type == e->type ? e->arg[0] : e;
+}
+
+bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
+                    const struct problem *fused)
+{
+    struct twins *of_reader = arena_new(a, struct twins, 2), *of_map = of_reader + 1;
+    of_reader->of = reader;
+    of_reader->map = map;
+    of_map->of = map;
+    of_reader->in = of_map->in = fused;
+    if (!reader_same(of_reader) || !edges_same(of_map))
+        return false;
+    for (int i = 0; i < map->noutputs; i++)
+        if (of_reader->made[i] &&
+            !same(of_map, map->output[i].value[0], unconverted(fused->let[of_reader->made[i] - 1].value)))
+            return false;
+    return true;
+}

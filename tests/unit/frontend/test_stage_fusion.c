@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stage_fusion.c - which maps become part of their readers, what these are then, and why others do not. */
+#include "frontend/stages/stages.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define X      "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
+#define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', t: 'f32[n, m]'}\nstages:\n"
+#define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
+#define ADD    "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + v}}}\n"
+#define SUM    "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\n"
+#define GRID   "  a: {kind: map, outputs: {y: {type: 'f32[m, n]', value: x * c}}}\n"
+
+static const struct {
+    const char *text, *says;
+} rows[] = {
+    /* maps, reductions, scans, stencils read them */
+    { X DOUBLE ADD "outputs: [z]\n", "# stage b\n# reads: x v\n# writes: z\n# with: a\n" },
+    { X DOUBLE ADD "outputs: [z]\n", "let y: f32 = (x * 2.0)\noutput z: f32[n] per element\n  value = (y + v)" },
+    { X DOUBLE SUM "outputs: [s]\n", "map: f32 = y" },
+    { X DOUBLE "  b: {kind: reduce, operator: add, outputs: {s: f32}, inputs: [y]}\noutputs: [s]\n", "map: f32 = y" },
+    { X DOUBLE "  b: {kind: reduce, inputs: [y], reductions: {s: {operator: add}, q: {operator: max}}, "
+               "outputs: {s: f32, q: f32}}\noutputs: [s, q]\n",
+      "reduction q: max, commutative, exact\n  map: f32 = y" },
+    { X DOUBLE "  b: {kind: scan, map: y, operator: add, outputs: {s: 'f32[n]'}}\noutputs: [s]\n", "# with: a" },
+    { X DOUBLE "  b: {kind: stencil, outputs: {z: {type: 'f32[n]', value: 'v[1] - y'}}}\noutputs: [z]\n", "# with: a" },
+    { X DOUBLE ADD "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z * z}}}\noutputs: [w]\n",
+      "let y: f32 = (x * 2.0)\nlet z: f32 = (y + v)" },
+    { X DOUBLE ADD "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z * z}}}\noutputs: [w]\n", "# with: a b" },
+    { X DOUBLE ADD "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: z * y}}}\noutputs: [w]\n", "# with: a b" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x}, q: {type: 'f32[n]', value: v}}}\n"
+        "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y / q}}}\noutputs: [z]\n",
+      "value = (y / q)" },
+    { ROWS GRID "  b: {kind: reduce, over: n, map: y, operator: max, outputs: {s: 'f32[m]'}}\noutputs: [s]\n",
+      "input c: f32[n]\nlet y: f32 = (x * c)" },
+    /* types: what would have been stored */
+    { X "  a: {kind: map, outputs: {y: {type: 'u8[n]', value: 200}}, inputs: [x]}\n"
+        "  b: {kind: map, outputs: {z: {type: 'u8[n]', value: y + y}}}\noutputs: [z]\n",
+      "let y: u8 = u8(200)" },
+    { X "  a: {kind: map, outputs: {y: {type: 'u8[n]', value: 200}}, inputs: [x]}\n"
+        "  b: {kind: map, outputs: {z: {type: 'i32[n]', value: i32(y + y)}}}\noutputs: [z]\n",
+      "let y: u8 = u8(200)\noutput z: i32[n] per element\n  value = i32((y + y))" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f64[n]', value: 1 / 3}}, inputs: [x]}\n"
+        "  b: {kind: reduce, map: y, operator: add, outputs: {s: f64}}\noutputs: [s]\n",
+      "let y: f64 = (f64(1.0) / f64(3.0))" },
+    { X "  a: {kind: map, outputs: {y: {type: 'i8[n]', value: if x > 0 then 1 else -1}}}\n"
+        "  b: {kind: reduce, map: y, operator: add, outputs: {s: i32}}\noutputs: [s]\n",
+      "# with: a\n" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f16[n]', value: f16(x)}}}\n"
+        "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: f32(y) + v}}}\noutputs: [z]\n",
+      "let y: f16 = f16(x)" },
+    /* lets, params and facts of both */
+    { "params: {k: f32}\nlet: {d: x * k}\n" X "  a: {kind: map, let: {e: d + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
+      "  b: {kind: map, let: {g: y * 3}, outputs: {z: {type: 'f32[n]', value: d + g + k}}}\noutputs: [z]\n",
+      "let d: f32 = (x * k)\nlet e: f32 = (d + 1.0)\nlet y: f32 = e\nlet g: f32 = (y * 3.0)" },
+    { "assume: {y: {aligned: 16}, x: {aligned: 8}}\n" X DOUBLE ADD "outputs: [z]\n", "# with: a\n" },
+    /* why not: the map */
+    { X DOUBLE ADD "outputs: [y, z]\n", "# apart: a, 'y' is used outside of the stages" },
+    { X DOUBLE ADD "outputs: [z]\niterate: {steps: 2, feedback: {x: y}}\n", "# apart: a, 'y' is used outside" },
+    { X DOUBLE ADD "outputs: [z]\nfuse: false\n", "# apart: a, `fuse: false`\n" },
+    { X "  a: {kind: map, fuse: false, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n",
+      "# apart: a, `fuse: false`\n" },
+    { X "  a: {kind: map, strategy: {name: stencil.global}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD
+        "outputs: [z]\n",
+      "# apart: a, its strategy is given" },
+    { X "  a: {kind: map, outputs: {y: {type: {re: f32, im: f32}, shape: [n], value: {re: x, im: v}}}}\n"
+        "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y.re}}}\noutputs: [z]\n",
+      "# apart: a, 'y' has fields" },
+    { X "  a: {kind: stencil, outputs: {y: {type: 'f32[n]', value: 'x[1]'}}}\n" ADD "outputs: [z]\n",
+      "# apart: a, it reads neighbours of 'x'" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[m]', value: 'sum(n, x)'}}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: y}}}\noutputs: [z]\n",
+      "# apart: a, it has sums" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[n, m]', value: x}}}\n"
+           "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: a, 'y' has another shape than" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[m, n]', value: x + t}}}\n"
+           "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: a, it reads 't' in another order" },
+    { X DOUBLE ADD "  c: {kind: map, outputs: {w: {type: 'f32[n]', value: y}}}\noutputs: [z, w]\n",
+      "# apart: a, 'b' and 'c' read it" },
+    { X DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: x}}}\noutputs: [z]\n",
+      "# apart: a, nothing reads it" },
+    /* why not: the reader */
+    { X DOUBLE "  b: {kind: map, fuse: false, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+      "# apart: a, `fuse: false` of 'b'" },
+    { X DOUBLE "  b: {kind: map, strategy: {name: stencil.global}, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+      "# apart: a, the strategy of 'b' is given" },
+    { X DOUBLE "  b: {kind: stencil, outputs: {z: {type: 'f32[n]', value: 'y[-1] + y'}}}\noutputs: [z]\n",
+      "# apart: a, 'b' reads neighbours of 'y'" },
+    { X DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: 'y + at(y, 0)'}}}\noutputs: [z]\n",
+      "# apart: a, 'b' does not read 'y' element by element" },
+    { X "  a: {kind: map, outputs: {y: {type: 'i32[n]', value: i32(x)}}}\n"
+        "  b: {kind: reduce, segments: {offsets: y}, map: v, operator: add, outputs: {s: 'f32[n-1]'}}\noutputs: [s]\n",
+      "# apart: a, 'b' does not read 'y' element by element" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: c * 2}}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m, n]', value: x + y}}}\noutputs: [z]\n",
+      "# apart: a, 'b' reads elements of 'y' more than once" },
+    { ROWS GRID "  b: {kind: reduce, inputs: [t], map: y * t, operator: add, space: [n, m], outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: a, 'b' reads 'y' in another order" },
+    { X DOUBLE "  b: {kind: map, iterate: {steps: 3, feedback: {v: z}}, "
+               "outputs: {z: {type: 'f32[n]', value: y + v}}}\noutputs: [z]\n",
+      "# apart: a, 'b' reads it in every step of its own" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x + v}}}\n"
+        "  b: {kind: scan, map: y, operator: add, outputs: {s: 'f32[n]'}}\noutputs: [s]\n",
+      "# apart: a, 'b' may take several passes, and each would read more" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: exp(x)}}}\n"
+        "  b: {kind: reduce, map: y, operator: add, outputs: {p: {type: 'f32[n]', value: y / r}}}\noutputs: [p]\n",
+      "# apart: a, 'b' may take several passes, and each would compute it anew" },
+    { X "  a: {kind: map, outputs: {y: {type: 'i8[n]', value: i8(x)}}}\n"
+        "  k: {kind: map, outputs: {w: {type: 'f32[n]', value: v}}}\n"
+        "  b: {kind: map, outputs: {z: {type: 'i8[n]', value: y + i8(w)}}}\n"
+        "outputs: [z, w]\niterate: {steps: 2, feedback: {x: w}}\n",
+      "# apart: a, 'x' is overwritten before 'b'" },
+    /* … and where the new values take what the map gives back */
+    { X DOUBLE ADD "outputs: [z]\niterate: {steps: 2, feedback: {x: z}}\n",
+      "# feedback: z -> x, in two memories\n# apart: b" },
+    { X DOUBLE ADD "outputs: [z]\nfuse: false\niterate: {steps: 2, feedback: {x: z}}\n", "# feedback: z -> x\n# apart" },
+    /* names */
+    { X "  a: {kind: map, let: {e: x + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
+        "  b: {kind: map, let: {e: v + 1}, outputs: {z: {type: 'f32[n]', value: e + y}}}\noutputs: [z]\n",
+      "# apart: a, 'b' has another 'e'" },
+    { X "  a: {kind: map, let: {v: x + 1}, outputs: {y: {type: 'f32[n]', value: v}}}\n"
+        "  b: {kind: map, inputs: [v], outputs: {z: {type: 'f32[n]', value: y * v}}}\noutputs: [z]\n",
+      "# apart: a, in one stage with 'b', names or dimensions would mean something else" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: 'at(x, 2 * index(n)) + v'}}}\n"
+        "  b: {kind: map, boundary: wrap, outputs: {z: {type: 'f32[n]', value: y + v}}}\noutputs: [z]\n",
+      "# apart: a, in one stage with 'b', names or dimensions would mean something else" },
+    { "inputs: {c: 'f32[n]', r: 'f32[m]'}\nstages:\n"
+      "  a: {kind: map, space: [m, n], outputs: {y: {type: 'f32[m, n]', value: c * r}}}\n"
+      "  b: {kind: reduce, over: n, map: y, operator: add, outputs: {s: 'f32[m]'}}\noutputs: [s]\n",
+      "# apart: a, in one stage with 'b', names or dimensions would mean something else" },
+};
+
+static void build(const char *text, struct str *out)
+{
+    struct ptxgen_session s = { 0 };
+    struct frontend_spec built;
+    jmp_buf oom;
+    arena_init(&s.arena);
+    s.arena.oom = &oom;
+    diags_init(&s.diags, &s.arena);
+    if (setjmp(oom))
+        cr_assert_fail("out of memory");
+    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built))
+        stages_print(built.stages, out);
+    diags_render_text(&s.diags, out, false);
+    arena_finish(&s.arena);
+}
+
+Test(stage_fusion, each_row_says_it)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = { 0 };
+        build(rows[i].text, &text);
+        cr_expect(strstr(text.text, rows[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, rows[i].text, text.text,
+                  rows[i].says);
+        str_finish(&text);
+    }
+}
+
+/* What is said of a stage is said of it alone: of no stage that it has become part of, and once. */
+Test(stage_fusion, messages_are_of_what_was_written)
+{
+    struct str text = { 0 };
+    build(X "  a: {kind: map, let: {unseen: x}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n", &text);
+    const char *warning = strstr(text.text, "t.yaml:3:24: warning: nothing uses the let 'unseen'");
+    cr_assert(warning, "%s", text.text);
+    cr_expect_null(strstr(warning + 40, "nothing uses"), "%s", text.text);
+    str_finish(&text);
+}
