@@ -132,8 +132,7 @@ static const char *input_obstacle(const struct fusing *f, const struct part *rea
         return because(f, "'B' does not read 'A' element by element", reader->name, name);
     if (in->array.rank != p->rank)
         return because(f, "'B' reads elements of 'A' more than once", reader->name, name);
-    return in_order(in->axis, in->array.rank) ? NULL
-                                              : because(f, "'B' reads 'A' in another order", reader->name, name);
+    return in_order(in->axis, in->array.rank) ? NULL : because(f, "'B' reads 'A' in another order", reader->name, name);
 }
 
 /* May a kernel for the problem read an element more than once? */
@@ -144,8 +143,8 @@ static bool takes_passes(const struct problem *p)
 
 static void find_dear(const struct expr *e, void *user)
 {
-    static const enum fn cheap[] = { FN_MIN,   FN_MAX,  FN_ABS,   FN_SIGN,  FN_CLAMP, FN_SELECT,   FN_FMA, FN_FLOOR,
-                                     FN_CEIL,  FN_ROUND, FN_TRUNC, FN_ISNAN, FN_ISINF, FN_POPCOUNT, FN_CLZ, FN_CTZ };
+    static const enum fn cheap[] = { FN_MIN,  FN_MAX,   FN_ABS,   FN_SIGN,  FN_CLAMP, FN_SELECT,   FN_FMA, FN_FLOOR,
+                                     FN_CEIL, FN_ROUND, FN_TRUNC, FN_ISNAN, FN_ISINF, FN_POPCOUNT, FN_CLZ, FN_CTZ };
     bool dear = e->kind == EX_AT || e->kind == EX_CALL;
     for (size_t i = 0; e->kind == EX_CALL && i < sizeof cheap / sizeof *cheap; i++)
         dear &= (enum fn)e->op != cheap[i];
@@ -172,6 +171,34 @@ static const char *passes_obstacle(const struct fusing *f, const struct part *ma
     if (dear)
         return because(f, "'B' may take several passes, and each would compute it anew", reader->name, "");
     return then > before ? because(f, "'B' may take several passes, and each would read more", reader->name, "") : NULL;
+}
+
+static void find_index(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_INDEX; }
+
+/* Does a value depend on where along the dimensions its element lies? */
+static bool needs_indices(const struct problem *p)
+{
+    bool needs = false;
+    for (int i = 0; i < p->ninputs; i++)
+        needs |= p->input[i].role == ROLE_ELEMENT && p->input[i].array.rank && p->input[i].array.rank < p->rank;
+    for (int i = 0; i < p->noutputs; i++)
+        problem_walk(p, p->output[i].value[0], find_index, &needs);
+    for (int i = 0; i < p->nreductions; i++)
+        problem_walk(p, p->reduction[i].map[0], find_index, &needs);
+    return needs;
+}
+
+/* A reduction or scan of everything goes over elements as if they were one row; indices would cost divisions. */
+static const char *indices_obstacle(const struct fusing *f, const struct part *map, const struct part *reader)
+{
+    const struct problem *p = reader->problem;
+    bool one_row = p->kind != KIND_STENCIL && p->rank > 1;
+    for (int i = 0; i < p->rank; i++)
+        one_row &= p->space[i].reduced;
+    return one_row && needs_indices(map->problem) && !needs_indices(p)
+               ? because(f, "'B' goes over 'A' as one row, and would have to compute indices", reader->name,
+                         map->problem->output[0].array.name)
+               : NULL;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -233,6 +260,7 @@ static const char *reader_obstacle(const struct fusing *f, const struct part *ma
         why = in >= 0 ? input_obstacle(f, reader, &p->input[in]) : NULL;
     }
     why = why ? why : passes_obstacle(f, map, reader);
+    why = why ? why : indices_obstacle(f, map, reader);
     return why ? why : memory_obstacle(f, map, number);
 }
 

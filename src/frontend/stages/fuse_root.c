@@ -120,8 +120,8 @@ const struct ynode *fused_root(struct stages_builder *sb, const struct part *map
                                const char **clash)
 {
     struct arena *a = sb->b->a;
-    const struct ynode *own = reader->problem->kind == KIND_STENCIL ? reader->root
-                                                                    : with_map(a, reader->root, reader->problem);
+    const struct ynode *own =
+        reader->problem->kind == KIND_STENCIL ? reader->root : with_map(a, reader->root, reader->problem);
     struct ynode *root = node_mapping(a, own->at, own->count + 4), *lets = lets_of_both(a, map, reader, clash);
     if (!lets)
         return NULL;
@@ -130,7 +130,8 @@ const struct ynode *fused_root(struct stages_builder *sb, const struct part *map
         struct ynode *value = own->pair[i].value;
         if (!is_merged(key))
             node_put(root, own->pair[i].key,
-                     !strcmp(key, "reductions") || !strcmp(key, "scans") ? with_maps(a, value, reader->problem) : value);
+                     !strcmp(key, "reductions") || !strcmp(key, "scans") ? with_maps(a, value, reader->problem)
+                                                                         : value);
     }
     struct ynode *inputs = inputs_of_both(sb, map, reader);
     struct ynode *params = pairs_of_both(a, ynode_get(reader->root, "params"), ynode_get(map->root, "params"), NULL);

@@ -62,7 +62,8 @@ static bool let_same(struct twins *t, const struct expr *x, const struct expr *y
 /* x is an element of output `made` of the map. */
 static bool made_same(struct twins *t, const struct expr *x, const struct expr *y, int made)
 {
-    if (y->kind != EX_LET || x->type != y->type || x->noffsets || strcmp(t->in->let[y->which].name, t->map->output[made].array.name))
+    if (y->kind != EX_LET || x->type != y->type || x->noffsets ||
+        strcmp(t->in->let[y->which].name, t->map->output[made].array.name))
         return false;
     t->made[made] = y->which + 1;
     return true;

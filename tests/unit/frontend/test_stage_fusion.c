@@ -51,7 +51,8 @@ static const struct {
         "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: f32(y) + v}}}\noutputs: [z]\n",
       "let y: f16 = f16(x)" },
     /* lets, params and facts of both */
-    { "params: {k: f32}\nlet: {d: x * k}\n" X "  a: {kind: map, let: {e: d + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
+    { "params: {k: f32}\nlet: {d: x * k}\n" X
+      "  a: {kind: map, let: {e: d + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
       "  b: {kind: map, let: {g: y * 3}, outputs: {z: {type: 'f32[n]', value: d + g + k}}}\noutputs: [z]\n",
       "let d: f32 = (x * k)\nlet e: f32 = (d + 1.0)\nlet y: f32 = e\nlet g: f32 = (y * 3.0)" },
     { "assume: {y: {aligned: 16}, x: {aligned: 8}}\n" X DOUBLE ADD "outputs: [z]\n", "# with: a\n" },
@@ -85,7 +86,8 @@ static const struct {
     /* why not: the reader */
     { X DOUBLE "  b: {kind: map, fuse: false, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
       "# apart: a, `fuse: false` of 'b'" },
-    { X DOUBLE "  b: {kind: map, strategy: {name: stencil.global}, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+    { X DOUBLE
+      "  b: {kind: map, strategy: {name: stencil.global}, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
       "# apart: a, the strategy of 'b' is given" },
     { X DOUBLE "  b: {kind: stencil, outputs: {z: {type: 'f32[n]', value: 'y[-1] + y'}}}\noutputs: [z]\n",
       "# apart: a, 'b' reads neighbours of 'y'" },
@@ -97,7 +99,8 @@ static const struct {
     { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: c * 2}}}\n"
            "  b: {kind: map, outputs: {z: {type: 'f32[m, n]', value: x + y}}}\noutputs: [z]\n",
       "# apart: a, 'b' reads elements of 'y' more than once" },
-    { ROWS GRID "  b: {kind: reduce, inputs: [t], map: y * t, operator: add, space: [n, m], outputs: {s: f32}}\noutputs: [s]\n",
+    { ROWS GRID
+      "  b: {kind: reduce, inputs: [t], map: y * t, operator: add, space: [n, m], outputs: {s: f32}}\noutputs: [s]\n",
       "# apart: a, 'b' reads 'y' in another order" },
     { X DOUBLE "  b: {kind: map, iterate: {steps: 3, feedback: {v: z}}, "
                "outputs: {z: {type: 'f32[n]', value: y + v}}}\noutputs: [z]\n",
@@ -108,6 +111,12 @@ static const struct {
     { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: exp(x)}}}\n"
         "  b: {kind: reduce, map: y, operator: add, outputs: {p: {type: 'f32[n]', value: y / r}}}\noutputs: [p]\n",
       "# apart: a, 'b' may take several passes, and each would compute it anew" },
+    { ROWS GRID "  b: {kind: reduce, map: y, operator: max, outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: a, 'b' goes over 'y' as one row, and would have to compute indices" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[m, n]', value: x + f32(index(n))}}}\n"
+           "  b: {kind: reduce, map: y, operator: max, outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: a, 'b' goes over 'y' as one row" },
+    { ROWS GRID "  b: {kind: reduce, map: y - c, operator: max, outputs: {s: f32}}\noutputs: [s]\n", "# with: a\n" },
     { X "  a: {kind: map, outputs: {y: {type: 'i8[n]', value: i8(x)}}}\n"
         "  k: {kind: map, outputs: {w: {type: 'f32[n]', value: v}}}\n"
         "  b: {kind: map, outputs: {z: {type: 'i8[n]', value: y + i8(w)}}}\n"
@@ -116,7 +125,8 @@ static const struct {
     /* … and where the new values take what the map gives back */
     { X DOUBLE ADD "outputs: [z]\niterate: {steps: 2, feedback: {x: z}}\n",
       "# feedback: z -> x, in two memories\n# apart: b" },
-    { X DOUBLE ADD "outputs: [z]\nfuse: false\niterate: {steps: 2, feedback: {x: z}}\n", "# feedback: z -> x\n# apart" },
+    { X DOUBLE ADD "outputs: [z]\nfuse: false\niterate: {steps: 2, feedback: {x: z}}\n",
+      "# feedback: z -> x\n# apart" },
     /* names */
     { X "  a: {kind: map, let: {e: x + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
         "  b: {kind: map, let: {e: v + 1}, outputs: {z: {type: 'f32[n]', value: e + y}}}\noutputs: [z]\n",
@@ -164,7 +174,8 @@ Test(stage_fusion, each_row_says_it)
 Test(stage_fusion, messages_are_of_what_was_written)
 {
     struct str text = { 0 };
-    build(X "  a: {kind: map, let: {unseen: x}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n", &text);
+    build(X "  a: {kind: map, let: {unseen: x}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n",
+          &text);
     const char *warning = strstr(text.text, "t.yaml:3:24: warning: nothing uses the let 'unseen'");
     cr_assert(warning, "%s", text.text);
     cr_expect_null(strstr(warning + 40, "nothing uses"), "%s", text.text);
