@@ -415,6 +415,7 @@ PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *pl
 PTXGEN_API void ptxgen_program_destroy(ptxgen_program *PTXGEN_OPTIONAL program);
 /** One combined PTX file. Owned by the caller, like all texts below. */
 PTXGEN_API char *ptxgen_program_ptx(const ptxgen_program *program);
+/** Cases of stages are counted through, and called STAGE.CASE. */
 PTXGEN_API int ptxgen_program_case_count(const ptxgen_program *program);
 PTXGEN_API const char *ptxgen_program_case_name(const ptxgen_program *program, int i);
 /** PTX of one case; borrowed from the program. */

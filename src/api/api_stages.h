@@ -16,7 +16,8 @@ struct host_stages {
 
 struct program_stages {
     const struct stages *stages;
-    ptxgen_session *holds; /* its arena, where `stages` lies */
+    ptxgen_session *holds;  /* its arena, where `stages` and `case_name` lie */
+    const char **case_name; /* STAGE.CASE, of all stages */
     ptxgen_program *stage[];
 };
 

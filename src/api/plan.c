@@ -263,28 +263,55 @@ char *ptxgen_program_header(const ptxgen_program *p)
     return p && p->stages ? api_stages_text(p, stages_header) : program_text(p, program_header);
 }
 
+/* One, or that of each stage. */
+static int programs_of(const ptxgen_program *p) { return p->stages ? p->stages->stages->data.nstages : 1; }
+static struct program *program_number(const ptxgen_program *p, int i)
+{
+    return p->stages ? p->stages->stage[i]->program : p->program;
+}
+
+/* The program that case *i belongs to, and its number there: cases of stages are counted through.  NULL: none. */
+static struct program *program_of_case(const ptxgen_program *p, int *i)
+{
+    for (int k = 0; p && *i >= 0 && k < programs_of(p); k++) {
+        struct program *one = program_number(p, k);
+        if (*i < one->ncases)
+            return one;
+        *i -= one->ncases;
+    }
+    return NULL;
+}
+
 ptxgen_status ptxgen_program_add_code(ptxgen_program *p, int i, const char *arch, const void *code, size_t bytes)
 {
-    if (!p || !p->program || i < 0 || i >= p->program->ncases || !arch || !code || bytes == 0 || bytes > INT_MAX)
+    struct program *one = program_of_case(p, &i);
+    if (!one || !arch || !code || bytes == 0 || bytes > INT_MAX)
         return PTXGEN_USAGE;
     const int number = !strncmp(arch, "sm_", 3) ? atoi(arch + 3) : 0;
     if (number <= 0)
         return PTXGEN_USAGE;
-    return program_add_code(p->program, p->program->cases[i].kernel[0].module, number, code, bytes) ? PTXGEN_OK
-                                                                                                    : PTXGEN_NO_MEMORY;
+    return program_add_code(one, one->cases[i].kernel[0].module, number, code, bytes) ? PTXGEN_OK : PTXGEN_NO_MEMORY;
 }
 
-int ptxgen_program_case_count(const ptxgen_program *p) { return p && p->program ? p->program->ncases : 0; }
+int ptxgen_program_case_count(const ptxgen_program *p)
+{
+    int count = 0;
+    for (int i = 0; p && i < programs_of(p); i++)
+        count += program_number(p, i)->ncases;
+    return count;
+}
 
 const char *ptxgen_program_case_name(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < ptxgen_program_case_count(p) ? p->program->cases[i].name : NULL;
+    int number = i;
+    const struct program *one = program_of_case(p, &number);
+    return !one ? NULL : p->stages ? p->stages->case_name[i] : one->cases[number].name;
 }
 
 const char *ptxgen_program_case_ptx(const ptxgen_program *p, int i)
 {
-    return i >= 0 && i < ptxgen_program_case_count(p) ? p->program->module[p->program->cases[i].kernel[0].module].ptx
-                                                      : NULL;
+    const struct program *one = program_of_case(p, &i);
+    return one ? one->module[one->cases[i].kernel[0].module].ptx : NULL;
 }
 
 struct ir_of {

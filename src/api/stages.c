@@ -130,6 +130,20 @@ ptxgen_status api_read_stages(ptxgen_session *s, const ptxgen_problem *p, const 
 
 /* ---- files of code ----------------------------------------------------------------------------------------------- */
 
+static ptxgen_status name_cases(ptxgen_session *s, const ptxgen_program *program)
+{
+    struct program_stages *of = program->stages;
+    int n = 0;
+    WITH_MEMORY(s, {
+        of->case_name = arena_new(&s->arena, const char *, ptxgen_program_case_count(program) + 1);
+        for (int i = 0; i < of->stages->data.nstages; i++)
+            for (int c = 0; c < of->stage[i]->program->ncases; c++)
+                of->case_name[n++] = arena_printf(&s->arena, "%s.%s", of->stages->data.stage[i].name,
+                                                  of->stage[i]->program->cases[c].name);
+    });
+    return PTXGEN_OK;
+}
+
 ptxgen_status api_compile_stages(ptxgen_session *s, const ptxgen_problem *problem, const ptxgen_plan *plan,
                                  const ptxgen_compile_options *options, const char *place, ptxgen_program **out)
 {
@@ -148,6 +162,8 @@ ptxgen_status api_compile_stages(ptxgen_session *s, const ptxgen_problem *proble
     for (int i = 0; i < count && status == PTXGEN_OK; i++)
         status = problem ? ptxgen_compile_cached(s, problem->stage[i], plan->stage[i], options, place, &of->stage[i])
                          : ptxgen_compile(s, plan->stage[i], options, &of->stage[i]);
+    if (status == PTXGEN_OK)
+        status = name_cases(s, handle);
     if (status == PTXGEN_OK)
         *out = handle;
     else

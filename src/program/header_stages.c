@@ -134,13 +134,14 @@ static void call_function(const struct header *h, int number)
         header_emit(h, "    values.size[%d] = v->size[%d];\n", i, s->size[i]);
     for (int i = 0; i < s->nparams; i++)
         call_param(h, s, &program->param[i], i);
-    header_emit(h,
-                "    if (pointer != NULL)\n        memcpy(values.pointer, pointer, %d * sizeof *pointer);\n    result = "
-                "need != NULL ? %s_measure(&handle->stage%d, &values, need)\n                          : "
-                "%s_start(&handle->stage%d, stream, &values, workspace, bytes);\n    if (result != CUDA_SUCCESS)\n     "
-                "   handle->message = handle->stage%d.message;\n    (void)v;\n    (void)step;\n    return "
-                "result;\n}\n\n",
-                s->ninputs + s->noutputs, program->name, number, program->name, number, number);
+    header_emit(
+        h,
+        "    if (pointer != NULL)\n        memcpy(values.pointer, pointer, %d * sizeof *pointer);\n    result = "
+        "need != NULL ? %s_measure(&handle->stage%d, &values, need)\n                          : "
+        "%s_start(&handle->stage%d, stream, &values, workspace, bytes);\n    if (result != CUDA_SUCCESS)\n     "
+        "   handle->message = handle->stage%d.message;\n    (void)v;\n    (void)step;\n    return "
+        "result;\n}\n\n",
+        s->ninputs + s->noutputs, program->name, number, program->name, number, number);
 }
 
 static void load_functions(const struct header *h)
@@ -148,8 +149,9 @@ static void load_functions(const struct header *h)
     header_emit(h, "static inline void @_unload(@_program *handle)\n{\n");
     for (int i = 0; i < h->stages->nstages; i++)
         header_emit(h, "    %s_unload(&handle->stage%d);\n", h->program[i]->name, i);
-    header_emit(h, "    memset(handle, 0, sizeof *handle);\n}\n\nstatic inline CUresult @_load(@_program *handle)\n{\n  "
-                   "  CUresult result = CUDA_SUCCESS;\n    memset(handle, 0, sizeof *handle);\n");
+    header_emit(h,
+                "    memset(handle, 0, sizeof *handle);\n}\n\nstatic inline CUresult @_load(@_program *handle)\n{\n  "
+                "  CUresult result = CUDA_SUCCESS;\n    memset(handle, 0, sizeof *handle);\n");
     for (int i = 0; i < h->stages->nstages; i++)
         header_emit(h,
                     "    if (result == CUDA_SUCCESS && (result = %s_load(&handle->stage%d)) != CUDA_SUCCESS) {\n"
@@ -187,8 +189,7 @@ static void start_checks(const struct header *h)
     header_emit(h, "    if (walk.steps < 0)\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"the number of "
                    "steps is negative\");\n");
     if (p->steps_param >= 0 && stages_steps(p, none, &why) < 0)
-        header_emit(h,
-                    "    if (walk.steps == 0)\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s\");\n",
+        header_emit(h, "    if (walk.steps == 0)\n        return @_refuse(handle, CUDA_ERROR_INVALID_VALUE, \"%s\");\n",
                     why);
     if (p->until >= 0)
         header_emit(h, "    result = cuStreamIsCapturing(stream, &capturing);\n    if (result != CUDA_SUCCESS || "

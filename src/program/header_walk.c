@@ -11,7 +11,8 @@ _Static_assert(STAGE_ARRAYS_MAX == 128 && STAGE_ARGS_MAX == 64 && STAGES_MAX == 
 static const char *const pieces[] = {
     "#ifndef PTXGEN_GENERATED_STAGES_1\n"
     "#define PTXGEN_GENERATED_STAGES_1\n"
-    "/* An array of the whole: an argument, number `index`, or (-1) one in the workspace, which the stages from `first` "
+    "/* An array of the whole: an argument, number `index`, or (-1) one in the workspace, which the stages from "
+    "`first` "
     "to\n"
     " * `last` use. Dimensions are sizes, number `size` (-1: none), plus `add`. */\n"
     "struct ptxgen_array {\n"

@@ -201,5 +201,11 @@ printf 'kind: stencil\ninputs: {u: "f32[n]"}\noutputs: {v: {type: "f32[n]", valu
 run one.yaml --emit=dot; exits 0; cp one.dot out
 arrow '"array u"' '"stage one"'; arrow '"stage one"' '"array v"'; dashed v u; out_has 'label="one, 7 times"'
 
+# A file per case of each stage.
+sed 's/until: {kind: map/halve: {kind: map/' until.yaml > halves.yaml
+run halves.yaml --split --emit=ptx -o stages/; exits 0; run halves.yaml --emit=ptx; exits 0
+ls stages/halves.halve.*.ptx stages/halves.fold.*.ptx stages/halves.until.global.ptx > /dev/null 2>&1 || complain 'not a file per case of each stage'
+[ "$(cat stages/*.ptx | grep -c '^.visible .entry')" -eq "$(grep -c '^.visible .entry' halves.ptx)" ] || complain 'not each kernel in one file'
+
 echo "cli: $count commands, $failures failures"
 [ "$failures" -eq 0 ]

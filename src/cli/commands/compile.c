@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "cli.h"
-#include "ptxgen/stages.h"
 
 struct product {
     char *path, *text;
@@ -394,9 +393,6 @@ static int compile(struct making *m, struct options *one, struct products *produ
     status = status ? status : load_problem(m->s, m->o, m->o->operands.item[0], &m->p);
     if (status != EXIT_OK) {
         return status;
-    }
-    if (ptxgen_stage_count(m->p) && (m->o->split || m->o->with)) {
-        return fail(EXIT_USAGE, "%s: not yet for a spec with stages", m->o->split ? "--split" : "--with=cubin");
     }
     m->size = calloc((size_t)ptxgen_problem_size_count(m->p) + 1, sizeof *m->size);
     status = m->size ? parse_sizes(m->o, m->p, m->size) : fail(EXIT_DEVICE, "out of memory");

@@ -339,6 +339,21 @@ Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
     char *ptx = ptxgen_program_ptx(compiled), *manifest = ptxgen_program_manifest(compiled);
     cr_expect(strstr(ptx, ".entry t_a") && strstr(ptx, ".entry t_b") && strstr(ptx, ".entry t_c"));
     cr_expect_null(strstr(strstr(ptx, ".version") + 1, ".version"), "one header");
+    const int cases = ptxgen_program_case_count(compiled);
+    for (int i = 0; i < cases; i++) {
+        const char *name = ptxgen_program_case_name(compiled, i), stage[] = { "abc"[i * 3 / cases], '.', 0 };
+        char entry[] = ".entry t_?_";
+        entry[9] = stage[0];
+        cr_expect(!strncmp(name, stage, 2), "case %d is %s", i, name);
+        cr_expect(strstr(ptxgen_program_case_ptx(compiled, i), entry), "%s has no %s", name, entry);
+        cr_expect_eq(ptxgen_program_add_code(compiled, i, "sm_90", "code", 5), PTXGEN_OK);
+    }
+    cr_expect(cases > 3 && cases % 3 == 0 && !ptxgen_program_case_name(compiled, cases));
+    cr_expect_eq(ptxgen_program_add_code(compiled, cases, "sm_90", "code", 5), PTXGEN_USAGE);
+    char *header = ptxgen_program_header(compiled), bytes[64];
+    snprintf(bytes, sizeof bytes, "sm_90, %d bytes", 5 * cases);
+    cr_expect(strstr(header, bytes), "%s", bytes);
+    ptxgen_free(header);
     cr_expect(strstr(manifest, "\"manifest\": 2") && strstr(manifest, "\"twin\": true"), "%s", manifest);
     ptxgen_free(ptx);
     ptxgen_free(manifest);
