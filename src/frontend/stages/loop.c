@@ -54,6 +54,18 @@ static bool reads_scalars(const struct stages_builder *sb, const struct ynode *c
     return true;
 }
 
+/* Kernels are called after their stages, so a stage of the user keeps the name. */
+static const char *condition_name(const struct stages_builder *sb)
+{
+    const char *name = "until";
+    for (int i = 0; i < sb->stages->count; i++)
+        if (!strcmp(sb->stages->pair[i].key->text, name)) {
+            name = arena_printf(sb->b->a, "%s_", name);
+            i = -1;
+        }
+    return name;
+}
+
 /* The condition is a stage, the last one. */
 static void until(struct stages_builder *sb, const struct ynode *node)
 {
@@ -65,14 +77,17 @@ static void until(struct stages_builder *sb, const struct ynode *node)
     };
     if (!reads_scalars(sb, node))
         return;
-    const struct ynode *root = until_root(sb, (struct ynode *)(uintptr_t)node);
+    if (!sb->stages)
+        return; /* reported */
+    const char *name = condition_name(sb);
+    const struct ynode *root = until_root(sb, name, (struct ynode *)(uintptr_t)node);
     for (int i = 0; i < sb->nmade; i++)
         if (sb->made[i].array < 0 && !sb->made[i].gone)
             return; /* it may read what has errors */
     sb->array[p->narrays++] = (struct stage_array){ one, PLACE_BETWEEN, 0, p->nstages, p->nstages };
     struct builder *b = builder_new(sb->b->s, root);
     b->quiet = true;
-    if (stage_add(sb, "until", root, builder_problem(b, "until")))
+    if (stage_add(sb, name, root, builder_problem(b, name)))
         p->until = p->narrays - 1;
 }
 

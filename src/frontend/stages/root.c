@@ -232,7 +232,7 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
     return root;
 }
 
-const struct ynode *until_root(struct stages_builder *sb, struct ynode *condition)
+const struct ynode *until_root(struct stages_builder *sb, const char *name, struct ynode *condition)
 {
     struct arena *a = sb->b->a;
     struct names used = { .arena = a };
@@ -244,7 +244,7 @@ const struct ynode *until_root(struct stages_builder *sb, struct ynode *conditio
     put_named(a, done, "type", node_scalar(a, "bool[1]", condition->at));
     put_named(a, done, "value", condition);
     put_named(a, outputs, "ptxgen_until", done);
-    put_named(a, root, "name", node_scalar(a, arena_printf(a, "%s_until", sb->out->name), condition->at));
+    put_named(a, root, "name", node_scalar(a, arena_printf(a, "%s_%s", sb->out->name, name), condition->at));
     put_named(a, root, "kind", node_scalar(a, "map", condition->at));
     put_named(a, root, "inputs", inputs);
     put_named(a, root, "params", params_of(sb, &used));

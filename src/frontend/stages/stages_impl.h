@@ -69,7 +69,7 @@ struct ynode *type_as_input(struct arena *a, struct ynode *output);
 /* The tree of stage `number`; NULL after a message. */
 const struct ynode *stage_root(struct stages_builder *sb, int number);
 /* The tree of a problem `name` that computes `done` from the condition. */
-const struct ynode *until_root(struct stages_builder *sb, struct ynode *condition);
+const struct ynode *until_root(struct stages_builder *sb, const char *name, struct ynode *condition);
 
 int made_find(const struct stages_builder *sb, const char *name);
 /* Adds a stage, with arrays `between` unless the whole has them as outputs.  False after a message. */

@@ -20,6 +20,9 @@ static const struct {
     { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },
     { LOOP ", until: top > 5}\n", "or until the last stage says so" },
     { LOOP ", until: top > 5}\n", "output ptxgen_until: bool[1] per element\n  value = (top > 5.0)" },
+    { X "stages:\n  until: {kind: reduce, operator: max, outputs: {top: f32}}\noutputs: [top]\n"
+        "iterate: {steps: 2, until: top > 5}\n",
+      "problem t_until_: " },
     { X "params: {k: i32, unseen: {type: i32, value: 1}}\nlet: {d: x * f32(k), e: d + 1}\nstages:\n"
         "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: e}}}\noutputs: [y]\n",
       "nothing uses the param 'unseen'" },
