@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+/* python/tests/stand_ins.py has the same structures. */
 enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096 };
 
 struct fake_call {
