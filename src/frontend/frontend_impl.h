@@ -110,6 +110,7 @@ struct let_slot {
     int depth;              /* with the lets in it written out */
     struct span at;
     unsigned takes, tried; /* bits by type: literals_take(), and whether it has been asked */
+    unsigned allows;       /* what the place of the let allows: SC_INPUT, … */
     bool used;
 };
 /* Named expressions, of the problem or of one operator: as written, and as typed for their uses. */
@@ -206,6 +207,7 @@ struct scope {
     const char *place;         /* "the combine of an operator", for messages */
     const struct op *op;       /* SC_OPERATOR */
     struct let_table *op_lets; /* SC_OPERATOR */
+    int lets_seen;             /* inside a let: 1 + how many come before it; 0: all are seen */
     int state;                 /* SC_ROW | SC_STATE: the reduction called r; else -1 */
     const char *neighbour;     /* inside gather: name of the neighbour's value */
     int neighbour_input;
@@ -293,6 +295,7 @@ const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t 
                                bool quiet);
 /* Defines a let from its text; reports errors of its value. */
 void let_define(const struct scope *sc, struct let_table *t, const char *name, struct ast *ast, struct span at);
+const struct expr *let_use(const struct scope *sc, struct let_table *t, int which, int want, struct span at);
 const char *type_text(int t); /* "f32", "an integer literal" */
 
 /* Axes of the iteration space that the value varies along, as bits. */

@@ -39,9 +39,16 @@ int output_find(const struct builder *b, const char *name)
     return -1;
 }
 
-static int slot_find(const struct builder *b, const char *name)
+/* How many lets of the problem may be named: inside a let, those before it. */
+static int lets_seen(const struct scope *sc)
 {
-    for (int i = b->lets.nslots; i-- > 0;)
+    return sc->lets_seen && !sc->op ? sc->lets_seen - 1 : sc->b->lets.nslots;
+}
+
+static int slot_find(const struct scope *sc, const char *name)
+{
+    const struct builder *b = sc->b;
+    for (int i = lets_seen(sc); i-- > 0;)
         if (!strcmp(b->lets.slot[i].name, name))
             return i;
     return -1;
@@ -96,7 +103,7 @@ static struct symbol state_symbol(enum symbol_kind kind, int which, const struct
 static struct symbol operator_lookup(const struct scope *sc, const char *name)
 {
     const struct let_table *lets = sc->op_lets;
-    for (int i = lets->nslots; i-- > 0;)
+    for (int i = sc->lets_seen ? sc->lets_seen - 1 : lets->nslots; i-- > 0;)
         if (!strcmp(lets->slot[i].name, name))
             return (struct symbol){ .kind = SYM_OP_LET, .which = i, .type = lets->slot[i].type };
     if (!strcmp(name, "a"))
@@ -132,9 +139,10 @@ static bool is_total(const struct builder *b, const char *name)
     return b->p->kind == KIND_SCAN && b->nreductions == 1 && !strcmp(name, "total");
 }
 
-static struct symbol outer_lookup(struct builder *b, const char *name)
+static struct symbol outer_lookup(const struct scope *sc, const char *name)
 {
-    int i = slot_find(b, name);
+    struct builder *b = sc->b;
+    int i = slot_find(sc, name);
     if (i >= 0)
         return (struct symbol){ .kind = SYM_LET, .which = i, .type = b->lets.slot[i].type };
     i = param_find(b, name);
@@ -169,7 +177,7 @@ struct symbol scope_lookup(const struct scope *sc, const char *name)
     if (!y.kind && (sc->allows & SC_TOTAL) && is_total(b, name))
         y = state_symbol(SYM_TOTAL, 0, b->reduction[0].op);
     if (!y.kind)
-        y = outer_lookup(b, name);
+        y = outer_lookup(sc, name);
     if (!y.kind && is_total(b, name))
         y = state_symbol(SYM_TOTAL, 0, b->reduction[0].op);
     if (!y.kind)
@@ -240,7 +248,7 @@ void scope_unknown(const struct scope *sc, const char *name, struct span at)
     const struct builder *b = sc->b;
     int n = 0, most = b->lets.nslots + b->nparams + b->ninputs + b->nsizes + b->nreductions + b->noutputs + 4;
     const char **names = arena_new(b->a, const char *, most);
-    for (int i = 0; i < b->lets.nslots; i++)
+    for (int i = 0; i < lets_seen(sc); i++)
         names[n++] = b->lets.slot[i].name;
     for (int i = 0; i < b->nparams; i++)
         names[n++] = b->param[i].name;

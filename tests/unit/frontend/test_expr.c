@@ -25,7 +25,7 @@ static void build_map(struct spec *f, const char *type, const char *map)
              "  q: bool[n]\n"
              "  z: {type: {re: f32, im: f64}, shape: [n]}\n"
              "params: {c: f32, d: f64}\n"
-             "let: {two: 2, half: 0.5, twox: 2 * x}\n"
+             "let: {two: 2, half: 0.5, twox: 2 * x, sign: \"if twox > 0 then two else 0\"}\n"
              "operator: {state: %s, combine: a}\n"
              "outputs:\n"
              "  r: {type: %s, value: r}\n",
@@ -95,6 +95,9 @@ static const struct good good[] = {
     { "f32", "two * x", "(two * x)" },
     { "i64", "two * k", "(two * k)" },
     { "f32", "half + twox", "(half + twox)" },
+    { "f32", "sign * x", "(sign * x)" },
+    { "i64", "sign * k", "(sign * k)" },
+    { "i32", "sign", "sign" },
     /* conversions */
     { "f32", "f32(i)", "f32(i)" },
     { "i64", "i64(1)", "i64(1)" },

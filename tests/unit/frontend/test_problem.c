@@ -232,6 +232,14 @@ static const struct bad bad[] = {
     { 2103, 4, 6, 1, REDUCE X "map: 1.0f\n" SUM },
     { 2105, 4, 12, 1, REDUCE X "map: 0 < x < 1\n" SUM },
     { 2201, 4, 6, 1, REDUCE X "map: w\n" SUM },
+    /* a let of literals sees what it sees where it stands: neither itself, nor what comes later */
+    { 2201, 4, 14, 1, REDUCE X "let: {h: \"if h > 0 then 1 else 0\"}\nmap: h\n" SUM },
+    { 2201, 4, 14, 1, REDUCE X "let: {h: \"if g > 0 then 1 else 0\", g: 2 * x}\nmap: h * g\n" SUM },
+    { 2201, 4, 50, 1,
+      REDUCE X "operator: {state: f32, identity: 0, let: {t: \"if t > 0 then 1 else 0\"}, combine: a + b + t}\n"
+               "outputs: {r: f32}\n" },
+    { 2205, 6, 33, 1,
+      REDUCE X "let: {h: \"if x > 0 then 1 else 0\"}\noperator: add\noutputs: {r: {type: f32, value: h}}\n" },
     { 2202, 4, 6, 1, REDUCE X "map: foo(x)\n" SUM },
     { 2203, 6, 27, 1, REDUCE X "operator: welford\noutputs:\n  v: {type: f32, value: r.m3}\n" },
     { 2204, 4, 7, 1, REDUCE X "init: x\n" SUM },
