@@ -108,6 +108,19 @@ class Examples(unittest.TestCase):
         with mock.patch.object(sys, "argv", ["example", "nothing"]), self.assertRaisesRegex(SystemExit, "usage"):
             runpy.run_path(str(FOLDER / "arrays.py"))["array"]([1])
 
+    def test_tutorial(self):
+        """Every cell prints what stands behind `#>`."""
+        cells = re.split(r"^# %%$", (FOLDER / "tutorial.py").read_text(encoding="utf-8"), flags=re.M)
+        known, shown = {}, 0
+        for cell in cells[1:]:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(cell, "tutorial.py", "exec"), known)  # pylint: disable=exec-used
+            said = [line.removeprefix("#>").removeprefix(" ") for line in cell.splitlines() if line.startswith("#>")]
+            self.assertEqual([line.rstrip() for line in printed.getvalue().rstrip("\n").splitlines()], said)
+            shown += len(said)
+        self.assertGreater(shown, 15)
+
     def test_the_table(self):
         table = {name: lines_of_code(FOLDER / f"{name}.py") for name in CASES}
         said = re.findall(r"^\| \[(\w+)\.py]\(\.\./examples/python/\1\.py\) \| .* \| (\d+) \|$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.M)
