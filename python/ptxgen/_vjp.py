@@ -30,7 +30,7 @@ class Backward:
     def __init__(self, text, wrt, outputs):
         p = self.p = Problem(text)
         able = [x.name for x in p.inputs.values() if not x.fields and is_float(x.type) and "gives" not in x.more]
-        self.wrt, self.given = list(wrt or able), list(outputs or p.outputs)
+        self.wrt, self.asked, self.given = list(wrt or able), wrt, list(outputs or p.outputs)
         for name in [*self.wrt, *self.given]:
             if name not in able and name not in p.outputs:
                 refuse(f"'{name}' is no output, and no input of one type of floats")
@@ -288,8 +288,11 @@ class Backward:
                 direct[v] = total
             elif self.parts[v] or self.beside[v]:
                 later.append(v)
-            else:
+            elif self.asked:
                 refuse(f"nothing depends on '{v}'")
+        self.wrt = [v for v in self.wrt if v in direct or v in later]
+        if not self.wrt:
+            refuse("no output depends on an array of floats")
         names = self.grads
         made = {names[v]: (g, self.dims[v]) for v, g in direct.items()}
         wanted = dict.fromkeys(x for v in later for _, g in self.parts[v] + self.beside[v] for x in walk([g]) if x.op == "result")

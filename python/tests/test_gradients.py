@@ -208,6 +208,12 @@ outputs:
                                  ("gather_sum", "gather", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
             with self.subTest(name), self.assertRaisesRegex(ptxgen.UnsupportedError, why):
                 ptxgen.vjp(spec(name), **words)
+        loose = "kind: map\ninputs: {x: 'f64[n]', y: 'f64[n]'}\noutputs: {z: {type: 'f64[n]', value: x + floor(y)}}"
+        self.assertEqual(list(ptxgen.vjp(ptxgen.compile(loose)).outputs), ["grad_x"])
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "nothing depends on 'y'"):
+            ptxgen.vjp(ptxgen.compile(loose), ["x", "y"])
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "no output depends on an array of floats"):
+            ptxgen.vjp(ptxgen.compile(loose.replace("x + f", "f")))
         largest = ROWS + "operator: logsumexp\noutputs: {y: {type: 'f64[m]', value: r.max}}"
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "a maximum has no gradient"):
             ptxgen.vjp(ptxgen.compile(largest))
