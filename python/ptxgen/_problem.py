@@ -36,7 +36,7 @@ class State:
 class Problem:
     def __init__(self, text):
         self.inputs, self.params, self.states, self.outputs, self.values, self.lets = {}, {}, {}, {}, {}, {}
-        self.offsets = self.flags = self.feedback = None
+        self.flags = self.steps = self.feedback = None
         for line in text.splitlines():
             self.read(line)
 
@@ -67,7 +67,8 @@ class Problem:
         elif word == "output":
             self.output(rest)
         elif word == "iterate":
-            raise UnsupportedError("'iterate' has no gradient that follows from the spec: it needs the arrays of every step")
+            self.steps, feedback = re.fullmatch(r"(\w+) steps ?(.*)", rest).groups()
+            self.feedback = dict(pair.split(" <- ") for pair in feedback.split(", ")) if feedback else {}
         elif word == "by":
             raise UnsupportedError("a reduction by index has no gradient here: a place of a gradient would be read by 'by'")
 

@@ -6,10 +6,10 @@ import re
 from . import _values as values
 from ._derive import SUMS, depends, equal, is_float, pulled, replaced, shifted
 from ._errors import UnsupportedError
-from ._nodes import const, make, one, printed, walk, zero
+from ._nodes import COMPARISONS, const, make, one, printed, walk, zero
 from ._problem import Problem
 
-LINEAR = ("+", "-", "*", "neg", "const", "name", "read")
+LINEAR = ("+", "-", "*", "neg", "const", "name", "read", "select", "if", "and", "or", "not", "index", *COMPARISONS)
 
 
 def refuse(why):
@@ -123,7 +123,9 @@ class Backward:
 
     def run(self):
         p = self.p
-        if p.kind == "stencil":
+        if p.steps:
+            self.iterated()
+        elif p.kind == "stencil":
             for name in self.given:
                 self.pull(p.values[name], self.seed(name), self.parts)
             self.emit("map", {}, {})
@@ -132,6 +134,27 @@ class Backward:
         else:
             self.scan()
         return self.spec()
+
+    def iterated(self):
+        """Steps of a stencil that is linear in what is fed back: as many steps of the transposed one."""
+        p, every_step = self.p, "its gradient needs the arrays of every step, which no launch keeps"
+        if len(p.feedback) != 1 or len(p.outputs) != 1 or p.states:
+            refuse(f"'iterate' of several arrays, or beside reductions: {every_step}")
+        (u, out), = p.feedback.items()
+        for v in self.wrt:
+            if v != u and depends(p.values[out], lambda x, v=v: x.op == "read" and x.args[0] == v):
+                refuse(f"'iterate' reads '{v}' in each step: {every_step}; choose wrt=['{u}']")
+        self.wrt = [u]
+        g, seed = self.cotangent[out], self.seed(out)
+        self.pull(p.values[out], seed, self.parts)
+        if seed is not g:  # where nothing is computed, the value stays
+            self.parts[u].append(((0,) * len(self.dims[u]), g - seed))
+        if any(depends(part, lambda x: x.op == "read" and x.args[0] == u) for _, part in self.parts[u]):
+            refuse(f"'iterate' of a stencil that is not linear in '{u}': {every_step}")
+        self.emit("map", {}, {})
+        body, _, _, names = next(iter(self.stages.values()))
+        body["iterate"] = {"steps": p.steps, "feedback": {self.given_names[0]: self.grads[u]}}
+        names.add(p.steps)
 
     def outputs_back(self):
         """What states get: at points, and once per segment or scan."""
@@ -340,7 +363,7 @@ class Backward:
             choices.append([(d, -o, None)] + ([(d, s, "first") for s in range(-o)] + [(d, -s, "last") for s in range(o)] if edge == "clamp" else []))
         for chosen in itertools.product(*choices):
             moved = shifted(g, {d: s for d, s, _ in chosen}, self.dims)
-            simple = self.p.kind == "stencil" and all(x.op in LINEAR for x in walk([g]))
+            simple = self.p.kind == "stencil" and all(x.op in LINEAR or x.op == "/" and x.args[1].op == "const" for x in walk([g]))
             for d, s, edge in chosen:
                 if s and d not in self.wraps and not simple:
                     moved = self.among(d, max(0, -s), max(0, s), moved)
@@ -355,7 +378,7 @@ class Backward:
         for x in walk([g]):
             i = self.dims[x.args[0]].index(d) if x.op == "read" and d in self.dims[x.args[0]] else None
             if i is not None and x.args[2][i] and x.args[0] in self.p.inputs and self.p.inputs[x.args[0]].edges[i] != "wrap":
-                refuse(f"'{x.args[0]}' has the boundary {self.p.inputs[x.args[0]].edges[i]} where another input wraps around: "
+                refuse(f"'{x.args[0]}' has the boundary {self.p.inputs[x.args[0]].edges[i].split()[0]} where another input wraps around: "
                        "the transposed stencil would need both")
 
     def stage(self, name, kind, keys, entries, outputs, shapes=(), space=None):

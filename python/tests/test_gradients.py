@@ -34,7 +34,7 @@ SPECS = {
     "columns": ("kind: reduce\ninputs: {x: 'f64[m, n]'}\nover: m\noperator: welford\nmap: x\noutputs: {v: {type: 'f64[n]', value: r.m2 / (r.n - 1)}}", {"x": (4, 3)}),
     "neighbours": ("kind: reduce\ninputs: {x: 'f64[m, n]'}\nover: n\nboundary: {constant: 2}\nmap: x * x[0, -1] / (3 + x[1, 0])\noperator: add\noutputs: {s: 'f64[m]'}", {"x": (3, 4)}),
     "map": ("kind: map\ninputs: {x: 'f64[n]', y: 'f64[n]'}\nparams: {k: {type: f64, value: 2}}\nlet: {d: x - k * y}\n"
-            "outputs: {a: {type: 'f64[n]', value: tanh(d) * d}, b: {type: 'f64[n]', value: 'pow(x, y) + atan2(x, y) / hypot(x, 2) + max(x, 1) + abs(d)'}}",
+            "outputs: {a: {type: 'f64[n]', value: tanh(d) * d}, b: {type: 'f64[n]', value: 'pow(x, y) + atan2(x, y) / hypot(x, 2) + max(x, 1) + abs(d) + clamp(x, y - 0.3, y + 0.2) * x + 3 * x % y + hypot(x, y)'}}",
             {"x": (6,), "y": (6,)}),
     "functions": ("kind: map\ninputs: {x: 'f64[n]'}\noutputs: {a: {type: 'f64[n]', value: 'rsqrt(x) + cbrt(x) + exp2(x) + exp10(x) + expm1(x) + log(x) + log2(x)'},\n"
                   "  b: {type: 'f64[n]', value: 'log10(x) + log1p(x) + cos(x) + tan(x) + asin(x / 4) + acos(x / 4) + atan(x)'},\n"
@@ -54,6 +54,10 @@ SPECS = {
     "short clamp": ("kind: stencil\ninputs: {u: 'f64[n]'}\noutputs: {y: {type: 'f64[n]', value: 'u[-3] * u[2] + u'}}", {"u": (2,)}),
     "interior": ("kind: stencil\ninputs: {u: 'f64[m, n]', k: 'f64[n]'}\nboundary: interior\noutputs: {y: {type: 'f64[m, n]', value: 'k[1] * (u[-1, 0] + u[1, 0] * u[0, -1])'}}",
                  {"u": (4, 5), "k": (5,)}),
+    "jacobi": ("kind: stencil\ninputs: {u: 'f64[m, n]'}\nparams: {steps: {type: i32, value: 3}}\nboundary: interior\niterate: {steps: steps, feedback: {u: y}}\n"
+               "outputs: {y: {type: 'f64[m, n]', value: '0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + 2 * u[0, 1])'}}", {"u": (4, 5)}),
+    "steps": ("kind: stencil\ninputs: {u: 'f64[n]', k: 'f64[n]'}\nboundary: {u: clamp, k: mirror}\niterate: {steps: 4, feedback: {u: y}}\n"
+              "outputs: {y: {type: 'f64[n]', value: 'u + 0.1 * k[1] * (u[-1] - 2 * u) + k'}}", {"u": (6,)}),
     "cumulative": ("kind: scan\ninputs: {x: 'f64[m, n]'}\noperator: add\nmap: x * x\noutputs: {y: 'f64[m, n]', t: {type: 'f64[m]', value: sin(total)}}", {"x": (3, 5)}),
     "from the right": ("kind: scan\ninputs: {x: 'f64[m, n]', w: 'f64[n]'}\noperator: add\nmap: x * w\nover: m\nmode: exclusive\ndirection: reverse\n"
                        "outputs: {y: {type: 'f64[m, n]', value: exp(s) * x}, t: 'f64[n]'}", {"x": (3, 5), "w": (5,)}),
@@ -135,6 +139,15 @@ class Formulas(unittest.TestCase):
         text = ptxgen.compile(ROWS.replace("f64", "f32") + "operator: logsumexp\noutputs: {y: {type: 'f32[m, n]', value: x - r.max - log(r.sum)}}")
         self.near(gradient(text, x=self.x, grad_y=self.g), self.g - y * self.g.sum(1, keepdims=True))
 
+    def test_half(self):
+        """What is computed in f32 of f16 has its gradient in f32, rounded once."""
+        f = ptxgen.compile("inputs: {x: 'f16[m, n]'}\nover: n\nkind: reduce\nmap: f32(x)\noperator: logsumexp\noutputs: {y: {type: 'f16[m, n]', value: f16(exp(f32(x) - r.max) / r.sum)}}")
+        x, g = self.x.astype("f2"), self.g.astype("f2")
+        y = np.exp(x.astype("f4")) / np.exp(x.astype("f4")).sum(1, keepdims=True)
+        made = gradient(f, x=x, grad_y=g)
+        self.assertEqual(made.dtype, "f2")
+        np.testing.assert_allclose(made, y * (g - (g * y).sum(1, keepdims=True)), rtol=2e-3, atol=1e-6)
+
     def test_sums(self):
         x, y = self.x.reshape(-1), self.g.reshape(-1)
         made = gradient(spec("dot"), x=x, y=y, grad_dot=np.float32(3).reshape(()))
@@ -201,13 +214,16 @@ outputs:
     def test_refusals(self):
         for name, why, words in (("max_norm", "operator max has no gradient that follows from the spec", {}),
                                  ("mss", "no input is an array of floats", {}), ("polynomial", "operator of one's own that is no sum", {}),
-                                 ("jacobi2d", "'iterate' .* needs the arrays of every step", {}), ("gaussian5x5", "boundary reflect of 'x'", {}),
+                                 ("life", "no input", {}), ("wave1d", "'iterate' of several arrays", {}), ("hotspot2d", "'iterate' reads 'power' in each step", {}), ("gaussian5x5", "boundary reflect of 'x'", {}),
                                  ("segment_sum", "segments from offsets off", {}), ("sums_by_key", "a reduction by index", {}),
                                  ("matmul_naive", "'.' is read by at\\(\\), or in a sum", {}), ("scatter_add", "output 'y' is written", {}),
                                  ("bool_any", "output 'any' is no array of floats", {}), ("complex_product", "output 'product' has fields", {}),
                                  ("gather_sum", "gather", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
             with self.subTest(name), self.assertRaisesRegex(ptxgen.UnsupportedError, why):
                 ptxgen.vjp(spec(name), **words)
+        squares = "kind: map\ninputs: {u: 'f64[n]'}\niterate: {steps: 2, feedback: {u: y}}\noutputs: {y: {type: 'f64[n]', value: u * u}}"
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "a stencil that is not linear in 'u': its gradient needs the arrays of every step"):
+            ptxgen.vjp(ptxgen.compile(squares))
         loose = "kind: map\ninputs: {x: 'f64[n]', y: 'f64[n]'}\noutputs: {z: {type: 'f64[n]', value: x + floor(y)}}"
         self.assertEqual(list(ptxgen.vjp(ptxgen.compile(loose)).outputs), ["grad_x"])
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "nothing depends on 'y'"):
