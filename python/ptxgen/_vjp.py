@@ -280,18 +280,18 @@ class Backward:
     def recurrence(self, state, field, back, g, last, entries):
         """y[i] = a[i] y[i-1] + b[i] backward: its adjoint is the recurrence z[i] = a[i+1] z[i+1] + g[i]."""
         p, a = self.p, state.map["a"]
-        if last is not None and (p.exclusive or len(p.over) > 1 or p.over[0].isdigit()):
-            refuse("the total of an exclusive scan of recurrences has no gradient here")
-        if last is not None:
+        z = make("result", f"{back}.b", back, "b", False, type=g.type)
+        if p.exclusive and last is not None:  # the scan back begins with what the total gets
+            z = make("result", f"{back}.a", back, "a", False, type=g.type) * last + z
+        elif not p.exclusive:
+            if len(p.over) > 1 or p.over[0].isdigit():
+                refuse("a recurrence along several dimensions, or one without a name, has no gradient here")
+            a = shifted(a, {p.over[0]: -1 if p.reverse else 1}, self.dims)
+        if not p.exclusive and last is not None:
             i, size = make("index", p.over[0], type="i64"), make("name", p.over[0], type="i64")
             end = const(0, "i64") if p.reverse else size - const(1, "i64")
             g = g + make("select", make("==", i, end), last, const(0.0, g.type), type=g.type)
-        if len(p.over) > 1:
-            refuse("a recurrence along several dimensions has no gradient here")
-        if not p.exclusive:
-            a = shifted(a, {p.over[0]: -1 if p.reverse else 1}, self.dims)
         entries[back] = {"map": {"a": a, "b": g}, "operator": "affine"}
-        z = make("result", f"{back}.b", back, "b", False, type=g.type)
         before = make("result", f"{state.name}.{field}", state.name, field, "before" if not p.exclusive else False, type=g.type)
         if depends(state.map["a"], self.leaf):
             self.pull(state.map["a"], z * before, self.parts)

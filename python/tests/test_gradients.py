@@ -69,6 +69,8 @@ SPECS = {
                     "outputs: {y: {type: 'f64[m, n]', value: s.b * s.b}, t: {type: 'f64[n]', value: total.b}}", {"a": (4, 3), "b": (4, 3), "d": (3,)}),
     "exclusive": ("kind: scan\ninputs: {a: 'f64[n]', b: 'f64[n]'}\noperator: affine\nmap: {a: a, b: b}\nmode: exclusive\noutputs: {y: {type: 'f64[n]', value: s.b + s.a}}",
                   {"a": (6,), "b": (6,)}),
+    "what remains": ("kind: scan\ninputs: {a: 'f64[m, n]', b: 'f64[m, n]'}\noperator: affine\nmap: {a: a, b: b}\nover: [m, n]\nmode: exclusive\n"
+                     "outputs: {y: {type: 'f64[m, n]', value: s.b * a}, t: {type: f64, value: total.b * total.b + total.a}}", {"a": (2, 3), "b": (2, 3)}),
 }
 
 
