@@ -26,6 +26,19 @@ def spec(name, **options):
     return ptxgen.load(ROOT / f"specs/{name}.yaml", **options)
 
 
+class Boundaries(unittest.TestCase):
+    def test_two_constants(self):
+        """Beyond two edges at once the last dimension's constant counts; beyond one, that one's, for stencils, scans and reductions alike."""
+        x = np.arange(1.0, 7).reshape(2, 3)
+        for kind, outputs in (("map", "{y: {type: 'f64[l, m]', value: 'x[1, 1]'}}"), ("scan", "{y: {type: 'f64[l, m]', value: 'x[1, 1]'}, t: 'f64[m]'}"),
+                              ("reduce", "{y: {type: 'f64[l, m]', value: 'x[1, 1]'}, t: 'f64[m]'}")):
+            more = "" if kind == "map" else "over: l\noperator: add\nmap: 'x[1, 1]'\n"
+            f = ptxgen.compile(f"kind: {kind}\ninputs: {{x: 'f64[l, m]'}}\nboundary: {{x: {{l: {{constant: 5}}, m: {{constant: 7}}}}}}\n{more}outputs: {outputs}")
+            f.verify(x)
+            made = f(x)
+            np.testing.assert_array_equal(made if kind == "map" else made.y, [[5, 6, 7], [5, 5, 7]])
+
+
 class Arrays(unittest.TestCase):
     def test_import_brings_no_library_of_arrays(self):
         done = subprocess.run([sys.executable, "-c", "import ptxgen, sys; sys.exit('numpy' in sys.modules)"], check=False)

@@ -65,9 +65,23 @@ void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val
 
 /* An element of an input, made from its indices dimension by dimension. */
 struct element {
-    kb_val number, inside;
-    const union value *outside; /* what stands for it where it is not inside; NULL: an element does */
+    kb_val number;
+    kb_val
+        inside[PROG_RANK_MAX]; /* of dimensions beyond which constants stand for it; the last one that is left counts */
+    const union value *outside[PROG_RANK_MAX];
+    int constants;
 };
+
+/* Where it is noted whether the index lies inside; neighbouring dimensions with equal constants share a place. */
+static kb_val *element_inside(struct gen *g, const struct boundary *edge, int field, struct element *at)
+{
+    const union value *outside = &edge->constant[field];
+    if (at->constants == 0 || at->outside[at->constants - 1]->u != outside->u) {
+        at->inside[at->constants] = kb_true(g->k);
+        at->outside[at->constants++] = outside;
+    }
+    return &at->inside[at->constants - 1];
+}
 
 /* Index i along dimension d; `anywhere`: it may lie beyond the edge. */
 static void element_index(struct gen *g, const struct expr *e, int d, kb_val i, bool anywhere, struct element *at)
@@ -75,17 +89,19 @@ static void element_index(struct gen *g, const struct expr *e, int d, kb_val i, 
     kb *k = g->k;
     const struct input *in = &g->p->input[e->which];
     const kb_val extent = gen_extent(g, &in->array.dim[d]);
-    if (anywhere)
-        i = boundary_index(k, in->boundary[d].mode, i, extent, &at->inside);
     if (anywhere && in->boundary[d].mode == BOUND_CONSTANT)
-        at->outside = &in->boundary[d].constant[e->field];
+        i = boundary_index(k, BOUND_CONSTANT, i, extent, element_inside(g, &in->boundary[d], e->field, at));
+    else if (anywhere)
+        i = boundary_index(k, in->boundary[d].mode, i, extent, NULL);
     at->number = d == 0 ? i : kb_add(k, kb_mul(k, at->number, extent), i);
 }
 
 static kb_val element_load(struct gen *g, const struct expr *e, const struct element *at)
 {
-    const kb_val x = gen_load_field(g, &g->p->input[e->which].array, gen_input(g, e->which), at->number, e->field);
-    return at->outside ? kb_select(g->k, at->inside, x, kb_const(g->k, x.ty, *at->outside)) : x;
+    kb_val x = gen_load_field(g, &g->p->input[e->which].array, gen_input(g, e->which), at->number, e->field);
+    for (int c = 0; c < at->constants; c++)
+        x = kb_select(g->k, at->inside[c], x, kb_const(g->k, x.ty, *at->outside[c]));
+    return x;
 }
 
 /* Any input at the point plus constant offsets. */
@@ -93,7 +109,7 @@ static kb_val load_general(struct point *pt, const struct expr *e)
 {
     struct gen *g = pt->g;
     const struct input *in = &g->p->input[e->which];
-    struct element at = { kb_imm(g->k, TY_I64, 0), kb_true(g->k), NULL };
+    struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
     for (int d = 0; d < in->array.rank; d++) {
         const bool beside = e->noffsets && e->offset[d];
         const kb_val i = point_index(pt, in->axis[d]);
@@ -116,7 +132,7 @@ static bool runs_along(const struct gen *g, const struct expr *e, int d)
 static kb_val load_placed(struct point *pt, struct emit_env *env, const struct expr *e)
 {
     struct gen *g = pt->g;
-    struct element at = { kb_imm(g->k, TY_I64, 0), kb_true(g->k), NULL };
+    struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
     for (int d = 0; d < e->nargs; d++)
         element_index(g, e, d, emit_expr(g->k, env, e->arg[d]), !runs_along(g, e, d), &at);
     return element_load(g, e, &at);
