@@ -343,6 +343,9 @@ class Backward:
         for offsets, g in parts:
             for moved in self.transposed(v, offsets, g):
                 total = moved if total is None else total + moved
+        for d in self.wraps:
+            for _, g in parts:
+                self.all_wrap(d, g)
         missing = [d for d in space if d not in self.dims[v]]
         if missing:
             entry = {name: {"map": {None: total}, "operator": "add"}}
@@ -357,7 +360,6 @@ class Backward:
         for d, edge, o in zip(self.dims[v], self.p.inputs[v].edges, offsets):
             if o and edge == "wrap":
                 self.wraps.add(d)
-                self.all_wrap(d, g)
             if o and edge in ("reflect", "mirror"):
                 refuse(f"boundary {edge} of '{v}': its transposed stencil reads at distances that depend on the place")
             choices.append([(d, -o, None)] + ([(d, s, "first") for s in range(-o)] + [(d, -s, "last") for s in range(o)] if edge == "clamp" else []))

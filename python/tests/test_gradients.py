@@ -223,6 +223,10 @@ outputs:
                                  ("gather_sum", "gather", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
             with self.subTest(name), self.assertRaisesRegex(ptxgen.UnsupportedError, why):
                 ptxgen.vjp(spec(name), **words)
+        both = "kind: stencil\ninputs: {u: 'f64[n]', k: 'f64[n]'}\nboundary: {u: wrap, k: clamp}\noutputs: {y: {type: 'f64[n]', value: 'u[1] * k[1]'}}"
+        apart = both.replace("u[1] * k[1]", "u[1] + u * k[1]")  # in one spec k would have two boundaries
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "'k' has the boundary clamp where another input wraps around"):
+            ptxgen.vjp(ptxgen.compile(apart), ["u"])
         squares = "kind: map\ninputs: {u: 'f64[n]'}\niterate: {steps: 2, feedback: {u: y}}\noutputs: {y: {type: 'f64[n]', value: u * u}}"
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "a stencil that is not linear in 'u': its gradient needs the arrays of every step"):
             ptxgen.vjp(ptxgen.compile(squares))
@@ -235,7 +239,6 @@ outputs:
         largest = ROWS + "operator: logsumexp\noutputs: {y: {type: 'f64[m]', value: r.max}}"
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "a maximum has no gradient"):
             ptxgen.vjp(ptxgen.compile(largest))
-        both = "kind: stencil\ninputs: {u: 'f64[n]', k: 'f64[n]'}\nboundary: {u: wrap, k: clamp}\noutputs: {y: {type: 'f64[n]', value: 'u[1] * k[1]'}}"
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "'k' has the boundary clamp where another input wraps around"):
             ptxgen.vjp(ptxgen.compile(both), ["u"])
 
