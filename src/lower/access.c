@@ -76,30 +76,20 @@ bool access_output_vector(const struct problem *p, int output)
     return access_output_direct(p, output) && !*p->output[output].array.field[0].name;
 }
 
-/* Calls f for every direct array with its pointer number (inputs first). */
-static void each_direct(const struct problem *p, void (*f)(const struct prog_array *a, int pointer, void *user),
-                        void *user)
+const struct prog_array *access_direct(const struct problem *p, int i)
 {
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i))
-            f(&p->input[i].array, i, user);
-    for (int o = 0; o < p->noutputs; o++)
-        if (access_output_direct(p, o))
-            f(&p->output[o].array, p->ninputs + o, user);
-}
-
-static void widest(const struct prog_array *a, int pointer, void *user)
-{
-    (void)pointer;
-    int *stride = user;
-    if (a->stride > *stride)
-        *stride = a->stride;
+    const bool direct = i < p->ninputs ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
+    return direct ? problem_array(p, i) : NULL;
 }
 
 int access_vector_width(const struct problem *p)
 {
     int stride = 0;
-    each_direct(p, widest, &stride);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        if (a && a->stride > stride)
+            stride = a->stride;
+    }
     if (stride == 0)
         return 1;
     int v = 16;
@@ -108,16 +98,18 @@ int access_vector_width(const struct problem *p)
     return v;
 }
 
+struct formula access_extent(const struct prog_dim *d)
+{
+    if (d->size < 0)
+        return f_const(d->add);
+    return d->add ? f_add(f_size(d->size), f_const(d->add)) : f_size(d->size);
+}
+
 struct formula access_elements(const struct prog_array *a)
 {
     struct formula n = f_const(1);
-    for (int d = 0; d < a->rank; d++) {
-        const struct prog_dim *e = &a->dim[d];
-        struct formula extent = e->size < 0 ? f_const(e->add)
-                                : e->add    ? f_add(f_size(e->size), f_const(e->add))
-                                            : f_size(e->size);
-        n = d == 0 ? extent : f_mul(n, extent);
-    }
+    for (int d = 0; d < a->rank; d++)
+        n = d == 0 ? access_extent(&a->dim[d]) : f_mul(n, access_extent(&a->dim[d]));
     return n;
 }
 
@@ -153,9 +145,8 @@ struct alignment {
     struct vector_class of[PROBLEM_ARGS_MAX];
 };
 
-static void classify(const struct prog_array *a, int pointer, void *user)
+static void classify(struct alignment *al, const struct prog_array *a, int pointer)
 {
-    struct alignment *al = user;
     const int bytes = al->vector * a->stride;
     int c = 0;
     while (c < al->n && al->of[c].stride != a->stride)
@@ -172,7 +163,9 @@ static void classify(const struct prog_array *a, int pointer, void *user)
 static struct alignment alignment_of(const struct problem *p, int vector, bool zero)
 {
     struct alignment al = { .vector = vector, .zero = zero };
-    each_direct(p, classify, &al);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        if (access_direct(p, i))
+            classify(&al, access_direct(p, i), i);
     al.zero |= al.n > 4; /* the guard of so many different sizes would be long */
     return al;
 }

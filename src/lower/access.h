@@ -15,6 +15,8 @@
 enum { DIRECT_FIELDS_MAX = 64 };
 bool access_input_direct(const struct problem *p, int input);
 bool access_output_direct(const struct problem *p, int output);
+/* Array number i, inputs first, where it is direct; else NULL. */
+const struct prog_array *access_direct(const struct problem *p, int i);
 /* Direct, of scalars: neighbouring points are neighbours in its memory, so that their values are a vector. */
 bool access_output_vector(const struct problem *p, int output);
 bool access_output_whole(const struct problem *p,
@@ -28,6 +30,7 @@ bool access_output_in_segments(const struct problem *p, const struct output *o);
  * arrays. */
 int access_vector_width(const struct problem *p);
 
+struct formula access_extent(const struct prog_dim *d);
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);
 struct formula access_elements(const struct prog_array *a);

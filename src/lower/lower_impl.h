@@ -37,6 +37,8 @@ const char *plan_pinned_name(const struct planner *pl, struct span *at);
 bool plan_pinned(const struct planner *pl);
 /* Set a tunable that the strategy has, unless the user does; from: NULL leaves where it comes from. */
 void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* Multiprocessors that grids, and conditions that results depend on, are made for. */
+struct formula plan_sms(const struct problem *p);
 /* Dependent launch wherever the architecture has it. */
 void plan_set_pdl(const struct planner *pl, struct plan_case *c);
 /* Are all settings of the user, in the spec and beside it, tunables (of the strategy, if there is a row) with values in
@@ -84,6 +86,8 @@ void plan_drop_repeated_checks(struct plan *plan, int before);
 /* What is known about an extent, and about the number of points, before the launch: assume and given sizes. */
 void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi);
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi);
+/* A range times that of an extent. */
+void plan_range_times(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi);
 
 struct tuning {
     const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several

@@ -139,6 +139,12 @@ void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *fro
         c->tunable_from[t] = from;
 }
 
+struct formula plan_sms(const struct problem *p)
+{
+    enum { FIXED = 128 /* of `determinism: device` */ };
+    return state_determinism(p) == DET_DEVICE ? f_const(FIXED) : f_sms();
+}
+
 void plan_set_pdl(const struct planner *pl, struct plan_case *c)
 {
     plan_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");
@@ -312,14 +318,18 @@ void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64
     *hi = given >= 0 ? given : dim->max;
 }
 
+void plan_range_times(const struct planner *pl, const struct prog_dim *e, int64_t *lo, int64_t *hi)
+{
+    int64_t from, to;
+    plan_extent_range(pl, e, &from, &to);
+    *lo = saturating_product(*lo, from);
+    *hi = saturating_product(*hi, to);
+}
+
 void plan_count_range(const struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
     *lo = *hi = 1;
-    for (int d = 0; d < p->rank; d++) {
-        int64_t from, to;
-        plan_extent_range(pl, &p->space[d].extent, &from, &to);
-        *lo = saturating_product(*lo, from);
-        *hi = saturating_product(*hi, to);
-    }
+    for (int d = 0; d < p->rank; d++)
+        plan_range_times(pl, &p->space[d].extent, lo, hi);
 }

@@ -50,13 +50,6 @@ int segments_behind(const struct problem *p)
     return last + 1;
 }
 
-static struct formula extent(const struct prog_dim *d)
-{
-    if (d->size < 0)
-        return f_const(d->add);
-    return d->add ? f_add(f_size(d->size), f_const(d->add)) : f_size(d->size);
-}
-
 /* The product of the extents of axes from `from` on that are reduced, or kept. */
 static struct formula product(const struct problem *p, int from, bool reduced)
 {
@@ -65,7 +58,7 @@ static struct formula product(const struct problem *p, int from, bool reduced)
     for (int d = from; d < p->rank; d++) {
         if (p->space[d].reduced != reduced)
             continue;
-        n = any ? f_mul(n, extent(&p->space[d].extent)) : extent(&p->space[d].extent);
+        n = any ? f_mul(n, access_extent(&p->space[d].extent)) : access_extent(&p->space[d].extent);
         any = true;
     }
     return n;
@@ -73,42 +66,31 @@ static struct formula product(const struct problem *p, int from, bool reduced)
 
 struct formula segments_count(const struct problem *p)
 {
-    struct formula n = p->nby && !segments_kept(p) ? extent(&p->bin[0]) : product(p, 0, false);
+    struct formula n = p->nby && !segments_kept(p) ? access_extent(&p->bin[0]) : product(p, 0, false);
     for (int d = !segments_kept(p); d < p->nby; d++)
-        n = f_mul(n, extent(&p->bin[d]));
+        n = f_mul(n, access_extent(&p->bin[d]));
     if (p->offsets < 0)
         return n;
-    return f_max(f_const(0), f_sub(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+    return f_max(f_const(0), f_sub(access_extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 
 struct formula segments_elements(const struct problem *p)
 {
     const struct formula n = access_count(p);
-    return p->offsets < 0 ? n : f_mul(n, f_ge(extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+    return p->offsets < 0 ? n : f_mul(n, f_ge(access_extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }
 
 struct formula segments_inner(const struct problem *p) { return product(p, segments_behind(p), false); }
 
-static int64_t saturating_product(int64_t a, int64_t b)
-{
-    int64_t r;
-    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
-}
-
 void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
     *lo = *hi = 1;
-    for (int d = 0; d < p->rank; d++) {
-        int64_t from, to;
-        if (!p->space[d].reduced)
-            continue;
-        plan_extent_range(pl, &p->space[d].extent, &from, &to);
-        *lo = saturating_product(*lo, from);
-        *hi = saturating_product(*hi, to);
-    }
+    for (int d = 0; d < p->rank; d++)
+        if (p->space[d].reduced)
+            plan_range_times(pl, &p->space[d].extent, lo, hi);
 }
 
 int segments_chunk(int items, int vector)

@@ -122,19 +122,16 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
 }
 
 /* What is known about the number of bins. */
-static void bins_range(const struct planner *pl, int64_t *lo, int64_t *hi)
+static void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
-    int64_t from, to;
     *lo = *hi = 1;
-    for (int d = 0; d < p->nby + p->rank; d++) {
-        if (d >= p->nby && p->space[d - p->nby].reduced)
-            continue;
-        plan_extent_range(pl, d < p->nby ? &p->bin[d] : &p->space[d - p->nby].extent, &from, &to);
-        *lo = __builtin_mul_overflow(*lo, from, lo) ? INT64_MAX : *lo;
-        *hi = __builtin_mul_overflow(*hi, to, hi) ? INT64_MAX : *hi;
-    }
-    plan_check((struct planner *)pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
+    for (int d = 0; d < p->nby; d++)
+        plan_range_times(pl, &p->bin[d], lo, hi);
+    for (int d = 0; d < p->rank; d++)
+        if (!p->space[d].reduced)
+            plan_range_times(pl, &p->space[d].extent, lo, hi);
+    plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
 }
 
 /* A table per warp for few bins, a table per block for more, and one of all that a block can have.  Tables of more bins

@@ -93,12 +93,11 @@ int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tu
 static int widest(const struct problem *p)
 {
     int bytes = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i) && !*p->input[i].array.field[0].name && p->input[i].array.stride > bytes)
-            bytes = p->input[i].array.stride;
-    for (int o = 0; o < p->noutputs; o++)
-        if (access_output_direct(p, o) && !*p->output[o].array.field[0].name && p->output[o].array.stride > bytes)
-            bytes = p->output[o].array.stride;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        if (a && !*a->field[0].name && a->stride > bytes)
+            bytes = a->stride;
+    }
     return bytes;
 }
 

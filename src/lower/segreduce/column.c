@@ -75,7 +75,7 @@ static struct formula vectors(const struct problem *p, int vector)
 
 static struct formula enough(const struct problem *p, struct formula vectors)
 {
-    return f_ge(vectors, f_mul(segreduce_sms(p), f_const(COLUMN_FILL_THREADS)));
+    return f_ge(vectors, f_mul(plan_sms(p), f_const(COLUMN_FILL_THREADS)));
 }
 
 /* A condition on the sizes where they are known; absent: it holds. */
@@ -155,7 +155,7 @@ static struct formula several_blocks(struct planner *pl, struct plan_case *c, st
     const struct problem *p = pl->plan->problem;
     const int width = c->tunable[TN_THREADS] / c->tunable[TN_ROWS] * c->tunable[TN_VECTOR];
     const int64_t round = (int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS];
-    const struct formula fill = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula fill = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted =
         f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(SEG_PARTS_MAX));
     const struct formula blocks = f_mul(groups, segreduce_parts(k, segments_length(p), wanted, round, round));

@@ -93,8 +93,8 @@ static struct formula warps_wanted(const struct problem *p, const struct plan_ca
     const int64_t each = (int64_t)c->tunable[TN_BLOCKS_PER_SM] * (c->tunable[TN_THREADS] / SEG_WARP);
     const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), f_const(SHARE_LONG)));
     if (c->overridden[TN_BLOCKS_PER_SM])
-        return f_mul(segreduce_sms(p), f_const(each));
-    return f_mul(segreduce_sms(p), f_add(f_const(each), f_mul(lengthy, f_const(each / 4))));
+        return f_mul(plan_sms(p), f_const(each));
+    return f_mul(plan_sms(p), f_add(f_const(each), f_mul(lengthy, f_const(each / 4))));
 }
 
 /* Equal numbers of elements, and of segments where these are far more. */
@@ -132,7 +132,7 @@ bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
     /* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than
      * its work. */
     const struct formula items = f_add(access_count(p), segments_count(p));
-    const struct formula warps = f_mul(segreduce_sms(p), f_const(MERGED_PER_SM));
+    const struct formula warps = f_mul(plan_sms(p), f_const(MERGED_PER_SM));
     const struct formula share = f_max(f_cdiv(items, warps), f_const(MERGED_MIN));
     const struct formula shares = f_cdiv(items, share);
     add_kernels(pl, c, f_cdiv(shares, f_const(c->tunable[TN_THREADS] / SEG_WARP)), share, shares);

@@ -4,7 +4,7 @@
  */
 #include "segreduce.h"
 
-enum { GRID_MAX = 1 << 20, FIXED_SMS = 128 /* of `determinism: device` */ };
+enum { GRID_MAX = 1 << 20 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -38,11 +38,6 @@ bool segreduce_between_offsets(const struct problem *p, struct arena *a, const c
 }
 
 bool segreduce_runs(const struct problem *p) { return segments_trailing(p) || p->offsets >= 0; }
-
-struct formula segreduce_sms(const struct problem *p)
-{
-    return state_determinism(p) == DET_DEVICE ? f_const(FIXED_SMS) : f_sms();
-}
 
 int segreduce_state_words(const struct problem *p)
 {

@@ -68,7 +68,6 @@ bool segreduce_runs(const struct problem *p);
 /* Does segreduce.resident take rows of this problem? */
 bool segreduce_resident_takes(const struct problem *p);
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
-struct formula segreduce_sms(const struct problem *p);   /* multiprocessors that grids are sized for */
 int segreduce_state_words(const struct problem *p);      /* registers of one state */
 int segreduce_direct_fields(const struct problem *p);
 /* Bytes of so many elements of every array that is read element by element, and `slack` for each. */

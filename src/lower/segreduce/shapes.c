@@ -189,7 +189,7 @@ static struct formula leaves_gaps(struct formula segments, struct formula width)
  * them, or unevenly many, or a last round of blocks that is not full. */
 static struct formula split_guard(const struct problem *p)
 {
-    const struct formula segments = segments_count(p), sms = segreduce_sms(p),
+    const struct formula segments = segments_count(p), sms = plan_sms(p),
                          places = f_mul(sms, f_const(ROWS_BLOCKS_PER_SM));
     const struct formula few = f_lt(f_mul(segments, f_const(4)), f_mul(sms, f_const(7)));
     const struct formula rounds = f_and(f_lt(places, segments), leaves_gaps(segments, places));

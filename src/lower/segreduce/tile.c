@@ -138,6 +138,6 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "per_tile", TY_I32, per_tile);
     plan_value_arg(k, "tiles", TY_I64, tiles);
     plan_launch(pl, c, 0,
-                f_min(f_cdiv(tiles, f_const(warps)), f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]))));
+                f_min(f_cdiv(tiles, f_const(warps)), f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]))));
     return true;
 }

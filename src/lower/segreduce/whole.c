@@ -89,7 +89,7 @@ static void add_queue_shapes(struct planner *pl, const struct strategy *row, str
 void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula segments = segments_count(p), sms = segreduce_sms(p), any = { 0 };
+    const struct formula segments = segments_count(p), sms = plan_sms(p), any = { 0 };
     const struct formula many = f_le(f_mul(sms, f_const(WHOLE_WARPS_PER_SM)), segments), few = f_le(segments, sms);
     const bool pinned = plan_pinned(pl);
     if (pinned)
@@ -147,10 +147,10 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = f_cdiv(n, tile);
     /* The first tile needs nobody to look after it. */
     const bool queue = c->tunable[TN_QUEUE];
-    const struct formula all = f_mul(segreduce_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
+    const struct formula all = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), f_const(TILES_EACH));
     const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
-    const struct formula looking = f_mul(segreduce_sms(p), f_const(lookers > 1 ? lookers : 1));
+    const struct formula looking = f_mul(plan_sms(p), f_const(lookers > 1 ? lookers : 1));
     const struct formula watching = f_min(wanted_watching, queue ? looking : all);
     const int64_t each = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / SEG_WARP : 1;
     const struct formula helping = queue ? f_min(f_cdiv(segments, f_const(each)), all) : f_const(0);

@@ -27,8 +27,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 /* Segments that keep every multiprocessor's threads busy one by one. */
 static struct formula many(const struct problem *p)
 {
-    const struct formula sms = state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
-    return f_le(f_mul(sms, f_const(1024)), scan_segments(p));
+    return f_le(f_mul(plan_sms(p), f_const(1024)), scan_segments(p));
 }
 
 void segscan_column_plan(struct planner *pl, const struct strategy *row)

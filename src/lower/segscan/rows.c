@@ -114,12 +114,6 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
     add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
 }
 
-/* Multiprocessors, in conditions that results depend on. */
-static struct formula sms_of(const struct problem *p)
-{
-    return state_determinism(p) == DET_DEVICE ? f_const(128) : f_sms();
-}
-
 /* But for rows that leave much of the tile empty. */
 void segscan_staged_plan(struct planner *pl, const struct strategy *row)
 {
@@ -156,7 +150,7 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
 /* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
 static struct formula enough(const struct problem *p, int blocks)
 {
-    return f_le(f_mul(sms_of(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
+    return f_le(f_mul(plan_sms(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
 }
 
 /* Shapes for rows of some lengths: few threads that all have something, more of them for longer ones. */
@@ -195,7 +189,7 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
         if (shapes[i].above)
             guard = f_and(f_lt(f_const(shapes[i].above), scan_length(p)), guard);
         if (shapes[i].few)
-            guard = f_and(f_le(scan_segments(p), sms_of(p)), guard);
+            guard = f_and(f_le(scan_segments(p), plan_sms(p)), guard);
         segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false, true);
         if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
             pl->plan->ncases = from + 1;

@@ -74,11 +74,7 @@ static int feedback_of_output(const struct problem *p, int output)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-struct formula stencil_extent(const struct problem *p, int axis)
-{
-    const struct prog_dim *e = &p->space[axis].extent;
-    return e->size < 0 ? f_const(e->add) : e->add ? f_add(f_size(e->size), f_const(e->add)) : f_size(e->size);
-}
+struct formula stencil_extent(const struct problem *p, int axis) { return access_extent(&p->space[axis].extent); }
 
 static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {

@@ -123,9 +123,8 @@ static struct formula bases_aligned(const struct problem *p, struct formula guar
 {
     uint64_t at[ACCESS_BYTES + 1] = { 0 };
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const bool input = i < p->ninputs;
-        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
-        if ((input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs)) && !*a->field[0].name)
+        const struct prog_array *a = access_direct(p, i);
+        if (a && !*a->field[0].name)
             at[strip_vector(a) * a->stride] |= f_pointer(i);
     }
     return f_and(guard, access_begin_at(at));

@@ -89,18 +89,9 @@ static void make_room(struct planner *pl, struct plan_case *c, struct shape s)
 
 int stencil_vector(const struct problem *p)
 {
-    int widest = 0;
-    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const bool input = i < p->ninputs;
-        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
-        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
-        if (direct && a->stride > widest)
-            widest = a->stride;
-    }
-    int points = widest == 0 ? 1 : 8;
-    while (points > 1 && points * widest > 16)
-        points /= 2;
-    return points;
+    enum { MOST = 8 };
+    const int vector = access_vector_width(p);
+    return vector < MOST ? vector : MOST;
 }
 
 /* Every direct array begins at a boundary of `points` elements and has extents of 31 bits; and `guard`. */
@@ -108,11 +99,9 @@ static struct formula bases_aligned(const struct problem *p, int points, struct 
 {
     uint64_t at[ACCESS_BYTES + 1] = { 0 };
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const bool input = i < p->ninputs;
-        const struct prog_array *a = input ? &p->input[i].array : &p->output[i - p->ninputs].array;
-        const bool direct = input ? access_input_direct(p, i) : access_output_direct(p, i - p->ninputs);
-        const bool structure = *a->field[0].name != 0;
-        if (!direct || (structure && !access_structure_bytes(a)))
+        const struct prog_array *a = access_direct(p, i);
+        const bool structure = a && *a->field[0].name != 0;
+        if (!a || (structure && !access_structure_bytes(a)))
             continue;
         const int wanted = structure ? a->stride : points * a->stride;
         at[wanted < ACCESS_BYTES ? wanted : ACCESS_BYTES] |= f_pointer(i);
