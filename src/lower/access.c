@@ -278,7 +278,7 @@ int kept_bytes(const struct problem *p)
 
 int state_words(const struct problem *p, int *offset)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     int bytes = 0;
     const int n = state_fields(p, type);
     for (int f = 0; f < n; f++) {

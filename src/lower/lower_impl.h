@@ -33,6 +33,13 @@ void plan_lighten(const struct problem *p, struct plan_case *c);
 void plan_evidence(struct arena *a, struct plan_case *c);
 /* The strategy that the user asks for (--set over options over the spec), or NULL. */
 const char *plan_pinned_name(const struct planner *pl, struct span *at);
+/* A reason why a strategy, or a case, cannot be.  A list of them ends with { 0 }. */
+struct misfit {
+    bool holds;
+    const char *why;
+};
+/* Does no reason hold?  Otherwise *why is the first that does. */
+bool plan_takes(const char **why, const struct misfit *m);
 /* Does the user ask for one?  Then its cases must take every launch that they can. */
 bool plan_pinned(const struct planner *pl);
 /* Set a tunable that the strategy has, unless the user does; from: NULL leaves where it comes from. */

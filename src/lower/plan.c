@@ -99,9 +99,9 @@ static bool several_arrays(const struct problem *p)
 
 const char *tuning_variant(const struct problem *p)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     int bytes = 0;
-    const int n = state_fields(p, NULL) <= 32 ? state_fields(p, type) : 0;
+    const int n = state_fields(p, type);
     for (int f = 0; f < n; f++)
         bytes += ty_bytes(type[f]);
     if (!state_commutative(p))
@@ -127,6 +127,14 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 }
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }
+
+bool plan_takes(const char **why, const struct misfit *m)
+{
+    while (m->why && !m->holds)
+        m++;
+    *why = m->why;
+    return !m->why;
+}
 
 bool plan_pinned(const struct planner *pl) { return plan_pinned_name(pl, &(struct span){ 0 }) != NULL; }
 

@@ -11,7 +11,7 @@ enum { THREADS = 256, GRID_MAX = 1 << 20 };
 
 int results_layout(const struct problem *p, int *offset)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     const int n = state_fields(p, type);
     int bytes = 0, align = 1;
     for (int f = 0; f < n; f++) {

@@ -19,45 +19,33 @@
  * rest; for `device` the grid does not depend on the device either.
  */
 #include "reduce.h"
+#include "lower/segments.h"
 #include "lower/tuned.h"
 
 #include <string.h>
 
 enum { SHORT_LIMIT = 1 << 12, CLUSTER_LIMIT = 1 << 17, STAGING_MAX = 40 * 1024 };
 
-bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why)
+bool reduce_whole_array(const struct problem *p, const char **why)
 {
-    for (int d = 0; d < p->rank; d++)
-        if (!p->space[d].reduced) {
-            *why = "it reduces whole arrays; this problem keeps a dimension";
-            return false;
-        }
-    if (p->nby) {
-        *why = "it reduces whole arrays; this problem reduces by indices";
-        return false;
-    }
-    if (p->offsets >= 0 || p->flags >= 0) {
-        *why = "it reduces whole arrays; this problem has segments";
-        return false;
-    }
-    const int fields = state_fields(p, NULL);
-    if (fields > 32) {
-        *why = arena_printf(a, "the states of all reductions have %d fields; the limit is 32", fields);
-        return false;
-    }
-    return true;
+    const struct misfit m[] = { { segments_kept(p), "it reduces whole arrays; this problem keeps a dimension" },
+                                { p->nby > 0, "it reduces whole arrays; this problem reduces by indices" },
+                                { p->offsets >= 0 || p->flags >= 0,
+                                  "it reduces whole arrays; this problem has segments" },
+                                { 0 } };
+    return plan_takes(why, m);
 }
 
 bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return reduce_whole_array(p, a, why);
+    (void)d, (void)a;
+    return reduce_whole_array(p, why);
 }
 
 bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return reduce_whole_array(p, a, why);
+    (void)d, (void)a;
+    return reduce_whole_array(p, why);
 }
 
 bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)

@@ -7,8 +7,8 @@
 
 enum { REDUCE_BLOCK_LIMIT = 1 << 14 /* elements that one block reduces alone */ };
 
-/* Are whole arrays reduced, by states that fit a tuple? */
-bool reduce_whole_array(const struct problem *p, struct arena *a, const char **why);
+/* Are whole arrays reduced? */
+bool reduce_whole_array(const struct problem *p, const char **why);
 /* May the blocks of a thread-block cluster combine first? */
 bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why);
 /* The cases of a strategy for what is not small; without a pin only if `chosen`. */

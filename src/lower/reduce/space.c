@@ -21,18 +21,15 @@ enum { SHARED_MAX = 40 * 1024 };
  * its state. */
 static bool atomic_states(const struct problem *p, struct arena *a, const char **why)
 {
-    if (!state_commutative(p)) {
-        *why = "atomic operations keep no order, and the operator does not commute";
+    const struct misfit m[] = {
+        { !state_commutative(p), "atomic operations keep no order, and the operator does not commute" },
+        { !state_pad(p), "atomic operations need an accumulator to begin with, and the operator has no identity" },
+        { state_determinism(p) != DET_ANY,
+          "atomic operations combine in any order; `determinism` asks for the same bits on every run" },
+        { 0 }
+    };
+    if (!plan_takes(why, m))
         return false;
-    }
-    if (!state_pad(p)) {
-        *why = "atomic operations need an accumulator to begin with, and the operator has no identity";
-        return false;
-    }
-    if (state_determinism(p) != DET_ANY) {
-        *why = "atomic operations combine in any order; `determinism` asks for the same bits on every run";
-        return false;
-    }
     for (int r = 0; r < p->nreductions; r++)
         if (op_native(p->reduction[r].op) == NATIVE_NONE && !op_packed_bytes(p->reduction[r].op)) {
             *why = arena_printf(a, "the state of '%s' is wider than the 8 bytes that an atomic operation updates",
@@ -57,7 +54,7 @@ enum { TOTALS = 3, TOTALS_MIN = 2048 };
 
 static int state_bytes(const struct problem *p)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     int bytes = 0;
     for (int f = 0, n = state_fields(p, type); f < n; f++)
         bytes += ty_bytes(type[f]);
@@ -139,7 +136,7 @@ static void partials_args(struct planner *pl, struct plan_case *c, struct formul
 bool reduce_atomic_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d;
-    return reduce_whole_array(p, a, why) && atomic_states(p, a, why);
+    return reduce_whole_array(p, why) && atomic_states(p, a, why);
 }
 
 void reduce_atomic_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, false); }
@@ -156,8 +153,8 @@ bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
 
 bool reduce_two_kernel_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return reduce_whole_array(p, a, why);
+    (void)d, (void)a;
+    return reduce_whole_array(p, why);
 }
 
 void reduce_two_kernel_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, false); }
@@ -178,8 +175,8 @@ bool reduce_two_kernel_build(struct planner *pl, struct plan_case *c)
 
 bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return reduce_whole_array(p, a, why);
+    (void)d, (void)a;
+    return reduce_whole_array(p, why);
 }
 
 void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }

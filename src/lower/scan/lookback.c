@@ -19,7 +19,7 @@
 
 enum { FEW_SEGMENTS = 8 };
 
-bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why)
+bool scan_grid_fits(const struct problem *p, const char **why)
 {
     const struct misfit m[] = {
         { !scan_trailing(p) || p->flags >= 0, "it scans runs of elements; here segments begin at flags, or lie apart" },
@@ -27,19 +27,19 @@ bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why)
           "up to which size it is taken depends on the device; determinism: device forbids that" },
         { 0 }
     };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     *why = "it scans whole arrays and rows; here segments begin anywhere";
-    return p->offsets < 0 && scan_grid_fits(p, a, why);
+    return p->offsets < 0 && scan_grid_fits(p, why);
 }
 
 bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const bool rows = p->offsets < 0 && p->flags < 0 && scan_keeps(p);
     const struct misfit m[] = {
         { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
@@ -51,7 +51,7 @@ bool scan_lookback_fits(const struct problem *p, const struct device *d, struct 
           "how prefixes are combined depends on timing; the problem asks for determinism" },
         { 0 }
     };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 /* Fewer rows than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are

@@ -193,6 +193,7 @@ static int widest_vector(const struct problem *p)
 
 bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    (void)a;
     const bool columns = scan_few_columns(p);
     const struct misfit m[] = {
         { d->sm < 90, "bulk copies begin with sm_90" },
@@ -209,7 +210,7 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
         { !plain_arrays(p), "bulk copies move arrays of scalars whose elements are used where they stand" },
         { 0 }
     };
-    if (!scan_takes(p, a, why, m))
+    if (!plan_takes(why, m))
         return false;
     *why = "the ring has no room for a vector per thread";
     return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;

@@ -45,23 +45,11 @@ bool scan_operator_reads(const struct problem *p)
     return s.found;
 }
 
-bool scan_takes(const struct problem *p, struct arena *a, const char **why, const struct misfit *m)
-{
-    const int fields = state_fields(p, NULL);
-    *why = NULL;
-    for (; m->why && !*why; m++)
-        if (m->holds)
-            *why = m->why;
-    if (!*why && fields > 32)
-        *why = arena_printf(a, "the states of all scans have %d fields; the limit is 32", fields);
-    return !*why;
-}
-
 bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const bool many = scan_keeps(p) || p->offsets >= 0;
-    return scan_takes(p, a, why,
+    return plan_takes(why,
                       (struct misfit[]){ { many, "it scans whole arrays; this problem has many segments" }, { 0 } });
 }
 
@@ -69,7 +57,7 @@ bool scan_block_fits(const struct problem *p, const struct device *d, struct are
  * registers go: (registers - 1 - sum t') / (2 sum t' + 3). */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     const int fields = state_fields(p, type), blocks = c->tunable[TN_MIN_BLOCKS] > 0 ? c->tunable[TN_MIN_BLOCKS] : 1;
     const int resident = c->tunable[TN_THREADS] * blocks;
     int sum = 0, largest = 1, words = 0;
@@ -119,7 +107,7 @@ bool scan_counts(const struct problem *p)
 
 int scan_items_in_words(const struct problem *p)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     int words = 0;
     state_fields(p, type);
     for (int r = 0; r < p->nreductions; r++)
@@ -355,14 +343,13 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m)
 {
     const int stages = c->tunable[TN_STAGES];
-    while (m->why && !m->holds)
-        m++;
-    if (!m->why)
+    const char *why;
+    if (plan_takes(&why, m))
         return true;
     diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
                "%s: %s%d threads x %d items x %d elements: %s", c->code.strategy,
                stages ? arena_printf(&pl->s->arena, "%d stages of ", stages) : "", c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], m->why);
+               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], why);
     return false;
 }
 

@@ -68,17 +68,11 @@ static inline struct formula scan_segments(const struct problem *p) { return seg
 struct planner;
 struct strategy;
 struct plan_case;
-/* A reason why a strategy, or a case, cannot be.  A list of them ends with { 0 }. */
-struct misfit {
-    bool holds;
-    const char *why;
-};
-/* Does no reason hold, and has the state no more fields than scans take?  Otherwise *why is the first reason. */
-bool scan_takes(const struct problem *p, struct arena *a, const char **why, const struct misfit *m);
+struct misfit;
 /* Of the tunables of a case; false after a diagnostic. */
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
 /* Runs of elements, whose tiles a grid that waits for itself may take. */
-bool scan_grid_fits(const struct problem *p, struct arena *a, const char **why);
+bool scan_grid_fits(const struct problem *p, const char **why);
 /* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
 enum { SCAN_RESIDENT = 2 };
 /* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than

@@ -9,7 +9,7 @@
 
 bool scan_three_pass_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const struct misfit m[] = {
         { p->offsets >= 0, "its segments are given by flags or equal lengths; these are given by offsets" },
         { scan_keeps(p) && (!scan_trailing(p) || scan_operator_reads(p)),
@@ -17,7 +17,7 @@ bool scan_three_pass_fits(const struct problem *p, const struct device *d, struc
           "between them" },
         { 0 }
     };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 void scan_three_pass_plan(struct planner *pl, const struct strategy *row)

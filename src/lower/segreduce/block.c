@@ -6,8 +6,8 @@
 
 bool segreduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return p->offsets >= 0 ? segreduce_between_offsets(p, a, why) : segreduce_regular(p, a, why);
+    (void)d, (void)a;
+    return p->offsets >= 0 ? segreduce_between_offsets(p, why) : segreduce_regular(p, why);
 }
 
 void segreduce_block_plan(struct planner *pl, const struct strategy *row)

@@ -9,16 +9,12 @@
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    if (!segreduce_regular(p, a, why))
-        return false;
-    if (segments_trailing(p))
-        *why = "the reduced dimensions are the last ones, so that segments are runs of elements";
-    else if (!segments_adjacent(p))
-        *why = "a kept dimension lies between the reduced ones";
-    else
-        return true;
-    return false;
+    (void)d, (void)a;
+    const struct misfit m[] = { { segments_trailing(p),
+                                  "the reduced dimensions are the last ones, so that segments are runs of elements" },
+                                { !segments_adjacent(p), "a kept dimension lies between the reduced ones" },
+                                { 0 } };
+    return segreduce_regular(p, why) && plan_takes(why, m);
 }
 
 /* Columns per thread: a vector of the widest array, and no more states than registers hold. */

@@ -21,20 +21,15 @@ static const struct shape {
 
 bool segreduce_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    if (!segreduce_regular(p, a, why))
-        return false;
-    if (!problem_writes(p, AT_RESULT))
-        *why = "no value per element uses the results";
-    else if (!segments_trailing(p))
-        *why = "it keeps rows in registers, and here the reduced dimensions are not the last ones";
-    else if (!segreduce_direct_fields(p))
-        *why = "no input is read element by element, so there is nothing to keep";
-    else if (!state_commutative(p))
-        *why = "threads take elements of a row by turns, and the operator is ordered";
-    else
-        return true;
-    return false;
+    (void)d, (void)a;
+    const struct misfit m[] = {
+        { !problem_writes(p, AT_RESULT), "no value per element uses the results" },
+        { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
+        { !segreduce_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
+        { !state_commutative(p), "threads take elements of a row by turns, and the operator is ordered" },
+        { 0 }
+    };
+    return segreduce_regular(p, why) && plan_takes(why, m);
 }
 
 bool segreduce_resident_takes(const struct problem *p)

@@ -8,40 +8,26 @@ enum { GRID_MAX = 1 << 20 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-static bool few_fields(const struct problem *p, struct arena *a, const char **why)
+bool segreduce_regular(const struct problem *p, const char **why)
 {
-    const int fields = state_fields(p, NULL);
-    if (fields > 32)
-        *why = arena_printf(a, "the states of all reductions have %d fields; the limit is 32", fields);
-    return fields <= 32;
+    const struct misfit m[] = { { p->offsets >= 0, "its segments all have one size; this problem has offsets" },
+                                { p->nby > 0, "it reduces segments; this problem reduces by indices" },
+                                { !segments_kept(p), "it reduces segments; this problem keeps no dimension" },
+                                { 0 } };
+    return plan_takes(why, m);
 }
 
-bool segreduce_regular(const struct problem *p, struct arena *a, const char **why)
+bool segreduce_between_offsets(const struct problem *p, const char **why)
 {
-    if (p->offsets >= 0)
-        *why = "its segments all have one size; this problem has offsets";
-    else if (p->nby)
-        *why = "it reduces segments; this problem reduces by indices";
-    else if (!segments_kept(p))
-        *why = "it reduces segments; this problem keeps no dimension";
-    else
-        return few_fields(p, a, why);
-    return false;
-}
-
-bool segreduce_between_offsets(const struct problem *p, struct arena *a, const char **why)
-{
-    if (p->offsets >= 0)
-        return few_fields(p, a, why);
     *why = "its segments lie between offsets; this problem has none";
-    return false;
+    return p->offsets >= 0;
 }
 
 bool segreduce_runs(const struct problem *p) { return segments_trailing(p) || p->offsets >= 0; }
 
 int segreduce_state_words(const struct problem *p)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     int words = 0;
     const int fields = state_fields(p, type);
     for (int f = 0; f < fields; f++)

@@ -60,9 +60,9 @@ enum {
 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
-/* Has it segments of one size, or offsets, and states that are small enough? Else *why. */
-bool segreduce_regular(const struct problem *p, struct arena *a, const char **why);
-bool segreduce_between_offsets(const struct problem *p, struct arena *a, const char **why);
+/* Has it segments of one size, or offsets?  Else *why. */
+bool segreduce_regular(const struct problem *p, const char **why);
+bool segreduce_between_offsets(const struct problem *p, const char **why);
 /* Are segments runs of elements? */
 bool segreduce_runs(const struct problem *p);
 /* Does segreduce.resident take rows of this problem? */

@@ -87,7 +87,7 @@ static void leave_registers(const struct problem *p, struct plan_case *c)
 static void fit_wide_state(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     const int fields = state_fields(p, type);
     bool doubles = false;
     for (int f = 0; f < fields; f++)

@@ -10,18 +10,14 @@ enum { LINE_BYTES = 128 };
 
 bool segreduce_tile_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    if (!segreduce_regular(p, a, why))
-        return false;
-    if (!segments_trailing(p))
-        *why = "it stages runs of elements, and here the reduced dimensions are not the last ones";
-    else if (!segreduce_quantum(p))
-        *why = "no input is read element by element, so there is nothing to stage";
-    else if (problem_writes(p, AT_POINT))
-        *why = "it writes a value per element, which other strategies store as vectors";
-    else
-        return true;
-    return false;
+    (void)d, (void)a;
+    const struct misfit m[] = {
+        { !segments_trailing(p), "it stages runs of elements, and here the reduced dimensions are not the last ones" },
+        { !segreduce_quantum(p), "no input is read element by element, so there is nothing to stage" },
+        { problem_writes(p, AT_POINT), "it writes a value per element, which other strategies store as vectors" },
+        { 0 }
+    };
+    return segreduce_regular(p, why) && plan_takes(why, m);
 }
 
 /* ---- how large a tile is ----------------------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return scan_takes(p, a, why, (struct misfit[]){ segscan_single(p), { 0 } });
+    (void)d, (void)a;
+    return plan_takes(why, (struct misfit[]){ segscan_single(p), { 0 } });
 }
 
 static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,

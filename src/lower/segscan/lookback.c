@@ -12,12 +12,12 @@
 
 bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const struct misfit m[] = { { !scan_keeps(p) || !scan_trailing(p),
                                   "it scans rows: some dimension must be kept, and those behind it scanned" },
                                 segscan_determined(p),
                                 { 0 } };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
@@ -44,7 +44,7 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
 
 bool segscan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const struct misfit m[] = {
         { !scan_keeps(p) && p->offsets < 0,
           "it scans rows and segments between offsets; this problem has a single one" },
@@ -53,7 +53,7 @@ bool segscan_resident_fits(const struct problem *p, const struct device *d, stru
         { p->offsets >= 0 && scan_has_totals(p), "tiles cut across segments between offsets, so there are no totals" },
         { 0 }
     };
-    return scan_takes(p, a, why, m) && scan_grid_fits(p, a, why);
+    return plan_takes(why, m) && scan_grid_fits(p, why);
 }
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)

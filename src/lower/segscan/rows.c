@@ -30,7 +30,7 @@ enum {
 
 bool segscan_staged_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const struct misfit m[] = {
         { !scan_keeps(p) || !scan_trailing(p),
           "it scans rows: some dimension must be kept, and those after it scanned" },
@@ -38,7 +38,7 @@ bool segscan_staged_fits(const struct problem *p, const struct device *d, struct
           "the operator reads inputs that differ between segments, and tiles hold several of them" },
         { 0 }
     };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 /* May a cluster of blocks take a segment? */
@@ -55,8 +55,8 @@ static bool clusters_fit(const struct problem *p, const struct device *d, struct
 
 bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    return scan_takes(p, a, why, (struct misfit[]){ segscan_single(p), { 0 } });
+    (void)d, (void)a;
+    return plan_takes(why, (struct misfit[]){ segscan_single(p), { 0 } });
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */

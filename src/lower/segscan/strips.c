@@ -11,13 +11,13 @@ enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28 };
 
 bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
+    (void)d, (void)a;
     const struct misfit m[] = { { scan_trailing(p) || p->space[p->rank - 1].reduced,
                                   "it scans columns: the last dimension must be kept, and some other one scanned" },
                                 segscan_determined(p),
                                 segscan_single(p),
                                 { 0 } };
-    return scan_takes(p, a, why, m);
+    return plan_takes(why, m);
 }
 
 static struct formula rows_of(const struct plan_case *c)

@@ -216,7 +216,7 @@ void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
 /* The counter and partials by which the last block to finish combines the others. */
 static void finish_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula blocks)
 {
-    enum ty type[32];
+    enum ty type[STATE_FIELDS_MAX];
     const int fields = state_fields(pl->plan->problem, type);
     plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
                                    .name = "counter",
