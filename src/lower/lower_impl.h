@@ -38,6 +38,8 @@ struct misfit {
     bool holds;
     const char *why;
 };
+/* Of the cases from number `from` on, none but the first: arrays that begin anywhere are left to others. */
+void plan_keep_first(struct planner *pl, int from);
 /* Does no reason hold?  Otherwise *why is the first that does. */
 bool plan_takes(const char **why, const struct misfit *m);
 /* Does the user ask for one?  Then its cases must take every launch that they can. */

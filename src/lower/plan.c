@@ -128,6 +128,12 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise)
 
 bool plan_overrides(const struct planner *pl, enum tunable_id t) { return plan_setting(pl, t, -1) >= 0; }
 
+void plan_keep_first(struct planner *pl, int from)
+{
+    if (pl->plan->ncases > from + 1)
+        pl->plan->ncases = from + 1;
+}
+
 bool plan_takes(const char **why, const struct misfit *m)
 {
     while (m->why && !m->holds)

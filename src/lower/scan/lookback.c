@@ -119,8 +119,8 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
         const int from = pl->plan->ncases;
         plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
         /* Rows that begin anywhere are left to tiles across them. */
-        if ((!sizes[i].unaligned || scan_keeps(pl->plan->problem)) && pl->plan->ncases > from + 1)
-            pl->plan->ncases = from + 1;
+        if (!sizes[i].unaligned || scan_keeps(pl->plan->problem))
+            plan_keep_first(pl, from);
     }
 }
 

@@ -75,6 +75,8 @@ int scan_model_degree(const struct problem *p, const struct device *d, const str
 
 int scan_degree(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
 
+int64_t scan_tile_elements(const struct plan_case *c) { return (int64_t)c->tunable[TN_THREADS] * scan_degree(c); }
+
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 /* Bytes per position of what passes through the transpose; 0: nothing does. */
@@ -390,7 +392,7 @@ struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const c
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
     const struct formula count = segments_elements(pl->plan->problem);
-    const struct formula tiles = f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+    const struct formula tiles = f_cdiv(count, f_const(scan_tile_elements(c)));
     plan_value_arg(k, "count", TY_I64, count);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     return tiles;
@@ -398,7 +400,7 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
 
 static struct formula tiles_of_row(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(scan_length(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+    return f_cdiv(scan_length(p), f_const(scan_tile_elements(c)));
 }
 
 struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c)

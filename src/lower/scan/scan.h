@@ -50,6 +50,7 @@ bool scan_counts(const struct problem *p);
  * that the case keeps resident; and those that the case has. */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
 int scan_degree(const struct plan_case *c);
+int64_t scan_tile_elements(const struct plan_case *c); /* elements of a block's tile */
 /* Where the arrays of a tile lie in a stage of scan.pipeline: byte offsets, -1 for what is not copied; an output takes
  * the place of an input of its width where it can.  bytes: of the stage. */
 struct scan_layout {

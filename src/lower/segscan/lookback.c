@@ -22,17 +22,15 @@ bool segscan_lookback_fits(const struct problem *p, const struct device *d, stru
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
-    segscan_add_cases(pl, row, "", "long_rows", (struct formula){ 0 }, false, true);
+    segscan_add_cases(pl, row, "", "long_rows", (struct formula){ 0 }, false);
 }
 
 bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = segscan_kernel(pl, c);
-    const int vector = c->tunable[TN_VECTOR];
-    const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * vector;
-    const struct formula lost = f_mul(f_ne(f_mod(scan_length(p), f_const(vector)), f_const(0)), f_const(vector - 1));
-    const struct formula per_segment = f_cdiv(f_add(scan_length(p), lost), f_const(tile));
+    const struct formula room = f_add(scan_length(p), segscan_lost(p, c->tunable[TN_VECTOR]));
+    const struct formula per_segment = f_cdiv(room, f_const(scan_tile_elements(c)));
     const struct formula tiles = f_mul(scan_segments(p), per_segment);
     plan_value_arg(k, "per_segment", TY_I32, per_segment);
     plan_value_arg(k, "tiles", TY_I32, tiles);
@@ -58,7 +56,7 @@ bool segscan_resident_fits(const struct problem *p, const struct device *d, stru
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(segments_elements(p), f_const((int64_t)c->tunable[TN_THREADS] * scan_degree(c)));
+    return f_cdiv(segments_elements(p), f_const(scan_tile_elements(c)));
 }
 
 enum { WORDS_OF_TWO = 2 };
@@ -68,7 +66,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
 {
     const struct problem *p = pl->plan->problem;
     const int from = pl->plan->ncases;
-    segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false, true);
+    segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         /* Wider states want all registers. */
@@ -88,8 +86,7 @@ void segscan_resident_plan(struct planner *pl, const struct strategy *row)
     const int from = pl->plan->ncases;
     if (!plan_pinned(pl)) {
         add_across(pl, row, "short", "short_across", 1);
-        if (pl->plan->ncases > from + 1)
-            pl->plan->ncases = from + 1;
+        plan_keep_first(pl, from);
     }
     add_across(pl, row, "", "across", SCAN_RESIDENT);
 }
@@ -99,7 +96,7 @@ bool segscan_resident_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = segscan_kernel(pl, c);
     const struct formula tiles = tiles_across(p, c);
-    const int64_t more = (int64_t)c->tunable[TN_THREADS] * scan_degree(c) + 1; /* than a tile */
+    const int64_t more = scan_tile_elements(c) + 1; /* than a tile */
     const struct formula period = f_min(scan_length(p), f_const(more));
     plan_value_arg(k, "tiles", TY_I32, tiles);
     if (p->offsets < 0)

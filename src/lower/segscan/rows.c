@@ -61,14 +61,6 @@ bool segscan_block_fits(const struct problem *p, const struct device *d, struct 
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-static int held(const struct plan_case *c) { return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]; }
-
-/* Elements of a tile of a block, or of one of its warps. */
-static int64_t tile(const struct plan_case *c, bool block)
-{
-    return (int64_t)held(c) * (block ? c->tunable[TN_THREADS] : 32);
-}
-
 /* A case whose threads hold what fits their registers. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
@@ -76,36 +68,36 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const int words = scan_items_in_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     plan_set_pdl(pl, c);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && (held(c) > ITEMS_MAX || held(c) * words > most))
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+           (scan_degree(c) > ITEMS_MAX || scan_degree(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
-    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && held(c) * words > most)
+    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && scan_degree(c) * words > most)
         c->tunable[TN_VECTOR] /= 2;
     return c;
 }
 
-/* Elements of a row, and those that its tile may lose because the row begins within a vector. */
-static struct formula row_room(const struct problem *p, int vector)
+struct formula segscan_lost(const struct problem *p, int vector)
 {
-    const struct formula length = scan_length(p);
-    if (vector == 1)
-        return length;
-    return f_add(length, f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1)));
+    return f_mul(f_ne(f_mod(scan_length(p), f_const(vector)), f_const(0)), f_const(vector - 1));
 }
 
 /* Rows that fit the tiles of the case. */
-static struct formula fitting(const struct problem *p, const struct plan_case *c, bool block)
+static struct formula fitting(const struct problem *p, const struct plan_case *c)
 {
-    return f_and(f_ge(scan_length(p), f_const(1)), f_le(row_room(p, c->tunable[TN_VECTOR]), f_const(tile(c, block))));
+    const int vector = c->tunable[TN_VECTOR];
+    const struct formula length = scan_length(p);
+    const struct formula room = vector == 1 ? length : f_add(length, segscan_lost(p, vector));
+    return f_and(f_ge(length, f_const(1)), f_le(room, f_const(scan_tile_elements(c))));
 }
 
 void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                       struct formula guard, bool whole, bool block)
+                       struct formula guard, bool whole)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
     struct plan_case *c = add_case(pl, row, variant, name, guard);
     if (whole)
-        guard = f_and(fitting(p, c, block), guard);
+        guard = f_and(fitting(p, c), guard);
     c->code.guard = guard;
     if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
         return;
@@ -120,10 +112,10 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const struct formula length = scan_length(p);
     const int from = pl->plan->ncases;
-    segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true, true);
+    segscan_add_cases(pl, row, "", "staged", (struct formula){ 0 }, true);
     for (int i = from; i < pl->plan->ncases && !plan_pinned(pl); i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        const int64_t size = tile(c, true);
+        const int64_t size = scan_tile_elements(c);
         const struct formula valid = f_mul(f_div(f_const(size), length), length);
         c->code.guard = f_and(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
     }
@@ -141,7 +133,7 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
         return false;
     if (!asked)
         guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
-    segscan_add_cases(pl, row, "warps", "warps", guard, false, false);
+    segscan_add_cases(pl, row, "warps", "warps", guard, false);
     for (int i = from; i < pl->plan->ncases; i++)
         plan_set(&pl->plan->cases[i], TN_LANES, WARP, "a warp per short segment");
     return asked;
@@ -169,7 +161,7 @@ static const struct {
 /* Elements of the tiles that a row takes. */
 static struct formula tiled(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula size = f_const(tile(c, true));
+    const struct formula size = f_const(scan_tile_elements(c));
     return f_mul(f_cdiv(f_add(scan_length(p), f_const(c->tunable[TN_VECTOR] - 1)), size), size);
 }
 
@@ -190,9 +182,9 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
             guard = f_and(f_lt(f_const(shapes[i].above), scan_length(p)), guard);
         if (shapes[i].few)
             guard = f_and(f_le(scan_segments(p), plan_sms(p)), guard);
-        segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false, true);
-        if (!shapes[i].unaligned && pl->plan->ncases > from + 1)
-            pl->plan->ncases = from + 1;
+        segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false);
+        if (!shapes[i].unaligned)
+            plan_keep_first(pl, from);
     }
     prefer_fuller(p, &pl->plan->cases[tight], &pl->plan->cases[tight + 1]);
 }
@@ -204,9 +196,8 @@ static void add_pairs(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const struct formula guard = f_and(f_ge(scan_length(p), f_const(CLUSTER_ROW)), enough(p, 2));
     const int from = pl->plan->ncases;
-    segscan_add_cases(pl, row, "pairs", "cluster", guard, false, true);
-    if (pl->plan->ncases > from + 1)
-        pl->plan->ncases = from + 1;
+    segscan_add_cases(pl, row, "pairs", "cluster", guard, false);
+    plan_keep_first(pl, from);
 }
 
 /* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
@@ -224,7 +215,7 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     if (!plan_pinned(pl) && p->offsets < 0)
         add_shapes(pl, row);
     const bool spreads = !plan_pinned(pl) && scan_spreads(pl);
-    segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false, true);
+    segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false);
     if (spreads && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         add_pairs(pl, row);
 }
@@ -235,7 +226,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
 {
     const int vector = c->tunable[TN_VECTOR];
     const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
-                                { held(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
+                                { scan_degree(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
                                 { vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)),
                                   "the vector must be a power of two, no wider than 16 bytes of the widest array" },
                                 { 0 } };
@@ -256,15 +247,14 @@ static struct formula rows_per_tile(const struct problem *p, int64_t size, int v
     const struct formula length = scan_length(p), tile = f_const(size);
     if (vector == 1)
         return f_div(tile, length);
-    const struct formula lost = f_mul(f_ne(f_mod(length, f_const(vector)), f_const(0)), f_const(vector - 1));
-    const struct formula rows = f_div(f_sub(tile, lost), length);
+    const struct formula rows = f_div(f_sub(tile, segscan_lost(p, vector)), length);
     return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
 }
 
 bool segscan_staged_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int64_t size = tile(c, true);
+    const int64_t size = scan_tile_elements(c);
     const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), f_const(1));
     struct prog_kernel *k = segscan_kernel(pl, c);
     plan_value_arg(k, "rows", TY_I64, rows);

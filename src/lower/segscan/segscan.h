@@ -16,10 +16,11 @@ static inline struct misfit segscan_determined(const struct problem *p)
     return (struct misfit){ state_determinism(p) != DET_ANY,
                             "how prefixes are combined depends on timing; the problem asks for determinism" };
 }
-/* A case for arrays that begin where a vector does, and one for others.  `whole`: for rows that fit a tile, of a block
- * or of a warp. */
+/* A case for arrays that begin where a vector does, and one for others.  `whole`: for rows that fit a tile. */
 void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                       struct formula guard, bool whole, bool block);
+                       struct formula guard, bool whole);
+/* Elements that a tile may lose because a row begins within a vector. */
+struct formula segscan_lost(const struct problem *p, int vector);
 /* A kernel with the arguments that all of them have: those of scans, count. */
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c);
 bool segscan_check(struct planner *pl, const struct plan_case *c);

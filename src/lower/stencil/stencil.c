@@ -58,6 +58,22 @@ bool stencil_skips(const struct problem *p)
     return false;
 }
 
+int stencil_feeds(const struct problem *p, int input)
+{
+    for (int f = 0; f < p->nfeedback; f++)
+        if (p->feedback[f].input == input)
+            return f;
+    return -1;
+}
+
+int stencil_fed(const struct problem *p, int output)
+{
+    for (int f = 0; f < p->nfeedback; f++)
+        if (p->feedback[f].output == output)
+            return f;
+    return -1;
+}
+
 int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES])
 {
     const bool finishes = problem_writes(p, AT_TOTAL), param = p->iterated && p->steps_param >= 0;

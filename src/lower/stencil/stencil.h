@@ -20,6 +20,10 @@ struct reach stencil_space_reach(const struct problem *p);
 /* A dimension of an input leaves out points whose surroundings it does not hold. */
 bool stencil_skips(const struct problem *p);
 
+/* The feedback into an input, or from an output; -1: there is none. */
+int stencil_feeds(const struct problem *p, int input);
+int stencil_fed(const struct problem *p, int output);
+
 /* What the kernels of a case do. */
 enum stencil_role {
     STENCIL_STEP, /* one step */

@@ -64,14 +64,6 @@ struct formula stencil_steps(const struct problem *p)
     return p->steps_param >= 0 ? f_leaf(FO_PARAM, p->steps_param) : f_const(p->steps);
 }
 
-static int feedback_of_output(const struct problem *p, int output)
-{
-    for (int i = 0; i < p->nfeedback; i++)
-        if (p->feedback[i].output == output)
-            return i;
-    return -1;
-}
-
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 struct formula stencil_extent(const struct problem *p, int axis) { return access_extent(&p->space[axis].extent); }
@@ -175,14 +167,6 @@ static struct formula chunks(const struct problem *p, const struct plan_case *c,
     return f_cdiv(stencil_extent(p, 0), places);
 }
 
-static int feedback_of_input(const struct problem *p, int input)
-{
-    for (int i = 0; i < p->nfeedback; i++)
-        if (p->feedback[i].input == input)
-            return i;
-    return -1;
-}
-
 void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
 {
     const struct problem *p = pl->plan->problem;
@@ -190,8 +174,8 @@ void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buf
     plan_problem_args(pl, k);
     for (int i = first; i < k->nargs; i++) {
         struct prog_arg *a = (struct prog_arg *)&k->arg[i];
-        const int f = a->kind == ARG_INPUT    ? feedback_of_input(p, a->index)
-                      : a->kind == ARG_OUTPUT ? feedback_of_output(p, a->index)
+        const int f = a->kind == ARG_INPUT    ? stencil_feeds(p, a->index)
+                      : a->kind == ARG_OUTPUT ? stencil_fed(p, a->index)
                                               : -1;
         if (f < 0)
             continue;

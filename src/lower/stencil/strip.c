@@ -70,22 +70,6 @@ void strip_explain(const struct problem *p, const struct plan_case *c, struct st
 
 /* ---- what fits --------------------------------------------------------------------------------------------------- */
 
-static bool feeds(const struct problem *p, int input)
-{
-    for (int f = 0; f < p->nfeedback; f++)
-        if (p->feedback[f].input == input)
-            return true;
-    return false;
-}
-
-static bool fed(const struct problem *p, int output)
-{
-    for (int f = 0; f < p->nfeedback; f++)
-        if (p->feedback[f].output == output)
-            return true;
-    return false;
-}
-
 static bool reads_at_the_point(const struct problem *p, int input)
 {
     const struct reach r = stencil_input_reach(p, input);
@@ -102,7 +86,7 @@ static const char *input_misfit(const struct problem *p, int i)
         return "it takes arrays of elements";
     if (in->placed)
         return "an array is read at computed places";
-    if (!feeds(p, i))
+    if (stencil_feeds(p, i) < 0)
         return reads_at_the_point(p, i) ? NULL : "an array that is not fed back is read beside the point";
     if (!access_input_direct(p, i) || *in->array.field[0].name)
         return "an array that is fed back is a structure or does not have all axes";
@@ -129,7 +113,7 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
     if (p->nfeedback > STRIP_FED_MAX)
         return arena_printf(a, "it feeds back at most %d arrays", STRIP_FED_MAX);
     for (int o = 0; o < p->noutputs; o++)
-        if (output_moment(&p->output[o]) == AT_POINT && (!fed(p, o) || !access_output_direct(p, o)))
+        if (output_moment(&p->output[o]) == AT_POINT && (stencil_fed(p, o) < 0 || !access_output_direct(p, o)))
             return "an output is not fed back";
     for (int i = 0; i < p->ninputs; i++) {
         const char *why = input_misfit(p, i);
