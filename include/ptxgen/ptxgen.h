@@ -167,8 +167,8 @@ PTXGEN_API size_t ptxgen_type_size(ptxgen_type t);
 typedef struct ptxgen_array_info {
     const char *name;
     int rank;            /**< 0: one element */
-    int size_index[3];   /**< per dimension: number of the size, or -1: constant */
-    int64_t size_add[3]; /**< added to the size, or the constant */
+    int size_index[6];   /**< per dimension: number of the size, or -1: constant */
+    int64_t size_add[6]; /**< added to the size, or the constant */
     int field_count;     /**< 1 with an empty name, or the fields of a structure */
     const char *const *field_name;
     const ptxgen_type *field_type;

@@ -26,7 +26,7 @@
 
 #include "dlpack.h"
 
-enum { NAMES_MAX = 96, RANK_MAX = 4, DEVICES_MAX = 64 }; /* RANK_MAX: of a problem, and the fields of a structure */
+enum { NAMES_MAX = 96, RANK_MAX = 7, DEVICES_MAX = 64 }; /* RANK_MAX: of a problem, and the fields of a structure */
 
 /* ---- libraries and types (module.c) ------------------------------------------------------------------------------ */
 enum family { FAMILY_OTHER, FAMILY_NUMPY, FAMILY_TORCH, FAMILY_CUPY, FAMILY_JAX };

@@ -175,9 +175,9 @@ static const struct program *shape_of(struct arena *a, const struct problem *p)
     for (int i = 0; i < p->nsizes; i++)
         size[i] = p->size[i].name;
     for (int i = 0; i < p->ninputs; i++)
-        shape->input[i] = p->input[i].array;
+        shape->input[i] = *problem_array(p, i);
     for (int i = 0; i < p->noutputs; i++)
-        shape->output[i] = p->output[i].array;
+        shape->output[i] = *problem_array(p, p->ninputs + i);
     return shape;
 }
 

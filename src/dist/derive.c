@@ -436,6 +436,12 @@ static int axis_of(struct ptxgen_session *s, const struct problem *p, const char
 {
     const char *names[SPACE_MAX];
     int n = 0;
+    if (p->njoined) {
+        diag_error(&s->diags, D_DISTRIBUTED, p->at,
+                   "not yet: more than %d dimensions split over ranks, where '%s' are one dimension", SPACE_MAX,
+                   p->size[p->nsizes].name);
+        return -1;
+    }
     for (int i = 0; i < p->rank; i++) {
         const struct prog_dim extent = p->space[i].extent;
         if (extent.size < 0)

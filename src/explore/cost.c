@@ -34,7 +34,7 @@ double point_count(const struct problem *p, const int64_t *size)
 {
     double points = 1;
     for (int d = 0; d < p->rank; d++)
-        points *= (double)(p->space[d].extent.add + (p->space[d].extent.size < 0 ? 0 : size[p->space[d].extent.size]));
+        points *= (double)problem_extent(p, &p->space[d].extent, size);
     return points < 0 ? 0 : points;
 }
 
@@ -104,7 +104,7 @@ static void site_init(struct launch_site *site, const struct plan *plan, const i
     uintptr_t at = 1 << 20;
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const struct prog_array *a = problem_array(p, i);
-        const int64_t n = prog_array_elements(a, size);
+        const int64_t n = problem_elements(p, a, size);
         site->pointer[i] = (const void *)at;
         at += ((uintptr_t)(n > 0 ? n * a->stride : 0) | 255) + 1;
     }
@@ -156,7 +156,7 @@ static double lanes_used(const struct plan_case *c, const struct problem *p, con
     const struct prog_dim *last = &p->space[p->rank - 1].extent;
     if (!(c->strategy->tunables & WITH_ROWS))
         return 1;
-    const double n = (double)(last->add + (last->size < 0 ? 0 : size[last->size])),
+    const double n = (double)problem_extent(p, last, size),
                  columns = (double)(c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]) / c->tunable[TN_ROWS];
     return n > 0 && columns >= 1 ? n / (ceil(n / columns) * columns) : 1;
 }
@@ -205,7 +205,7 @@ static double combine_seconds(const struct problem *p, const struct gpu_model *m
 /* A search halves what is left; a good first guess saves half of that. */
 static double search_loads(const struct problem *p, const int64_t *size)
 {
-    const int64_t n = p->offsets < 0 ? 1 : prog_array_elements(&p->input[p->offsets].array, size);
+    const int64_t n = p->offsets < 0 ? 1 : problem_elements(p, &p->input[p->offsets].array, size);
     double loads = 0;
     for (int64_t left = n / 4; left > 1; left /= 4)
         loads++;
@@ -251,7 +251,7 @@ static struct demand demand_of(const struct problem *p, const struct pass *w, co
         d.cached ? d.bytes / m->l2_rate : memory_seconds(m, t.read, t.written) + t.memory_sectors / far_sectors;
     d.part[PART_L2] = t.l2 / m->l2_rate + t.l2_sectors / sectors;
     d.part[PART_L1] = t.l1_cycles / (m->clock * m->sms);
-    const double ends = p->offsets < 0 ? 0 : (double)prog_array_elements(&p->input[p->offsets].array, size);
+    const double ends = p->offsets < 0 ? 0 : (double)problem_elements(p, &p->input[p->offsets].array, size);
     const int times = c->tunable[TN_STEPS] > 1 ? c->tunable[TN_STEPS] : 1;
     if (!over_bins(p, w))
         d.part[PART_ARITHMETIC] = (point_count(p, size) * d.slots * times + ends * END_SLOTS) / (m->flops / 2);
@@ -324,7 +324,7 @@ static double initial_bytes(const struct problem *p, const int64_t *size)
 {
     double bytes = 0;
     for (int o = 0; o < p->noutputs; o++) {
-        const int64_t n = p->output[o].initial ? prog_array_elements(&p->output[o].array, size) : 0;
+        const int64_t n = p->output[o].initial ? problem_elements(p, &p->output[o].array, size) : 0;
         bytes += n > 0 ? (double)n * p->output[o].array.stride : 0;
     }
     return bytes;

@@ -84,7 +84,7 @@ static void picture(const struct explained *x, struct str *out)
     heading(out, "picture", "The plan at these sizes");
     str_add(out, "<div class=\"flow\"><ul>\n");
     for (int i = 0; i < p->ninputs; i++)
-        array(p, &p->input[i].array, out);
+        array(p, problem_array(p, i), out);
     str_add(out, "</ul><ul class=\"kernels\">\n");
     for (int k = 0; k < c->nkernels; k++) {
         struct occupancy o;
@@ -98,7 +98,7 @@ static void picture(const struct explained *x, struct str *out)
     }
     str_add(out, "</ul><ul>\n");
     for (int i = 0; i < p->noutputs; i++)
-        array(p, &p->output[i].array, out);
+        array(p, problem_array(p, p->ninputs + i), out);
     str_add(out, "</ul></div></section>\n");
 }
 

@@ -33,7 +33,7 @@ struct place {
 
 static double extent(const struct view *v, const struct prog_dim *d)
 {
-    const double n = (double)(d->add + (d->size < 0 ? 0 : v->size[d->size]));
+    const double n = (double)problem_extent(v->p, d, v->size);
     return n > 0 ? n : 0;
 }
 
@@ -201,7 +201,7 @@ static void add_placed(const struct expr *e, void *user)
         return;
     const double points = point_count(w->v->p, w->v->size);
     const struct prog_array *a = &w->v->p->input[e->which].array;
-    const double bytes = (double)prog_array_elements(a, w->v->size) * a->stride;
+    const double bytes = (double)problem_elements(w->v->p, a, w->v->size) * a->stride;
     if (w->v->p->input[e->which].summed) {
         add_summed(w, e, points, bytes);
         return;
@@ -232,7 +232,7 @@ static void add_all_placed(const struct view *v, struct traffic *t)
  * of others' elements, and written back. */
 static void add_scattered(const struct view *v, const struct prog_array *array, struct traffic *t)
 {
-    const int64_t n = prog_array_elements(array, v->size);
+    const int64_t n = problem_elements(v->p, array, v->size);
     const double elements = n > 0 ? (double)n : 0, points = point_count(v->p, v->size);
     t->l1_cycles += points;
     t->l2_sectors += points;
@@ -244,7 +244,7 @@ static void add_scattered(const struct view *v, const struct prog_array *array, 
 
 static void add_place(const struct view *v, const struct place *a, int vector, struct traffic *t)
 {
-    const int64_t n = prog_array_elements(a->array, v->size);
+    const int64_t n = problem_elements(v->p, a->array, v->size);
     const double elements = n > 0 ? (double)n : 0;
     if (!a->direct) {
         add_general(v, a, elements, t);
@@ -298,8 +298,8 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         struct place a;
         if (input_place(&v, i, &a))
             add_place(&v, &a, vector, &t);
-        else if (prog_array_elements(a.array, size) > 0)
-            t.read += (double)prog_array_elements(a.array, size) * a.array->stride;
+        else if (problem_elements(p, a.array, size) > 0)
+            t.read += (double)problem_elements(p, a.array, size) * a.array->stride;
     }
     add_all_placed(&v, &t);
     for (int o = 0; o < p->noutputs; o++) {

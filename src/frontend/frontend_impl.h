@@ -173,8 +173,11 @@ struct builder {
     int nmentions, cap_mentions;
     struct least *least;
     int nleast, cap_least;
-    struct prog_dim segments;  /* with offsets: the number of segments */
-    const struct expr *starts; /* bool, of segments that begin where it holds; NULL: there are none, or an error */
+    int nown; /* dimensions of the space as the spec has them, … */
+    struct prog_dim own[PROG_RANK_MAX];
+    int own_axis[PROG_RANK_MAX]; /* … and the axis that each one is, or is a part of */
+    struct prog_dim segments;    /* with offsets: the number of segments */
+    const struct expr *starts;   /* bool, of segments that begin where it holds; NULL: there are none, or an error */
 };
 
 /* ---- scopes and typing ---- */
@@ -352,6 +355,12 @@ void build_segments(struct builder *b);
 void build_params(struct builder *b);
 void build_lets(struct builder *b);
 void build_over(struct builder *b);
+/* More than SPACE_MAX dimensions: those that are treated alike become one (merge.c).  False: still too many, which is
+ * reported.  At the end, what is known of the sizes that they became. */
+bool build_merged(struct builder *b);
+/* The index along a dimension that the spec has. */
+const struct expr *own_index(struct builder *b, int own, struct span at);
+void build_joined(struct builder *b);
 void build_reductions(struct builder *b, const struct ynode *entries);
 void build_reduction_single(struct builder *b);
 /* Types and shapes of the outputs, before params: a dimension that only an output at computed places has is a size. */

@@ -123,12 +123,23 @@ static const struct fixed *fixed_value(const struct world *w, enum expr_kind kin
     return NULL;
 }
 
+static int64_t joined_size(const struct world *w, const struct dimension *d)
+{
+    int64_t n = d->times;
+    for (int k = 0; k < d->nparts; k++)
+        if (__builtin_mul_overflow(n, world_size(w, d->part[k]), &n))
+            return INT64_MAX;
+    return n;
+}
+
 int64_t world_size(const struct world *w, int size)
 {
     const struct fixed *fixed = fixed_value(w, EX_SIZE, size, 0);
     if (fixed)
         return fixed->value.i;
     const struct dimension *d = &w->p->size[size];
+    if (size >= w->p->nsizes)
+        return joined_size(w, d);
     int64_t n = 64 + (int64_t)(key_of(w->seed, 800 + (uint64_t)size) % 64);
     n -= n % d->multiple_of;
     n = n < d->multiple_of ? d->multiple_of : n;

@@ -98,18 +98,31 @@ int access_vector_width(const struct problem *p)
     return v;
 }
 
-struct formula access_extent(const struct prog_dim *d)
+struct formula access_size(const struct problem *p, int size)
+{
+    const struct dimension *d = &p->size[size];
+    if (size < p->nsizes)
+        return f_size(size);
+    struct formula n = d->times == 1 ? f_size(d->part[0]) : f_mul(f_const(d->times), f_size(d->part[0]));
+    for (int k = 1; k < d->nparts; k++)
+        n = f_mul(n, f_size(d->part[k]));
+    return n;
+}
+
+struct formula access_extent(const struct problem *p, const struct prog_dim *d)
 {
     if (d->size < 0)
         return f_const(d->add);
-    return d->add ? f_add(f_size(d->size), f_const(d->add)) : f_size(d->size);
+    return d->add ? f_add(access_size(p, d->size), f_const(d->add)) : access_size(p, d->size);
 }
 
-struct formula access_elements(const struct prog_array *a)
+struct formula access_elements(const struct problem *p, const struct prog_array *a)
 {
     struct formula n = f_const(1);
-    for (int d = 0; d < a->rank; d++)
-        n = d == 0 ? access_extent(&a->dim[d]) : f_mul(n, access_extent(&a->dim[d]));
+    for (int d = 0; d < a->rank; d++) {
+        const struct formula extent = access_extent(p, &a->dim[d]);
+        n = d == 0 ? extent : f_mul(n, extent);
+    }
     return n;
 }
 
@@ -124,7 +137,7 @@ static struct prog_array points(const struct problem *p)
 struct formula access_count(const struct problem *p)
 {
     const struct prog_array all = points(p);
-    return access_elements(&all);
+    return access_elements(p, &all);
 }
 
 /* ---- where vectors begin ----------------------------------------------------------------------------------------- */
@@ -239,12 +252,13 @@ void access_bytes(const struct problem *p, const int64_t *size, int64_t *read, i
 {
     *read = *written = 0;
     for (int i = 0; i < p->ninputs; i++) {
-        const int64_t n = prog_array_elements(&p->input[i].array, size);
+        const int64_t n = problem_elements(p, &p->input[i].array, size);
         add_bytes(read, n, p->input[i].array.stride);
     }
     const struct prog_array all = points(p);
+    const int64_t most = problem_elements(p, &all, size);
     for (int o = 0; o < p->noutputs; o++) {
-        const int64_t n = prog_array_elements(&p->output[o].array, size), most = prog_array_elements(&all, size);
+        const int64_t n = problem_elements(p, &p->output[o].array, size);
         add_bytes(written, output_is_placed(&p->output[o]) && most < n ? most : n, p->output[o].array.stride);
     }
 }

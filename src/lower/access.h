@@ -33,7 +33,10 @@ int access_vector_width(const struct problem *p);
 struct formula access_extent(const struct prog_dim *d);
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);
-struct formula access_elements(const struct prog_array *a);
+struct formula access_elements(const struct problem *p, const struct prog_array *a);
+/* A size, which may be a product of those that a launch is given, and an extent. */
+struct formula access_size(const struct problem *p, int size);
+struct formula access_extent(const struct problem *p, const struct prog_dim *d);
 
 /* Elements before the first vector boundary that all direct arrays share, and the condition that they share one.
  * `always_zero`: only head 0 will do (a fixed combination tree).  Returns false when no guard is needed. */

@@ -257,8 +257,8 @@ void plan_problem_args(struct planner *pl, struct prog_kernel *k)
     for (int i = 0; i < p->nparams; i++)
         plan_arg(
             k, (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
-    for (int i = 0; i < p->nsizes; i++)
-        plan_value_arg(k, p->size[i].name, TY_I64, f_size(i));
+    for (int i = 0; i < p->nsizes + p->njoined; i++)
+        plan_value_arg(k, p->size[i].name, TY_I64, access_size(p, i));
 }
 
 void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value)
@@ -326,8 +326,9 @@ void plan_extent_range(const struct planner *pl, const struct prog_dim *e, int64
     *lo = *hi = e->add;
     if (e->size < 0)
         return;
-    const struct dimension *dim = &pl->plan->problem->size[e->size];
-    const int64_t given = pl->options && pl->options->size ? pl->options->size[e->size] : -1;
+    const struct problem *p = pl->plan->problem;
+    const struct dimension *dim = &p->size[e->size];
+    const int64_t given = pl->options && pl->options->size ? problem_size(p, e->size, pl->options->size) : -1;
     *lo = given >= 0 ? given : dim->min;
     *hi = given >= 0 ? given : dim->max;
 }

@@ -32,11 +32,11 @@ static void copy_arrays(struct program *to, const struct problem *p)
     to->ninputs = p->ninputs;
     to->input = arena_new(a, struct prog_array, p->ninputs);
     for (int i = 0; i < p->ninputs; i++)
-        to->input[i] = copy_array(a, &p->input[i].array);
+        to->input[i] = copy_array(a, problem_array(p, i));
     to->noutputs = p->noutputs;
     to->output = arena_new(a, struct prog_array, p->noutputs);
     for (int i = 0; i < p->noutputs; i++)
-        to->output[i] = copy_array(a, &p->output[i].array);
+        to->output[i] = copy_array(a, problem_array(p, p->ninputs + i));
     to->nparams = p->nparams;
     to->param = arena_new(a, struct prog_param, p->nparams);
     for (int i = 0; i < p->nparams; i++) {

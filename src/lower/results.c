@@ -73,7 +73,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     struct formula most = f_const(0);
     for (int o = 0; o < p->noutputs; o++)
         if (p->output[o].initial)
-            most = f_max(most, access_elements(&p->output[o].array));
+            most = f_max(most, access_elements(p, &p->output[o].array));
     c->filler = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "fill");
     k->threads = THREADS;

@@ -58,7 +58,7 @@ static struct formula product(const struct problem *p, int from, bool reduced)
     for (int d = from; d < p->rank; d++) {
         if (p->space[d].reduced != reduced)
             continue;
-        n = any ? f_mul(n, access_extent(&p->space[d].extent)) : access_extent(&p->space[d].extent);
+        n = any ? f_mul(n, access_extent(p, &p->space[d].extent)) : access_extent(p, &p->space[d].extent);
         any = true;
     }
     return n;
@@ -66,18 +66,18 @@ static struct formula product(const struct problem *p, int from, bool reduced)
 
 struct formula segments_count(const struct problem *p)
 {
-    struct formula n = p->nby && !segments_kept(p) ? access_extent(&p->bin[0]) : product(p, 0, false);
+    struct formula n = p->nby && !segments_kept(p) ? access_extent(p, &p->bin[0]) : product(p, 0, false);
     for (int d = !segments_kept(p); d < p->nby; d++)
-        n = f_mul(n, access_extent(&p->bin[d]));
+        n = f_mul(n, access_extent(p, &p->bin[d]));
     if (p->offsets < 0)
         return n;
-    return f_max(f_const(0), f_sub(access_extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+    return f_max(f_const(0), f_sub(access_extent(p, &p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 
 struct formula segments_elements(const struct problem *p)
 {
     const struct formula n = access_count(p);
-    return p->offsets < 0 ? n : f_mul(n, f_ge(access_extent(&p->input[p->offsets].array.dim[0]), f_const(1)));
+    return p->offsets < 0 ? n : f_mul(n, f_ge(access_extent(p, &p->input[p->offsets].array.dim[0]), f_const(1)));
 }
 
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }

@@ -16,10 +16,7 @@ const char *ref_message(struct ref *r, const char *format, ...)
 
 void ref_next_element(struct ref *r) { r->stamp++; }
 
-int64_t ref_dim(const struct ref *r, const struct prog_dim *d)
-{
-    return d->size < 0 ? d->add : r->args->size[d->size] + d->add;
-}
+int64_t ref_dim(const struct ref *r, const struct prog_dim *d) { return problem_extent(r->p, d, r->args->size); }
 
 static int64_t modulo(int64_t i, int64_t n) { return i % n + (i % n < 0 ? n : 0); }
 

@@ -123,7 +123,7 @@ struct num ref_eval(struct ref *r, const struct expr *e)
     case EX_CONST: return exact(e->imm);
     case EX_INPUT: return eval_input(r, e);
     case EX_PARAM: return exact(r->args->param[e->which]);
-    case EX_SIZE: return exact((union value){ .i = r->args->size[e->which] });
+    case EX_SIZE: return exact((union value){ .i = problem_size(r->p, e->which, r->args->size) });
     case EX_INDEX: return exact((union value){ .i = r->at[e->which] });
     case EX_LET: return eval_let(r, e->which);
     case EX_OP_LET: return r->op_let[e->which];

@@ -13,7 +13,7 @@
 
 static void *per_element(struct ref *r, int output, size_t bytes)
 {
-    const int64_t n = prog_array_elements(&r->p->output[output].array, r->args->size);
+    const int64_t n = problem_elements(r->p, &r->p->output[output].array, r->args->size);
     return arena_new(r->scratch, char, (n > 0 ? n : 1) * (int64_t)bytes);
 }
 
@@ -21,7 +21,7 @@ void ref_initials(struct ref *r)
 {
     for (int o = 0; o < r->p->noutputs; o++) {
         const struct output *out = &r->p->output[o];
-        const int64_t n = out->initial ? prog_array_elements(&out->array, r->args->size) : 0;
+        const int64_t n = out->initial ? problem_elements(r->p, &out->array, r->args->size) : 0;
         for (int64_t i = 0; i < n; i++) {
             const struct tuple value = { { ref_eval(r, out->initial) } };
             ref_output_store(r, o, i, &value);
@@ -33,7 +33,7 @@ void ref_initials(struct ref *r)
 static void forget(struct ref *r, int output)
 {
     const struct prog_array *a = &r->p->output[output].array;
-    const int64_t n = prog_array_elements(a, r->args->size) * a->nfields;
+    const int64_t n = problem_elements(r->p, a, r->args->size) * a->nfields;
     for (int64_t i = 0; i < n && !r->unsure[output] && r->bound && r->bound[output]; i++) {
         r->bound[output][i] = INFINITY;
     }

@@ -182,7 +182,7 @@ static void allocate(struct ref *r, const struct num **set)
     for (int i = 0; i < r->p->nfeedback; i++) {
         int input = r->p->feedback[i].input;
         const struct prog_array *a = &r->p->input[input].array;
-        set[input] = arena_new(r->scratch, struct num, prog_array_elements(a, r->args->size) * a->nfields);
+        set[input] = arena_new(r->scratch, struct num, problem_elements(r->p, a, r->args->size) * a->nfields);
     }
 }
 

@@ -119,10 +119,10 @@ static inline void run_row(const struct row *row, bool tracked)
         param[i] = as_value(p->param[i].type, row->param[i]);
     }
     for (int i = 0; i < p->ninputs; i++) {
-        input[i] = make_array(&p->input[i].array, row->size, &row->input[i], row->name);
+        input[i] = make_array(problem_array(p, i), row->size, &row->input[i], row->name);
     }
     for (int i = 0; i < p->noutputs; i++) {
-        const struct prog_array *a = &p->output[i].array;
+        const struct prog_array *a = problem_array(p, p->ninputs + i);
         output[i] = make_array(a, row->size, NULL, row->name);
         bound[i] = calloc((size_t)(prog_array_elements(a, row->size) * a->nfields + 1), sizeof **bound);
     }
@@ -134,7 +134,7 @@ static inline void run_row(const struct row *row, bool tracked)
         cr_expect(!message, "%s: %s", row->name, message ? message : "");
     }
     for (int i = 0; i < p->noutputs && !message; i++) {
-        const struct prog_array *a = &p->output[i].array;
+        const struct prog_array *a = problem_array(p, p->ninputs + i);
         cr_expect_eq(row->output[i].n, prog_array_elements(a, row->size) * a->nfields, "%s: the row has %d results",
                      row->name, row->output[i].n);
         compare(row, a, output[i], &row->output[i], tracked ? bound[i] : NULL);

@@ -39,7 +39,7 @@ static const int before[LAUNCHES] = { 0, 0, 3 };
  * are anything.  Every launch has data of its own, so that what an earlier one left behind is seen. */
 static inline void fill(struct subject_run *r, int input, int launch)
 {
-    const struct prog_array *a = &r->problem->input[input].array;
+    const struct prog_array *a = problem_array(r->problem, input);
     const int64_t count = bytes_of(r, a) / a->stride;
     void *p = r->input[input];
     for (int64_t i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ static inline uint64_t hash_outputs(const struct subject_run *r)
 {
     uint64_t h = 0xCBF29CE484222325u;
     for (int o = 0; o < r->problem->noutputs; o++)
-        for (int64_t i = 0; i < bytes_of(r, &r->problem->output[o].array); i++)
+        for (int64_t i = 0; i < bytes_of(r, problem_array(r->problem, r->problem->ninputs + o)); i++)
             h = (h ^ ((uint8_t *)r->output[o])[i]) * 0x100000001B3u;
     return h;
 }
@@ -72,7 +72,7 @@ static inline int run_once(struct subject_run *r, const struct host_code *h, int
     for (int i = 0; i < r->problem->ninputs; i++)
         fill(r, i, launch);
     for (int i = 0; i < r->problem->noutputs; i++)
-        memset(r->output[i], 0xA5, (size_t)bytes_of(r, &r->problem->output[i].array));
+        memset(r->output[i], 0xA5, (size_t)bytes_of(r, problem_array(r->problem, r->problem->ninputs + i)));
     const struct run_args args = { .size = r->size, .input = (const void *const *)r->input, .output = r->output };
     simt_run(h, &args, control, o, report);
     return (int)report->what;
@@ -126,9 +126,9 @@ static inline void open_subject(struct subject_run *r, const struct subject *sub
     r->problem = p;
     r->size = sub->size;
     for (int i = 0; i < p->ninputs; i++)
-        r->input[i] = malloc((size_t)bytes_of(r, &p->input[i].array));
+        r->input[i] = malloc((size_t)bytes_of(r, problem_array(p, i)));
     for (int i = 0; i < p->noutputs; i++)
-        r->output[i] = malloc((size_t)bytes_of(r, &p->output[i].array));
+        r->output[i] = malloc((size_t)bytes_of(r, problem_array(p, p->ninputs + i)));
 }
 
 static inline struct host_code *build(struct subject_run *r, int omit)

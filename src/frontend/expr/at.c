@@ -107,6 +107,15 @@ const struct expr *index_build(const struct scope *sc, struct ast *e)
     return NULL;
 }
 
+/* Is the size this one, or does it consist of it and others? */
+static bool is_or_has(const struct builder *b, int size, int this)
+{
+    bool has = size == this;
+    for (int k = 0; size >= b->nsizes && k < b->size[size].nparts; k++)
+        has |= b->size[size].part[k] == this;
+    return has;
+}
+
 /* Is the dimension at least 1 wherever the value is asked for?  Points exist only where all axes of the space do; what
  * varies along nothing that is combined may also be part of a result of no points. */
 static bool never_empty(const struct builder *b, struct prog_dim dim, bool at_points)
@@ -114,7 +123,7 @@ static bool never_empty(const struct builder *b, struct prog_dim dim, bool at_po
     for (int i = 0; i < b->p->rank; i++) {
         const struct prog_dim *axis = &b->p->space[i].extent;
         const bool kept = !(reduced_axes(b) >> i & 1);
-        if (axis->size == dim.size && axis->add <= dim.add && (kept || at_points))
+        if (is_or_has(b, axis->size, dim.size) && axis->add <= dim.add && (kept || at_points))
             return true;
     }
     return dim.size < 0 || dim.add > 0;

@@ -187,7 +187,7 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
         return NULL;
     }
     const struct ast *dim = e->arg[0];
-    const char *names[SPACE_MAX];
+    const char *names[PROG_RANK_MAX];
     const int running = dim->kind == AST_NAME ? size_find(b, dim->name) : -1;
     int n = 0;
     if (running >= 0 && sum_runs(sc, running)) {
@@ -195,20 +195,18 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
         x->which = running;
         return x;
     }
-    for (int i = 0; i < b->p->rank; i++) {
-        int size = b->p->space[i].extent.size;
+    for (int i = 0; i < b->nown; i++) {
+        const int size = b->own[i].size;
         if (size < 0)
             continue;
         names[n++] = b->size[size].name;
         if (dim->kind != AST_NAME || strcmp(dim->name, b->size[size].name))
             continue;
-        if (!(sc->allows & SC_INPUT) && b->p->space[i].reduced) {
+        if (!(sc->allows & SC_INPUT) && b->p->space[b->own_axis[i]].reduced) {
             diag_error(b->d, D_NOT_INVARIANT, e->at, "index(%s) varies along a dimension that is combined", dim->name);
             return NULL;
         }
-        struct expr *x = expr_new(b->a, EX_INDEX, TY_I64, e->at);
-        x->which = i;
-        return x;
+        return own_index(b, i, e->at);
     }
     struct diag *m = diag_error(b->d, D_BAD_INDEX, dim->at, "index() takes a dimension of the iteration space");
     if (dim->kind == AST_NAME) {

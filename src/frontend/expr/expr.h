@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "base/types.h"
 
-enum { OFFSET_MAX = 3, EXPR_ARG_MAX = 3 };
+enum { OFFSET_MAX = 6, EXPR_ARG_MAX = 6 };
 
 enum expr_kind {
     EX_CONST,  /* imm */

@@ -303,17 +303,18 @@ static bool take_offsets(const struct scope *sc, const struct ast *e, struct ref
         return reject(sc, quiet, D_BAD_OFFSET, e->at, "only an input can be read at an offset");
     if (!(sc->allows & SC_OFFSETS))
         return reject(sc, quiet, D_BAD_OFFSET, e->at, arena_printf(sc->b->a, "%s cannot read neighbours", sc->place));
-    int rank = sc->b->input[out->symbol.which].array.rank;
+    const struct input *in = &sc->b->input[out->symbol.which];
+    const int rank = in->written ? in->written->rank : in->array.rank;
     if (e->noffsets != rank)
         return reject(sc, quiet, D_BAD_OFFSET, e->at,
-                      arena_printf(sc->b->a, "'%s' has %d dimension%s, so it needs as many offsets",
-                                   sc->b->input[out->symbol.which].array.name, rank, rank == 1 ? "" : "s"));
+                      arena_printf(sc->b->a, "'%s' has %d dimension%s, so it needs as many offsets", in->array.name,
+                                   rank, rank == 1 ? "" : "s"));
     bool any = false;
     for (int i = 0; i < rank; i++)
         any |= e->offset[i] != 0;
-    for (int i = 0; any && i < rank; i++)
-        out->offset[i] = e->offset[i];
-    out->noffsets = any ? rank : 0;
+    for (int i = 0; any && i < rank; i++) /* where dimensions are one, all offsets along them are zero */
+        out->offset[in->within[i]] += e->offset[i];
+    out->noffsets = any ? in->array.rank : 0;
     return true;
 }
 

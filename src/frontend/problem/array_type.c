@@ -128,7 +128,7 @@ static bool add_dim(struct builder *b, struct cursor *c, uint32_t from, struct p
         if (d.size >= 0 && out->dim[i].size == d.size)
             return bad_dim(b, c, from, c->at, "a dimension stands only once in a shape");
     if (out->rank == PROG_RANK_MAX)
-        return bad_dim(b, c, from, c->at, "an array has at most 3 dimensions");
+        return bad_dim(b, c, from, c->at, arena_printf(b->a, "an array has at most %d dimensions", PROG_RANK_MAX));
     out->dim[out->rank++] = d;
     return true;
 }

@@ -112,7 +112,7 @@ static bool same_dim(struct prog_dim x, struct prog_dim y)
 /* Matches dims with those of `space`; unmatched ones get -1. Returns how many were matched. */
 static int match(const struct prog_array *array, const struct prog_dim *space, int rank, int *axis)
 {
-    bool used[SPACE_MAX * 8] = { false };
+    bool used[2 * PROG_RANK_MAX] = { false };
     int n = 0;
     for (int d = 0; d < array->rank; d++) {
         axis[d] = -1;
@@ -128,7 +128,7 @@ static int match(const struct prog_array *array, const struct prog_dim *space, i
 
 bool match_axes(const struct builder *b, const struct prog_array *array, int *axis)
 {
-    struct prog_dim space[SPACE_MAX];
+    struct prog_dim space[PROG_RANK_MAX];
     for (int i = 0; i < b->p->rank; i++)
         space[i] = b->p->space[i].extent;
     return match(array, space, b->p->rank, axis) == array->rank;
@@ -147,9 +147,9 @@ static int name_meant(const char *const *names, int n, const bool *taken, const 
 static void order_space(struct builder *b, struct prog_dim *all, int n)
 {
     const struct ynode *node = schema_get(b->root, ST_TOP, "space");
-    const char *names[SPACE_MAX];
-    struct prog_dim order[SPACE_MAX];
-    bool taken[SPACE_MAX] = { false };
+    const char *names[PROG_RANK_MAX];
+    struct prog_dim order[PROG_RANK_MAX];
+    bool taken[PROG_RANK_MAX] = { false };
     for (int i = 0; i < n; i++)
         names[i] = all[i].size < 0 ? arena_printf(b->a, "%lld", (long long)all[i].add) : b->size[all[i].size].name;
     if (!node || node->kind != Y_SEQUENCE || !n)
@@ -216,21 +216,21 @@ static void check_names(struct builder *b)
 
 void build_space(struct builder *b)
 {
-    struct prog_dim all[SPACE_MAX + PROG_RANK_MAX], own[SPACE_MAX];
+    struct prog_dim all[2 * PROG_RANK_MAX], own[PROG_RANK_MAX];
     int n = 0, axis[PROG_RANK_MAX];
     check_names(b);
-    for (int i = 0; i < b->ninputs && n <= SPACE_MAX; i++) {
+    for (int i = 0; i < b->ninputs && n <= PROG_RANK_MAX; i++) {
         const struct prog_array array = spanned(b, &b->input[i]);
         match(&array, all, n, axis);
         for (int d = 0; d < array.rank; d++)
             if (axis[d] < 0)
                 all[n++] = array.dim[d];
     }
-    if (n > SPACE_MAX || (!n && !b->incomplete)) {
+    if (n > PROG_RANK_MAX || (!n && !b->incomplete)) {
         const struct ynode *node = ynode_get(b->root, "inputs");
         if (n)
             diag_error(b->d, D_BAD_SPACE, node->at, "the inputs have %d dimensions together; at most %d are possible",
-                       n, SPACE_MAX);
+                       n, PROG_RANK_MAX);
         else if (b->ninputs)
             no_space(b, node);
         b->incomplete = true;
@@ -257,7 +257,7 @@ static void mark_over(struct builder *b, const struct ynode *n)
 {
     if (!node_is(b, n, Y_SCALAR, "a dimension"))
         return;
-    const char *names[SPACE_MAX];
+    const char *names[PROG_RANK_MAX];
     int count = 0;
     for (int i = 0; i < b->p->rank; i++) {
         int size = b->p->space[i].extent.size;

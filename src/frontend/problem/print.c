@@ -58,7 +58,7 @@ static void print_inputs(const struct problem *p, struct str *out)
     for (int i = 0; i < p->ninputs; i++) {
         const struct input *in = &p->input[i];
         str_add(out, "input ");
-        print_array(p, &in->array, out);
+        print_array(p, problem_array(p, i), out);
         if (in->role == ROLE_TABLE)
             str_add(out, in->summed ? " read in sums" : " read with at()");
         else if (in->role != ROLE_ELEMENT)
@@ -90,6 +90,12 @@ static void print_space(const struct problem *p, struct str *out)
         if (d->multiple_of != 1)
             str_printf(out, " multiple of %lld", (long long)d->multiple_of);
         str_addc(out, '\n');
+    }
+    for (int i = p->nsizes; i < p->nsizes + p->njoined; i++) {
+        str_printf(out, "dimensions ");
+        for (int k = 0; k < p->size[i].nparts; k++)
+            str_printf(out, "%s%s", k ? ", " : "", p->size[p->size[i].part[k]].name);
+        str_printf(out, " are one: %s\n", p->size[i].name);
     }
     for (int i = 0; i < p->ninputs + p->noutputs; i++)
         if (p->alignment[i] > 1)
@@ -189,7 +195,7 @@ static void print_outputs(const struct problem *p, struct str *out)
     for (int i = 0; i < p->noutputs; i++) {
         const struct output *o = &p->output[i];
         str_add(out, "output ");
-        print_array(p, &o->array, out);
+        print_array(p, problem_array(p, p->ninputs + i), out);
         const bool total = p->kind == KIND_SCAN && output_moment(o) == AT_TOTAL;
         str_printf(out, " per %s\n", total ? "scan" : one_per[o->role]);
         if (o->place) {

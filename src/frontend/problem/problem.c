@@ -4,7 +4,7 @@
  * Every part reports what it finds and leaves the builder in a state that later parts can read, so that all errors
  * of a file are found.  The problem is handed out only when there were none.
  *
- *   inputs, roles -> sizes -> iteration space -> params -> what is reduced -> lets -> types of the outputs
+ *   inputs, roles -> sizes -> iteration space -> params -> what is reduced -> dimensions that are one -> lets -> types of the outputs
  *   -> reductions or scans -> values of the outputs (a stencil's points before its reductions) -> boundaries, steps,
  * facts
  */
@@ -257,6 +257,8 @@ static void build_parts(struct builder *b)
     build_params(b);
     build_over(b);
     build_by(b);
+    if (!build_merged(b))
+        return;
     if (b->p->nby)
         build_output_types(b); /* the other expressions may use the dimensions that they bring */
     build_lets(b);
@@ -277,12 +279,13 @@ static void build_parts(struct builder *b)
     build_iterate(b);
     build_assume(b);
     build_least(b);
+    build_joined(b);
     build_strategy(b);
 }
 
 static void check_limits(struct builder *b)
 {
-    int arguments = b->ninputs + b->noutputs + b->nparams + b->nsizes, fields = 0;
+    int arguments = b->ninputs + b->noutputs + b->nparams + b->nsizes + b->p->njoined, fields = 0;
     if (arguments > PROBLEM_ARGS_MAX)
         diag_error(b->d, D_LIMIT, ynode_get(b->root, "inputs")->at,
                    "inputs, outputs, params and dimensions are %d; at most %d are possible", arguments,

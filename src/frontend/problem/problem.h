@@ -28,6 +28,9 @@ struct dimension {
     int64_t multiple_of; /* 1 by default */
     bool elements;       /* min is what at() needs */
     struct span at;
+    /* Dimensions that are one to everything behind the frontend (merge.c): the product of these sizes and `times`. */
+    int nparts, part[PROG_RANK_MAX];
+    int64_t times;
 };
 
 /* One axis of the iteration space. */
@@ -50,7 +53,9 @@ struct boundary {
 /* Numbers as in ptxgen.h.  ROLE_TABLE: read at computed places alone, with at() or inside sums. */
 enum input_role { ROLE_ELEMENT, ROLE_OFFSETS, ROLE_FLAGS, ROLE_GATHER, ROLE_TABLE = 5 };
 struct input {
-    struct prog_array array;
+    struct prog_array array;          /* its dimensions as kernels see them */
+    const struct prog_array *written; /* … and as the spec has them, where some became one; NULL: the same */
+    int within[PROG_RANK_MAX];        /* dimension of `array` that each one of `written` is a part of */
     enum input_role role;
     int axis[PROG_RANK_MAX];                 /* axis of the space that each dimension follows; -1 for other roles */
     struct boundary boundary[PROG_RANK_MAX]; /* per dimension of the input */
@@ -106,6 +111,7 @@ enum output_role {
 };
 struct output {
     struct prog_array array;
+    const struct prog_array *written; /* as of an input */
     enum output_role role;
     int axis[PROG_RANK_MAX]; /* axis of the space that each dimension follows; -1: segment number of irregular segments,
                                 or a computed place */
@@ -147,10 +153,10 @@ struct problem {
     enum problem_kind kind;
     struct span at; /* of the value of `kind` */
     const char *name, *doc;
-    int nsizes;
-    const struct dimension *size;
-    int rank; /* of the iteration space; row-major order */
-    struct axis space[SPACE_MAX];
+    int nsizes, njoined;
+    const struct dimension *size; /* those that a launch is given, and behind them njoined products */
+    int rank;                     /* of the iteration space; row-major order; at most SPACE_MAX */
+    struct axis space[PROG_RANK_MAX];
     bool space_given; /* its order is the spec's */
     int ninputs, noutputs, nparams, nlets, nreductions;
     const struct input *input;
@@ -192,11 +198,24 @@ struct problem {
 const struct problem *problem_build(struct ptxgen_session *s, const char *file, const char *text, size_t length,
                                     const char *default_name);
 
-/* Pointers are numbered inputs first, then outputs. */
+/* An array as the spec writes it.  Pointers are numbered inputs first, then outputs. */
 static inline const struct prog_array *problem_array(const struct problem *p, int pointer)
 {
-    return pointer < p->ninputs ? &p->input[pointer].array : &p->output[pointer - p->ninputs].array;
+    if (pointer < p->ninputs)
+        return p->input[pointer].written ? p->input[pointer].written : &p->input[pointer].array;
+    const struct output *o = &p->output[pointer - p->ninputs];
+    return o->written ? o->written : &o->array;
 }
+
+/* Size number i, a product too, where `size` are those that a launch is given; -1: not known. */
+int64_t problem_size(const struct problem *p, int i, const int64_t *size);
+/* The same of an extent, where all sizes are known. */
+static inline int64_t problem_extent(const struct problem *p, const struct prog_dim *d, const int64_t *size)
+{
+    return d->add + (d->size < 0 ? 0 : problem_size(p, d->size, size));
+}
+/* Elements of an array as kernels see it; -1 for a negative shape, and where elements or bytes overflow. */
+int64_t problem_elements(const struct problem *p, const struct prog_array *a, const int64_t *size);
 
 /* Has the problem an output whose values are known then? */
 bool problem_writes(const struct problem *p, enum moment moment);

@@ -85,15 +85,16 @@ static void boundary_by_dimension(struct builder *b, const struct ynode *n, stru
 {
     for (int i = 0; i < n->count; i++) {
         const struct ynode *key = n->pair[i].key;
+        const struct prog_array *written = in->written ? in->written : &in->array;
         const char *names[PROG_RANK_MAX];
         int found = -1, count = 0;
-        for (int d = 0; d < in->array.rank; d++) {
-            int size = in->array.dim[d].size;
+        for (int d = 0; d < written->rank; d++) {
+            int size = written->dim[d].size;
             if (size < 0)
                 continue;
             names[count++] = b->size[size].name;
             if (!strcmp(b->size[size].name, key->text))
-                found = d;
+                found = in->within[d];
         }
         if (found >= 0) {
             read_mode(b, n->pair[i].value, &in->array, &in->boundary[found]);

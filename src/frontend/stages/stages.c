@@ -96,7 +96,7 @@ static void bind_arrays(struct stages_builder *sb, const struct problem *p, stru
             sb->array[input[i]].last = stage;
     }
     for (int i = 0; i < p->noutputs; i++) {
-        struct prog_array a = p->output[i].array;
+        struct prog_array a = *problem_array(p, p->ninputs + i);
         const int m = made_find(sb, a.name);
         for (int d = 0; d < a.rank; d++)
             a.dim[d].size = a.dim[d].size < 0 ? -1 : size[a.dim[d].size];

@@ -115,7 +115,10 @@ kb_val gen_size(const struct gen *g, int i)
     const struct dimension *d = &g->p->size[i];
     return g->p->sums && d->min == d->max ? kb_imm(g->k, TY_I64, d->min) : g->value[find(g, ARG_VALUE, i, NULL)];
 }
-kb_val gen_value(const struct gen *g, const char *name) { return g->value[find(g, ARG_VALUE, g->p->nsizes, name)]; }
+kb_val gen_value(const struct gen *g, const char *name)
+{
+    return g->value[find(g, ARG_VALUE, g->p->nsizes + g->p->njoined, name)];
+}
 
 kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type)
 {

@@ -66,7 +66,7 @@ struct formula stencil_steps(const struct problem *p)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-struct formula stencil_extent(const struct problem *p, int axis) { return access_extent(&p->space[axis].extent); }
+struct formula stencil_extent(const struct problem *p, int axis) { return access_extent(p, &p->space[axis].extent); }
 
 static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
 {

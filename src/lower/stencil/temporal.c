@@ -112,11 +112,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
 
 /* ---- guards ------------------------------------------------------------------------------------------------------ */
 
-static struct formula extent(const struct problem *p, int axis)
-{
-    const struct prog_dim *e = &p->space[axis].extent;
-    return e->size < 0 ? f_const(e->add) : f_size(e->size);
-}
+static struct formula extent(const struct problem *p, int axis) { return access_extent(p, &p->space[axis].extent); }
 
 /* Arrays begin at the boundary of an access. */
 static struct formula bases_aligned(const struct problem *p, struct formula guard)

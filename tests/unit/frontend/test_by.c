@@ -31,7 +31,7 @@ static const struct spec_row rows[] = {
     { SUM "by: x\noutputs: {y: 'f32[k]'}\n", "an index is an integer, and this is f32" },
     { SUM "by: x > 0\noutputs: {y: 'f32[2]'}\n", "write i32(…)" },
     { SUM "by: []\noutputs: {y: 'f32[k]'}\n", "at least one index is needed" },
-    { SUM "by: [key, key, key, key]\noutputs: {y: 'f32[k]'}\n", "at most 3 dimensions" },
+    { SUM "by: [key, key, key, key, key, key, key]\noutputs: {y: 'f32[k]'}\n", "at most 6 dimensions" },
     { SUM "by: {a: key}\noutputs: {y: 'f32[k]'}\n", "an index, or a list of indices" },
     { SUM "by: r\noutputs: {y: 'f32[k]'}\n", "'r'" },
     { BY "segments: {offsets: key}\noutputs: {y: 'f32[k]'}\n", "'segments' gives each its segment" },

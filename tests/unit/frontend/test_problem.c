@@ -292,7 +292,7 @@ static const struct bad bad[] = {
     { 2216, 4, 10, 0, REDUCE X "params: {k: f32}\n" SUM },
     /* the problem */
     { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[]\"}\n" SUM },
-    { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[a, b]\", y: \"f32[c, d]\"}\nmap: x * y\n" SUM },
+    { 2301, 2, 9, 1, REDUCE "inputs: {x: \"f32[a, b, c, d]\", y: \"f32[e, f, g]\"}\nmap: x * y\n" SUM },
     { 2301, 2, 9, 1, REDUCE "inputs: {}\n" SUM },
     { 2302, 4, 7, 1, REDUCE X "over: m\n" SUM },
     { 2302, 4, 11, 1, REDUCE X "over: [n, n]\n" SUM },
