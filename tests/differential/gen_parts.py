@@ -6,6 +6,7 @@ from gen_operators import COMMON, Operators
 from spec import Array, joined, named, spelled
 
 DIMS = ['n', 'm', 'l']
+DEEP = ['n', 'm', 'l', 'd', 'g', 'h']  # more dimensions than kernels know: neighbours that are treated alike
 INPUTS = ['x', 'y', 'z', 'w', 'u', 'v', 'weight', 'off_axis', 'no', 'q1']
 BOUNDARIES = ['clamp', 'wrap', 'reflect', 'mirror', 'constant']
 
@@ -32,14 +33,18 @@ class Parts:
         flat = rank is not None
         rank = rank or r.choices([1, 2, 3], [60, 28, 12])[0]
         self.dims = r.sample(DIMS, rank) if self.chance(0.5) else DIMS[:rank]
-        if self.chance(0.06) and kind != 'scan' and rank < 3 and not flat:
+        self.groups = [[d] for d in self.dims]
+        if not flat and self.chance(0.12):
+            self.deepen(rank)
+        elif self.chance(0.06) and kind != 'scan' and rank < 3 and not flat:
             self.dims.insert(r.randrange(rank + 1), f'{r.choice([1, 2, 3, 4, 7])}#0')
+            self.groups = [[d] for d in self.dims]
         count = 1 + min(int(r.expovariate(0.9)), 5)
         if self.chance(0.02):
             count = r.randrange(8, 30)
         shapes = [list(self.dims)] + [self.shape() for _ in range(count - 1)]
         if len(self.dims) > 1 and self.chance(0.06):
-            shapes = [[d] for d in self.dims]  # no input has all dimensions
+            shapes = [list(g) for g in self.groups]  # no input has all dimensions
         if self.chance(0.3):
             r.shuffle(shapes)
         for i, shape in enumerate(shapes):
@@ -48,13 +53,25 @@ class Parts:
         self.near = 0.3 if self.chance(0.15) else 0.0
         self.params()
 
+    def deepen(self, rank):
+        """Four to six dimensions in `rank` groups of neighbours that every array has together, or not at all."""
+        r, count = self.random, self.random.randrange(4, 7)
+        names = r.sample(DEEP[:count], count) if self.chance(0.5) else DEEP[:count]
+        cuts = [0, *sorted(r.sample(range(1, count), rank - 1)), count]
+        self.groups = [names[a:b] for a, b in zip(cuts, cuts[1:])]
+        self.dims = list(names)
+
     def shape(self):
         r, kind = self.random, self.random.random()
         if kind < 0.5:
             return list(self.dims)
         if kind < 0.6:
-            return r.sample(self.dims, len(self.dims))
-        return r.sample(self.dims, r.randrange(0, len(self.dims) + 1))
+            return sum(r.sample(self.groups, len(self.groups)), [])
+        return sum(r.sample(self.groups, r.randrange(0, len(self.groups) + 1)), [])
+
+    def lone(self, dim):
+        """Is the dimension in no group with others?"""
+        return all(len(g) == 1 or dim not in g for g in self.groups)
 
     def array_type(self, shape):
         r = self.random
@@ -100,7 +117,7 @@ class Parts:
                 continue
             names.add(name, a.type)
             for _ in range(3 if a.shape and self.chance(neighbours) else 0):
-                offsets = ', '.join(str(r.randrange(-far, far + 1)) for _ in a.shape)
+                offsets = ', '.join(str(r.randrange(-far, far + 1)) if self.lone(k) else '0' for k in a.keys)
                 names.add(f'{name}[{offsets}]', a.type)
         self.reads(names)
         self.sums(names)
@@ -113,7 +130,8 @@ class Parts:
         if not integers or not self.chance(0.2):
             return
         self.table = self.table or Array('tab', f'{r.choice(COMMON)}[{r.choice(["q", "q", "q, 3"])}]')
-        arrays = [self.table] + [a for n, a in self.arrays().items() if a.shape and n not in self.skip | self.tables]
+        deep = any(len(g) > 1 for g in self.groups)
+        arrays = [self.table] + [a for n, a in self.arrays().items() if a.shape and not deep and n not in self.skip | self.tables]
         plain = names.copy()
         plain.near = 0.0
         for _ in range(r.choice([1, 1, 2])):
@@ -127,7 +145,8 @@ class Parts:
         r = self.random
         if not self.chance(0.15):
             return
-        d = r.choice(names.dims) if names.dims else None
+        dims = [d for d in names.dims if self.lone(d)]
+        d = r.choice(dims) if dims else None
         self.rows = self.rows or Array('rows', f'{r.choice(COMMON)}[{joined(r.choice([["e"], ["e", d], [d, "e"]]) if d else ["e"])}]')
         t = self.rows.type
         if not set(self.rows.keys) - {'e'} <= set(names.dims):
@@ -297,6 +316,9 @@ class Parts:
         self.scopes[name] = names
 
     def shuffled(self, dims):
-        return self.random.sample(dims, len(dims)) if self.chance(0.25) else list(dims)
+        if not self.chance(0.25):
+            return list(dims)
+        groups = [[d for d in dims if d in g] for g in self.groups] + [[d] for d in dims if not any(d in g for g in self.groups)]
+        return sum(self.random.sample(groups, len(groups)), [])
 
     # ---- kinds ---------------------------------------------------------------------------------

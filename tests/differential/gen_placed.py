@@ -33,7 +33,7 @@ class Placed:
         """Each element has a place of its own, or none."""
         shape, at = [], []
         for i, d in enumerate(self.random.sample(self.dims, len(self.dims))):
-            own = self.chance(0.4)
+            own = self.chance(0.4) and (len(self.dims) <= len(OWN) or i < 1)
             shape.append(OWN[i] if own else d)
             at.append(self.random.choice([f'index({d}) - 2', f'2 * index({d}) + 1', f'index({d})'] if own else
                                          [f'index({d})', f'{d} - 1 - index({d})', f'index({d}) + 1']))

@@ -57,6 +57,9 @@ class SpecMaker(By, Kept, Placed, Parts):
             self.spec['space'] = spelled(self.shuffled(self.dims))
             self.dims = list(iteration_space(self.spec))
 
+    def group(self, dim):
+        return next((list(g) for g in self.groups if dim in g), [dim])
+
     def over(self):
         """Chooses; returns what remains."""
         r = self.random
@@ -66,7 +69,8 @@ class SpecMaker(By, Kept, Placed, Parts):
             if len(named(self.dims)) < len(self.dims) and 'over' in self.spec:
                 return [d for d in self.dims if d not in self.spec['over']]
             return []
-        gone = r.sample(named(self.dims), r.randrange(1, len(named(self.dims)) + 1))
+        groups = [g for g in self.groups if named(g)]
+        gone = sum(r.sample(groups, r.randrange(1, len(groups) + 1)), [])
         self.spec['over'] = gone[0] if len(gone) == 1 and self.chance(0.7) else gone
         return [d for d in self.dims if d not in gone]
 
@@ -81,11 +85,12 @@ class SpecMaker(By, Kept, Placed, Parts):
             self.spec['inputs']['seg'] = f'{r.choice(["i32", "u32", "i64"])}[k]' if segments == 'offsets' else \
                 f'{r.choice(list(INTS) + ["bool"] * 4)}[{self.dims[0]}]'
         self.order()
-        along = self.dims[-1]
+        along = [self.dims[-1]] if self.lone(self.dims[-1]) else self.group(self.dims[-1])
         if self.chance(0.35):
-            along = r.choice(self.dims)
-            self.spec['over'] = along
-        rest = [d for d in self.dims if d != along]
+            along = self.group(r.choice(self.dims))
+        if along != [self.dims[-1]] or self.chance(0.1):
+            self.spec['over'] = along[0] if len(along) == 1 else along
+        rest = [d for d in self.dims if d not in along]
         if self.chance(0.3) and segments != 'starts':
             self.spec['mode'] = r.choice(['exclusive'] * 3 + ['inclusive'])
         if self.chance(0.3) and segments != 'starts':
@@ -133,6 +138,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         r = self.random
         rank = r.choices([1, 2, 3], [30, 50, 20])[0]
         self.dims, self.skip, self.tables, self.near = DIMS[:rank], set(), set(), 0.0
+        self.groups = [[d] for d in self.dims]
         t = r.choice(['f32', 'f32', 'f32', 'f64', 'i32', 'u8', 'i16', 'f16'])
         kind = f'{t}[{joined(self.dims)}]'
         self.spec = {'kind': 'stencil', 'inputs': {'u': kind}, 'outputs': {}}
@@ -164,7 +170,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         self.skip = set()
         self.order()
         names = self.at_elements((), 0.85, r.choice([1, 1, 1, 2, 2, 3, 9]))
-        if self.chance(0.15):
+        if self.chance(0.15) and all(map(self.lone, self.dims)):
             self.gathers(names)
         self.lets(names)
         for i in range(r.choice([1, 1, 1, 2, 3])):
@@ -181,6 +187,8 @@ class SpecMaker(By, Kept, Placed, Parts):
     def shrink(self, name):
         """An output smaller than the space."""
         entry, less = self.spec['outputs'][name], self.random.randrange(1, 4)
+        if not self.lone(Array(name, entry).keys[0]):
+            return
         if isinstance(entry['type'], dict):
             entry['shape'] = [f'{d}-{less}' if i == 0 else d for i, d in enumerate(entry['shape'])]
         else:
