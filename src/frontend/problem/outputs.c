@@ -92,7 +92,8 @@ void build_output_types(struct builder *b)
             continue;
         if (output_has_place(node)) {
             out->role = OUT_PLACED;
-            out->axis[0] = out->axis[1] = out->axis[2] = -1;
+            for (int d = 0; d < PROG_RANK_MAX; d++)
+                out->axis[d] = -1;
         } else if (!shape_role(b, out)) {
             b->output_node[i] = NULL;
         } else if (output_moment(out) == AT_TOTAL && (b->p->flags >= 0 || b->p->starts) && !output_counts(node)) {
