@@ -203,9 +203,8 @@ PTXGEN_API ptxgen_status ptxgen_problem_output(const ptxgen_problem *p, int i, p
 PTXGEN_API ptxgen_status ptxgen_problem_param(const ptxgen_problem *p, int i, ptxgen_param_info *out);
 /** The input or output of that name; NULL: there is none. Borrowed from the problem. */
 PTXGEN_API const ptxgen_array_info *ptxgen_problem_array(const ptxgen_problem *p, const char *name);
-/** Canonical text. Owned by the caller. */
+/** Canonical text, and a picture for Graphviz: arrays, stages, the loop. Both owned by the caller. */
 PTXGEN_API char *ptxgen_problem_text(const ptxgen_problem *p);
-/** A picture for Graphviz: arrays and stages, who reads and writes what, the loop. Owned by the caller. */
 PTXGEN_API char *ptxgen_problem_dot(const ptxgen_problem *p);
 /** The JSON Schema of the spec language. Owned by the caller. */
 PTXGEN_API char *ptxgen_schema(void);
@@ -415,10 +414,9 @@ PTXGEN_API ptxgen_status ptxgen_compile(ptxgen_session *s, const ptxgen_plan *pl
 PTXGEN_API void ptxgen_program_destroy(ptxgen_program *PTXGEN_OPTIONAL program);
 /** One combined PTX file. Owned by the caller, like all texts below. */
 PTXGEN_API char *ptxgen_program_ptx(const ptxgen_program *program);
-/** Cases of stages are counted through, and called STAGE.CASE. */
 PTXGEN_API int ptxgen_program_case_count(const ptxgen_program *program);
 PTXGEN_API const char *ptxgen_program_case_name(const ptxgen_program *program, int i);
-/** PTX of one case; borrowed from the program. */
+/** PTX of one case; borrowed from the program.  Cases of stages are counted through, and called STAGE.CASE. */
 PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, int i);
 PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
