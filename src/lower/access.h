@@ -30,7 +30,6 @@ bool access_output_in_segments(const struct problem *p, const struct output *o);
  * arrays. */
 int access_vector_width(const struct problem *p);
 
-struct formula access_extent(const struct prog_dim *d);
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);
 struct formula access_elements(const struct problem *p, const struct prog_array *a);
