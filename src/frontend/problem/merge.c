@@ -65,7 +65,8 @@ static void called(struct merging *m, const char *function, const char *name, st
 {
     const int input = input_find(m->b, name);
     if (input >= 0 && (!strcmp(function, "at") || !strcmp(function, "gather")))
-        input_alone(m, input, arena_printf(m->b->a, "a dimension of '%s', which is read with %s()", name, function), at);
+        input_alone(m, input, arena_printf(m->b->a, "a dimension of '%s', which is read with %s()", name, function),
+                    at);
 }
 
 /* x[-1, 0], from its bracket on: the numbers that are not zero. */
@@ -131,10 +132,10 @@ static void keep_apart(struct merging *m, const struct prog_array *array, const 
 {
     for (int i = 0; i + 1 < m->rank; i++) {
         const int d = where(array, axis, i), e = where(array, axis, i + 1);
-        const char *why = (d < 0) != (e < 0)                                 ? "has only one of them"
-                          : d >= 0 && e != d + 1                             ? "does not have them side by side"
+        const char *why = (d < 0) != (e < 0)     ? "has only one of them"
+                          : d >= 0 && e != d + 1 ? "does not have them side by side"
                           : d >= 0 && !(whole(m, array, d, i) && whole(m, array, e, i + 1)) ? "is smaller"
-                                                                             : NULL;
+                                                                                            : NULL;
         if (why && !m->apart[i].what)
             m->apart[i] = (struct reason){ arena_printf(m->b->a, "'%s' %s", array->name, why), at };
     }

@@ -35,8 +35,7 @@ static const struct spec_row rows[] = {
     { "kind: map\ninputs: {a: 'f32[b, h, m, f]', c: 'f32[b, h, f, n]'}\n"
       "outputs: {y: {type: 'f32[b, h, m, n]', value: 'sum(f, a * c)'}}\n",
       "space [b*h, m, n]\n" },
-    { MAP "assume: {b: {max: 8}, h: {multiple_of: 16}, c: {equals: 3}, w: {min: 2}}\n" Y("x"),
-      "size c min 3 max 3\n" },
+    { MAP "assume: {b: {max: 8}, h: {multiple_of: 16}, c: {equals: 3}, w: {min: 2}}\n" Y("x"), "size c min 3 max 3\n" },
     /* offsets, boundaries and indices */
     { MAP Y("x[0, 0, -1, 0] + x[0, 0, 0, 2]"), "  value = (x[0, -1, 0] + x[0, 0, 2])\n" },
     { MAP "boundary: {x: {b: reflect, h: wrap, w: {constant: 1}}}\n" Y("x[0, 0, -1, 0]"),
