@@ -244,8 +244,7 @@ static void explain_apart(const struct stages *s, struct str *out)
     bool any = false;
     for (int i = 0; i < s->nfusions; i++)
         if (s->fusion[i].why) {
-            str_printf(out, "%s  %s: %s\n", any ? "" : "\nMaps that stay stages of their own:\n", s->fusion[i].stage,
-                       s->fusion[i].why);
+            str_printf(out, "%s  %s: %s\n", any ? "" : "\nNot fused:\n", s->fusion[i].stage, s->fusion[i].why);
             any = true;
         }
 }

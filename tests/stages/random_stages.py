@@ -233,7 +233,7 @@ def main():
     bad, fused, apart = [text for text, _, _ in found if text], sum(f for _, f, _ in found), sum(n for _, _, n in found)
     for text in bad[:5]:
         print('FAIL', text)
-    print(f'{a.count} programs, {fused} maps in their readers, {apart} apart, {len(bad)} failed')
+    print(f'{a.count} programs, {fused} stages in others, {apart} apart, {len(bad)} failed')
     return 1 if bad or not (fused and apart) else 0
 
 

@@ -8,14 +8,10 @@
  *   map          reads no neighbours; its outputs stay inside, and one stage reads them
  *   reader       reads each of their elements once, in the order in which it is computed; or, where it may take several
  *                passes, reads no more bytes than before in each
+ *   reductions   of what another stage writes, join that stage (fuse_reduce.c)
  *   proof        the new problem is built from the trees, and compared with both (same.c)
  */
 #include "stages_impl.h"
-
-struct fusing {
-    struct stages_builder *sb;
-    struct names whole; /* what `outputs` and `iterate` of the whole mention */
-};
 
 static bool is_candidate(const struct part *p)
 {
@@ -26,7 +22,7 @@ static bool is_candidate(const struct part *p)
     return is;
 }
 
-static const char *because(const struct fusing *f, const char *format, const char *name, const char *array)
+const char *fuse_because(const struct fusing *f, const char *format, const char *name, const char *array)
 {
     char *text = arena_alloc(f->sb->b->a, strlen(format) + strlen(name) + strlen(array) + 1);
     char *to = text;
@@ -39,8 +35,7 @@ static const char *because(const struct fusing *f, const char *format, const cha
 
 /* ---- the map ----------------------------------------------------------------------------------------------------- */
 
-/* Do the dimensions of an array follow the axes of the space, in their order? */
-static bool in_order(const int *axis, int rank)
+bool axes_in_order(const int *axis, int rank)
 {
     for (int d = 0; d < rank; d++)
         if (axis[d] < 0 || (d && axis[d] <= axis[d - 1]))
@@ -52,13 +47,13 @@ static const char *output_obstacle(const struct fusing *f, const struct problem 
 {
     const char *name = o->array.name;
     if (names_find(&f->whole, name) >= 0)
-        return because(f, "'A' is used outside of the stages", "", name);
+        return fuse_because(f, "'A' is used outside of the stages", "", name);
     if (o->array.nfields != 1 || *o->array.field[0].name)
-        return because(f, "'A' has fields", "", name);
-    bool all = o->array.rank == p->rank && in_order(o->axis, o->array.rank);
+        return fuse_because(f, "'A' has fields", "", name);
+    bool all = o->array.rank == p->rank && axes_in_order(o->axis, o->array.rank);
     for (int d = 0; all && d < o->array.rank; d++)
         all = o->array.dim[d].size == p->space[d].extent.size && o->array.dim[d].add == p->space[d].extent.add;
-    return all ? NULL : because(f, "'A' has another shape than what it is computed from", "", name);
+    return all ? NULL : fuse_because(f, "'A' has another shape than what it is computed from", "", name);
 }
 
 static const char *map_obstacle(const struct fusing *f, const struct part *map)
@@ -78,14 +73,14 @@ static const char *map_obstacle(const struct fusing *f, const struct part *map)
     for (int i = 0; i < p->ninputs && !why; i++) {
         const struct input *in = &p->input[i];
         if (in->neighbours)
-            why = because(f, "it reads neighbours of 'A'", "", in->array.name);
-        else if (in->role == ROLE_ELEMENT && !in_order(in->axis, in->array.rank))
-            why = because(f, "it reads 'A' in another order than it writes", "", in->array.name);
+            why = fuse_because(f, "it reads neighbours of 'A'", "", in->array.name);
+        else if (in->role == ROLE_ELEMENT && !axes_in_order(in->axis, in->array.rank))
+            why = fuse_because(f, "it reads 'A' in another order than it writes", "", in->array.name);
     }
     return why;
 }
 
-static int input_number(const struct problem *p, const char *name)
+int problem_input(const struct problem *p, const char *name)
 {
     for (int i = 0; i < p->ninputs; i++)
         if (!strcmp(p->input[i].array.name, name))
@@ -96,7 +91,7 @@ static int input_number(const struct problem *p, const char *name)
 static bool reads(const struct part *reader, const struct part *map)
 {
     for (int i = 0; i < map->problem->noutputs; i++)
-        if (input_number(reader->problem, map->problem->output[i].array.name) >= 0)
+        if (problem_input(reader->problem, map->problem->output[i].array.name) >= 0)
             return true;
     return false;
 }
@@ -110,7 +105,7 @@ static int only_reader(const struct fusing *f, int map, const char **why)
         if (sb->part[i].into >= 0 || !reads(&sb->part[i], &sb->part[map]))
             continue;
         if (only >= 0) {
-            *why = because(f, "'A' and 'B' read it", sb->part[i].name, sb->part[only].name);
+            *why = fuse_because(f, "'A' and 'B' read it", sb->part[i].name, sb->part[only].name);
             return -1;
         }
         only = i;
@@ -127,12 +122,14 @@ static const char *input_obstacle(const struct fusing *f, const struct part *rea
     const struct problem *p = reader->problem;
     const char *name = in->array.name;
     if (in->neighbours)
-        return because(f, "'B' reads neighbours of 'A'", reader->name, name);
+        return fuse_because(f, "'B' reads neighbours of 'A'", reader->name, name);
     if (in->role != ROLE_ELEMENT || in->placed)
-        return because(f, "'B' does not read 'A' element by element", reader->name, name);
+        return fuse_because(f, "'B' does not read 'A' element by element", reader->name, name);
     if (in->array.rank != p->rank)
-        return because(f, "'B' reads elements of 'A' more than once", reader->name, name);
-    return in_order(in->axis, in->array.rank) ? NULL : because(f, "'B' reads 'A' in another order", reader->name, name);
+        return fuse_because(f, "'B' reads elements of 'A' more than once", reader->name, name);
+    return axes_in_order(in->axis, in->array.rank)
+               ? NULL
+               : fuse_because(f, "'B' reads 'A' in another order", reader->name, name);
 }
 
 /* May a kernel for the problem read an element more than once? */
@@ -164,13 +161,14 @@ static const char *passes_obstacle(const struct fusing *f, const struct part *ma
         problem_walk(p, p->output[i].value[0], find_dear, &dear);
     }
     for (int i = 0; i < p->ninputs; i++) {
-        const int shared = input_number(reader->problem, p->input[i].array.name);
+        const int shared = problem_input(reader->problem, p->input[i].array.name);
         if (p->input[i].array.rank == p->rank && (shared < 0 || reader->problem->input[shared].role != ROLE_ELEMENT))
             then += p->input[i].array.stride;
     }
     if (dear)
-        return because(f, "'B' may take several passes, and each would compute it anew", reader->name, "");
-    return then > before ? because(f, "'B' may take several passes, and each would read more", reader->name, "") : NULL;
+        return fuse_because(f, "'B' may take several passes, and each would compute it anew", reader->name, "");
+    return then > before ? fuse_because(f, "'B' may take several passes, and each would read more", reader->name, "")
+                         : NULL;
 }
 
 static void find_index(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_INDEX; }
@@ -196,8 +194,8 @@ static const char *indices_obstacle(const struct fusing *f, const struct part *m
     for (int i = 0; i < p->rank; i++)
         one_row &= p->space[i].reduced;
     return one_row && needs_indices(map->problem) && !needs_indices(p)
-               ? because(f, "'B' goes over 'A' as one row, and would have to compute indices", reader->name,
-                         map->problem->output[0].array.name)
+               ? fuse_because(f, "'B' goes over 'A' as one row, and would have to compute indices", reader->name,
+                              map->problem->output[0].array.name)
                : NULL;
 }
 
@@ -216,7 +214,7 @@ static int last_reader(const struct stages_builder *sb, const char *array)
 {
     int last = -1;
     for (int i = 0; i < sb->nparts; i++)
-        if (sb->part[i].into < 0 && input_number(sb->part[i].problem, array) >= 0)
+        if (sb->part[i].into < 0 && problem_input(sb->part[i].problem, array) >= 0)
             last = i;
     return last;
 }
@@ -233,7 +231,7 @@ static const char *memory_obstacle(const struct fusing *f, const struct part *ma
         freed += map->problem->output[i].array.stride;
     for (int i = 0; feedback && i < feedback->count; i++) {
         const struct ypair *pair = &feedback->pair[i];
-        const int in = input_number(map->problem, pair->key->text),
+        const int in = problem_input(map->problem, pair->key->text),
                   writer = pair->value->kind == Y_SCALAR ? writer_of(f->sb, pair->value->text) : -1;
         if (in < 0 || writer < 0 || writer > reader || last_reader(f->sb, pair->key->text) >= writer)
             continue;
@@ -241,7 +239,7 @@ static const char *memory_obstacle(const struct fusing *f, const struct part *ma
         taken += map->problem->input[in].role == ROLE_ELEMENT ? a->stride : INT32_MAX;
         which = pair->key->text;
     }
-    return taken > freed ? because(f, "'A' is overwritten before 'B'", f->sb->part[reader].name, which) : NULL;
+    return taken > freed ? fuse_because(f, "'A' is overwritten before 'B'", f->sb->part[reader].name, which) : NULL;
 }
 
 static const char *reader_obstacle(const struct fusing *f, const struct part *map, int number)
@@ -250,13 +248,13 @@ static const char *reader_obstacle(const struct fusing *f, const struct part *ma
     const struct problem *p = reader->problem;
     const char *why = NULL;
     if (reader->alone)
-        return because(f, "`fuse: false` of 'B'", reader->name, "");
+        return fuse_because(f, "`fuse: false` of 'B'", reader->name, "");
     if (p->strategy || p->ntunables)
-        return because(f, "the strategy of 'B' is given", reader->name, "");
+        return fuse_because(f, "the strategy of 'B' is given", reader->name, "");
     if (p->iterated)
-        return because(f, "'B' reads it in every step of its own", reader->name, "");
+        return fuse_because(f, "'B' reads it in every step of its own", reader->name, "");
     for (int i = 0; i < map->problem->noutputs && !why; i++) {
-        const int in = input_number(p, map->problem->output[i].array.name);
+        const int in = problem_input(p, map->problem->output[i].array.name);
         why = in >= 0 ? input_obstacle(f, reader, &p->input[in]) : NULL;
     }
     why = why ? why : passes_obstacle(f, map, reader);
@@ -266,9 +264,7 @@ static const char *reader_obstacle(const struct fusing *f, const struct part *ma
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
-/* The problem of a tree whose messages nobody sees; NULL: *why is the first of them. */
-static const struct problem *build_quietly(const struct fusing *f, const struct ynode *root, const char *name,
-                                           const char **why)
+const struct problem *fuse_build(const struct fusing *f, const struct ynode *root, const char *name, const char **why)
 {
     struct diags *d = &f->sb->b->s->diags;
     const struct diags kept = *d;
@@ -278,7 +274,7 @@ static const struct problem *build_quietly(const struct fusing *f, const struct 
     const struct problem *p = builder_problem(b, name);
     for (const struct diag *m = d->first; m && !p; m = m->next)
         if (m->severity == SEV_ERROR && !*why)
-            *why = because(f, "in one stage, A", "", m->text);
+            *why = fuse_because(f, "in one stage, A", "", m->text);
     *d = kept;
     return p;
 }
@@ -295,12 +291,13 @@ static const char *fuse(struct fusing *f, int number)
     struct part *reader = &sb->part[to];
     const struct ynode *root = fused_root(sb, map, reader, &clash);
     if (!root)
-        return because(f, "'B' has another 'A'", reader->name, clash);
-    const struct problem *p = build_quietly(f, root, reader->name, &why);
+        return fuse_because(f, "'B' has another 'A'", reader->name, clash);
+    const struct problem *p = fuse_build(f, root, reader->name, &why);
     if (!p)
         return why ? why : "in one stage, there are errors";
     if (!fusion_is_both(sb->b->a, map->problem, reader->problem, p))
-        return because(f, "in one stage with 'B', names or dimensions would mean something else", reader->name, "");
+        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", reader->name,
+                            "");
     reader->root = root;
     reader->problem = p;
     map->into = to;
@@ -339,5 +336,6 @@ void fuse_maps(struct stages_builder *sb)
                 more |= !sb->part[i].apart;
             }
     }
+    join_reductions(&f);
     publish(sb);
 }

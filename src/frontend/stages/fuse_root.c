@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_root.c - the tree of a stage that a map has become part of: the reader's, where a let has the name and the value of
- * each output of the map.
+/* fuse_root.c - the trees of stages that others have become part of.
+ *
+ *   map in its reader         the reader's, where a let has the name and the value of each output of the map
+ *   reduction in its writer   the writer's, with the `reductions` and outputs of the reduction
  */
 #include "stages_impl.h"
 
@@ -58,6 +60,17 @@ static struct ynode *pairs_of_both(struct arena *a, const struct ynode *first, c
     return n;
 }
 
+/* The name that has a value in each of the two, and not the same one; NULL: there is none. */
+static const char *two_values(const struct ynode *x, const struct ynode *y)
+{
+    for (int i = 0; x && y && i < y->count; i++) {
+        const struct ynode *other = ynode_get(x, y->pair[i].key->text);
+        if (other && other != y->pair[i].value)
+            return y->pair[i].key->text;
+    }
+    return NULL;
+}
+
 /* The lets of the map, then those that its outputs become, then the reader's.  NULL: a name has two values. */
 static struct ynode *lets_of_both(struct arena *a, const struct part *map, const struct part *reader,
                                   const char **clash)
@@ -70,14 +83,8 @@ static struct ynode *lets_of_both(struct arena *a, const struct part *map, const
         node_put(made, pair->key,
                  converted(a, map->problem->output[i].array.field[0].type, ynode_get(pair->value, "value")));
     }
-    for (int i = 0; theirs && own && i < own->count; i++) {
-        const struct ynode *other = ynode_get(theirs, own->pair[i].key->text);
-        if (other && other != own->pair[i].value) {
-            *clash = own->pair[i].key->text;
-            return NULL;
-        }
-    }
-    return pairs_of_both(a, pairs_of_both(a, theirs, made, NULL), own, NULL);
+    *clash = two_values(theirs, own);
+    return *clash ? NULL : pairs_of_both(a, pairs_of_both(a, theirs, made, NULL), own, NULL);
 }
 
 /* The entry with a map, where it has none and the problem reads a single input. */
@@ -107,6 +114,15 @@ static struct ynode *with_maps(struct arena *a, const struct ynode *entries, con
     return n;
 }
 
+/* The pairs that both have under the key, if any. */
+static void put_both(struct arena *a, struct ynode *root, const char *key, const struct part *first,
+                     const struct part *second, const struct problem *but)
+{
+    struct ynode *both = pairs_of_both(a, ynode_get(first->root, key), ynode_get(second->root, key), but);
+    if (both && both->count)
+        node_put(root, node_scalar(a, key, both->at), both);
+}
+
 static bool is_merged(const char *key)
 {
     static const char *const keys[] = { "inputs", "params", "let", "assume" };
@@ -134,14 +150,71 @@ const struct ynode *fused_root(struct stages_builder *sb, const struct part *map
                                                                          : value);
     }
     struct ynode *inputs = inputs_of_both(sb, map, reader);
-    struct ynode *params = pairs_of_both(a, ynode_get(reader->root, "params"), ynode_get(map->root, "params"), NULL);
-    struct ynode *facts =
-        pairs_of_both(a, ynode_get(reader->root, "assume"), ynode_get(map->root, "assume"), map->problem);
     node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
     node_put(root, node_scalar(a, "let", lets->at), lets);
-    if (params)
-        node_put(root, node_scalar(a, "params", params->at), params);
-    if (facts)
-        node_put(root, node_scalar(a, "assume", facts->at), facts);
+    put_both(a, root, "params", reader, map, NULL);
+    put_both(a, root, "assume", reader, map, map->problem);
+    return root;
+}
+
+/* ---- a reduction in its writer ----------------------------------------------------------------------------------- */
+
+/* The result, converted to the output's type: its value where it has none. */
+static struct ynode *with_value(struct arena *a, const struct ynode *output, const struct prog_array *array)
+{
+    if (output->kind == Y_MAPPING && (ynode_get(output, "value") || !ynode_get(output, "type")))
+        return writable(output);
+    struct ynode *n = node_mapping(a, output->at, 2),
+                 *type = output->kind == Y_MAPPING ? writable(ynode_get(output, "type")) : writable(output);
+    node_put(n, node_scalar(a, "type", output->at), type);
+    node_put(n, node_scalar(a, "value", output->at),
+             converted(a, array->field[0].type, node_scalar(a, "r", output->at)));
+    return n;
+}
+
+/* `map` and `operator` of a reduction, as its one entry r. */
+static struct ynode *as_entry(struct arena *a, const struct ynode *root)
+{
+    static const char *const keys[] = { "map", "operator", "accumulator" };
+    struct ynode *all = node_mapping(a, root->at, 1), *entry = node_mapping(a, root->at, 3);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct ynode *value = ynode_get(root, keys[i]);
+        if (value)
+            node_put(entry, node_scalar(a, keys[i], value->at), writable(value));
+    }
+    node_put(all, node_scalar(a, "r", root->at), entry);
+    return all;
+}
+
+const struct ynode *joined_root(struct stages_builder *sb, const struct part *writer, const struct part *reduction,
+                                const char **clash)
+{
+    struct arena *a = sb->b->a;
+    const struct ynode *more = with_map(a, reduction->root, reduction->problem),
+                       *entries = ynode_get(more, "reductions"), *outputs = ynode_get(more, "outputs");
+    struct ynode *root = node_mapping(a, writer->root->at, writer->root->count + 6),
+                 *added = node_mapping(a, outputs->at, outputs->count);
+    *clash = two_values(ynode_get(writer->root, "let"), ynode_get(more, "let"));
+    if (*clash)
+        return NULL;
+    for (int i = 0; i < outputs->count; i++)
+        node_put(added, outputs->pair[i].key,
+                 entries ? outputs->pair[i].value
+                         : with_value(a, outputs->pair[i].value, &reduction->problem->output[i].array));
+    entries = entries ? with_maps(a, entries, reduction->problem) : as_entry(a, more);
+    for (int i = 0; i < writer->root->count; i++) {
+        const char *key = writer->root->pair[i].key->text;
+        if (!is_merged(key) && strcmp(key, "reductions") && strcmp(key, "outputs"))
+            node_put(root, writer->root->pair[i].key, writer->root->pair[i].value);
+    }
+    struct ynode *inputs = inputs_of_both(sb, writer, reduction);
+    node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
+    node_put(root, node_scalar(a, "reductions", entries->at),
+             pairs_of_both(a, ynode_get(writer->root, "reductions"), entries, NULL));
+    node_put(root, node_scalar(a, "outputs", added->at),
+             pairs_of_both(a, ynode_get(writer->root, "outputs"), added, NULL));
+    put_both(a, root, "let", writer, reduction, NULL);
+    put_both(a, root, "params", writer, reduction, NULL);
+    put_both(a, root, "assume", writer, reduction, NULL);
     return root;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* same.c - is a problem that was made of a map and its reader the two of them?
  *
- * The expressions of the three problems are compared by what they mean: by the names of arrays, params and dimensions, and
+ * And of a reduction that joins its writer: are these two in it?  The expressions of the three problems are compared by what they mean: by the names of arrays, params and dimensions, and
  * through lets.  So a name that means something else in the new problem is found, whatever hides it.
  */
 #include "stages_impl.h"
@@ -9,6 +9,8 @@
 /* Expressions of `of`, and their twins in `in`. */
 struct twins {
     const struct problem *of, *in, *map; /* map: what `of` reads of it is a let in `in`; NULL: nothing */
+    const struct problem *writer;        /* what `of` reads of it is an output in `in`; NULL: nothing */
+    int states;                          /* of `in`, before those of `of` */
     int let[LET_VALUES_MAX];             /* 1 + the twin that a let has been compared with */
     int made[STAGE_ARGS_MAX];            /* of each output of the map, 1 + its let */
 };
@@ -42,6 +44,7 @@ static bool which_same(const struct twins *t, const struct expr *x, const struct
     case EX_SIZE:
     case EX_SUM:
     case EX_RUN: return size_same(t, x->which, y->which);
+    case EX_STATE: return x->which + t->states == y->which;
     default: return x->which == y->which && x->which2 == y->which2;
     }
 }
@@ -76,6 +79,10 @@ static bool same(struct twins *t, const struct expr *x, const struct expr *y)
     const int made = x->kind == EX_INPUT ? output_number(t->map, t->of->input[x->which].array.name) : -1;
     if (made >= 0)
         return made_same(t, x, y, made);
+    const int written = x->kind == EX_INPUT ? output_number(t->writer, t->of->input[x->which].array.name) : -1;
+    if (written >= 0) /* the outputs of the writer come first */
+        return y->kind == EX_OUTPUT && y->which == written && x->type == y->type && x->field == y->field &&
+               !x->noffsets;
     if (x->kind == EX_LET)
         return let_same(t, x, y);
     if (x->kind != y->kind || x->type != y->type || x->op != y->op || x->field != y->field ||
@@ -190,4 +197,26 @@ bool fusion_is_both(struct arena *a, const struct problem *map, const struct pro
             !same(of_map, map->output[i].value[0], unconverted(fused->let[of_reader->made[i] - 1].value)))
             return false;
     return true;
+}
+
+bool joining_is_both(struct arena *a, const struct problem *writer, const struct problem *reduction,
+                     const struct problem *joined)
+{
+    struct twins *of_writer = arena_new(a, struct twins, 2), *of_reduction = of_writer + 1;
+    of_writer->of = of_reduction->writer = writer;
+    of_writer->in = of_reduction->in = joined;
+    of_reduction->of = reduction;
+    of_reduction->states = writer->nreductions;
+    bool is = space_same(of_writer) && edges_same(of_writer) &&
+              joined->noutputs == writer->noutputs + reduction->noutputs &&
+              joined->nreductions == writer->nreductions + reduction->nreductions;
+    for (int i = 0; is && i < joined->noutputs; i++)
+        is = i < writer->noutputs
+                 ? output_same(of_writer, &writer->output[i], &joined->output[i])
+                 : output_same(of_reduction, &reduction->output[i - writer->noutputs], &joined->output[i]);
+    for (int i = 0; is && i < joined->nreductions; i++)
+        is = i < writer->nreductions
+                 ? reduction_same(of_writer, &writer->reduction[i], &joined->reduction[i])
+                 : reduction_same(of_reduction, &reduction->reduction[i - writer->nreductions], &joined->reduction[i]);
+    return is;
 }

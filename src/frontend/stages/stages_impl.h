@@ -3,7 +3,8 @@
  *
  *   mention.c   the names that a tree of YAML uses
  *   root.c      the tree of a stage, of the user's nodes
- *   fuse.c      maps become part of the stages that read them; fuse_root.c: the tree; same.c: the proof
+ *   fuse.c      maps become part of the stages that read them; fuse_reduce.c: reductions, of those that write;
+ *               fuse_root.c: the trees; same.c: the proof
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   stages_print.c   as text
@@ -31,7 +32,7 @@ struct part {
     const struct problem *problem; /* NULL: it has errors */
     bool alone;                    /* `fuse: false` */
     int into;                      /* the part that it has become part of; -1: none */
-    const char *apart;             /* why a map has not */
+    const char *apart;             /* why it has not */
 };
 
 struct stages_builder {
@@ -74,6 +75,23 @@ const struct ynode *until_root(struct stages_builder *sb, const char *name, stru
 int made_find(const struct stages_builder *sb, const char *name);
 /* Adds a stage, with arrays `between` unless the whole has them as outputs.  False after a message. */
 bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, const struct problem *p);
+struct fusing {
+    struct stages_builder *sb;
+    struct names whole; /* what `outputs` and `iterate` of the whole mention */
+};
+/* The text, with A for the array and B for the stage. */
+const char *fuse_because(const struct fusing *f, const char *format, const char *name, const char *array);
+/* The problem of a tree whose messages nobody sees; NULL: *why is the first of them. */
+const struct problem *fuse_build(const struct fusing *f, const struct ynode *root, const char *name, const char **why);
+int problem_input(const struct problem *p, const char *name); /* -1: none */
+/* Do the dimensions of an array follow the axes of the space, in their order? */
+bool axes_in_order(const int *axis, int rank);
+void join_reductions(struct fusing *f);
+const struct ynode *joined_root(struct stages_builder *sb, const struct part *writer, const struct part *reduction,
+                                const char **clash);
+bool joining_is_both(struct arena *a, const struct problem *writer, const struct problem *reduction,
+                     const struct problem *joined);
+
 /* After the parts are there, all without errors. */
 void fuse_maps(struct stages_builder *sb);
 /* The tree of the reader with the map in it; NULL: both have a let of the name *clash. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stage_fusion.c - which maps become part of their readers, what these are then, and why others do not. */
+/* test_stage_fusion.c - which stages become part of others, what these are then, and why the rest does not. */
 #include "frontend/stages/stages.h"
 
 #include <criterion/criterion.h>
@@ -12,9 +12,10 @@
 #define SUM    "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\n"
 #define GRID   "  a: {kind: map, outputs: {y: {type: 'f32[m, n]', value: x * c}}}\n"
 
-static const struct {
+struct row {
     const char *text, *says;
-} rows[] = {
+};
+static const struct row rows[] = {
     /* maps, reductions, scans, stencils read them */
     { X DOUBLE ADD "outputs: [z]\n", "# stage b\n# reads: x v\n# writes: z\n# with: a\n" },
     { X DOUBLE ADD "outputs: [z]\n", "let y: f32 = (x * 2.0)\noutput z: f32[n] per element\n  value = (y + v)" },
@@ -143,6 +144,56 @@ static const struct {
       "# apart: a, in one stage with 'b', names or dimensions would mean something else" },
 };
 
+/* reductions of what another stage writes */
+#define GOES "  a: {kind: stencil, outputs: {y: {type: 'f32[n]', value: 'x[1] - x[-1]'}}}\n"
+#define TOP  "  b: {kind: reduce, map: abs(y - x), operator: max, outputs: {top: f32}}\n"
+static const struct row joined[] = {
+    { X GOES TOP "outputs: [y, top]\n", "# stage a\n# reads: x\n# writes: y top\n# with: b\n" },
+    { X GOES TOP "outputs: [y, top]\n", "reduction r: max, commutative, exact\n  map: f32 = abs((y - x))" },
+    { X GOES "  b: {kind: reduce, inputs: [y], operator: add, outputs: {s: {type: f32, value: r / f32(n)}}}\noutputs: "
+             "[y, s]\n",
+      "map: f32 = y\n" },
+    { X GOES "  b: {kind: reduce, reductions: {s: {map: y * v, operator: add}, q: {map: y, operator: max}}, "
+             "outputs: {s: f32, q: f32}}\noutputs: [y, s, q]\n",
+      "# with: b\n" },
+    { X GOES TOP
+      "  c: {kind: reduce, reductions: {l: {map: y, operator: min}}, outputs: {low: {type: f32, value: l}}}\n"
+      "outputs: [y, top, low]\n",
+      "# with: b c\n" },
+    { X "  a: {kind: map, outputs: {y: {type: 'i8[n]', value: i8(x)}}}\n"
+        "  b: {kind: reduce, map: y, operator: max, outputs: {top: i8}}\noutputs: [y, top]\n",
+      "map: i8 = y\n" },
+    { X GOES "  q: {kind: reduce, map: v, operator: max, outputs: {o: f32}}\n"
+             "  b: {kind: reduce, map: y + o, operator: max, outputs: {top: f32}}\noutputs: [y, top]\n",
+      "# apart: b, 'q' cannot reduce as it writes" },
+    { X GOES "  b: {kind: reduce, map: y, operator: add, determinism: run, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, it needs an order of the elements" },
+    { X GOES "  b: {kind: reduce, map: 'y[1]', operator: add, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, it reads 'y' at other places" },
+    { X GOES "  b: {kind: reduce, fuse: false, map: y, operator: add, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, `fuse: false`" },
+    { X GOES "  b: {kind: reduce, strategy: {name: reduce.block}, map: y, operator: add, outputs: {s: f32}}\noutputs: "
+             "[y, s]\n",
+      "# apart: b, its strategy is given" },
+    { X "  a: {kind: map, fuse: false, outputs: {y: {type: 'f32[n]', value: x}}}\n" TOP "outputs: [y, top]\n",
+      "# apart: b, `fuse: false` of 'a'" },
+    { X "  a: {kind: stencil, boundary: interior, outputs: {y: {type: 'f32[n]', value: 'x[1]'}}}\n" TOP
+        "outputs: [y, top]\n",
+      "# apart: b, 'a' cannot reduce as it writes" },
+    { X "  a: {kind: scan, map: x, operator: add, outputs: {y: 'f32[n]'}}\n" TOP "outputs: [y, top]\n",
+      "# apart: b, 'a' cannot reduce as it writes" },
+    { ROWS "  a: {kind: map, outputs: {y: {type: 'f32[n, m]', value: x}}}\n"
+           "  b: {kind: reduce, map: y, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, 'a' does not write 'y' element by element" },
+    { X "  a: {kind: map, let: {e: x + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
+        "  b: {kind: reduce, let: {e: v + 1}, map: y + e, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, 'a' has another 'e'" },
+    { X GOES "  b: {kind: reduce, let: {e: y + 1}, map: e, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, in one stage, " },
+    { X DOUBLE "  b: {kind: reduce, let: {x: v + 1}, map: y + x, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, in one stage with 'a', names or dimensions" },
+};
+
 static void build(const char *text, struct str *out)
 {
     struct ptxgen_session s = { 0 };
@@ -159,16 +210,20 @@ static void build(const char *text, struct str *out)
     arena_finish(&s.arena);
 }
 
-Test(stage_fusion, each_row_says_it)
+static void check(const struct row *row, size_t count)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct str text = { 0 };
-        build(rows[i].text, &text);
-        cr_expect(strstr(text.text, rows[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, rows[i].text, text.text,
-                  rows[i].says);
+        build(row[i].text, &text);
+        cr_expect(strstr(text.text, row[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, row[i].text, text.text,
+                  row[i].says);
         str_finish(&text);
     }
 }
+
+Test(stage_fusion, maps_in_their_readers) { check(rows, sizeof rows / sizeof *rows); }
+
+Test(stage_fusion, reductions_in_their_writers) { check(joined, sizeof joined / sizeof *joined); }
 
 /* What is said of a stage is said of it alone: of no stage that it has become part of, and once. */
 Test(stage_fusion, messages_are_of_what_was_written)

@@ -15,7 +15,7 @@ static const struct {
     const char *text, *says;
 } rows[] = {
     /* what they become */
-    { BOTH "outputs: [y, top]\n", "# stage b\n# reads: y\n# writes: top\nproblem t_b: reduce" },
+    { BOTH "outputs: [y, top]\nfuse: false\n", "# stage b\n# reads: y\n# writes: top\nproblem t_b: reduce" },
     { BOTH "outputs: [top]\nfuse: false\n", "input y: f32[n]" },
     { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },
     { LOOP ", until: top > 5}\n", "or until the last stage says so" },
