@@ -109,7 +109,8 @@ static const char *join(struct fusing *f, int number, int to)
     if (!p)
         return why ? why : "in one stage, there are errors";
     if (!joining_is_both(sb->b->a, writer->problem, reduction->problem, p))
-        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name, "");
+        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name,
+                            "");
     writer->root = root;
     writer->problem = p;
     reduction->into = to;
