@@ -292,6 +292,8 @@ bool frontend_build(struct ptxgen_session *s, const char *file, const char *text
     const struct ynode *root = builder_root(s, file, text, length);
     if (!root) /* reported */
         return false;
+    if (!ynode_get(root, "stages"))
+        root = single_as_stages(s, root);
     if (ynode_get(root, "stages")) {
         struct stages_builder *sb = arena_new(&s->arena, struct stages_builder, 1);
         sb->b = builder_new(s, root);

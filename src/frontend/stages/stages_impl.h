@@ -7,6 +7,7 @@
  *               fuse_root.c: the trees; same.c: the proof
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
+ *   single.c    a single spec with `until`
  *   stages_print.c   as text
  */
 #ifndef PTXGEN_STAGES_IMPL_H
@@ -67,6 +68,8 @@ void node_put(struct ynode *mapping, struct ynode *key, struct ynode *value); /*
 /* The type of an output as that of an input that reads it; NULL: there is none, which is reported elsewhere. */
 struct ynode *type_as_input(struct arena *a, struct ynode *output);
 
+/* The tree of a spec, or that of the program of one stage that it stands for: a stencil with `until`. */
+const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynode *root);
 /* The tree of stage `number`; NULL after a message. */
 const struct ynode *stage_root(struct stages_builder *sb, int number);
 /* The tree of a problem `name` that computes `done` from the condition. */

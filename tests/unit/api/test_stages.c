@@ -289,6 +289,39 @@ Test(stages, a_chain_of_maps_gives_what_its_stages_give)
     cr_expect_eq(memcmp(w[0], w[1], sizeof w[0]), 0);
 }
 
+/* Runs a spec with x: f32[n] and outputs y and moved. */
+static void run_spec(const char *text, float *y, float *moved)
+{
+    static float x[N];
+    const int64_t n = N;
+    const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ y, moved }, NULL };
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 10);
+    read_spec(text);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:4,all"), PTXGEN_OK, "%s", message());
+    ptxgen_host_destroy(host);
+}
+
+#define SMOOTH                                                                                                         \
+    "kind: stencil, reductions: {r: {map: abs(y - x), operator: max}}, outputs: {y: {type: 'f32[n]', "                 \
+    "value: 'x + 0.25 * (x[1] + x[-1] - 2 * x)'}, moved: {type: f32, value: r}}"
+
+Test(stages, a_single_stencil_ends_where_its_condition_holds)
+{
+    float y[2][N], moved[2];
+    run_spec("{inputs: {x: 'f32[n]'}, " SMOOTH ", iterate: {steps: 500, feedback: {x: y}, until: moved < 0.5}}", y[0],
+             &moved[0]);
+    run_spec("inputs: {x: 'f32[n]'}\nstages:\n  a: {" SMOOTH "}\noutputs: [y, moved]\n"
+             "iterate: {steps: 500, feedback: {x: y}, until: moved < 0.5}\n",
+             y[1], &moved[1]);
+    cr_expect(moved[0] < 0.5f && moved[0] > 0.1f, "%g", (double)moved[0]);
+    cr_expect(moved[0] == moved[1] && !memcmp(y[0], y[1], sizeof y[0]));
+}
+
 static const struct fake_call *kernel(int n) { return nth_call("cuLaunchKernel", n); }
 
 Test(stages, launches_follow_each_other_and_share_memory)

@@ -9,6 +9,7 @@
 #define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
 #define TOP    "  b: {kind: reduce, map: y, operator: max, outputs: {top: f32}}\n"
 #define BOTH   X "stages:\n" DOUBLE TOP
+#define SINGLE X "kind: stencil\nreductions: {top: {map: abs(y - x), operator: max}}\noutputs: {y: {type: 'f32[n]', "
 #define LOOP   BOTH "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y}"
 
 static const struct {
@@ -35,6 +36,19 @@ static const struct {
     { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n"
         "fuse: false\n",
       "input x: f32[n]\ninput y: f32[n]" },
+    /* a single spec with until */
+    { SINGLE "value: '0.5 * (x[1] + x[-1])'}, top: f32}\niterate: {steps: 9, feedback: {x: y}, until: top < 1}\n",
+      "# stages of t, 9 times, or until the last stage says so\n# feedback: y -> x, in two memories\n" },
+    { SINGLE "value: x * k}, top: f32}\nparams: {k: f32}\niterate: {steps: 9, feedback: {x: y}, until: top < k}\n",
+      "# stage loop\n# reads: x\n# writes: y top\nproblem t_loop: stencil" },
+    { SINGLE "value: x}, top: f32}\niterate: {steps: 9, feedback: {x: y}, until: y < 1}\n", "'y' has many elements" },
+    { SINGLE "value: x}, top: f32}\niterate: {feedback: {x: y}, until: top < 1}\n", "iterate needs the key 'steps'" },
+    { SINGLE "value: x}, top: f32}\nover: n\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
+      "a stencil has no 'over'" },
+    { SINGLE "value: x}, top: f32}\nboundary: {x: interior}\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
+      "not yet: `until` together with the boundary interior" },
+    { X "kind: reduce\noperator: add\noutputs: {top: f32}\niterate: {steps: 1, until: top < 1}\n",
+      "a reduce has no 'iterate'" },
     /* what they cannot be */
     { BOTH "outputs: [top]\nfuse: no\n", "'no' is not a truth value" },
     { X "stages:\n  a: {kind: map, fuse: 3, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
@@ -93,7 +107,7 @@ static void build(const char *text, struct str *out)
     diags_init(&s.diags, &s.arena);
     if (setjmp(oom))
         cr_assert_fail("out of memory");
-    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built))
+    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built) && built.stages)
         stages_print(built.stages, out);
     diags_render_text(&s.diags, out, false);
     for (const struct diag *d = s.diags.first; d; d = d->next)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* single.c - a stencil or map whose loop ends on a condition is a program of one stage.
+ *
+ * The tree of that program is made of the user's nodes: what belongs to the whole stays at the top, all else is the stage.
+ */
+#include "stages_impl.h"
+
+/* NULL: an ordinary spec. */
+static const struct ynode *condition_of(const struct ynode *root)
+{
+    const struct ynode *kind = ynode_get(root, "kind"), *iterate = ynode_get(root, "iterate");
+    const bool loops = kind && kind->kind == Y_SCALAR && (!strcmp(kind->text, "stencil") || !strcmp(kind->text, "map"));
+    return loops && iterate && iterate->kind == Y_MAPPING ? ynode_get(iterate, "until") : NULL;
+}
+
+static bool belongs_to_whole(const char *key)
+{
+    static const char *const keys[] = { "name", "doc", "ptxgen", "params", "inputs", "assume", "determinism", "iterate" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i], key))
+            return true;
+    return false;
+}
+
+static struct ynode *names_of(struct arena *a, const struct ynode *mapping)
+{
+    struct ynode *n = arena_new(a, struct ynode, 1);
+    *n = (struct ynode){ .kind = Y_SEQUENCE, .at = mapping->at };
+    n->item = arena_new(a, struct ynode *, mapping->count + 1);
+    for (int i = 0; mapping->kind == Y_MAPPING && i < mapping->count; i++)
+        n->item[n->count++] = mapping->pair[i].key;
+    return n;
+}
+
+/* With interior, a point that is not computed would keep what the loop fed back: a stage knows no loop. */
+static bool has_interior(const struct ynode *n)
+{
+    bool has = n && n->kind == Y_SCALAR && !strcmp(n->text, "interior");
+    for (int i = 0; n && n->kind == Y_MAPPING && i < n->count; i++)
+        has |= has_interior(n->pair[i].value);
+    return has;
+}
+
+const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynode *root)
+{
+    struct arena *a = &s->arena;
+    const struct ynode *until = condition_of(root), *inputs = ynode_get(root, "inputs"),
+                       *outputs = ynode_get(root, "outputs");
+    if (!until || !inputs || !outputs)
+        return root;
+    if (has_interior(ynode_get(root, "boundary")))
+        diag_error(&s->diags, D_BAD_ITERATE, until->at, "not yet: `until` together with the boundary interior");
+    struct ynode *whole = node_mapping(a, root->at, root->count + 2), *stages = node_mapping(a, root->at, 1),
+                 *stage = node_mapping(a, root->at, root->count + 1);
+    for (int i = 0; i < root->count; i++)
+        node_put(belongs_to_whole(root->pair[i].key->text) ? whole : stage, root->pair[i].key, root->pair[i].value);
+    node_put(stage, node_scalar(a, "inputs", inputs->at), names_of(a, inputs));
+    node_put(stages, node_scalar(a, "loop", root->at), stage);
+    node_put(whole, node_scalar(a, "stages", root->at), stages);
+    node_put(whole, node_scalar(a, "outputs", outputs->at), names_of(a, outputs));
+    return whole;
+}
