@@ -137,6 +137,14 @@ static bool space_same(const struct twins *t)
     return is;
 }
 
+static bool boundary_same(const struct boundary *x, const struct boundary *y)
+{
+    bool is = x->mode == y->mode;
+    for (int f = 0; is && f < STATE_FIELDS_MAX; f++)
+        is = x->constant[f].u == y->constant[f].u;
+    return is;
+}
+
 /* Does a read of an input beyond its edge give what it gave? */
 static bool edges_same(const struct twins *t)
 {
@@ -146,8 +154,7 @@ static bool edges_same(const struct twins *t)
             if (!input_same(t, i, k) || !(x->placed || x->neighbours))
                 continue;
             for (int d = 0; d < x->array.rank; d++)
-                if (x->boundary[d].mode != y->boundary[d].mode ||
-                    memcmp(x->boundary[d].constant, y->boundary[d].constant, sizeof x->boundary[d].constant))
+                if (!boundary_same(&x->boundary[d], &y->boundary[d]))
                     return false;
         }
     return true;

@@ -15,7 +15,9 @@ static const struct ynode *condition_of(const struct ynode *root)
 
 static bool belongs_to_whole(const char *key)
 {
-    static const char *const keys[] = { "name", "doc", "ptxgen", "params", "inputs", "assume", "determinism", "iterate" };
+    static const char *const keys[] = {
+        "name", "doc", "ptxgen", "params", "inputs", "assume", "determinism", "iterate"
+    };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;
