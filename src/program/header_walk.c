@@ -5,7 +5,8 @@
  */
 #include "header_impl.h"
 
-_Static_assert(STAGE_ARRAYS_MAX == 128 && STAGE_ARGS_MAX == 64 && STAGES_MAX == 32, "see the text below");
+_Static_assert(STAGE_ARRAYS_MAX == 128 && STAGE_ARGS_MAX == 64 && STAGES_MAX == 32 && PROG_RANK_MAX == 6,
+               "see the text below");
 
 /* In pieces, because a compiler need not accept string literals of more than 4095 characters. */
 static const char *const pieces[] = {
@@ -18,8 +19,8 @@ static const char *const pieces[] = {
     "struct ptxgen_array {\n"
     "    int index, first, last, rank;\n"
     "    int64_t stride;\n"
-    "    int size[3];\n"
-    "    int64_t add[3];\n"
+    "    int size[6];\n"
+    "    int64_t add[6];\n"
     "};\n"
     "/* An output that is an input of the next step; twin: the array that takes turns with it, or -1. */\n"
     "struct ptxgen_feedback {\n"

@@ -184,6 +184,7 @@ run dot.yaml --size n=512 --emit=header -o -; exits 0; out_has 'this was compile
 arrow() { grep -q "^    $1 -> $2;\$" out || complain "no arrow from $1 to $2"; }
 dashed() { grep -q "^    \"array $1\" -> \"array $2\" \[style=dashed" out || complain "no dashed arrow from $1 to $2"; }
 cat > until.yaml <<'SPEC'
+fuse: false
 inputs: {x: "f32[n]"}
 params: {steps: i32}
 stages:

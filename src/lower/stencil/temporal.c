@@ -70,13 +70,13 @@ static int64_t border_bytes(const struct problem *p, const struct strip_shape *s
     return bytes;
 }
 
-/* Does a point read few values, each once, so that 128 registers hold what three steps need on rows that begin
- * anywhere?
+/* Does a point read few values, each once, and no extent is a product that takes a register more, so that 128 registers
+ * hold what three steps need on rows that begin anywhere?
  */
 static bool lean(const struct problem *p)
 {
     enum { READS = 7 };
-    return count_reads(p) <= READS;
+    return count_reads(p) <= READS && !p->njoined;
 }
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name,
