@@ -51,6 +51,9 @@ class Problem:
         elif word == "space":
             dims, over, segments = re.fullmatch(r"\[(.*?)\](?: over (.*?))?( segments .*)?", rest).groups()
             self.space, self.over = dims.split(", "), over.split(", ") if over else []
+            joined = [d for d in self.space if "*" in d]
+            if joined:
+                raise UnsupportedError(f"dimensions that are one to the kernels, {joined[0]}: a gradient has three dimensions at most")
             self.segments(segments)
         elif word == "input":
             array = Array(rest)

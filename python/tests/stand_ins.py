@@ -41,7 +41,7 @@ class Driver(ctypes.Structure):
         at = next(i for i in range(4096) if self.kernel[i].name in (None, kernel.encode()))
         self.kernel[at].name = kernel.encode()
         self.kernel[at].nparams = pointers
-        self.kernel[at].bytes[:] = [8] * 8
+        self.kernel[at].bytes[:pointers] = [8] * pointers
 
 
 def driver():
