@@ -210,7 +210,8 @@ static void join(struct merging *m)
 {
     struct builder *b = m->b;
     struct dimension *sizes = arena_new(b->a, struct dimension, b->nsizes + PROG_RANK_MAX);
-    memcpy(sizes, b->size, sizeof *sizes * (size_t)b->nsizes);
+    if (b->nsizes)
+        memcpy(sizes, b->size, sizeof *sizes * (size_t)b->nsizes);
     b->size = sizes; /* all are known: nothing is added to them any more */
     for (int i = 0, last; i < m->rank; i = last + 1) {
         for (last = i; last + 1 < m->rank && alike(m, last);)
