@@ -97,7 +97,8 @@ static void count_reads(const struct expr *e, void *user) { *(int *)user += e->k
 void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
 {
     const struct expr *below = NULL; /* the operand that reads most: sums grow there */
-    for (int i = 0, most = 1; e->kind != EX_SUM && i < e->nargs; i++) {
+    const bool folds = e->kind == EX_SUM || e->kind == EX_GATHER; /* the operand has a value within the fold alone */
+    for (int i = 0, most = 1; !folds && i < e->nargs; i++) {
         int reads = 0;
         expr_walk(e->arg[i], count_reads, &reads);
         if (reads > most) {
