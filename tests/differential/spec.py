@@ -154,7 +154,7 @@ def tables(spec):
 def summed(spec):
     """Dimensions that sums go over."""
     found = set()
-    for part in ('let', 'map', 'outputs', 'reductions', 'scans', 'segments'):
+    for part in ('by', 'let', 'map', 'outputs', 'reductions', 'scans', 'segments'):
         for text in texts_of(spec.get(part) or {}):
             found |= set(re.findall(r'\b(?:sum|product|least|greatest|all|any)\((\w+),', text))
     return found
