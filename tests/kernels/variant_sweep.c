@@ -19,8 +19,11 @@
 #include <unistd.h>
 
 #include "support/harness.h"
-#include "lower/plan.h"
+#include "api/api_impl.h"
+#include "explore/cost.h"
 
+/* THREADS_MAX: of a launch.  The host executor takes some 10 to 60 microseconds for each. */
+enum { THREADS_MAX = 1 << 18 };
 enum { SPECS_MAX = 512, RUNS = 5, DRAWN = 24, SECONDS_MAX = 240, SHOWN_MAX = 1536, JOBS_MAX = 64 };
 
 /* What a child tells its parent, in memory that both see; `now` is what it was at when it died. */
@@ -62,6 +65,34 @@ static void draw_sizes(struct harness *h, int run, uint64_t *state, int64_t *siz
         size[1 - from] = pick(state, small, 9);
 }
 
+static int64_t threads_at(const struct plan *plan, const int64_t *size, const union value *param,
+                          const struct gpu_model *m)
+{
+    const struct prediction at = predict(plan, size, param, m, NULL);
+    int64_t sum = 0;
+    for (int k = 0; at.case_index >= 0 && k < plan->cases[at.case_index].code.nkernels; k++)
+        sum += at.grid[k] * plan->cases[at.case_index].code.kernel[k].threads;
+    return sum;
+}
+
+/* Halve the longest dimension until the launch has at most THREADS_MAX threads: a variant may have a cluster of eight
+ * large blocks for each of two thousand rows of one element. */
+static void bound_sizes(const struct harness *h, int64_t *size)
+{
+    struct gpu_model m;
+    const int n = ptxgen_problem_size_count(h->problem);
+    if (!gpu_model_find("H200", 90, NULL, &m))
+        return;
+    while (threads_at(h->plan->plan, size, (const union value *)h->param, &m) > THREADS_MAX) {
+        int longest = 0;
+        for (int i = 1; i < n; i++)
+            longest = size[i] > size[longest] ? i : longest;
+        if (size[longest] < 2)
+            return;
+        size[longest] /= 2;
+    }
+}
+
 /* ---- one variant ------------------------------------------------------------------------------------------------- */
 
 static void report(const struct sweep *w, const char *what)
@@ -86,6 +117,7 @@ static void run_at(const struct sweep *w, struct harness *h, const char *variant
     const uint64_t number = seed;
     int64_t size[8];
     draw_sizes(h, run, &seed, size);
+    bound_sizes(h, size);
     const int skew = (int)(harness_random(&seed) % 5 % 4), skew2 = (int)(harness_random(&seed) % 4 == 0);
     int n = snprintf(w->told->now, SHOWN_MAX, "%s --variant=%s", w->spec, variant);
     for (int i = 0; i < ptxgen_problem_size_count(h->problem); i++)

@@ -96,7 +96,7 @@ static void count_reads(const struct expr *e, void *user) { *(int *)user += e->k
 
 void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
 {
-    const struct expr *below = NULL; /* the operand that reads most: sums grow there */
+    const struct expr *below = NULL;                              /* the operand that reads most: sums grow there */
     const bool folds = e->kind == EX_SUM || e->kind == EX_GATHER; /* the operand has a value within the fold alone */
     for (int i = 0, most = 1; !folds && i < e->nargs; i++) {
         int reads = 0;
