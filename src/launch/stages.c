@@ -167,9 +167,11 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
     struct fault f;
     bool pushed;
 
-    if (!begin(w, args, defaults, &run, &layout, &f) || !gpu_enter(w->l->gpu, &pushed, &f))
+    if (!gpu_enter(w->l->gpu, &pushed, &f))
         return fault_report(w->s, &f);
-    if (!layout.bytes || control_acquire(w->l, w->stream, 0, (size_t)layout.bytes, &block, &f))
+    if (!begin(w, args, defaults, &run, &layout, &f))
+        w->status = fault_report(w->s, &f);
+    else if (!layout.bytes || control_acquire(w->l, w->stream, 0, (size_t)layout.bytes, &block, &f))
         stages_walk(w->l->stages->p, &run, &layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
     else
         w->status = fault_report(w->s, &f);

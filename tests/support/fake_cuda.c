@@ -10,7 +10,7 @@
 #include "fake_cuda.h"
 #include "launch/cuda_abi.h"
 
-enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+enum { NO_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char context_memory[4];
@@ -107,7 +107,13 @@ static struct fake_call *record(const char *name, const void *stream, uint64_t a
     return c;
 }
 
-static int result(const char *name) { return fake.fail && strcmp(fake.fail, name) == 0 ? fake.fail_result : CU_OK; }
+/* As the real driver does, what is not asked of a device needs a current context. */
+static int result(const char *name)
+{
+    if (!depth && strcmp(name, "cuInit") != 0 && strncmp(name, "cuDevice", 8) != 0)
+        return NO_CONTEXT;
+    return fake.fail && strcmp(fake.fail, name) == 0 ? fake.fail_result : CU_OK;
+}
 
 static int count(const char *name, int change)
 {
@@ -120,6 +126,12 @@ static int count(const char *name, int change)
 #define ENTRY(symbol, ...)                                                                                             \
     int symbol(__VA_ARGS__);                                                                                           \
     int symbol(__VA_ARGS__)
+#define GIVE_BACK(symbol, name, type)                                                                                  \
+    ENTRY(symbol, type what)                                                                                           \
+    {                                                                                                                  \
+        (void)what;                                                                                                    \
+        return count(name, -1);                                                                                        \
+    }
 
 /* ---- start, devices, contexts ---------------------------------------------------------------- */
 ENTRY(cuInit, unsigned flags)
@@ -223,7 +235,7 @@ ENTRY(cuCtxPopCurrent_v2, cu_context *context)
 ENTRY(cuCtxSynchronize, void)
 {
     record("cuCtxSynchronize", NULL, 0, 0);
-    return CU_OK;
+    return result("cuCtxSynchronize");
 }
 
 /* ---- modules and kernels --------------------------------------------------------------------- */
@@ -246,11 +258,7 @@ ENTRY(cuModuleLoadData, cu_module *module, const void *image)
 {
     return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
-ENTRY(cuModuleUnload, cu_module module)
-{
-    (void)module;
-    return count("cuModuleUnload", -1);
-}
+GIVE_BACK(cuModuleUnload, "cuModuleUnload", cu_module)
 ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
 {
     static char names[FAKE_KERNELS][128];
@@ -272,20 +280,20 @@ ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)
     *value = attribute == CU_FN_SHARED_STATIC ? fake.shared_static
              : attribute == CU_FN_REGISTERS   ? fake.registers
                                               : fake.local;
-    return CU_OK;
+    return result("cuFuncGetAttribute");
 }
 ENTRY(cuFuncSetAttribute, cu_function function, int attribute, int value)
 {
     record("cuFuncSetAttribute", NULL, (uint64_t)attribute, (uint64_t)value)->kernel =
         ((struct fake_kernel *)(void *)function)->name;
-    return CU_OK;
+    return result("cuFuncSetAttribute");
 }
 ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, cu_function function, int threads, size_t shared)
 {
     (void)function;
     record("cuOccupancy", NULL, (uint64_t)threads, shared);
     *blocks = fake.blocks;
-    return CU_OK;
+    return result("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
 static void take_params(struct fake_call *c, cu_function function, void **params)
@@ -368,7 +376,7 @@ ENTRY(cuMemFreeAsync, cu_pointer pointer, cu_stream stream)
 ENTRY(cuMemcpyHtoD_v2, cu_pointer to, const void *from, size_t bytes)
 {
     memcpy((void *)(uintptr_t)to, from, bytes);
-    return CU_OK;
+    return result("cuMemcpyHtoD");
 }
 ENTRY(cuMemcpyDtoH_v2, void *to, cu_pointer from, size_t bytes)
 {
@@ -378,7 +386,7 @@ ENTRY(cuMemcpyDtoH_v2, void *to, cu_pointer from, size_t bytes)
         fprintf(log_file, "read %s\n", log_place(from));
         *(char *)to = getenv("FAKE_CUDA_STEPS") && ++reads % atoi(getenv("FAKE_CUDA_STEPS")) == 0;
     }
-    return CU_OK;
+    return result("cuMemcpyDtoH");
 }
 ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
@@ -386,7 +394,7 @@ ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_str
     if (log_file)
         fprintf(log_file, "copy %s %s %zu\n", log_place(to), log_place(from), bytes);
     memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
-    return CU_OK;
+    return result("cuMemcpyDtoDAsync");
 }
 ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
 {
@@ -425,20 +433,20 @@ ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)
         return CAPTURE_UNSUPPORTED;
     }
     *id = (uintptr_t)stream > 2 ? stream->id : (uintptr_t)stream;
-    return CU_OK;
+    return result("cuStreamGetId");
 }
 ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
 {
     (void)stream;
     *status = fake.capturing;
-    return CU_OK;
+    return result("cuStreamIsCapturing");
 }
 ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
 {
     (void)stream, (void)mode;
     fake.capturing = 1;
     fake.capture_spoiled = 0;
-    return CU_OK;
+    return result("cuStreamBeginCapture");
 }
 ENTRY(cuStreamEndCapture, cu_stream stream, cu_graph *graph)
 {
@@ -455,26 +463,22 @@ ENTRY(cuEventCreate, cu_event *event, unsigned flags)
     *event = (cu_event)(uintptr_t)1;
     return count("cuEventCreate", 1);
 }
-ENTRY(cuEventDestroy_v2, cu_event event)
-{
-    (void)event;
-    return count("cuEventDestroy", -1);
-}
+GIVE_BACK(cuEventDestroy_v2, "cuEventDestroy", cu_event)
 ENTRY(cuEventRecord, cu_event event, cu_stream stream)
 {
     (void)event, (void)stream;
-    return CU_OK;
+    return result("cuEventRecord");
 }
 ENTRY(cuEventSynchronize, cu_event event)
 {
     (void)event;
-    return CU_OK;
+    return result("cuEventSynchronize");
 }
 ENTRY(cuEventElapsedTime, float *milliseconds, cu_event begin, cu_event end)
 {
     (void)begin, (void)end;
     *milliseconds = 2.5f;
-    return CU_OK;
+    return result("cuEventElapsedTime");
 }
 ENTRY(cuGraphInstantiateWithFlags, cu_graph_exec *exec, cu_graph graph, unsigned long long flags)
 {
@@ -486,15 +490,7 @@ ENTRY(cuGraphLaunch, cu_graph_exec exec, cu_stream stream)
 {
     (void)exec;
     record("cuGraphLaunch", stream, 0, 0);
-    return CU_OK;
+    return result("cuGraphLaunch");
 }
-ENTRY(cuGraphDestroy, cu_graph graph)
-{
-    (void)graph;
-    return count("cuGraphDestroy", -1);
-}
-ENTRY(cuGraphExecDestroy, cu_graph_exec exec)
-{
-    (void)exec;
-    return count("cuGraphExecDestroy", -1);
-}
+GIVE_BACK(cuGraphDestroy, "cuGraphDestroy", cu_graph)
+GIVE_BACK(cuGraphExecDestroy, "cuGraphExecDestroy", cu_graph_exec)
