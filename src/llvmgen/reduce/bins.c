@@ -17,10 +17,10 @@
 
 struct bins {
     struct gen *g;
-    kb_ptr table[STATE_FIELDS_MAX]; /* per reduction */
-    int tables;                     /* side by side: word (bin, table) is number bin * tables + table */
-    kb_val own;                     /* the table of this thread, i32 */
-    bool merge;                     /* equal indices of a warp first */
+    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
+    int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
+    kb_val own;                       /* where the table of this thread begins, i32 */
+    bool merge;                       /* equal indices of a warp first */
 };
 
 static enum ty word_type(const struct gen *g, int r)
@@ -35,7 +35,7 @@ static void global_table(struct gen *g, struct bins *b, bool fixed)
     kb *k = g->k;
     const kb_ptr base = gen_buffer(g, "table", TY_U8);
     const kb_val bins = fixed ? kb_imm(k, TY_I64, gen_tunable(g, TN_BINS)) : gen_value(g, "bins");
-    *b = (struct bins){ .g = g, .tables = 1, .own = kb_imm(k, TY_I32, 0), .merge = true };
+    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .own = kb_imm(k, TY_I32, 0), .merge = true };
     for (int r = 0; r < g->p->nreductions; r++) {
         b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
         b->table[r].ty = word_type(g, r);
@@ -49,7 +49,7 @@ static void update(struct bins *b, kb_val bin, kb_tup x)
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
     for (int r = 0; r < b->g->p->nreductions; r++)
-        word[r] = kb_advance(k, b->table[r], kb_add(k, kb_mul(k, bin, b->tables), b->own));
+        word[r] = kb_advance(k, b->table[r], kb_add(k, kb_mul(k, bin, b->bin_step), b->own));
     accumulate_words(b->g, word, x);
 }
 
@@ -182,9 +182,11 @@ static void add_elements(struct bins *b)
 static void clear_tables(struct bins *b, kb_val bins)
 {
     kb *k = b->g->k;
-    kb_for(k, i, kb_tid(k), kb_mul(k, bins, b->tables), kb_threads(k)) {
-        for (int r = 0; r < b->g->p->nreductions; r++)
-            kb_store(k, b->table[r], i, kb_imm(k, b->table[r].ty, 0));
+    const bool dense = b->table_step <= b->tables; /* tables side by side, or only one */
+    kb_for(k, i, kb_tid(k), dense ? kb_mul(k, bins, b->tables) : bins, kb_threads(k)) {
+        for (int t = 0; t < (dense ? 1 : b->tables); t++)
+            for (int r = 0; r < b->g->p->nreductions; r++)
+                kb_store(k, b->table[r], kb_add(k, i, t * b->table_step), kb_imm(k, b->table[r].ty, 0));
     }
 }
 
@@ -206,13 +208,13 @@ static void add_bin(struct bins *b, struct bins *all, kb_val bin)
     struct gen *g = b->g;
     kb *k = g->k;
     kb_val word[STATE_FIELDS_MAX];
-    LET(first, kb_mul(k, bin, b->tables));
+    LET(first, kb_mul(k, bin, b->bin_step));
     const kb_val some = load_words(b, first, word);
     kb_tvar sum = kb_var_new(k, decode_words(g, word), "sum");
     kb_var any = kb_var_new(k, some, "any");
     if (b->tables > 1) {
         kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
-            const kb_val has = load_words(b, kb_add(k, first, t), word);
+            const kb_val has = load_words(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
             kb_set(k, any, kb_or(k, kb_get(k, any), has));
             kb_set(k, sum, state_combine(g, kb_get(k, sum), decode_words(g, word)));
         }
@@ -240,7 +242,12 @@ static void add_shared(struct gen *g)
     kb *k = g->k;
     const int lanes = gen_tunable(g, TN_LANES);
     struct bins b = { .g = g, .tables = bins_tables(g->c), .merge = !bins_count(g->p) };
-    b.own = lanes ? kb_div(k, kb_tid(k), lanes) : kb_imm(k, TY_I32, 0);
+    /* Lanes with one table meet in no bank where their bins lie side by side; lanes with tables of their own, where
+     * their tables do. */
+    const bool side_by_side = lanes > 0 && lanes < KB_WARP;
+    b.bin_step = side_by_side ? b.tables : 1;
+    b.table_step = side_by_side ? 1 : gen_tunable(g, TN_BINS);
+    b.own = lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : kb_imm(k, TY_I32, 0);
     for (int r = 0; r < g->p->nreductions; r++)
         b.table[r] = kb_shared_v(k, word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
     LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));

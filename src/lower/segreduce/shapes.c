@@ -5,7 +5,7 @@
  * by their guards.  Lengths are counted in vectors of 16 bytes, so that the limits hold for every element type:
  *
  *   segreduce.subwarp   a lane per vector where a warp's loads are packed with segments, else 1, 8 or 32 lanes per
- *                       segment
+ *                       segment; a lane for each of many segments whose elements are sums of what no element has alone
  *   segreduce.column    where segments are not runs of elements (column.c)
  *   segreduce.block     several blocks per segment, where there are too few segments to fill the device, else one
  *
@@ -18,6 +18,8 @@
 
 /* In place of a number of vectors. */
 enum { PACKED = -1, EXACTLY = -2, PACKED_FEW = -3 /* one or two vectors */, FEW = 2 };
+/* Segments for each multiprocessor from which on a lane each keeps it busy. */
+enum { EACH_PER_SM = 256 };
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -27,17 +29,12 @@ static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
 } shapes[] = {
-    { "segreduce.subwarp", "single", 1, EXACTLY },
-    { "segreduce.subwarp", "pair", 2, EXACTLY },
-    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
-    { "segreduce.subwarp", "packed", 0, PACKED },
-    { "segreduce.subwarp", "tiny", 0, 4 },
-    { "segreduce.subwarp", "medium", 4, 32 },
-    { "segreduce.subwarp", "warps", 4, ROWS_WARP },
-    { "segreduce.block", "split", 0, 0 },
-    { "segreduce.block", "rows", 0, ROWS_BLOCK },
-    { "segreduce.block", "long", 0, 0 },
-    { "segreduce.offsets", "offsets", 0, 0 },
+    { "segreduce.subwarp", "each", 0, 0 },        { "segreduce.subwarp", "single", 1, EXACTLY },
+    { "segreduce.subwarp", "pair", 2, EXACTLY },  { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
+    { "segreduce.subwarp", "packed", 0, PACKED }, { "segreduce.subwarp", "tiny", 0, 4 },
+    { "segreduce.subwarp", "medium", 4, 32 },     { "segreduce.subwarp", "warps", 4, ROWS_WARP },
+    { "segreduce.block", "split", 0, 0 },         { "segreduce.block", "rows", 0, ROWS_BLOCK },
+    { "segreduce.block", "long", 0, 0 },          { "segreduce.offsets", "offsets", 0, 0 },
 };
 
 static int tuned(const struct shape *shape, enum tunable_id t)
@@ -46,6 +43,13 @@ static int tuned(const struct shape *shape, enum tunable_id t)
 }
 
 static int lanes_of(const struct shape *shape) { return tuned(shape, TN_LANES); }
+
+/* A lane per segment, however long it is? */
+static bool each(const struct shape *shape) { return !strcmp(shape->name, "each"); }
+
+/* Is the value of an element a sum over a further dimension, of inputs that other elements read, too?  A lane that has
+ * several elements of a segment reads once what belongs to the segment; lanes of other segments read the rest with it. */
+static bool sums_shared(const struct problem *p) { return p->sums && segreduce_direct_fields(p) == 0; }
 
 /* Several blocks per segment? */
 static bool split(const struct shape *shape) { return !strcmp(shape->name, "split"); }
@@ -112,6 +116,15 @@ static void set_stream(const struct problem *p, struct plan_case *c, const struc
                  "where every vector is read once");
 }
 
+/* No more elements at once than a segment has. */
+static void fit_length(struct planner *pl, struct plan_case *c)
+{
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
+    if (hi > 0 && hi < c->tunable[TN_ITEMS])
+        plan_set(c, TN_ITEMS, (int)hi, "segments have no more");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -119,6 +132,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     const struct shape *shape = what;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_tuned(pl, c, shape->name);
+    if (each(shape))
+        fit_length(pl, c);
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
@@ -210,6 +225,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
+    if (each(shape))
+        return f_ge(segments_count(p), f_mul(plan_sms(p), f_const(EACH_PER_SM)));
     if (split(shape) && !plan_overrides(pl, TN_PARTS))
         return split_guard(p);
     if (!shape->up_to || p->offsets >= 0)
@@ -230,6 +247,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
 {
     const bool parts = plan_overrides(pl, TN_PARTS);
     if (strcmp(shape->strategy, row->name) != 0 || no_lane_each(pl, shape))
+        return false;
+    if (each(shape) && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
         return false;
     if (row->tunables & WITH_SEGMENTS)
         return !other_lanes(pl, shape);
