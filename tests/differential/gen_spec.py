@@ -208,6 +208,8 @@ class SpecMaker(By, Kept, Placed, Parts):
         operators += ['and', 'or', 'xor'] if t in INTS else []
         inner = names.copy()
         inner.near = 0.0
+        inner.by_type = {t: [n for n in texts if '(e, ' not in n] for t, texts in inner.by_type.items()}  # it sums over no dimension
+        inner.by_type = {t: texts for t, texts in inner.by_type.items() if texts}
         for _ in range(4):
             inner.add(f'k{field}', t)
         self.gathered = (name, rank)
