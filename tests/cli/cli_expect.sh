@@ -3,7 +3,7 @@
 # cli_expect.sh PTXGEN - every spec says beside itself what becomes of it, in lines `# expect: …` for sm_90:
 #     plan NAME     the plan has a case of this strategy; NAME@TUNABLE=VALUE: with this value
 #     ptx TEXT      the PTX contains this
-#     run ARGS => TEXT   `ptxgen run SPEC ARGS --device cpu` prints this line
+#     run ARGS => TEXT   `ptxgen run SPEC ARGS --device cpu` prints this line; DEVICE names another device
 set -u
 . "$(dirname "$0")/commands.sh"
 
@@ -24,7 +24,7 @@ for spec in "$specs"/*.yaml; do
         ptx) grep -qF -- "$rest" "$work/ptx" ;;
         run)
             # shellcheck disable=SC2086 # a list of words
-            "$ptxgen" run "$spec" ${rest%% => *} --device cpu 2>/dev/null </dev/null | grep -qxF -- "${rest#* => }"
+            "$ptxgen" run "$spec" ${rest%% => *} --device "${DEVICE:-cpu}" 2>/dev/null </dev/null | grep -qxF -- "${rest#* => }"
             ;;
         *) false ;;
         esac

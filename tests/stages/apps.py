@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""apps.py PTXGEN SPECS - every spec of SPECS (specs/apps) on the host executor, against Python that shares nothing with
-ptxgen: the algorithm in double precision, and how far f32 may be from it.
+"""apps.py PTXGEN SPECS [--device DEVICE] - every spec of SPECS (specs/apps) on the host executor, or on a GPU (cuda), against Python
+that shares nothing with ptxgen: the algorithm in double precision, and how far f32 may be from it.
 """
+import argparse
 import math
 import pathlib
 import random
@@ -181,9 +182,9 @@ def kind_of(name, values):
     return 'f4' if isinstance(values[0], float) else 'u4' if name in UNSIGNED else 'i4'
 
 
-def run(ptxgen, spec, app, modes, folder):
+def run(ptxgen, spec, app, where, folder):
     sizes, given, params = app[:3]
-    command = [ptxgen, 'run', str(spec), '--device', 'cpu', '--verify', f'--simt={modes}']
+    command = [ptxgen, 'run', str(spec), '--verify'] + where
     command += [f'--size={name}={n}' for name, n in sizes.items()]
     for name, values in given.items():
         rows = values if isinstance(values[0], list) else None
@@ -194,13 +195,13 @@ def run(ptxgen, spec, app, modes, folder):
     return command + [f'--param={name}={value}' for name, value in params.items()]
 
 
-def check(ptxgen, spec, folder):
+def check(ptxgen, spec, device, folder):
     _, given, params, algorithm, bound = app = APPS[spec.stem]
     expected, steps = algorithm(given, params)
     scale = max(abs(x) for values in expected.values() for x in values)
     failed = []
-    for modes in ('seed:1', 'seed:5,all'):
-        command = run(ptxgen, spec, app, modes, folder)
+    for modes in ('--simt=seed:1', '--simt=seed:5,all') if device == 'cpu' else ('',):
+        command = run(ptxgen, spec, app, ['--device', device] + modes.split(), folder)
         command += [f'--output={name}={folder}/{name}.out.npy' for name in expected]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -215,14 +216,19 @@ def check(ptxgen, spec, folder):
 
 
 def main():
-    ptxgen, specs = sys.argv[1], sorted(pathlib.Path(sys.argv[2]).glob('*.yaml'))
+    p = argparse.ArgumentParser()
+    p.add_argument('ptxgen')
+    p.add_argument('specs', type=pathlib.Path)
+    p.add_argument('--device', default='cpu')
+    a = p.parse_args()
+    specs = sorted(a.specs.glob('*.yaml'))
     bad = [f'{name}: no such spec' for name in APPS if name not in [s.stem for s in specs]]
     with tempfile.TemporaryDirectory() as folder:
         for spec in specs:
             if spec.stem not in APPS:
                 bad.append(f'{spec.stem}: nothing checks it')
                 continue
-            bad += [f'{spec.stem}: {text}' for text in check(ptxgen, spec, pathlib.Path(folder))]
+            bad += [f'{spec.stem}: {text}' for text in check(a.ptxgen, spec, a.device, pathlib.Path(folder))]
     for text in bad:
         print('FAIL', text)
     print(f'{len(specs)} applications, {len(bad)} failed')

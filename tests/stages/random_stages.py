@@ -189,15 +189,15 @@ def lookup(shape, within):
     return (lambda i, d: i % d[1]) if shape == 'row' else (lambda i, d: i // d[1])
 
 
-def check(ptxgen, seed):
+def check(ptxgen, device, seed):
     r = random.Random(seed)
     program, dims = Program(r), (r.choice([1, 2, 7, 33]), r.choice([1, 3, 64, 100]))
     values = {a: [r.randrange(1 << 32) for _ in range(size_of(program.shape[a], dims))] for a in program.inputs}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / 'p.yaml').write_text(program.text())
-        command = [ptxgen, 'run', str(folder / 'p.yaml'), '--device', 'cpu',
-                   f'--simt=seed:{seed % 97}' + r.choice(['', ',all', ',race,late', ',weak,stale', ',sms:2'])]
+        simt = f'--simt=seed:{seed % 97}' + r.choice(['', ',all', ',race,late', ',weak,stale', ',sms:2'])
+        command = [ptxgen, 'run', str(folder / 'p.yaml'), '--device', device] + ([simt] if device == 'cpu' else [])
         command += r.choice([[], [], ['--verify']])
         command += [f'--size={s}' for s in (f'm={dims[0]}', f'n={dims[1]}')]
         for name, elements in values.items():
@@ -227,9 +227,10 @@ def main():
     p.add_argument('ptxgen')
     p.add_argument('--count', type=int, default=60)
     p.add_argument('--seed', type=int, default=1)
+    p.add_argument('--device', default='cpu')
     a = p.parse_args()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda k: check(a.ptxgen, a.seed + k), range(a.count)))
+        found = list(pool.map(lambda k: check(a.ptxgen, a.device, a.seed + k), range(a.count)))
     bad, fused, apart = [text for text, _, _ in found if text], sum(f for _, f, _ in found), sum(n for _, _, n in found)
     for text in bad[:5]:
         print('FAIL', text)
