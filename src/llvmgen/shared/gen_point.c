@@ -25,14 +25,17 @@ kb_val point_linear(struct point *pt)
 }
 
 /* The index along the last axis; *number becomes that of the point along the others.  64 bits by 64 take some seventy
- * instructions, 32 by 32 a third of these, and nearly all sizes fit. */
-static kb_val last_index(kb *k, kb_val *number, kb_val extent)
+ * instructions, 32 by 32 a third of these, and nearly all sizes fit; but the branch takes registers, which reductions by
+ * index have left. */
+static kb_val last_index(struct gen *g, kb_val *number, kb_val extent)
 {
+    kb *k = g->k;
     const kb_val whole = *number;
     int64_t known;
-    if (kb_is_const(extent, &known) || whole.ty != TY_I64) {
+    if (!g->p->nby || kb_is_const(extent, &known)) {
+        const kb_val rest = kb_rem(k, whole, extent);
         *number = kb_div(k, whole, extent);
-        return kb_rem(k, whole, extent);
+        return rest;
     }
     kb_var quotient = kb_var_new(k, kb_imm(k, TY_I64, 0), "quotient");
     kb_if(k, kb_eq(k, kb_shr(k, kb_cast(k, kb_or(k, whole, extent), TY_U64), 32), 0)) {
@@ -51,7 +54,7 @@ kb_val point_index(struct point *pt, int axis)
         return pt->index[axis];
     kb_val rest = point_linear(pt);
     for (int d = g->p->rank - 1; d > 0; d--)
-        pt->index[d] = last_index(g->k, &rest, gen_extent(g, &g->p->space[d].extent));
+        pt->index[d] = last_index(g, &rest, gen_extent(g, &g->p->space[d].extent));
     pt->index[0] = rest;
     return pt->index[axis];
 }
