@@ -77,13 +77,12 @@ struct prog_arg {
 };
 
 struct prog_kernel {
-    const char *name;   /* entry point, unique in the program */
-    int threads;        /* block size, one-dimensional, exact */
-    int shared;         /* bytes, filled by llvmgen: static ones, or what the launches ask for */
-    int shared_static;  /* bytes, filled by llvmgen */
-    int cluster;        /* blocks per cluster, 0: none */
-    int module;         /* which prog_module holds it */
-    int registers_hint; /* 0: unknown */
+    const char *name;  /* entry point, unique in the program */
+    int threads;       /* block size, one-dimensional, exact */
+    int shared;        /* bytes, filled by llvmgen: static ones, or what the launches ask for */
+    int shared_static; /* bytes, filled by llvmgen */
+    int cluster;       /* blocks per cluster, 0: none */
+    int module;        /* which prog_module holds it */
     int nargs;
     const struct prog_arg *arg;
 };

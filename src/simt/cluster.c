@@ -23,7 +23,6 @@ static void complete_if_all_arrived(struct exec *x, struct cluster *c)
 {
     if (c->arrived == 0 || c->arrived < c->live)
         return;
-    x->report->collectives++;
     exec_progress(x);
     c->arrived = 0;
     c->phase++;

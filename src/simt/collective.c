@@ -90,7 +90,6 @@ static uint32_t collect(struct exec *x, uint32_t op, uint32_t word)
     w->value[phase][x->lane] = word;
     w->arrived |= UINT32_C(1) << x->lane;
     if (w->arrived == UINT32_MAX) {
-        x->report->collectives++;
         exec_vote(x);
         complete(w, phase);
         if ((op & 0xff) == OP_SYNC && w->block->partly)
@@ -161,7 +160,6 @@ static bool same_site(const char *a, const char *b) { return a == b || (a && b &
 
 static void barrier_completes(struct exec *x, struct block *b)
 {
-    x->report->collectives++;
     exec_progress(x);
     b->arrived = 0;
     b->epoch++;
@@ -219,7 +217,6 @@ void simt_barrier(const char *site)
 static void team_completes(struct exec *x, struct block *b, struct team_barrier *t)
 {
     const uint32_t nwarps = t->threads / WARP_LANES;
-    x->report->collectives++;
     exec_progress(x);
     t->arrived = 0;
     order_partly(x, b);

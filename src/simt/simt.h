@@ -45,7 +45,7 @@ struct simt_report {
     } what;
     char text[1024];
     int case_index; /* the case that was taken; -1: none */
-    uint64_t switches, collectives, launches;
+    uint64_t switches, launches;
 };
 
 /* Control memory kept between launches, like the launcher's control block. */

@@ -45,14 +45,6 @@ static kb_val read_input(struct stencil_point *sp, const struct expr *e)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static int fed_input(const struct problem *p, int output)
-{
-    for (int i = 0; i < p->nfeedback; i++)
-        if (p->feedback[i].output == output)
-            return p->feedback[i].input;
-    return -1;
-}
-
 /* What the memory of an output keeps at a skipped point; 0 at others. */
 static kb_val kept(struct stencil_point *sp, int o, int f)
 {
@@ -82,8 +74,9 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f)
     if (c && c->value.ir && kb_reaches(k, c->place))
         return c->value;
     kb_val v = emit_expr(k, &sp->pt.env, sp->w->g->p->output[o].value[f]);
-    const int input = fed_input(sp->w->g->p, o);
-    if (sp->skip.ir && input >= 0) {
+    const int fed = stencil_fed(sp->w->g->p, o);
+    if (sp->skip.ir && fed >= 0) {
+        const int input = sp->w->g->p->feedback[fed].input;
         const struct expr e = { .kind = EX_INPUT, .type = v.ty, .which = input, .field = f };
         v = kb_select(k, sp->skip, read_input(sp, &e), v);
     }
@@ -120,7 +113,7 @@ void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
 static kb_val seen_value(struct stencil_point *sp, int o, int f)
 {
     const kb_val v = stencil_value(sp, o, f);
-    if (!sp->skip.ir || fed_input(sp->w->g->p, o) >= 0)
+    if (!sp->skip.ir || stencil_fed(sp->w->g->p, o) >= 0)
         return v;
     return kb_select(sp->w->g->k, sp->skip, kept(sp, o, f), v);
 }
@@ -132,7 +125,7 @@ static kb_val value_of(struct point *pt, int output, int f) { return stencil_val
 static kb_val is_written(struct point *pt, int output)
 {
     const struct stencil_point *sp = pt->env.user;
-    if (!sp->skip.ir || fed_input(pt->g->p, output) >= 0)
+    if (!sp->skip.ir || stencil_fed(pt->g->p, output) >= 0)
         return sp->exists;
     return kb_and(pt->g->k, sp->exists, kb_not(pt->g->k, sp->skip));
 }
