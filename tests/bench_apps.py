@@ -91,7 +91,7 @@ class Dry(unittest.TestCase):
     def test_all(self):
         done = subprocess.run([sys.executable, SCRIPT, PTXGEN, "--dry"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for name in ("kmeans", "backpropagation", "srad", "heat", "radix_sort ", "radix_sort8"):
+        for name in ("kmeans", "backpropagation", "srad", "heat", "radix_sort ", "radix_sort4", "radix_sort8"):
             self.assertRegex(done.stdout, rf"(?m)^{name} .*numpy")
         self.assertRegex(done.stdout, r"(?m)^heat .*ptxgen, \d+ steps")
         self.assertNotIn("differs", done.stdout)

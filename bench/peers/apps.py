@@ -166,6 +166,10 @@ def keys(r, s):
     return {"key": r.integers(0, 1 << 31, shape, dtype="u4")}
 
 
+def keys_and_digits(r, s):
+    return {**keys(r, s), "value": (r.integers(0, 1, s["d"]) + range(s["d"])).astype("i4")}
+
+
 def square(n):
     return {"m": n, "n": n}
 
@@ -184,9 +188,11 @@ PROBLEMS = [
       for n in (512, 1024, 2047, 4095, 8191, 16383)),
     *(("heat", "heat", hot, square(n), {"m": 20, "n": 16}, {"steps": 100000, "eps": 1e-4}, {"next": 1e-3},
        {"numpy": heat, "cupy": heat, "torch": heat}) for n in (1024, 4096)),
-    *(("radix_sort", spec, keys, sizes, small, {}, {"sorted": 0}, SORTED)
-      for spec, sizes, small in (("radix_sort", {"n": 1 << 26}, {"n": 500}),
-                                 ("radix_sort8", {"b": 1 << 18, "t": 256, "d": 256, "j": 256}, {"b": 5, "t": 32, "d": 256, "j": 32}))),
+    *((spec, spec, given, sizes, small, {}, {"sorted": 0}, SORTED)
+      for spec, given, sizes, small in (
+          ("radix_sort", keys, {"n": 1 << 26}, {"n": 500}),
+          ("radix_sort4", keys_and_digits, {"b": 1 << 14, "t": 1 << 12, "d": 16}, {"b": 5, "t": 32, "d": 16}),
+          ("radix_sort8", keys, {"b": 1 << 18, "t": 256, "d": 256, "j": 256}, {"b": 5, "t": 32, "d": 256, "j": 32}))),
 ]
 
 

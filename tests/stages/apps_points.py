@@ -109,6 +109,10 @@ def radix_sort8(given, _):
     return {'sorted': sorted(flat(given['key']))}, 4
 
 
+def radix_sort4(given, _):
+    return {'sorted': sorted(flat(given['key']))}, 8
+
+
 def directions(seed, sets, m):
     """x, y and z of points of the unit sphere; those of set 0 are near each other."""
     r = random.Random(seed)
@@ -145,6 +149,7 @@ APPS = {
                 {'x': uniform(16, 96, 3, 0, 0.99), 'order': list(range(96)), 'median': [0.0] * 31}, {'steps': 5 * 24}, kd_tree, 1e-8),
     'sorted_stretch': ({'m': 6, 'n': 100}, {'x': STRETCHES}, {}, sorted_stretch, 0),
     'radix_sort_rows': ({'m': 5, 'n': 130}, {'key': keys(17, 5, 130)}, {}, radix_sort_rows, 0),
+    'radix_sort4': ({'b': 5, 't': 90, 'd': 16}, {'key': keys(19, 5, 90), 'value': list(range(16))}, {}, radix_sort4, 0),
     # twelve bits, so that keys and digits are equal
     'radix_sort8': ({'b': 6, 't': 40, 'd': 256, 'j': 40}, {'key': keys(18, 6, 40, 12)}, {}, radix_sort8, 0),
 }
