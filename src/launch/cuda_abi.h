@@ -21,6 +21,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUgraphNode_st;
 struct CUlinkState_st;
 typedef struct CUctx_st *cu_context;
 typedef struct CUmod_st *cu_module;
@@ -29,6 +30,8 @@ typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
 typedef struct CUgraph_st *cu_graph;
 typedef struct CUgraphExec_st *cu_graph_exec;
+typedef struct CUgraphNode_st *cu_graph_node;
+typedef unsigned long long cu_condition;
 typedef unsigned long long cu_pointer;
 typedef int cu_device;
 
@@ -66,7 +69,7 @@ enum cu_function_attribute {
 
 enum cu_jit_option { CU_JITOPT_ERROR_LOG = 5, CU_JITOPT_ERROR_LOG_BYTES = 6 };
 
-enum { CU_STREAM_FLAG_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_CAPTURE_NONE = 0 };
+enum { CU_STREAM_FLAG_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_CAPTURE_NONE = 0, CU_CAPTURE_SET = 1 };
 
 enum cu_attribute_id { CU_ATTR_COOPERATIVE = 2, CU_ATTR_CLUSTER = 4, CU_ATTR_PROGRAMMATIC = 6 };
 
@@ -92,6 +95,20 @@ struct cu_launch_config {
     cu_stream stream;
     struct cu_attribute *attribute;
     unsigned attribute_count;
+};
+
+enum { CU_NODE_CONDITIONAL = 13, CU_CONDITION_IF = 0, CU_CONDITION_WHILE = 1 };
+
+/* CUgraphNodeParams of a node whose body runs where, or as long as, a condition is not 0. */
+struct cu_condition_node {
+    int type; /* CU_NODE_CONDITIONAL */
+    int reserved[3];
+    cu_condition condition;
+    int kind;       /* CU_CONDITION_IF or CU_CONDITION_WHILE */
+    unsigned size;  /* 1 */
+    cu_graph *body; /* made by the driver: an array of `size` */
+    cu_context context;
+    long long rest[26];
 };
 
 /* clang-format off */
@@ -143,11 +160,22 @@ struct cu_launch_config {
     X(StreamIsCapturing,  "cuStreamIsCapturing",           1, (cu_stream stream, int *status))                            \
     X(StreamBeginCapture, "cuStreamBeginCapture_v2",       1, (cu_stream stream, int mode))                               \
     X(StreamEndCapture,   "cuStreamEndCapture",            1, (cu_stream stream, cu_graph *graph))                        \
+    X(BeginCaptureTo,     "cuStreamBeginCaptureToGraph",   0, (cu_stream stream, cu_graph graph, const cu_graph_node *after, \
+                                                               const void *edge, size_t count, int mode))                 \
+    X(GetCaptureInfo,     "cuStreamGetCaptureInfo_v2",     0, (cu_stream stream, int *status, unsigned long long *id,     \
+                                                               cu_graph *graph, const cu_graph_node **after, size_t *count)) \
+    X(UpdateCapture,      "cuStreamUpdateCaptureDependencies", 0, (cu_stream stream, cu_graph_node *after, size_t count, \
+                                                               unsigned flags))                                           \
     X(EventCreate,        "cuEventCreate",                 1, (cu_event *event, unsigned flags))                          \
     X(EventDestroy,       "cuEventDestroy_v2",             1, (cu_event event))                                           \
     X(EventRecord,        "cuEventRecord",                 1, (cu_event event, cu_stream stream))                         \
     X(EventSynchronize,   "cuEventSynchronize",            1, (cu_event event))                                           \
     X(EventElapsedTime,   "cuEventElapsedTime",            1, (float *milliseconds, cu_event begin, cu_event end))        \
+    X(GraphCreate,        "cuGraphCreate",                 0, (cu_graph *graph, unsigned flags))                          \
+    X(GraphAddNode,       "cuGraphAddNode_v2",             0, (cu_graph_node *node, cu_graph graph, const cu_graph_node *after, \
+                                                               const void *edge, size_t count, struct cu_condition_node *params)) \
+    X(ConditionCreate,    "cuGraphConditionalHandleCreate", 0, (cu_condition *condition, cu_graph graph, cu_context context, \
+                                                               unsigned value, unsigned flags))                           \
     X(GraphInstantiate,   "cuGraphInstantiateWithFlags",   1, (cu_graph_exec *exec, cu_graph graph,                       \
                                                                unsigned long long flags))                                 \
     X(GraphLaunch,        "cuGraphLaunch",                 1, (cu_graph_exec exec, cu_stream stream))                     \

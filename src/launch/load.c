@@ -285,7 +285,7 @@ void ptxgen_loaded_destroy(ptxgen_loaded *l)
     if (l == NULL)
         return;
     if (l->stages)
-        launch_destroy_stages(l->stages);
+        launch_destroy_stages(l);
     if (l->source.end)
         l->source.end(l->source.user);
     if (gpu_enter(l->gpu, &pushed, &f)) {

@@ -2,10 +2,13 @@
 /* stages.c - a spec with stages on one gpu: launches of its stages, in the order of the stream.
  *
  * Each stage is a loaded program of its own, with its own code and kept memory.  Arrays between stages lie in scratch
- * memory that the whole keeps for the stream; its lock is held while the stages of one launch are enqueued.
+ * memory that the whole keeps for the stream; its lock is held while the stages of one launch are enqueued.  In a
+ * capture, stages that do not depend on each other are branches (branches.c).  A loop that ends on a condition is in a
+ * graph where the driver can do that (loop.c); elsewhere the host reads the condition.
  */
 #include <stdlib.h>
 
+#include "launch_graph.h"
 #include "launch_stages.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -23,8 +26,19 @@ struct ptxgen_loaded *launch_new_stages(struct ptxgen_gpu *gpu, const struct pro
     return l;
 }
 
-void launch_destroy_stages(struct loaded_stages *of)
+void launch_destroy_stages(struct ptxgen_loaded *l)
 {
+    struct loaded_stages *of = l->stages;
+    struct fault f;
+    bool pushed;
+
+    if (gpu_enter(l->gpu, &pushed, &f)) {
+        l->gpu->cu.CtxSynchronize();
+        control_destroy(l);
+        if (of->loop.module)
+            l->gpu->cu.ModuleUnload(of->loop.module);
+        gpu_leave(l->gpu, pushed);
+    }
     for (int i = 0; i < of->p->nstages; i++)
         ptxgen_loaded_destroy(of->stage[i]);
     if (of->end)
@@ -40,9 +54,16 @@ struct stage_walk {
     bool prepares; /* loads what a launch needs, and launches nothing */
     ptxgen_stage_visitor *visit;
     void *user;
+    struct branches *branches; /* in a capture, else NULL */
     int64_t step;
     ptxgen_status status;
 };
+
+static bool fails(struct stage_walk *w, const struct fault *f)
+{
+    w->status = fault_report(w->s, f);
+    return false;
+}
 
 /* The driver has done all that was asked in the stream. */
 static bool wait(struct stage_walk *w)
@@ -50,10 +71,7 @@ static bool wait(struct stage_walk *w)
     const struct driver *cu = &w->l->gpu->cu;
     struct fault f;
 
-    if (CU(&f, cu, StreamSynchronize(w->stream)))
-        return true;
-    w->status = fault_report(w->s, &f);
-    return false;
+    return CU(&f, cu, StreamSynchronize(w->stream)) || fails(w, &f);
 }
 
 static bool walk_run(void *user, int stage, const struct run_args *given)
@@ -61,9 +79,14 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
     struct stage_walk *w = user;
     struct ptxgen_loaded *l = w->l->stages->stage[stage];
     const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
+    struct fault f;
 
+    if (w->branches && !branches_before(w->branches, stage, l->program, given, &f))
+        return fails(w, &f);
     w->status =
         w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream) : ptxgen_launch(w->s, l, &args, w->stream, NULL);
+    if (w->status == PTXGEN_OK && w->branches && !branches_after(w->branches, stage, &f))
+        return fails(w, &f);
     if (w->status != PTXGEN_OK || (w->visit && !wait(w)))
         return false;
     if (w->visit && w->visit(stage, w->step, &args, w->user) != 0)
@@ -75,7 +98,12 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
 static bool walk_copy(void *user, void *to, const void *from, int64_t bytes)
 {
     struct stage_walk *w = user;
+    struct fault f;
 
+    if (w->branches && !branches_join(w->branches, &f))
+        return fails(w, &f);
+    branches_free(w->branches); /* copies are the last */
+    w->branches = NULL;
     if (!w->prepares)
         w->status = ptxgen_gpu_copy(w->s, w->l->gpu, to, from, (size_t)bytes, w->stream);
     return w->status == PTXGEN_OK;
@@ -93,10 +121,8 @@ static bool walk_holds(void *user, const void *flag, bool *holds)
         return true;
     if (!wait(w))
         return false;
-    if (!CU(&f, cu, MemcpyDtoH(&value, (cu_pointer)(uintptr_t)flag, 1))) {
-        w->status = fault_report(w->s, &f);
-        return false;
-    }
+    if (!CU(&f, cu, MemcpyDtoH(&value, (cu_pointer)(uintptr_t)flag, 1)))
+        return fails(w, &f);
     *holds = value != 0;
     return true;
 }
@@ -125,29 +151,13 @@ static bool check(const struct program *shape, const ptxgen_arguments *args, boo
     return true;
 }
 
-/* The host reads the condition of the loop after each step, so the stream must run. */
-static bool can_wait(const struct stage_walk *w, struct fault *f)
-{
-    int status = CU_CAPTURE_NONE;
-
-    if (w->l->stages->p->until < 0 && !w->visit)
-        return true;
-    if (!CU(f, &w->l->gpu->cu, StreamIsCapturing(w->stream, &status)))
-        return false;
-    return status == CU_CAPTURE_NONE ||
-           fault_set(f, PTXGEN_USAGE, D_CAPTURE,
-                     "'%s' has `until`: the host reads the condition after each step, which a stream capture does not "
-                     "allow; capture a spec with a fixed number of steps",
-                     w->l->program->name);
-}
-
 static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union value *defaults, struct run_args *run,
                   struct stages_layout *layout, struct fault *f)
 {
     const struct prog_stages *p = w->l->stages->p;
     const char *why = "the arrays between stages are too large at these sizes";
 
-    if (!check(p->shape, args, !w->prepares, f) || !can_wait(w, f))
+    if (!check(p->shape, args, !w->prepares, f))
         return false;
     for (int i = 0; i < p->shape->nparams; i++)
         defaults[i] = p->shape->param[i].value;
@@ -157,11 +167,59 @@ static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union valu
            fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s: %s", p->shape->name, why);
 }
 
+/* In a capture: branches begin.  There the host cannot wait, and so neither read a condition nor visit. */
+static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
+{
+    const struct driver *cu = &w->l->gpu->cu;
+    const char *loop = w->l->stages->p->until >= 0 && steps > 1 ? loop_refuses(w->l) : NULL;
+    int status = CU_CAPTURE_NONE;
+
+    if (!CU(f, cu, StreamIsCapturing(w->stream, &status)))
+        return false;
+    if (status == CU_CAPTURE_NONE || w->prepares)
+        return true;
+    if (w->visit)
+        return fault_set(f, PTXGEN_USAGE, D_CAPTURE, "visits to stages need a stream that is not captured");
+    if (loop)
+        return fault_set(f, PTXGEN_USAGE, D_CAPTURE,
+                         "'%s' has `until`, and the host would read the condition after each step, which a stream "
+                         "capture does not allow: %s",
+                         w->l->program->name, loop);
+    if (!cu->GetCaptureInfo || !cu->UpdateCapture)
+        return true; /* one after the other */
+    w->branches = branches_new(cu, w->stream, f);
+    return w->branches != NULL;
+}
+
+static bool go(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout, struct fault *f)
+{
+    const struct prog_stages *p = w->l->stages->p;
+    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
+    const int64_t bytes = layout->bytes + (p->until >= 0 ? LOOP_COUNTER : 0);
+    struct control_block *block = NULL;
+    bool ok = true;
+
+    if (bytes && !control_acquire(w->l, w->stream, 0, (size_t)bytes, &block, f))
+        return false;
+    if (p->until < 0 || w->visit ||
+        !loop_launch(&(struct loop_launch){ w->s, w->l, run, layout, block, w->stream, w->prepares }, &w->status)) {
+        const char *why;
+
+        ok = begin_branches(w, stages_steps(p, run->param, &why), f);
+        if (ok)
+            stages_walk(p, run, layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
+        if (w->branches && w->status == PTXGEN_OK)
+            ok = branches_join(w->branches, f);
+        branches_free(w->branches);
+    }
+    if (block)
+        control_release(block);
+    return ok;
+}
+
 static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 {
-    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
     union value defaults[LAUNCH_PARAMS_MAX];
-    struct control_block *block = NULL;
     struct stages_layout layout;
     struct run_args run;
     struct fault f;
@@ -169,14 +227,8 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 
     if (!gpu_enter(w->l->gpu, &pushed, &f))
         return fault_report(w->s, &f);
-    if (!begin(w, args, defaults, &run, &layout, &f))
-        w->status = fault_report(w->s, &f);
-    else if (!layout.bytes || control_acquire(w->l, w->stream, 0, (size_t)layout.bytes, &block, &f))
-        stages_walk(w->l->stages->p, &run, &layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
-    else
-        w->status = fault_report(w->s, &f);
-    if (block)
-        control_release(block);
+    if (!begin(w, args, defaults, &run, &layout, &f) || !go(w, &run, &layout, &f))
+        fails(w, &f);
     gpu_leave(w->l->gpu, pushed);
     return w->status;
 }

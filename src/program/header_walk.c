@@ -165,7 +165,7 @@ static const char *const pieces[] = {
     "    for (w->step = 0; result == CUDA_SUCCESS && w->step < w->steps && !ends; w->step++) {\n"
     "        for (i = 0; i < w->p->stages && result == CUDA_SUCCESS; i++)\n"
     "            result = ptxgen_run_stage(w, i, stream);\n"
-    "        if (result == CUDA_SUCCESS && w->p->until >= 0)\n"
+    "        if (result == CUDA_SUCCESS && w->p->until >= 0 && w->step + 1 < w->steps)\n"
     "            result = ptxgen_holds(w, stream, &ends);\n"
     "    }\n"
     "    for (i = 0; i < w->p->fed && result == CUDA_SUCCESS; i++) {\n"

@@ -172,6 +172,29 @@ static bool bring_home(const struct walk *w, int64_t from, const struct stages_d
     return true;
 }
 
+static bool run_step(const struct walk *w, const struct stages_doer *doer)
+{
+    for (int i = 0; i < w->p->nstages; i++)
+        if (!run_stage(w, i, doer))
+            return false;
+    return true;
+}
+
+/* Steps 0, 2, ... write home, and 1, 3, ... the twins, as if the last step of all were step 2. */
+enum { LAST_OF_PART = 2 };
+
+bool stages_step(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
+                 void *memory, int step, const struct stages_doer *doer)
+{
+    return run_step(&(struct walk){ p, args, layout, memory, step, LAST_OF_PART + 1 }, doer);
+}
+
+bool stages_twins_home(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
+                       void *memory, const struct stages_doer *doer)
+{
+    return bring_home(&(struct walk){ p, args, layout, memory, 0, LAST_OF_PART + 1 }, 1, doer);
+}
+
 bool stages_walk(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
                  void *memory, const struct stages_doer *doer)
 {
@@ -179,10 +202,9 @@ bool stages_walk(const struct prog_stages *p, const struct run_args *args, const
     struct walk w = { p, args, layout, memory, 0, stages_steps(p, args->param, &why) };
     bool ends = false;
     for (; w.step < w.steps && !ends; w.step++) {
-        for (int i = 0; i < p->nstages; i++)
-            if (!run_stage(&w, i, doer))
-                return false;
-        if (p->until >= 0 && !doer->holds(doer->user, home(&w, p->until), &ends))
+        if (!run_step(&w, doer))
+            return false;
+        if (p->until >= 0 && w.step + 1 < w.steps && !doer->holds(doer->user, home(&w, p->until), &ends))
             return false;
     }
     return bring_home(&w, w.step - 1, doer);

@@ -67,6 +67,13 @@ int64_t stages_steps(const struct prog_stages *p, const union value *param, cons
 /* All stages in their order, for all steps.  memory: layout->bytes, aligned to 256.  False: doer said so. */
 bool stages_walk(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
                  void *memory, const struct stages_doer *doer);
+/* Parts of a walk whose number of steps only the device knows: step 0, 1 or 2.  The first reads the inputs of the whole;
+ * those after it read what the step before has written, and steps 1 and 2 take turns from there on. */
+bool stages_step(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
+                 void *memory, int step, const struct stages_doer *doer);
+/* What must follow where step 1, or one that has taken its turn, was the last. */
+bool stages_twins_home(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
+                       void *memory, const struct stages_doer *doer);
 
 /* The data inside a public program object with stages, and the programs of these; NULL: it has none. */
 struct ptxgen_program;

@@ -5,6 +5,9 @@
 The driver that only records (tests/support/fake_cuda.c) writes down what `ptxgen run` asks for, and what the generated
 header of the same spec does: kernels, grids, all arguments, copies, reads of the condition.  An address is an array of the
 user's, or memory of the launcher; which memory that is may differ, but not which arguments share it.
+
+What repeats until a condition holds is a graph to the library where the driver has conditional nodes; the graph, as that
+driver goes through it, launches what the library's own walk launches with an older driver.
 """
 import json
 import math
@@ -51,8 +54,9 @@ def pairs(text):
     return dict(p.split('=') for p in text.split())
 
 
-def run(command, log, steps):
-    env = dict(os.environ, FAKE_CUDA_LOG=log, FAKE_CUDA_STEPS=str(steps), PTXGEN_CACHE='off')
+# Drivers of CUDA 12.3 have no conditional nodes.
+def run(command, log, steps, version=12030):
+    env = dict(os.environ, FAKE_CUDA_LOG=log, FAKE_CUDA_STEPS=str(steps), FAKE_CUDA_VERSION=str(version), PTXGEN_CACHE='off')
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         return [f'{command[0]} ended with {done.returncode}: {done.stdout[-300:]}{done.stderr[-600:]}']
@@ -108,13 +112,19 @@ def header_differs(work, row, manifest, fake, include, compiler, wanted):
     return differs(run([work / 'driver'], work / 'log', steps), wanted + wanted, len(manifest['inputs'] + manifest['outputs']), True)
 
 
+def graph_differs(command, log, steps, users):
+    """With an odd number of steps at most, the walk begins with the same of two memories as the graph."""
+    ways = [run([*command, '--param', 'steps=99'], log, steps, version) for version in (12040, 12030)]
+    return differs(*ways, users, True)
+
+
 def main():
     ptxgen, fake, specs = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3])
     include = sys.argv[4] if len(sys.argv) > 4 and os.path.isdir(sys.argv[4]) else None
     compilers = [c for c in sys.argv[5:] if include and shutil.which(c.split()[0])]
     example = pathlib.Path(__file__).resolve().parents[2] / 'examples/launch_manifest.py'
     os.environ['PTXGEN_LIBCUDA'] = fake
-    work, wrong, seen = pathlib.Path(tempfile.mkdtemp()), 0, 0
+    work, wrong, seen, graphs = pathlib.Path(tempfile.mkdtemp()), 0, 0, 0
     for number, row in enumerate(ROWS):
         name, sizes, params, steps = row
         spec = work / f'{name}.yaml' if name in SPECS else specs / f'{name}.yaml'
@@ -123,21 +133,25 @@ def main():
         subprocess.run([ptxgen, spec, '--emit=ptx,manifest,header', '--arch=sm_90', '-o', f'{work}/'], check=True)
         manifest = json.loads((work / f'{spec.stem}.json').read_text())
         more = [x for s in sizes.split() for x in ('--size', s)] + [x for p in params.split() for x in ('--param', p)]
-        wanted = run([ptxgen, 'run', spec, '--device', 'cuda', *more], work / 'log', steps)
+        command, users = [ptxgen, 'run', spec, '--device', 'cuda', *more], len(manifest['inputs'] + manifest['outputs'])
+        wanted = run(command, work / 'log', steps)
         seen += sum(line.startswith('launch ') for line in wanted)
         found = {}
         if compilers and manifest['manifest'] == 2:  # others: tests/unit/program/test_program.c
             compiler = compilers[number % len(compilers)]
             found['header'] = header_differs(work, row, manifest, fake, include, compiler, wanted)
+        if manifest.get('until'):
+            found['graph'] = graph_differs(command, work / 'log', steps, users)
+            graphs += 1
         mine = run([sys.executable, example, work / f'{spec.stem}.json', work / f'{spec.stem}.ptx', *sizes.split(), *params.split()], work / 'log', steps)
-        found['launch_manifest.py'] = differs(mine, wanted, len(manifest['inputs'] + manifest['outputs']), False)
+        found['launch_manifest.py'] = differs(mine, wanted, users, False)
         for what, text in found.items():
             if text:
                 wrong += 1
                 print(f'FAIL {name} {sizes}: {what}: {text}')
     shutil.rmtree(work)
-    print(f'{len(ROWS)} specs, {seen} launches, {wrong} failed')
-    return 1 if wrong or seen < 100 else 0
+    print(f'{len(ROWS)} specs, {seen} launches, {graphs} graphs, {wrong} failed')
+    return 1 if wrong or seen < 100 or graphs < 6 else 0
 
 
 if __name__ == '__main__':

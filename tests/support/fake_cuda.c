@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake_cuda.h"
-#include "launch/cuda_abi.h"
+#include "fake_graphs.h"
 
-enum { NO_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+enum { NO_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char context_memory[4];
@@ -22,7 +21,7 @@ struct CUstream_st {
     unsigned long long id;
 };
 
-static struct fake_cuda fake = {
+struct fake_cuda fake = {
     .version = 13000,
     .devices = 1,
     .sm = 90,
@@ -57,7 +56,7 @@ static const char *log_place(uint64_t address)
     return out;
 }
 
-static void log_launch(const struct fake_call *c)
+void fake_do_launch(const struct fake_call *c)
 {
     const struct fake_kernel *k = fake.kernel;
     if (!log_file)
@@ -74,17 +73,30 @@ static void log_launch(const struct fake_call *c)
     fputc('\n', log_file);
 }
 
+/* The kernel of that name, or a new one. */
+static struct fake_kernel *kernel_of(const char *name, size_t length)
+{
+    for (int i = 0; i < FAKE_KERNELS; i++) {
+        struct fake_kernel *k = &fake.kernel[i];
+
+        if (k->name == NULL)
+            k->name = strndup(name, length);
+        if (strlen(k->name) == length && strncmp(k->name, name, length) == 0)
+            return k;
+    }
+    return NULL;
+}
+
 /* Kernels and the bytes of their parameters, as PTX says them. */
-static void log_kernels(const char *ptx)
+static void learn_kernels(const char *ptx)
 {
     for (const char *at = strstr(ptx, ".entry "); at; at = strstr(at, ".entry ")) {
-        static char names[FAKE_KERNELS][128];
-        static int n;
-        struct fake_kernel *k = &fake.kernel[n];
         const char *end = strchr(at, '{'), *p = at;
+        struct fake_kernel *k;
 
         at += strlen(".entry ");
-        k->name = strncpy(names[n++], at, strcspn(at, "( "));
+        k = kernel_of(at, strcspn(at, "( "));
+        k->nparams = 0;
         while ((p = strstr(p, ".param .")) && p < end) {
             p += strlen(".param .");
             k->bytes[k->nparams++] = atoi(p + strcspn(p, "123456789")) / 8;
@@ -93,7 +105,7 @@ static void log_kernels(const char *ptx)
 }
 
 /* Record a call; the place to fill in the rest. */
-static struct fake_call *record(const char *name, const void *stream, uint64_t a, uint64_t b)
+struct fake_call *fake_record(const char *name, const void *stream, uint64_t a, uint64_t b)
 {
     static struct fake_call overflow;
     struct fake_call *c;
@@ -108,30 +120,19 @@ static struct fake_call *record(const char *name, const void *stream, uint64_t a
 }
 
 /* As the real driver does, what is not asked of a device needs a current context. */
-static int result(const char *name)
+int fake_result(const char *name)
 {
     if (!depth && strcmp(name, "cuInit") != 0 && strncmp(name, "cuDevice", 8) != 0)
         return NO_CONTEXT;
     return fake.fail && strcmp(fake.fail, name) == 0 ? fake.fail_result : CU_OK;
 }
 
-static int count(const char *name, int change)
+int fake_count(const char *name, int change)
 {
-    if (result(name) == CU_OK)
+    if (fake_result(name) == CU_OK)
         __atomic_add_fetch(&fake.live, change, __ATOMIC_RELAXED);
-    return result(name);
+    return fake_result(name);
 }
-
-/* One definition per row of the table, under the exported symbol. */
-#define ENTRY(symbol, ...)                                                                                             \
-    int symbol(__VA_ARGS__);                                                                                           \
-    int symbol(__VA_ARGS__)
-#define GIVE_BACK(symbol, name, type)                                                                                  \
-    ENTRY(symbol, type what)                                                                                           \
-    {                                                                                                                  \
-        (void)what;                                                                                                    \
-        return count(name, -1);                                                                                        \
-    }
 
 /* ---- start, devices, contexts ---------------------------------------------------------------- */
 ENTRY(cuInit, unsigned flags)
@@ -145,11 +146,11 @@ ENTRY(cuInit, unsigned flags)
         log_file = fopen(getenv("FAKE_CUDA_LOG"), "w");
         setvbuf(log_file, NULL, _IOLBF, 0);
     }
-    return result("cuInit");
+    return fake_result("cuInit");
 }
 ENTRY(cuDriverGetVersion, int *version)
 {
-    *version = fake.version;
+    *version = getenv("FAKE_CUDA_VERSION") ? atoi(getenv("FAKE_CUDA_VERSION")) : fake.version;
     return CU_OK;
 }
 ENTRY(cuGetErrorName, int code, const char **text)
@@ -199,12 +200,12 @@ ENTRY(cuDeviceGetAttribute, int *value, int attribute, cu_device device)
 ENTRY(cuDevicePrimaryCtxRetain, cu_context *context, cu_device device)
 {
     *context = (cu_context)(void *)&context_memory[device];
-    return count("cuDevicePrimaryCtxRetain", 1);
+    return fake_count("cuDevicePrimaryCtxRetain", 1);
 }
 ENTRY(cuDevicePrimaryCtxRelease_v2, cu_device device)
 {
     (void)device;
-    return count("cuDevicePrimaryCtxRelease", -1);
+    return fake_count("cuDevicePrimaryCtxRelease", -1);
 }
 ENTRY(cuCtxGetCurrent, cu_context *context)
 {
@@ -234,25 +235,25 @@ ENTRY(cuCtxPopCurrent_v2, cu_context *context)
 }
 ENTRY(cuCtxSynchronize, void)
 {
-    record("cuCtxSynchronize", NULL, 0, 0);
-    return result("cuCtxSynchronize");
+    fake_record("cuCtxSynchronize", NULL, 0, 0);
+    return fake_result("cuCtxSynchronize");
 }
 
 /* ---- modules and kernels --------------------------------------------------------------------- */
 /* A module that says "bad" does not compile. */
 ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int *option, void **value)
 {
-    record("cuModuleLoadDataEx", NULL, (uintptr_t)image, 0);
+    fake_record("cuModuleLoadDataEx", NULL, (uintptr_t)image, 0);
     if (strstr(image, "bad")) {
         for (unsigned i = 0; i < n; i++)
             if (option[i] == CU_JITOPT_ERROR_LOG)
                 strcpy(value[i], "ptxas line 7: a log");
         return CU_INVALID_PTX;
     }
-    if (log_file)
-        log_kernels(image);
+    if (log_file || strstr(image, "ptxgen_decide"))
+        learn_kernels(image);
     *module = (cu_module)(uintptr_t)1;
-    return count("cuModuleLoadDataEx", 1);
+    return fake_count("cuModuleLoadDataEx", 1);
 }
 ENTRY(cuModuleLoadData, cu_module *module, const void *image)
 {
@@ -261,18 +262,9 @@ ENTRY(cuModuleLoadData, cu_module *module, const void *image)
 GIVE_BACK(cuModuleUnload, "cuModuleUnload", cu_module)
 ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
 {
-    static char names[FAKE_KERNELS][128];
-
     (void)module;
-    for (int i = 0; i < FAKE_KERNELS; i++) {
-        if (fake.kernel[i].name == NULL)
-            fake.kernel[i].name = strncpy(names[i], name, sizeof names[i] - 1);
-        if (strcmp(fake.kernel[i].name, name) == 0) {
-            *function = (cu_function)(void *)&fake.kernel[i];
-            return result("cuModuleGetFunction");
-        }
-    }
-    return 500;
+    *function = (cu_function)(void *)kernel_of(name, strlen(name));
+    return *function ? fake_result("cuModuleGetFunction") : 500;
 }
 ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)
 {
@@ -280,20 +272,20 @@ ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)
     *value = attribute == CU_FN_SHARED_STATIC ? fake.shared_static
              : attribute == CU_FN_REGISTERS   ? fake.registers
                                               : fake.local;
-    return result("cuFuncGetAttribute");
+    return fake_result("cuFuncGetAttribute");
 }
 ENTRY(cuFuncSetAttribute, cu_function function, int attribute, int value)
 {
-    record("cuFuncSetAttribute", NULL, (uint64_t)attribute, (uint64_t)value)->kernel =
+    fake_record("cuFuncSetAttribute", NULL, (uint64_t)attribute, (uint64_t)value)->kernel =
         ((struct fake_kernel *)(void *)function)->name;
-    return result("cuFuncSetAttribute");
+    return fake_result("cuFuncSetAttribute");
 }
 ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, cu_function function, int threads, size_t shared)
 {
     (void)function;
-    record("cuOccupancy", NULL, (uint64_t)threads, shared);
+    fake_record("cuOccupancy", NULL, (uint64_t)threads, shared);
     *blocks = fake.blocks;
-    return result("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return fake_result("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
 static void take_params(struct fake_call *c, cu_function function, void **params)
@@ -307,19 +299,20 @@ static void take_params(struct fake_call *c, cu_function function, void **params
 ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
       unsigned bz, unsigned shared, cu_stream stream, void **params, void **extra)
 {
-    struct fake_call *c = record("cuLaunchKernel", stream, 0, 0);
+    struct fake_call *c = fake_record("cuLaunchKernel", stream, 0, 0);
 
     (void)extra;
     c->grid = gx * gy * gz;
     c->block = bx * by * bz;
     c->shared = shared;
     take_params(c, function, params);
-    log_launch(c);
-    return result("cuLaunchKernel");
+    if (!fake_capture(stream, c->kernel, c))
+        fake_do_launch(c);
+    return fake_result("cuLaunchKernel");
 }
 ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function function, void **params, void **extra)
 {
-    struct fake_call *c = record("cuLaunchKernelEx", config->stream, 0, 0);
+    struct fake_call *c = fake_record("cuLaunchKernelEx", config->stream, 0, 0);
 
     (void)extra;
     c->grid = config->grid_x * config->grid_y * config->grid_z;
@@ -336,17 +329,18 @@ ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function funct
             c->cluster = a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
     }
     take_params(c, function, params);
-    log_launch(c);
-    return result("cuLaunchKernelEx");
+    if (!fake_capture(config->stream, c->kernel, c))
+        fake_do_launch(c);
+    return fake_result("cuLaunchKernelEx");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stream stream)
 {
-    struct fake_call *c = record(name, stream, 0, bytes);
+    struct fake_call *c = fake_record(name, stream, 0, bytes);
 
-    if (result(name) != CU_OK)
-        return result(name);
+    if (fake_result(name) != CU_OK)
+        return fake_result(name);
     *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
     c->a = *pointer;
@@ -354,7 +348,7 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
         allocated[nallocated].begin = *pointer;
         allocated[nallocated++].bytes = bytes;
     }
-    return count(name, 1);
+    return fake_count(name, 1);
 }
 ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMemAlloc", pointer, bytes, NULL); }
 ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
@@ -363,67 +357,83 @@ ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
 }
 ENTRY(cuMemFree_v2, cu_pointer pointer)
 {
-    record("cuMemFree", NULL, pointer, 0);
+    fake_record("cuMemFree", NULL, pointer, 0);
     free((void *)(uintptr_t)pointer);
-    return count("cuMemFree", -1);
+    return fake_count("cuMemFree", -1);
 }
 ENTRY(cuMemFreeAsync, cu_pointer pointer, cu_stream stream)
 {
-    record("cuMemFreeAsync", stream, pointer, 0);
+    fake_record("cuMemFreeAsync", stream, pointer, 0);
     free((void *)(uintptr_t)pointer);
-    return count("cuMemFreeAsync", -1);
+    return fake_count("cuMemFreeAsync", -1);
 }
 ENTRY(cuMemcpyHtoD_v2, cu_pointer to, const void *from, size_t bytes)
 {
     memcpy((void *)(uintptr_t)to, from, bytes);
-    return result("cuMemcpyHtoD");
+    return fake_result("cuMemcpyHtoD");
+}
+bool fake_holds(uint64_t flag)
+{
+    static int reads;
+    if (!log_file)
+        return *(char *)(uintptr_t)flag != 0;
+    fprintf(log_file, "read %s\n", log_place(flag));
+    return getenv("FAKE_CUDA_STEPS") && ++reads % atoi(getenv("FAKE_CUDA_STEPS")) == 0;
 }
 ENTRY(cuMemcpyDtoH_v2, void *to, cu_pointer from, size_t bytes)
 {
-    static int reads;
     memcpy(to, (void *)(uintptr_t)from, bytes);
-    if (log_file && bytes == 1) {
-        fprintf(log_file, "read %s\n", log_place(from));
-        *(char *)to = getenv("FAKE_CUDA_STEPS") && ++reads % atoi(getenv("FAKE_CUDA_STEPS")) == 0;
-    }
-    return result("cuMemcpyDtoH");
+    if (log_file && bytes == 1)
+        *(char *)to = fake_holds(from);
+    return fake_result("cuMemcpyDtoH");
+}
+void fake_do_copy(const struct fake_call *c)
+{
+    if (log_file)
+        fprintf(log_file, "copy %s %s %zu\n", log_place(c->a), log_place(c->b), (size_t)c->param[0]);
+    memcpy((void *)(uintptr_t)c->a, (void *)(uintptr_t)c->b, (size_t)c->param[0]);
 }
 ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
-    (void)stream;
+    const struct fake_call c = { .a = to, .b = from, .param = { bytes } };
+    if (!fake_capture(stream, "copy", &c))
+        fake_do_copy(&c);
+    return fake_result("cuMemcpyDtoDAsync");
+}
+void fake_do_fill(const struct fake_call *c)
+{
     if (log_file)
-        fprintf(log_file, "copy %s %s %zu\n", log_place(to), log_place(from), bytes);
-    memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
-    return result("cuMemcpyDtoDAsync");
+        fprintf(log_file, "fill %s %d %zu\n", log_place(c->a), (int)c->param[0], (size_t)c->b);
+    memset((void *)(uintptr_t)c->a, (int)c->param[0], (size_t)c->b);
 }
 ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
 {
-    record("cuMemsetD8Async", stream, to, bytes);
-    if (log_file)
-        fprintf(log_file, "fill %s %d %zu\n", log_place(to), byte, bytes);
-    memset((void *)(uintptr_t)to, byte, bytes);
-    return result("cuMemsetD8Async");
+    struct fake_call *c = fake_record("cuMemsetD8Async", stream, to, bytes);
+    c->param[0] = byte;
+    if (!fake_capture(stream, "fill", c))
+        fake_do_fill(c);
+    return fake_result("cuMemsetD8Async");
 }
 
 /* ---- streams, events, graphs ----------------------------------------------------------------- */
 ENTRY(cuStreamCreate, cu_stream *stream, unsigned flags)
 {
     (void)flags;
-    if (result("cuStreamCreate") != CU_OK)
-        return result("cuStreamCreate");
+    if (fake_result("cuStreamCreate") != CU_OK)
+        return fake_result("cuStreamCreate");
     *stream = fake.next_handle ? fake.next_handle : malloc(sizeof **stream);
     (*stream)->id = __atomic_add_fetch(&stream_ids, 1, __ATOMIC_RELAXED);
-    return count("cuStreamCreate", 1);
+    return fake_count("cuStreamCreate", 1);
 }
 ENTRY(cuStreamDestroy_v2, cu_stream stream)
 {
     free(stream);
-    return count("cuStreamDestroy", -1);
+    return fake_count("cuStreamDestroy", -1);
 }
 ENTRY(cuStreamSynchronize, cu_stream stream)
 {
-    record("cuStreamSynchronize", stream, 0, 0);
-    return result("cuStreamSynchronize");
+    fake_record("cuStreamSynchronize", stream, 0, 0);
+    return fake_result("cuStreamSynchronize");
 }
 /* As the real driver does, a capture that is asked for its stream's id is refused, and spoiled. */
 ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)
@@ -433,64 +443,34 @@ ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)
         return CAPTURE_UNSUPPORTED;
     }
     *id = (uintptr_t)stream > 2 ? stream->id : (uintptr_t)stream;
-    return result("cuStreamGetId");
+    return fake_result("cuStreamGetId");
 }
 ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
 {
     (void)stream;
     *status = fake.capturing;
-    return result("cuStreamIsCapturing");
-}
-ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
-{
-    (void)stream, (void)mode;
-    fake.capturing = 1;
-    fake.capture_spoiled = 0;
-    return result("cuStreamBeginCapture");
-}
-ENTRY(cuStreamEndCapture, cu_stream stream, cu_graph *graph)
-{
-    (void)stream;
-    fake.capturing = 0;
-    if (fake.capture_spoiled)
-        return CAPTURE_INVALIDATED;
-    *graph = (cu_graph)(uintptr_t)1;
-    return count("cuStreamEndCapture", 1);
+    return fake_result("cuStreamIsCapturing");
 }
 ENTRY(cuEventCreate, cu_event *event, unsigned flags)
 {
     (void)flags;
     *event = (cu_event)(uintptr_t)1;
-    return count("cuEventCreate", 1);
+    return fake_count("cuEventCreate", 1);
 }
 GIVE_BACK(cuEventDestroy_v2, "cuEventDestroy", cu_event)
 ENTRY(cuEventRecord, cu_event event, cu_stream stream)
 {
     (void)event, (void)stream;
-    return result("cuEventRecord");
+    return fake_result("cuEventRecord");
 }
 ENTRY(cuEventSynchronize, cu_event event)
 {
     (void)event;
-    return result("cuEventSynchronize");
+    return fake_result("cuEventSynchronize");
 }
 ENTRY(cuEventElapsedTime, float *milliseconds, cu_event begin, cu_event end)
 {
     (void)begin, (void)end;
     *milliseconds = 2.5f;
-    return result("cuEventElapsedTime");
+    return fake_result("cuEventElapsedTime");
 }
-ENTRY(cuGraphInstantiateWithFlags, cu_graph_exec *exec, cu_graph graph, unsigned long long flags)
-{
-    (void)graph, (void)flags;
-    *exec = (cu_graph_exec)(uintptr_t)1;
-    return count("cuGraphInstantiateWithFlags", 1);
-}
-ENTRY(cuGraphLaunch, cu_graph_exec exec, cu_stream stream)
-{
-    (void)exec;
-    record("cuGraphLaunch", stream, 0, 0);
-    return result("cuGraphLaunch");
-}
-GIVE_BACK(cuGraphDestroy, "cuGraphDestroy", cu_graph)
-GIVE_BACK(cuGraphExecDestroy, "cuGraphExecDestroy", cu_graph_exec)

@@ -4,6 +4,10 @@
  * Built as a shared object with the entry points that the launcher looks up.  "Device" memory is host memory, so fills
  * and copies really happen.  A test opens the same object, sets what the driver shall pretend, and reads the calls.
  *
+ * What is captured, and conditional nodes, become nodes of a graph (fake_graphs.c).  A launch of the graph goes through
+ * them in order: kernels are recorded as "run", fills and copies happen, and loops of stages decide by the byte that they
+ * would read.
+ *
  * For whole processes: the calls that do something go to the file that FAKE_CUDA_LOG names, a line for each, with all
  * arguments of kernels; an address is the number of its allocation plus an offset.  A single byte that the host reads
  * is 0, and 1 at each FAKE_CUDA_STEPS-th time.
@@ -14,7 +18,7 @@
 #include <stdint.h>
 
 /* python/tests/stand_ins.py has the same structures. */
-enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096 };
+enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NODES = 4096, FAKE_AFTER = 64 };
 
 struct fake_call {
     const char *name;    /* entry point */
@@ -33,6 +37,14 @@ struct fake_kernel {
     int bytes[FAKE_PARAMS]; /* of each parameter */
 };
 
+struct fake_node {
+    const char *what; /* a kernel, "copy", "fill", "while" or "if" */
+    int graph, body;  /* from 1; body of "while" and "if" */
+    int condition;
+    int nafter, after[FAKE_AFTER]; /* numbers of nodes, from 1 */
+    struct fake_call call;
+};
+
 struct fake_cuda {
     int version, devices, sm, multiprocessors, shared_optin, pools;
     int shared_static, registers, local, blocks; /* of every kernel */
@@ -45,6 +57,8 @@ struct fake_cuda {
     int ncalls;
     struct fake_call call[FAKE_CALLS];
     int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
+    int nnodes;
+    struct fake_node node[FAKE_NODES]; /* number 1 is the first */
 };
 
 /* In the shared object, as "fake_cuda_state". */

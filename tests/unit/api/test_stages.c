@@ -416,7 +416,7 @@ Test(stages, a_condition_is_read_after_each_step)
     cr_expect(steps >= 1 && steps <= 4, "%d steps", steps); /* the driver runs nothing: memory is what it was */
     fake->capturing = 1;
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "has `until`"), "%s", message());
+    cr_expect(strstr(message(), "has `until`") && strstr(message(), "an expression reads `step`"), "%s", message());
     fake->capturing = 0;
     ptxgen_loaded_destroy(loaded);
     ptxgen_gpu_close(gpu);

@@ -16,6 +16,14 @@ Test(cuda_abi, layouts_and_numbers_are_those_of_the_toolkit)
     cr_expect_eq(offsetof(struct cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
     cr_expect_eq(offsetof(struct cu_launch_config, attribute), offsetof(CUlaunchConfig, attrs));
     cr_expect_eq(offsetof(struct cu_launch_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+    cr_expect_eq(sizeof(struct cu_condition_node), sizeof(CUgraphNodeParams));
+    cr_expect_eq(offsetof(struct cu_condition_node, condition), offsetof(CUgraphNodeParams, conditional.handle));
+    cr_expect_eq(offsetof(struct cu_condition_node, kind), offsetof(CUgraphNodeParams, conditional.type));
+    cr_expect_eq(offsetof(struct cu_condition_node, body), offsetof(CUgraphNodeParams, conditional.phGraph_out));
+    cr_expect_eq(offsetof(struct cu_condition_node, context), offsetof(CUgraphNodeParams, conditional.ctx));
+    cr_expect_eq((int)CU_CAPTURE_SET, (int)CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    cr_expect_eq((int)CU_NODE_CONDITIONAL, (int)CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    cr_expect_eq((int)CU_CONDITION_WHILE, (int)CU_GRAPH_COND_TYPE_WHILE);
     cr_expect_eq(sizeof(cu_pointer), sizeof(CUdeviceptr));
     cr_expect_eq((int)CU_ATTR_CLUSTER, (int)CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     cr_expect_eq((int)CU_ATTR_PROGRAMMATIC, (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
