@@ -61,7 +61,7 @@ struct options {
     const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *strategy, *budget, *seed,
         *emit_def, *export, *html;
     const char *prover, *out, *arch, *with, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
-        *unaligned, *shard;
+        *unaligned, *shard, *stage;
     bool distributed, verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
         named; /* named: the command is */
 };
@@ -192,7 +192,10 @@ char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length
 
 /* ---- compilation ---- */
 /* The problem of a file, or of standard input ("-"), which is called stdin. */
-ptxgen_status problem_of(ptxgen_session *s, const char *path, ptxgen_problem **out);
+/* Names of stages, with commas between them; empty: the spec is one problem. */
+void name_stages(const ptxgen_problem *p, char *out, size_t room);
+/* PTXGEN_USAGE: --stage names none of its stages, which was told. */
+ptxgen_status problem_of(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 /* With --laws the operators are judged, and those that are proved commutative are marked. */
 int load_problem(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 int make_plan(ptxgen_session *s, const struct options *o, const ptxgen_problem *p, const int64_t *size,

@@ -65,6 +65,9 @@ const struct option option_table[] = {
     { "variant", 0, O_TEXT, AT(variant), C_PIN, "ID", "use this variant (from 'ptxgen variants') instead of choosing" },
     { "tuning", 0, O_TEXT, AT(tuning), C_PIN | C_TUNE, "FILE|off",
       "the tuning file (default on a GPU: PTXGEN_TUNING, then XDG_DATA_HOME/ptxgen/tuning.yaml)" },
+    { "stage", 0, O_TEXT, AT(stage), C_PLAN | C_CHECK, "NAME",
+      "one stage of a spec with stages, as a spec of its own: its inputs are arrays of the whole and of stages "
+      "before" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
       "where measurements are kept to go on from (default: a file beside the cache); the variants that a page shows" },
     { "limit", 0, O_TEXT, AT(limit), C_TUNE | C_VARIANTS, "N",

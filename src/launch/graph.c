@@ -40,9 +40,9 @@ bool graph_of_capture(struct growing *g, const struct driver *cu, cu_stream stre
 
 bool graph_open(struct growing *g, struct fault *f)
 {
-    return g->callers || CU(f, g->cu,
-                            BeginCaptureTo(g->stream, g->graph, g->last.node, NULL, g->last.count,
-                                           CU_CAPTURE_THREAD_LOCAL));
+    return g->callers ||
+           CU(f, g->cu,
+              BeginCaptureTo(g->stream, g->graph, g->last.node, NULL, g->last.count, CU_CAPTURE_THREAD_LOCAL));
 }
 
 bool graph_close(struct growing *g, bool ok, struct fault *f)

@@ -153,8 +153,7 @@ static bool condition_new(const struct making *m, cu_graph graph, cu_condition *
 static bool add_step(struct making *m, struct growing *g, int number, cu_condition again, const cu_condition *second)
 {
     m->stream = g->stream;
-    return graph_open(g, m->f) &&
-           graph_close(g, step(m, number) && decide(m, number == 0, again, second), m->f);
+    return graph_open(g, m->f) && graph_close(g, step(m, number) && decide(m, number == 0, again, second), m->f);
 }
 
 static bool add_condition(struct making *m, struct growing *g, int kind, cu_condition condition, struct growing *body)

@@ -202,6 +202,14 @@ printf 'kind: stencil\ninputs: {u: "f32[n]"}\noutputs: {v: {type: "f32[n]", valu
 run one.yaml --emit=dot; exits 0; cp one.dot out
 arrow '"array u"' '"stage one"'; arrow '"stage one"' '"array v"'; dashed v u; out_has 'label="one, 7 times"'
 
+# One stage, as a spec of its own.
+run run until.yaml --stage fold --size n=1000 --device cpu --verify; exits 0; out_has 'verified'; out_has 'big ='
+run explain until.yaml --stage fold --size n=1000 --html=fold.html; exits 0; exists fold.html
+run until.yaml --stage fol --emit=plan -o -; exits 2; err_has 'the stages of until.yaml that run are until, fold, until_'
+run one.yaml --stage fold --emit=plan -o -; exits 2; err_has 'one.yaml has no stages'
+run variants until.yaml; exits 2; err_has '[-][-]stage=NAME, of until, fold'
+run explain until.yaml --html=whole.html --size n=9; exits 2; err_has '[-][-]stage=NAME, of until, fold'
+
 # A file per case of each stage.
 sed 's/until: {kind: map/halve: {kind: map/' until.yaml > halves.yaml
 run halves.yaml --split --emit=ptx -o stages/; exits 0; run halves.yaml --emit=ptx; exits 0

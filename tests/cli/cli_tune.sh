@@ -49,6 +49,21 @@ printf '%s\tstarted\t0\t0\t\n%s' "$victim" reduce.gather@thre >> sum.n3000.journ
 run tune sum.yaml --size n=3000 --device cpu --limit 10 --tuning=off $some --json
 exits 0; json out "[r['outcome'] for r in d['results'] if r['id'] == '$victim'] == ['started'] and d['tried'] == 10"
 
+# ---- a stage; plans of the whole take what was found ----
+cat > two.yaml << 'EOF'
+fuse: false
+inputs: {x: 'f32[n]'}
+stages:
+  double: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}
+  total: {kind: reduce, map: y, operator: add, outputs: {sum: f32}}
+outputs: [sum]
+EOF
+run tune two.yaml --size n=3000 --device cpu; exits 2; err_has '[-][-]stage=NAME, of double, total'
+run tune two.yaml --stage total --size n=3000 --device cpu --limit 4 --tuning=here/two.yaml $some; exits 0; out_has 'written to here/two.yaml'
+sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/two.yaml
+run two.yaml --tuning=here/two.yaml --emit=plan -o -; exits 0; out_has 'tuned0_block'
+run run two.yaml --size n=3000 --device cpu --tuning=here/two.yaml --verify; exits 0
+
 # ---- what a tuning file does ----
 sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/t.yaml
 run run sum.yaml --size n=3000 --device cpu --tuning=here/t.yaml --verify --json; exits 0; json out 'd["case"] == "tuned0_block" and d["outputs"]["sum"]["verified"]'

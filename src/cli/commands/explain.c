@@ -236,7 +236,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return status;
     }
     if (ptxgen_stage_count(x->job.problem)) {
-        return native.html ? fail(EXIT_USAGE, "--html: a page is of one problem, and this spec has stages")
+        char stages[400];
+        name_stages(x->job.problem, stages, sizeof stages);
+        return native.html ? fail(EXIT_USAGE, "--html: a page is of one stage: --stage=NAME, of %s", stages)
                            : print_explanation(x);
     }
     if (!x->gpu && !native.html && !ptxas_there()) { /* nobody asks for the code */

@@ -312,6 +312,12 @@ static int prepare(struct tuner *t, struct options *native)
     t->on_host = t->options->device && !strcmp(t->options->device, "cpu");
     int status = parse_numbers(t);
     status = status ? status : load_problem(t->job.session, t->options, t->path, &t->job.problem);
+    char stages[400];
+    if (status == EXIT_OK && (name_stages(t->job.problem, stages, sizeof stages), stages[0])) {
+        return fail(EXIT_USAGE,
+                    "%s: one stage is tuned at a time, and plans of the whole take its result: --stage=NAME, of %s",
+                    t->path, stages);
+    }
     if (status == EXIT_OK && !ptxgen_problem_tunable(t->job.problem)) {
         return fail(EXIT_USAGE,
                     "%s: there is nothing to tune: determinism: device wants one combination tree whatever "

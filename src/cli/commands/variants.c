@@ -210,7 +210,14 @@ int cmd_variants(const struct options *o)
     if (ptxgen_session_create(&l.s) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");
     }
+    char stages[400] = "";
     int status = load_problem(l.s, o, o->operands.item[0], &l.p);
+    if (status == EXIT_OK) {
+        name_stages(l.p, stages, sizeof stages);
+    }
+    if (stages[0]) {
+        status = fail(EXIT_USAGE, "variants are of one stage: --stage=NAME, of %s", stages);
+    }
     if (status == EXIT_OK) {
         l.size = calloc((size_t)ptxgen_problem_size_count(l.p) + 1, sizeof *l.size);
         status = l.size ? list(&l) : fail(EXIT_DEVICE, "out of memory");

@@ -194,6 +194,7 @@ int space_gather_beside(ptxgen_session *s, const struct options *o, const ptxgen
 enum { PARTS_PER_CORE = 4 };
 
 struct counting {
+    const struct options *options;
     const char *path;
     const struct asked *asked;
     int parts;
@@ -223,7 +224,7 @@ static void count_part(int i, void *user)
     variants.part = i;
     variants.parts = c->parts;
     if (ptxgen_session_create(&s) == PTXGEN_OK) {
-        if (problem_of(s, c->path, &p) == PTXGEN_OK) {
+        if (problem_of(s, c->options, c->path, &p) == PTXGEN_OK) {
             (void)ptxgen_variants_count(s, p, &variants, count_row, &c->census[i]); /* gathering tells what is wrong */
         }
         ptxgen_session_destroy(s);
@@ -259,7 +260,7 @@ int space_count(ptxgen_session *s, const struct options *o, const char *path, co
     if (status != EXIT_OK) {
         return status;
     }
-    struct counting c = { path, &a, PARTS_PER_CORE * core_count(), NULL };
+    struct counting c = { o, path, &a, PARTS_PER_CORE * core_count(), NULL };
     c.census = calloc((size_t)c.parts, sizeof *c.census);
     if (!c.census) {
         return fail(EXIT_DEVICE, "out of memory");
@@ -372,7 +373,7 @@ static void compile_one(int i, void *user)
     compile_options(b->how->options, &options);
     options.threads = 1;
     double begin = core_time();
-    ptxgen_status status = problem_of(s, b->how->path, &p);
+    ptxgen_status status = problem_of(s, b->how->options, b->how->path, &p);
     status = status == PTXGEN_OK ? ptxgen_plan_create(s, p, &pin, &plan) : status;
     status = status == PTXGEN_OK ? ptxgen_compile(s, plan, &options, &c->program) : status;
     c->seconds = core_time() - begin;
