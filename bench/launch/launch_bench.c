@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch_bench.c - how long until the first result, and what a launch costs the host.
  *
- *     launch_bench [--reps N] [--json FILE]
+ *     launch_bench [--reps N] [--json FILE] [--specs DIR]
  *
  * First result: the dot product of two vectors on the device, from the source text to the value on the host.  Every
  * repetition is a process of its own whose context exists already, so that nothing but the disk is shared: cold ones
  * get empty caches (ptxgen's and the driver's), warm ones those that an earlier process filled.  The peers are kernels
- * for NVRTC with and without CUB's block reduction, compiled to machine code; without NVRTC they are left out.
+ * for NVRTC with and without CUB's block reduction, compiled to machine code; without NVRTC they are left out.  With
+ * --specs the same for k-means, a program of four stages.
  */
 #define _GNU_SOURCE
 #include "launch_bench.h"
@@ -92,8 +93,13 @@ bool device_open(struct bench_device *d)
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
-static const char *const subject_name[SUBJECTS] = { "ptxgen, empty caches", "ptxgen, filled caches",
-                                                    "NVRTC, kernel without headers", "NVRTC, cub::BlockReduce" };
+static const char *const subject_name[SUBJECTS] = { "ptxgen, empty caches",          "ptxgen, filled caches",
+                                                    "NVRTC, kernel without headers", "NVRTC, cub::BlockReduce",
+                                                    "k-means, empty caches",         "k-means, filled caches" };
+static const char *specs;
+
+static bool is_cold(enum subject subject) { return subject == PTXGEN_COLD || subject == KMEANS_COLD; }
+
 struct measured {
     bool ok;
     double loaded, result;
@@ -120,7 +126,7 @@ static struct measured in_child(enum subject subject, const char *directory)
         return m;
     child = fork();
     if (child == 0) {
-        struct bench_device d = { 0 };
+        struct bench_device d = { .specs = specs };
 
         use_caches(directory);
         m.ok = device_open(&d) && first_result(subject, &d, &m.loaded, &m.result);
@@ -145,10 +151,10 @@ static void measure_first(enum subject subject, const char *directory, int reps,
     char caches[200];
 
     out->n = 0;
-    for (int i = subject == PTXGEN_COLD ? 0 : -1; i < reps; i++) { /* -1 fills the caches */
+    for (int i = is_cold(subject) ? 0 : -1; i < reps; i++) { /* -1 fills the caches */
         struct measured m;
 
-        snprintf(caches, sizeof caches, "%s/%d-%d", directory, (int)subject, subject == PTXGEN_COLD ? i : 0);
+        snprintf(caches, sizeof caches, "%s/%d-%d", directory, (int)subject, is_cold(subject) ? i : 0);
         m = in_child(subject, caches);
         if (!m.ok)
             return;
@@ -235,6 +241,8 @@ int main(int argc, char **argv)
             reps = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--json") && i + 1 < argc && (json = fopen(argv[i + 1], "w")))
             i++;
+        else if (!strcmp(argv[i], "--specs") && i + 1 < argc)
+            specs = argv[++i];
         else
             return 2;
     }

@@ -32,11 +32,12 @@ struct bench_device {
     ptxgen_gpu *gpu;
     void *x, *y, *out;
     char arch[16];
+    const char *specs; /* the folder; NULL: no application is measured */
 };
 bool device_open(struct bench_device *d);
 
 /* ---- first.c ---- */
-enum subject { PTXGEN_COLD, PTXGEN_WARM, NVRTC_PLAIN, NVRTC_CUB, SUBJECTS };
+enum subject { PTXGEN_COLD, PTXGEN_WARM, NVRTC_PLAIN, NVRTC_CUB, KMEANS_COLD, KMEANS_WARM, SUBJECTS };
 /* Milliseconds from source text to loaded code, and to the result on the host; false when it could not be done. */
 bool first_result(enum subject subject, struct bench_device *d, double *loaded, double *result);
 
@@ -45,7 +46,7 @@ struct cost {
     const char *what;
     double median, p90; /* microseconds of the host, per call */
 };
-enum { COSTS = 4 };
+enum { COSTS = 7 };
 bool launch_costs(struct bench_device *d, struct cost cost[COSTS]);
 
 double now_ms(void);

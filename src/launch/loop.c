@@ -22,7 +22,7 @@
 #include "launch_graph.h"
 #include "launch_stages.h"
 
-enum { DRIVER_WITH_CONDITIONS = 12040, GRAPHS_MAX = 8, AGAIN = 1, SECOND = 2 };
+enum { DRIVER_WITH_CONDITIONS = 12040, GRAPHS_MAX = 32, AGAIN = 1, SECOND = 2 };
 
 static const char *const control_code =
     ".version 8.4\n.target sm_75\n.address_size 64\n"

@@ -133,22 +133,22 @@ Test(stage_graphs, each_set_of_arguments_has_a_graph_and_few_are_kept)
 {
     load(settle);
     for (int turn = 0; turn < 2; turn++)
-        for (int i = 0; i < 12; i++) {
+        for (int i = 0; i < 40; i++) {
             steps[0].i = 10 + i;
             cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
             condition(true);
             cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
         }
-    cr_expect_eq(nodes_of("while"), 24);
-    steps[0].i = 21 - 7;
+    cr_expect_eq(nodes_of("while"), 80);
+    steps[0].i = 49 - 31;
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
-    cr_expect_eq(nodes_of("while"), 24, "eight are kept");
+    cr_expect_eq(nodes_of("while"), 80, "thirty-two are kept");
     cr_expect_eq(ptxgen_stream_reset(s, loaded, NULL), PTXGEN_OK, "%s", message());
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
-    cr_expect_eq(nodes_of("while"), 24);
+    cr_expect_eq(nodes_of("while"), 80);
     cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK, "%s", message());
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
-    cr_expect_eq(nodes_of("while"), 25);
+    cr_expect_eq(nodes_of("while"), 81);
     end_graphs();
 }
 
