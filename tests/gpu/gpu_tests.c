@@ -3,12 +3,12 @@
  *
  *     gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] [--devices DIR] [--filter TEXT]
  *               [--without STRATEGY] [--shard I/N] [--device K] [--processes N] [--threads N] [--forms]
- *               [--host [MODES]]
+ *               [--graphs] [--host [MODES]]
  *
  * quick: a minute or two; full: more sizes, more alignments, 100 repetitions at some; sanitize: a smaller set for
  * compute-sanitizer, in one process, each strategy on one spec of a shard.  --large, --stress and --devices add the
  * giant arrays, the protocols between blocks on a busy device, and one program on two devices, with specs from that
- * folder.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
+ * folder; --graphs adds stages in graphs.  Every spec is compiled for the device, once with the default strategy and once with each strategy by name
  * that fits; a spec that is not supported yet counts as skipped.  --without leaves a strategy out, and says so in the
  * summary.  --shard I/N leaves only every N-th spec (full: part of a spec), from I on, counted from 0.  Without
  * --device the processes take all devices in turn, and so do shards.  --forms: it is a failure if a strategy fits a
@@ -27,7 +27,7 @@ enum { FOLDERS_MAX = 16, PARTS_FULL = 8 };
 struct options {
     const char *folder[FOLDERS_MAX], *large, *stress, *devices;
     int nfolders, processes, threads, shard, shards;
-    bool host, forms;
+    bool host, forms, graphs;
 };
 
 /* An option with a value; false: there is none of this name, or the value is wrong. */
@@ -75,6 +75,8 @@ static bool parse(int argc, char **argv, struct suite *t, struct options *o)
                 t->modes = argv[++i];
         } else if (strcmp(argv[i], "--forms") == 0) {
             o->forms = true;
+        } else if (strcmp(argv[i], "--graphs") == 0) {
+            o->graphs = true;
         } else if (value && parse_value(argv[i], value, t, o)) {
             i++;
         } else {
@@ -131,6 +133,8 @@ static void run_alone(struct suite *t, const struct options *o)
         run_stress(t, o->stress);
     if (o->devices)
         run_devices(t, o->devices);
+    if (o->graphs)
+        run_graphs(t);
 }
 
 static int no_device(const struct suite *t)
@@ -152,7 +156,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gpu_tests [quick|full|sanitize] [--specs DIR]... [--large DIR] [--stress DIR] "
                         "[--devices DIR]\n  [--filter TEXT] [--without STRATEGY] [--shard I/N] [--device K] "
                         "[--processes N] [--threads N] "
-                        "[--forms] [--host [MODES]]\n");
+                        "[--forms] [--graphs] [--host [MODES]]\n");
         return 2;
     }
     choose_workers(&t, &o);

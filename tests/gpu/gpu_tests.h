@@ -10,6 +10,7 @@
  *     data.c       arrays on the host: random data, comparison with the reference
  *     summary.c    what passed, failed, was refused, never ran; where the time went
  *     devices.c    one program on two devices
+ *     graphs.c     stages in CUDA graphs
  *     large.c      reductions of more than 2^31 elements, more than 2^32 bytes
  *     closed.c     the same of scans, segments and stencils
  *     stress.c     what waits for other blocks, a thousand times on a busy device
@@ -161,6 +162,7 @@ void run_large(struct suite *t, const char *specs);
 void run_closed(struct suite *t, const char *specs);
 void run_stress(struct suite *t, const char *specs);
 void run_devices(struct suite *t, const char *specs);
+void run_graphs(struct suite *t);
 
 /* ---- summary.c ------------------------------------------------------------------------------- */
 /* Before all else, and before any fork: everything noted lands in memory that processes share. */
