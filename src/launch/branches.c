@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* branches.c - stages of a capture that do not depend on each other become branches of the graph.
  *
- * A stage follows every earlier stage that has written memory that it touches, or has touched memory that it writes; and
- * itself, in an earlier step, whose kept memory it works in.  Memory counts and not names: arrays between stages share
- * memory where they do not live at the same time.
+ * A stage follows every earlier worker that has written memory that it touches, or has touched memory that it writes;
+ * and itself, in an earlier step, whose kept memory it works in.  Memory counts and not names: arrays between stages
+ * share memory where they do not live at the same time.  Beside the stages, what decides about the end of a loop is a
+ * worker.
  */
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #include "launch_graph.h"
 
 struct range {
-    int stage;
+    int worker;
     bool written;
     uintptr_t begin, end;
 };
@@ -19,15 +20,15 @@ struct range {
 struct branches {
     const struct driver *cu;
     cu_stream stream;
-    struct graph_nodes begin;           /* what all stages follow */
-    struct graph_nodes end[STAGES_MAX]; /* of the latest run of a stage; count 0: none yet */
-    uint32_t before[STAGES_MAX];        /* stages whose latest runs come before it; a bit for each */
-    bool followed[STAGES_MAX];          /* by a later stage */
-    struct range *range;                /* of all runs so far, each once */
+    struct graph_nodes begin;             /* what all workers follow */
+    struct graph_nodes end[BRANCHES_MAX]; /* of the latest run of a worker; count 0: none yet */
+    uint64_t before[BRANCHES_MAX];        /* workers whose latest runs come before it; a bit for each */
+    bool followed[BRANCHES_MAX];          /* by a later worker */
+    struct range *range;                  /* of all runs so far, each once */
     int nranges, room;
 };
 
-_Static_assert(STAGES_MAX <= 32, "sets of stages are words");
+_Static_assert(BRANCHES_MAX <= 64, "sets of workers are words");
 
 struct branches *branches_new(const struct driver *cu, cu_stream stream, struct fault *f)
 {
@@ -52,15 +53,15 @@ void branches_free(struct branches *b)
     free(b);
 }
 
-static uint32_t bit(int stage) { return (uint32_t)1 << stage; }
+static uint64_t bit(int worker) { return (uint64_t)1 << worker; }
 
 static bool conflict(const struct range *a, const struct range *b)
 {
     return (a->written || b->written) && a->begin < b->end && b->begin < a->end;
 }
 
-/* The stage touches r: follows[] gets what must come before. */
-static bool touch(struct branches *b, const struct range *r, uint32_t *follows, struct fault *f)
+/* A worker touches r: *follows gets what must come before. */
+static bool touch(struct branches *b, const struct range *r, uint64_t *follows, struct fault *f)
 {
     bool known = false;
 
@@ -68,8 +69,8 @@ static bool touch(struct branches *b, const struct range *r, uint32_t *follows, 
         const struct range *o = &b->range[i];
 
         if (conflict(o, r))
-            *follows |= bit(o->stage);
-        known |= o->stage == r->stage && o->written == r->written && o->begin == r->begin && o->end == r->end;
+            *follows |= bit(o->worker);
+        known |= o->worker == r->worker && o->written == r->written && o->begin == r->begin && o->end == r->end;
     }
     if (known || r->begin == r->end)
         return true;
@@ -86,15 +87,6 @@ static bool touch(struct branches *b, const struct range *r, uint32_t *follows, 
     return true;
 }
 
-static bool touch_array(struct branches *b, int stage, const struct prog_array *a, const void *at, bool written,
-                        const int64_t *size, uint32_t *follows, struct fault *f)
-{
-    const int64_t bytes = at ? prog_array_elements(a, size) * a->stride : 0;
-    const uintptr_t begin = (uintptr_t)at;
-
-    return touch(b, &(struct range){ stage, written, begin, begin + (uintptr_t)(bytes > 0 ? bytes : 0) }, follows, f);
-}
-
 static bool add_nodes(struct graph_nodes *to, const struct graph_nodes *more, struct fault *f)
 {
     for (size_t i = 0; i < more->count; i++) {
@@ -103,7 +95,7 @@ static bool add_nodes(struct graph_nodes *to, const struct graph_nodes *more, st
         while (k < to->count && to->node[k] != more->node[i])
             k++;
         if (k == GRAPH_NODES_MAX)
-            return fault_set(f, PTXGEN_UNSUPPORTED, D_CAPTURE, "a stage would follow more than %d nodes",
+            return fault_set(f, PTXGEN_UNSUPPORTED, D_CAPTURE, "a node would follow more than %d others",
                              GRAPH_NODES_MAX);
         to->node[k] = more->node[i];
         to->count = k < to->count ? to->count : k + 1;
@@ -112,23 +104,23 @@ static bool add_nodes(struct graph_nodes *to, const struct graph_nodes *more, st
 }
 
 /* Of a set: those that no other one comes after. */
-static uint32_t latest(const struct branches *b, uint32_t stages)
+static uint64_t latest(const struct branches *b, uint64_t workers)
 {
-    uint32_t others = 0;
+    uint64_t others = 0;
 
-    for (int i = 0; i < STAGES_MAX; i++)
-        if (stages & bit(i))
+    for (int i = 0; i < BRANCHES_MAX; i++)
+        if (workers & bit(i))
             others |= b->before[i];
-    return stages & ~others;
+    return workers & ~others;
 }
 
-/* The next node follows the stages of the set, or what all follow where there are none. */
-static bool follow(struct branches *b, uint32_t stages, struct fault *f)
+/* The next node follows the workers of the set, or what all follow where there are none. */
+static bool follow(struct branches *b, uint64_t workers, struct fault *f)
 {
     struct graph_nodes nodes = { 0 };
 
-    for (int i = 0; i < STAGES_MAX; i++) {
-        if (!(stages & bit(i)))
+    for (int i = 0; i < BRANCHES_MAX; i++) {
+        if (!(workers & bit(i)))
             continue;
         b->followed[i] = true;
         if (!add_nodes(&nodes, &b->end[i], f))
@@ -137,39 +129,54 @@ static bool follow(struct branches *b, uint32_t stages, struct fault *f)
     return graph_set_last(b->cu, b->stream, nodes.count ? &nodes : &b->begin, f);
 }
 
-bool branches_before(struct branches *b, int stage, const struct program *p, const struct run_args *args,
-                     struct fault *f)
+bool branches_before(struct branches *b, int worker, const struct touched *memory, int count, struct fault *f)
 {
-    uint32_t follows = b->end[stage].count ? bit(stage) : 0;
+    uint64_t follows = b->end[worker].count ? bit(worker) : 0;
 
-    for (int i = 0; i < p->ninputs; i++)
-        if (!touch_array(b, stage, &p->input[i], args->input[i], false, args->size, &follows, f))
+    for (int i = 0; i < count; i++) {
+        const uintptr_t begin = (uintptr_t)memory[i].at;
+        const uintptr_t bytes = memory[i].at && memory[i].bytes > 0 ? (uintptr_t)memory[i].bytes : 0;
+
+        if (!touch(b, &(struct range){ worker, memory[i].written, begin, begin + bytes }, &follows, f))
             return false;
-    for (int i = 0; i < p->noutputs; i++)
-        if (!touch_array(b, stage, &p->output[i], args->output[i], true, args->size, &follows, f))
-            return false;
+    }
     if (!follow(b, latest(b, follows), f))
         return false;
-    b->before[stage] = follows;
-    for (int i = 0; i < STAGES_MAX; i++)
+    b->before[worker] = follows;
+    for (int i = 0; i < BRANCHES_MAX; i++)
         if (follows & bit(i))
-            b->before[stage] |= b->before[i];
-    for (int i = 0; i < STAGES_MAX; i++) /* of the stage itself an earlier run */
-        b->before[i] &= ~bit(stage);
+            b->before[worker] |= b->before[i];
+    for (int i = 0; i < BRANCHES_MAX; i++) /* of the worker itself an earlier run */
+        b->before[i] &= ~bit(worker);
     return true;
 }
 
-bool branches_after(struct branches *b, int stage, struct fault *f)
+bool branches_before_stage(struct branches *b, int stage, const struct program *p, const struct run_args *args,
+                           struct fault *f)
 {
-    b->followed[stage] = false;
-    return graph_get_last(b->cu, b->stream, &b->end[stage], f);
+    struct touched memory[2 * STAGE_ARGS_MAX];
+
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const bool written = i >= p->ninputs;
+        const struct prog_array *a = written ? &p->output[i - p->ninputs] : &p->input[i];
+
+        memory[i] = (struct touched){ written ? args->output[i - p->ninputs] : args->input[i],
+                                      prog_array_elements(a, args->size) * a->stride, written };
+    }
+    return branches_before(b, stage, memory, p->ninputs + p->noutputs, f);
+}
+
+bool branches_after(struct branches *b, int worker, struct fault *f)
+{
+    b->followed[worker] = false;
+    return graph_get_last(b->cu, b->stream, &b->end[worker], f);
 }
 
 bool branches_join(struct branches *b, struct fault *f)
 {
-    uint32_t open = 0;
+    uint64_t open = 0;
 
-    for (int i = 0; i < STAGES_MAX; i++)
+    for (int i = 0; i < BRANCHES_MAX; i++)
         if (b->end[i].count > 0 && !b->followed[i])
             open |= bit(i);
     return follow(b, open, f);

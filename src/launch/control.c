@@ -175,7 +175,7 @@ static void free_block(struct ptxgen_loaded *l, struct control_block *b, bool or
 {
     struct retired *next;
 
-    loop_free(l, b->loop, ordered ? &stream : NULL);
+    kept_free(l, b->kept, ordered ? &stream : NULL);
     free_memory(l, b->control, ordered, stream);
     free_memory(l, b->scratch, ordered, stream);
     for (struct retired *r = b->retired; r; r = next) {
@@ -212,8 +212,8 @@ static bool reset(struct ptxgen_loaded *l, cu_stream stream, struct fault *f)
     pthread_mutex_lock(&b->lock);
     if (b->control_bytes)
         ok = CU(f, &l->gpu->cu, MemsetD8Async(b->control, 0, b->control_bytes, stream));
-    if (b->loop)
-        ok = loop_reset(l, b->loop, f) && ok;
+    if (b->kept)
+        ok = kept_reset(l, b->kept, f) && ok;
     pthread_mutex_unlock(&b->lock);
     return ok;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_graph.h - nodes of a CUDA graph, as stages are captured into it. */
+/* launch_graph.h - stages in CUDA graphs.
+ *
+ *     graph.c      graphs that grow by captures and conditional nodes
+ *     branches.c   stages side by side
+ *     loop.c       a loop that ends on a condition, as nodes
+ *     kept.c       graphs that launches start again
+ */
 #ifndef PTXGEN_LAUNCH_GRAPH_H
 #define PTXGEN_LAUNCH_GRAPH_H
 
-#include "launch_impl.h"
-#include "program/stages.h"
+#include "launch_stages.h"
 
 /* A set of nodes: what the next one follows. */
 enum { GRAPH_NODES_MAX = 2 * STAGES_MAX };
@@ -34,13 +39,44 @@ bool graph_add_condition(struct growing *g, int kind, cu_condition condition, cu
 bool graph_get_last(const struct driver *cu, cu_stream stream, struct graph_nodes *out, struct fault *f);
 bool graph_set_last(const struct driver *cu, cu_stream stream, struct graph_nodes *nodes, struct fault *f);
 
-/* Stages side by side in a capture (branches.c): a stage follows those whose memory it touches.  NULL: out of memory. */
+/* In a capture, the work of a stage follows the work whose memory it touches (branches.c).  Workers are the stages and
+ * one more.  NULL: out of memory. */
+enum { BRANCH_DECIDE = STAGES_MAX, BRANCHES_MAX };
+struct touched {
+    const void *at;
+    int64_t bytes;
+    bool written;
+};
 struct branches *branches_new(const struct driver *cu, cu_stream stream, struct fault *f);
-bool branches_before(struct branches *b, int stage, const struct program *p, const struct run_args *args,
-                     struct fault *f);
-bool branches_after(struct branches *b, int stage, struct fault *f);
+bool branches_before(struct branches *b, int worker, const struct touched *memory, int count, struct fault *f);
+bool branches_before_stage(struct branches *b, int stage, const struct program *p, const struct run_args *args,
+                           struct fault *f);
+bool branches_after(struct branches *b, int worker, struct fault *f);
 /* What comes next in the stream follows all of them. */
 bool branches_join(struct branches *b, struct fault *f);
 void branches_free(struct branches *b);
+
+/* Launches whose nodes become part of a graph. */
+struct staging {
+    struct ptxgen_session *s; /* told of faults; NULL: nobody is */
+    struct ptxgen_loaded *l;
+    const struct run_args *args;
+    const struct stages_layout *layout;
+    char *memory;            /* of layout and loop */
+    cu_stream inner, stream; /* inner: of what conditional nodes hold; stream: of the launches now */
+    struct branches *branches;
+    bool prepares;
+    ptxgen_status status; /* of a call that has told its fault */
+    struct fault *f;
+};
+/* Doers of stages: `user` is a struct staging. */
+bool staging_run(void *user, int stage, const struct run_args *given);
+bool staging_copy(void *user, void *to, const void *from, int64_t bytes);
+
+/* The nodes of a loop, at the end of g.  Its steps have been prepared on the inner stream. */
+bool loop_fill(struct staging *m, const struct loop_place *place, struct growing *g);
+bool loop_prepare(struct staging *m, const struct loop_place *place);
+/* The kernels that decide. */
+bool loop_load(struct ptxgen_loaded *l, struct fault *f);
 
 #endif

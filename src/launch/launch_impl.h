@@ -10,9 +10,7 @@
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
- *     loop.c      a loop of stages until a condition holds, in a graph
- *     branches.c  stages side by side in a graph
- *     graph.c     graphs that grow by captures
+ *     graph.c, branches.c, loop.c, kept.c   stages in CUDA graphs (launch_graph.h)
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
@@ -110,13 +108,13 @@ struct control_block {
     pthread_mutex_t lock; /* held while a launch enqueues its steps */
     cu_pointer control, scratch;
     size_t control_bytes, scratch_bytes;
-    struct retired *retired;  /* outgrown memory that captured graphs may still use */
-    struct loop_memory *loop; /* of a spec with stages that end on a condition (loop.c), or NULL */
+    struct retired *retired; /* outgrown memory that captured graphs may still use */
+    struct kept *kept;       /* graphs of a spec with stages (kept.c), or NULL */
 };
 /* Graphs, and a stream.  stream: whose work is waited for before; NULL: the device is idle. */
-void loop_free(struct ptxgen_loaded *l, struct loop_memory *of, const cu_stream *stream);
+void kept_free(struct ptxgen_loaded *l, struct kept *kept, const cu_stream *stream);
 /* After a launch that did not complete: what stages keep for the stream inside. */
-bool loop_reset(struct ptxgen_loaded *l, const struct loop_memory *of, struct fault *f);
+bool kept_reset(struct ptxgen_loaded *l, const struct kept *kept, struct fault *f);
 
 /* Makes code that a program does not have yet: of case `c`, or of all cases with a negative number.  Any number of
  * threads may ask at once; s (NULL: nowhere) is told in its log.  end: nobody asks any more. */

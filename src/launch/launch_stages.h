@@ -9,9 +9,8 @@
 #include "ptxgen/stages.h"
 
 struct loop_code {
-    _Atomic bool refused; /* by the driver: the host walks */
-    cu_module module;     /* NULL: not loaded */
-    cu_function decide, home;
+    cu_module module; /* NULL: not loaded */
+    cu_function decide, odd;
 };
 
 struct loaded_stages {
@@ -19,6 +18,7 @@ struct loaded_stages {
     void *user;
     void (*end)(void *user); /* p is not read any more */
     struct loop_code loop;
+    _Atomic bool refused; /* the graph of a loop, by the driver: the host walks */
     struct ptxgen_loaded *stage[];
 };
 
@@ -29,22 +29,34 @@ void launch_destroy_stages(struct ptxgen_loaded *l);
 ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
                             cu_stream stream, bool prepares);
 
-/* A loop that ends on a condition, in a graph (loop.c). */
-enum { LOOP_COUNTER = 8 /* bytes of memory after the arrays between stages */ };
-struct loop_launch {
+/* What a loop that ends on a condition needs in a graph (loop.c): a second memory for each array that a step writes and
+ * that leaves it. */
+struct loop_place {
+    struct prog_stages p; /* every output that is fed back has a twin */
+    struct stage_feedback feedback[STAGE_ARRAYS_MAX];
+    struct stages_layout layout;      /* with these twins */
+    int64_t output[STAGE_ARRAYS_MAX]; /* of the whole: where their second memory lies; -1: it is a twin's */
+    int64_t state;                    /* of the words that count */
+    int64_t bytes, steps;
+};
+/* False: bytes overflow. */
+bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, struct loop_place *out);
+/* NULL: loops may be in graphs; else why not. */
+const char *loop_refuses(const struct ptxgen_loaded *l);
+
+/* Graphs that launches start (kept.c). */
+struct kept_launch {
     struct ptxgen_session *s;
     struct ptxgen_loaded *l;
     const struct run_args *args;
     const struct stages_layout *layout;
-    struct control_block
-        *block; /* of the stream, with layout->bytes + LOOP_COUNTER bytes of scratch; its lock is held */
+    const struct loop_place *place; /* of a loop that ends on a condition, else NULL */
+    struct control_block *block;    /* of the stream, with the scratch memory of layout or place; its lock is held */
     cu_stream stream;
     bool prepares;
 };
 /* The gpu's context is current.  False: nothing was launched, and the host must walk. */
-bool loop_launch(const struct loop_launch *x, ptxgen_status *status);
-/* NULL: loops may be in graphs; else why not. */
-const char *loop_refuses(const struct ptxgen_loaded *l);
+bool kept_launch(const struct kept_launch *x, ptxgen_status *status);
 
 /* PTXGEN_UNSUPPORTED, after a message. */
 ptxgen_status launch_refuse_stages(struct ptxgen_session *s, const char *what);

@@ -3,13 +3,12 @@
  *
  * Each stage is a loaded program of its own, with its own code and kept memory.  Arrays between stages lie in scratch
  * memory that the whole keeps for the stream; its lock is held while the stages of one launch are enqueued.  In a
- * capture, stages that do not depend on each other are branches (branches.c).  A loop that ends on a condition is in a
- * graph where the driver can do that (loop.c); elsewhere the host reads the condition.
+ * capture, stages that do not depend on each other are branches (branches.c).  Launches that come again, and loops that
+ * end on a condition, are graphs where the driver can do that (kept.c, loop.c); elsewhere the host reads the condition.
  */
 #include <stdlib.h>
 
 #include "launch_graph.h"
-#include "launch_stages.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 struct ptxgen_loaded *launch_new_stages(struct ptxgen_gpu *gpu, const struct prog_stages *p)
@@ -81,7 +80,7 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
     const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
     struct fault f;
 
-    if (w->branches && !branches_before(w->branches, stage, l->program, given, &f))
+    if (w->branches && !branches_before_stage(w->branches, stage, l->program, given, &f))
         return fails(w, &f);
     w->status =
         w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream) : ptxgen_launch(w->s, l, &args, w->stream, NULL);
@@ -191,21 +190,33 @@ static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
     return w->branches != NULL;
 }
 
+/* The stream's memory for a launch.  Where a loop's second memory is too much, *place becomes NULL. */
+static bool acquire(struct stage_walk *w, const struct stages_layout *layout, const struct loop_place **place,
+                    struct control_block **block, struct fault *f)
+{
+    if (*place && control_acquire(w->l, w->stream, 0, (size_t)(*place)->bytes, block, f))
+        return true;
+    if (*place && f->status == PTXGEN_USAGE)
+        return false; /* a capture, and nothing is prepared */
+    *place = NULL;
+    return !layout->bytes || control_acquire(w->l, w->stream, 0, (size_t)layout->bytes, block, f);
+}
+
 static bool go(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout, struct fault *f)
 {
     const struct prog_stages *p = w->l->stages->p;
     const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
-    const int64_t bytes = layout->bytes + (p->until >= 0 ? LOOP_COUNTER : 0);
+    const char *why;
+    const int64_t steps = stages_steps(p, run->param, &why);
+    const bool loops = p->until >= 0 && steps > 1 && !w->visit && !loop_refuses(w->l);
+    struct loop_place lay;
+    const struct loop_place *place = loops && loop_lay_out(p, run, &lay) ? &lay : NULL;
     struct control_block *block = NULL;
-    bool ok = true;
+    bool ok = acquire(w, layout, &place, &block, f);
 
-    if (bytes && !control_acquire(w->l, w->stream, 0, (size_t)bytes, &block, f))
-        return false;
-    if (p->until < 0 || w->visit ||
-        !loop_launch(&(struct loop_launch){ w->s, w->l, run, layout, block, w->stream, w->prepares }, &w->status)) {
-        const char *why;
-
-        ok = begin_branches(w, stages_steps(p, run->param, &why), f);
+    const struct kept_launch x = { w->s, w->l, run, layout, place, block, w->stream, w->prepares };
+    if (ok && (w->visit || (p->until >= 0 && !place) || !kept_launch(&x, &w->status))) {
+        ok = begin_branches(w, steps, f);
         if (ok)
             stages_walk(p, run, layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
         if (w->branches && w->status == PTXGEN_OK)

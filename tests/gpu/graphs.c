@@ -20,7 +20,7 @@ static const char spread[] =
 
 static const char fork[] = "inputs: {x: 'i32[n]'}\nfuse: false\nstages:\n"
                            "  a: {kind: map, outputs: {p: {type: 'i32[n]', value: x * 2}}}\n"
-                           "  b: {kind: scan, operator: add, outputs: {q: 'i32[n]'}}\n"
+                           "  b: {kind: scan, map: x, operator: add, outputs: {q: 'i32[n]'}}\n"
                            "  c: {kind: map, outputs: {y: {type: 'i32[n]', value: p + q}}}\n"
                            "  d: {kind: reduce, map: p, operator: max, outputs: {most: i32}}\n"
                            "outputs: [y, most]\niterate: {steps: 7, feedback: {x: y}}\n";
@@ -43,8 +43,7 @@ static bool subject_begin(struct subject *x, const char *spec, const void *const
 
     for (int i = 0; i < x->narrays && ok; i++)
         ok = ptxgen_gpu_alloc(t->s, t->gpu, x->bytes[i], &x->device[i]) == PTXGEN_OK &&
-             (i >= x->ninputs ||
-              ptxgen_gpu_write(t->s, t->gpu, x->device[i], in[i], x->bytes[i]) == PTXGEN_OK);
+             (i >= x->ninputs || ptxgen_gpu_write(t->s, t->gpu, x->device[i], in[i], x->bytes[i]) == PTXGEN_OK);
     x->args.input = (const void *const *)x->device;
     x->args.output = x->device + x->ninputs;
     return ok && ptxgen_prepare(t->s, x->loaded, &x->args, t->stream[0]) == PTXGEN_OK;
@@ -89,8 +88,8 @@ static bool launched(struct subject *x, const char *expected)
     bool ok = true;
 
     for (int i = 0; i < LAUNCHES && ok; i++)
-        ok = poison(x) &&
-             ptxgen_launch(x->t->s, x->loaded, &x->args, x->t->stream[0], NULL) == PTXGEN_OK && same(x, expected);
+        ok = poison(x) && ptxgen_launch(x->t->s, x->loaded, &x->args, x->t->stream[0], NULL) == PTXGEN_OK &&
+             same(x, expected);
     return ok;
 }
 

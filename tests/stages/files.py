@@ -113,8 +113,9 @@ def header_differs(work, row, manifest, fake, include, compiler, wanted):
 
 
 def graph_differs(command, log, steps, users):
-    """With an odd number of steps at most, the walk begins with the same of two memories as the graph."""
-    ways = [run([*command, '--param', 'steps=99'], log, steps, version) for version in (12040, 12030)]
+    """Where a loop ends after an odd number of steps, its graph launches no step that does not count.  A graph has a second memory for
+    more arrays than the walk has, so addresses are left out; tests/unit/api/test_stage_graphs.c looks at them."""
+    ways = [[ADDRESS.sub('m0+0', line) for line in run([*command, '--param', 'steps=99'], log, steps | 1, version)] for version in (12040, 12030)]
     return differs(*ways, users, True)
 
 

@@ -59,6 +59,8 @@ static const char *log_place(uint64_t address)
 void fake_do_launch(const struct fake_call *c)
 {
     const struct fake_kernel *k = fake.kernel;
+    if (fake.runs)
+        fake.runs(c);
     if (!log_file)
         return;
     while (strcmp(k->name, c->kernel) != 0)
@@ -250,8 +252,7 @@ ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int 
                 strcpy(value[i], "ptxas line 7: a log");
         return CU_INVALID_PTX;
     }
-    if (log_file || strstr(image, "ptxgen_decide"))
-        learn_kernels(image);
+    learn_kernels(image);
     *module = (cu_module)(uintptr_t)1;
     return fake_count("cuModuleLoadDataEx", 1);
 }

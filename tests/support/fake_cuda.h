@@ -58,7 +58,8 @@ struct fake_cuda {
     struct fake_call call[FAKE_CALLS];
     int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
     int nnodes;
-    struct fake_node node[FAKE_NODES]; /* number 1 is the first */
+    struct fake_node node[FAKE_NODES];          /* number 1 is the first */
+    void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
 };
 
 /* In the shared object, as "fake_cuda_state". */

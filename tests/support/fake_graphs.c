@@ -69,18 +69,17 @@ bool fake_capture(const void *stream, const char *what, const struct fake_call *
 static bool decides(const struct fake_call *c)
 {
     if (strcmp(c->kernel, "ptxgen_decide") == 0) {
-        int64_t *counter = (int64_t *)(uintptr_t)c->param[1];
-        bool goes;
+        int64_t *state = (int64_t *)(uintptr_t)c->param[1];
 
-        *counter = c->param[6] ? 1 : *counter + 1;
-        goes = *counter < (int64_t)c->param[2] && !fake_holds(c->param[0]);
-        if (c->param[5] & 1)
-            condition[c->param[3]] = goes;
-        if (c->param[5] & 2)
-            condition[c->param[4]] = goes;
+        if (c->param[5])
+            state[0] = state[1] = 0;
+        if (!state[1])
+            state[1] = ++state[0] >= (int64_t)c->param[2] || fake_holds(c->param[0]);
+        if (c->param[4])
+            condition[c->param[3]] = !state[1];
         return true;
     }
-    if (strcmp(c->kernel, "ptxgen_home") != 0)
+    if (strcmp(c->kernel, "ptxgen_odd") != 0)
         return false;
     condition[c->param[1]] = (*(int64_t *)(uintptr_t)c->param[0] - 1) % 2 != 0;
     return true;

@@ -112,20 +112,52 @@ Test(stage_graphs, a_launch_starts_the_graph_that_was_prepared)
     end_graphs();
 }
 
-/* Steps 0, 2 and 4 write the output, 1 and 3 the twin, which goes home where it was the last. */
-Test(stage_graphs, the_last_values_are_in_the_output)
+/* What the kernels of `settle` would do, on whole numbers: x grows by one a step, `most` is what it has become, and the
+ * loop ends when that is `last`.  Arguments are inputs, then outputs; the condition has an input for its shape alone. */
+static float last;
+static void grow(const struct fake_call *c)
 {
-    load(settle);
-    for (steps[0].i = 2; steps[0].i < 7; steps[0].i++) {
-        cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
-        condition(false);
-        y[7] = 1;
-        const int before = fake->ncalls;
-        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
-        cr_expect_eq((int)strlen(ran(before)), 3 * (int)steps[0].i, "%s", ran(before));
-        /* The driver runs no kernel: a copy of the twin brings what memory was filled with. */
-        cr_expect_eq(y[7] == 1, steps[0].i % 2 == 1, "%d steps", (int)steps[0].i);
+    const float *from = (const float *)(uintptr_t)c->param[0];
+    float *to = (float *)(uintptr_t)c->param[1];
+    switch (c->kernel[2]) {
+    case 'm':
+        for (int i = 0; i < N; i++)
+            to[i] = from[i] + 1;
+        break;
+    case 'f': to[0] = from[N - 1]; break;
+    case 'u': *(char *)(uintptr_t)c->param[2] = from[0] >= last; break;
+    default: cr_assert_fail("%s", c->kernel);
     }
+}
+
+Test(stage_graphs, the_last_step_that_counts_is_in_the_outputs)
+{
+    ptxgen_stream stream;
+    ptxgen_graph graph;
+    load(settle);
+    cr_assert_eq(ptxgen_stream_create(s, gpu, &stream), PTXGEN_OK);
+    fake->runs = grow;
+    for (steps[0].i = 1; steps[0].i < 7; steps[0].i++)
+        for (int ends = 1; ends < 8; ends++) {
+            const float want = (float)(steps[0].i < ends ? steps[0].i : ends);
+            last = (float)ends;
+            cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message());
+            y[0] = y[N - 1] = most = -1;
+            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+            cr_expect(y[0] == want && y[N - 1] == want && most == want, "launched: %g, %g, not %g", (double)y[0],
+                      (double)most, (double)want);
+            cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK);
+            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+            cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK);
+            y[0] = y[N - 1] = most = -1;
+            cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK);
+            cr_expect(y[0] == want && y[N - 1] == want && most == want, "captured: %g, %g, not %g", (double)y[0],
+                      (double)most, (double)want);
+            ptxgen_graph_destroy(gpu, graph);
+            cr_expect(x[0] == 0 && x[N - 1] == 0, "the input is what it was");
+        }
+    ptxgen_stream_release(s, loaded, stream);
+    ptxgen_stream_destroy(gpu, stream);
     end_graphs();
 }
 
@@ -251,5 +283,28 @@ Test(stage_graphs, stages_that_do_not_need_each_other_are_branches)
     cr_expect_str_eq(edges() + strlen("a b c:ab d:a a:cd b:c c:ab d:a "), "a:cd b:cd c:ab d:a a:cd b:c c:ab d:a",
                      "the next launch follows all branches: %s", edges());
     fake->capturing = 0;
+    end_graphs();
+}
+
+/* ---- launches that come again ------------------------------------------------------------------------------------ */
+
+Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
+{
+    load(fork);
+    steps[0].i = 2;
+    for (int launch = 1; launch < 6; launch++) {
+        const int before = fake->ncalls;
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_expect_eq(calls_of("cuGraphLaunch"), launch < 3 ? 0 : launch - 2);
+        if (launch > 3)
+            cr_expect_eq(not_launches(before), 0);
+        if (launch >= 3)
+            cr_expect_str_eq(ran(before), "abcdabcd", "%s", ran(before));
+    }
+    steps[0].i = 1000; /* a large graph */
+    fake->ncalls = 0;
+    for (int launch = 1; launch < 6; launch++)
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(calls_of("cuGraphLaunch"), 0);
     end_graphs();
 }
