@@ -82,6 +82,17 @@ static void update_native(struct gen *g, kb_ptr word, int r, kb_val x)
     kb_atomic(k, rmw[native], word, 0, value);
 }
 
+static void combine_native(struct gen *g, kb_ptr word, int r, kb_val x)
+{
+    static const enum kb_bin bin[] = { [NATIVE_ADD] = KB_ADD, [NATIVE_MIN] = KB_MAX, [NATIVE_MAX] = KB_MAX,
+                                       [NATIVE_AND] = KB_OR,  [NATIVE_OR] = KB_OR,   [NATIVE_XOR] = KB_XOR };
+    kb *k = g->k;
+    const enum native native = op_native(g->p->reduction[r].op);
+    const kb_val value = ty_is_float(x.ty) ? x : recode(k, native, field_bits(k, x), ty_is_signed(x.ty));
+    word.ty = value.ty;
+    kb_store(k, word, 0, kb_bin(k, bin[native], kb_load(k, word, 0), kb_arg_v(value)));
+}
+
 /* Where the padding element is a NaN and not the identity, a state of that very NaN gets another, so that zero is no element at all. */
 static kb_val not_zero(struct gen *g, const struct op *op, kb_val bits)
 {
@@ -106,6 +117,16 @@ static void update_by_swap(struct gen *g, struct emit_env *env, kb_ptr word, int
     }
 }
 
+static void combine_packed(struct gen *g, struct emit_env *env, kb_ptr word, int r, kb_tup x)
+{
+    kb *k = g->k;
+    const struct op *op = g->p->reduction[r].op;
+    const kb_val pad = pack(k, op, emit_pad(k, op, env));
+    word.ty = pad.ty;
+    const kb_tup sum = emit_combine(k, op, env, unpack(k, op, kb_xor(k, kb_load(k, word, 0), pad)), x);
+    kb_store(k, word, 0, not_zero(g, op, kb_xor(k, pack(k, op, sum), pad)));
+}
+
 void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x)
 {
     kb_ptr word[STATE_FIELDS_MAX];
@@ -114,7 +135,7 @@ void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x)
     accumulate_words(g, word, x);
 }
 
-void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x)
+static void update_words(struct gen *g, const kb_ptr *word, kb_tup x, bool alone)
 {
     for (int r = 0, first = 0; r < g->p->nreductions; first += g->p->reduction[r++].op->nfields) {
         const struct op *op = g->p->reduction[r].op;
@@ -124,11 +145,14 @@ void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x)
         for (int f = 0; f < op->nfields; f++)
             own.e[f] = x.e[first + f];
         if (op_native(op) != NATIVE_NONE)
-            update_native(g, word[r], r, own.e[0]);
+            (alone ? combine_native : update_native)(g, word[r], r, own.e[0]);
         else
-            update_by_swap(g, &pt.env, word[r], r, own);
+            (alone ? combine_packed : update_by_swap)(g, &pt.env, word[r], r, own);
     }
 }
+
+void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x) { update_words(g, word, x, false); }
+void combine_words(struct gen *g, const kb_ptr *word, kb_tup x) { update_words(g, word, x, true); }
 
 /* ---- the total --------------------------------------------------------------------------------------------------- */
 

@@ -11,46 +11,37 @@
  * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
  * counted; and in shared memory not even that: the machine adds up the increments of a warp.
  */
-#include "llvmgen/shared/output.h"
+#include "bins.h"
 
+#include "llvmgen/shared/output.h"
 #include "lower/reduce/bins.h"
 
-struct bins {
-    struct gen *g;
-    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
-    int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
-    kb_val own;                       /* where the table of this thread begins, i32 */
-    bool merge;                       /* equal indices of a warp first */
-};
-
-static enum ty word_type(const struct gen *g, int r)
+enum ty bins_word_type(const struct gen *g, int r)
 {
     return op_word_bytes(g->p->reduction[r].op) == 4 ? TY_U32 : TY_U64;
 }
 
-/* The table in global memory: for `bins` bins where it lies in shared tables' control memory, else for those of the
- * launch. */
-static void global_table(struct gen *g, struct bins *b, bool fixed)
+void bins_global_table(struct gen *g, struct bins *b, bool fixed)
 {
     kb *k = g->k;
     const kb_ptr base = gen_buffer(g, "table", TY_U8);
-    const kb_val bins = fixed ? kb_imm(k, TY_I64, gen_tunable(g, TN_BINS)) : gen_value(g, "bins");
+    const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, "bins");
     *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .own = kb_imm(k, TY_I32, 0), .merge = true };
     for (int r = 0; r < g->p->nreductions; r++) {
         b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
-        b->table[r].ty = word_type(g, r);
+        b->table[r].ty = bins_word_type(g, r);
     }
 }
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
-static void update(struct bins *b, kb_val bin, kb_tup x)
+void bins_update(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
     for (int r = 0; r < b->g->p->nreductions; r++)
         word[r] = kb_advance(k, b->table[r], kb_add(k, kb_mul(k, bin, b->bin_step), b->own));
-    accumulate_words(b->g, word, x);
+    (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
 /* What the lane and those of the higher `peers` have, in any order; of use in the lowest one alone. */
@@ -86,14 +77,13 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
         sum.e[f] = kb_mul(k, x.e[f], kb_cast(k, kb_popcount(k, peers), x.e[f].ty));
     const kb_val below = kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32)), 1);
     kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, kb_and(k, peers, below), 0))) {
-        update(b, bin, sum);
+        bins_update(b, bin, sum);
     }
 }
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
-/* The number of the point's bin, i32; -1: none. */
-static kb_val bin_of(struct point *pt)
+kb_val bins_number(struct point *pt, bool kept)
 {
     struct gen *g = pt->g;
     kb *k = g->k;
@@ -103,7 +93,7 @@ static kb_val bin_of(struct point *pt)
         inside = kb_and(k, inside, kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64)));
         bin = d ? kb_add(k, kb_mul(k, bin, n), i) : i;
     }
-    for (int d = 0; d < g->p->rank; d++)
+    for (int d = 0; kept && d < g->p->rank; d++)
         if (!g->p->space[d].reduced)
             bin = kb_add(k, kb_mul(k, bin, gen_extent(g, &g->p->space[d].extent)), point_index(pt, d));
     return kb_select(k, inside, kb_cast(k, bin, TY_I32), kb_imm(k, TY_I32, -1));
@@ -113,13 +103,13 @@ static kb_val bin_of(struct point *pt)
 static void add_point(struct bins *b, struct point *pt, kb_val valid)
 {
     kb *k = b->g->k;
-    LET(bin, kb_select(k, valid, bin_of(pt), kb_imm(k, TY_I32, -1)));
+    LET(bin, kb_select(k, valid, bins_number(pt, true), kb_imm(k, TY_I32, -1)));
     if (b->merge) {
         update_merged(b, bin, point_map(pt));
         return;
     }
     kb_if(k, kb_ge(k, bin, 0)) {
-        update(b, bin, point_map(pt));
+        bins_update(b, bin, point_map(pt));
     }
 }
 
@@ -154,7 +144,7 @@ static void add_single(struct bins *b, kb_val element, kb_val valid)
     add_point(b, &pt, valid);
 }
 
-static void add_elements(struct bins *b)
+void bins_add_elements(struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
@@ -190,8 +180,7 @@ static void clear_tables(struct bins *b, kb_val bins)
     }
 }
 
-/* The words of a number in all tables; whether any of them is not zero. */
-static kb_val load_words(struct bins *b, kb_val number, kb_val *word)
+kb_val bins_load(struct bins *b, kb_val number, kb_val *word)
 {
     kb *k = b->g->k;
     kb_val any = kb_false(k);
@@ -209,18 +198,18 @@ static void add_bin(struct bins *b, struct bins *all, kb_val bin)
     kb *k = g->k;
     kb_val word[STATE_FIELDS_MAX];
     LET(first, kb_mul(k, bin, b->bin_step));
-    const kb_val some = load_words(b, first, word);
+    const kb_val some = bins_load(b, first, word);
     kb_tvar sum = kb_var_new(k, decode_words(g, word), "sum");
     kb_var any = kb_var_new(k, some, "any");
     if (b->tables > 1) {
         kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
-            const kb_val has = load_words(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
+            const kb_val has = bins_load(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
             kb_set(k, any, kb_or(k, kb_get(k, any), has));
             kb_set(k, sum, state_combine(g, kb_get(k, sum), decode_words(g, word)));
         }
     }
     kb_if(k, kb_get(k, any)) {
-        update(all, bin, kb_get(k, sum));
+        bins_update(all, bin, kb_get(k, sum));
     }
 }
 
@@ -229,7 +218,7 @@ static void add_tables(struct bins *b, kb_val bins)
 {
     kb *k = b->g->k;
     struct bins all;
-    global_table(b->g, &all, true);
+    bins_global_table(b->g, &all, true);
     LET(shift, kb_rem(k, kb_mul(k, kb_block(k), kb_threads(k)), kb_max(k, bins, 1)));
     kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
         LET(turned, kb_add(k, i, shift));
@@ -249,11 +238,11 @@ static void add_shared(struct gen *g)
     b.table_step = side_by_side ? 1 : gen_tunable(g, TN_BINS);
     b.own = lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : kb_imm(k, TY_I32, 0);
     for (int r = 0; r < g->p->nreductions; r++)
-        b.table[r] = kb_shared_v(k, word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
+        b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
     LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
     clear_tables(&b, bins);
     kb_barrier(k);
-    add_elements(&b);
+    bins_add_elements(&b);
     kb_barrier(k);
     kb_section(k, "add tables");
     add_tables(&b, bins);
@@ -273,7 +262,7 @@ static void finish_bin(struct bins *b, kb_val bin, bool again)
     kb *k = g->k;
     kb_val word[STATE_FIELDS_MAX], kept = kb_imm(k, TY_I64, 1);
     struct point pt;
-    const kb_val any = load_words(b, bin, word);
+    const kb_val any = bins_load(b, bin, word);
     if (again && kb_point(k, "table reset"))
         clear_bin(b, bin);
     const kb_tup results = state_results(g, decode_words(g, word), kb_not(k, any));
@@ -298,19 +287,21 @@ static void each_bin(struct bins *b, bool finish, bool again)
     }
 }
 
-static void emit(struct gen *g, bool shared)
+/* A kernel of a case; add: the one that brings elements to tables in shared memory, NULL: there are none. */
+static void emit(struct gen *g, void (*add)(struct gen *g))
 {
     const struct prog_kernel *kernel = g->c->code.kernel;
     struct bins b;
     gen_wait_for_predecessor(g);
-    global_table(g, &b, shared);
+    bins_global_table(g, &b, add);
     if (g->kernel != &kernel[BINS_ADD])
-        each_bin(&b, g->kernel == &kernel[BINS_FINISH], shared);
-    else if (shared)
-        add_shared(g);
+        each_bin(&b, g->kernel == &kernel[BINS_FINISH], add);
+    else if (add)
+        add(g);
     else
-        add_elements(&b);
+        bins_add_elements(&b);
 }
 
-void emit_reduce_bins_shared(struct gen *g) { emit(g, true); }
-void emit_reduce_bins_global(struct gen *g) { emit(g, false); }
+void emit_reduce_bins_private(struct gen *g) { emit(g, bins_add_private); }
+void emit_reduce_bins_shared(struct gen *g) { emit(g, add_shared); }
+void emit_reduce_bins_global(struct gen *g) { emit(g, NULL); }

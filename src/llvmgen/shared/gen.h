@@ -184,6 +184,8 @@ void accumulate_atomic(struct gen *g, kb_ptr words, kb_tup x);
 /* The same with a word of op_word_bytes() for each reduction, and the states from what they hold.  Elements leave no
  * word at zero whose padding element is a NaN, where the problem has bins. */
 void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x);
+/* The same where no other thread touches the words: without atomic operations. */
+void combine_words(struct gen *g, const kb_ptr *word, kb_tup x);
 kb_tup decode_words(struct gen *g, const kb_val *bits);
 /* The total; one thread, ordered behind all updates.  take: and zero in its place. */
 kb_tup read_accumulated(struct gen *g, kb_ptr words);

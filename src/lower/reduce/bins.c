@@ -4,6 +4,7 @@
  *   reduce.bins_shared  every block has tables in shared memory, which it adds to one in global memory at its end; for
  *                       as many bins as `bins` says.  The table in global memory is control memory of a constant size:
  *                       it is zero between launches, as the kernel that writes the outputs leaves it
+ *   reduce.bins_private the same with a table for every thread: see bins_private.c
  *   reduce.bins_global  one table in global memory, for any number of bins.  It lies in scratch memory, and a kernel
  *                       clears it first: beside what such a table costs, that kernel is cheap
  */
@@ -19,10 +20,9 @@ enum {
     TABLE_THREADS = 256,
     TABLE_GRID_MAX = 1 << 16,
     EVEN = 64, /* bins of a table are a multiple of */
-    /* bytes of shared memory: of a block's tables where there are several, where there is one, and what is left over */
+    /* bytes of shared memory: of a block's tables where there are several, where there is one */
     SHARED_FEW = 32 * 1024,
-    SHARED_USUAL = 48 * 1024,
-    SHARED_RESERVED = 1024
+    SHARED_USUAL = 48 * 1024
 };
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -58,7 +58,15 @@ bool bins_count(const struct problem *p)
 
 int bins_tables(const struct plan_case *c)
 {
+    if (!(c->strategy->tunables & WITH_LANES))
+        return c->tunable[TN_THREADS];
     return c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / c->tunable[TN_LANES] : 1;
+}
+
+int bins_capacity(const struct plan_case *c, const struct problem *p)
+{
+    const bool columns = !(c->strategy->tunables & WITH_LANES) && bins_columns(p);
+    return c->tunable[TN_BINS] * (columns ? c->tunable[TN_THREADS] : 1);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -121,8 +129,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
     }
 }
 
-/* What is known about the number of bins. */
-static void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
+void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
     *lo = *hi = 1;
@@ -139,7 +146,7 @@ static void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
 void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const int most = pl->plan->device.shared_per_block - SHARED_RESERVED;
+    const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
     const struct room {
         const char *name, *variant;
         int threads, lanes, bytes;
@@ -193,10 +200,14 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
     return f_max(f_const(1), blocks);
 }
 
-static bool build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
+bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
 {
     const struct problem *p = pl->plan->problem;
-    reduce_kernel(pl, c, "");
+    struct prog_kernel *add = reduce_kernel(pl, c, "");
+    if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
+        plan_value_arg(add, "columns", TY_I32, segments_inner(p));
+        plan_value_arg(add, "rows", TY_I64, segments_length(p));
+    }
     const struct formula over = table_kernel(pl, c, "finish");
     if (!shared)
         table_kernel(pl, c, "clear");
@@ -213,7 +224,7 @@ static bool build(struct planner *pl, struct plan_case *c, struct formula table,
 bool reduce_bins_global_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    return build(pl, c, f_mul(segments_count(p), f_const(bins_bytes(p))), false);
+    return bins_build(pl, c, f_mul(segments_count(p), f_const(bins_bytes(p))), false);
 }
 
 bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
@@ -224,11 +235,11 @@ bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
     const int64_t table = (int64_t)c->tunable[TN_BINS] * bins_bytes(p);
     if (lanes & (lanes - 1))
         return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
-    if (table * bins_tables(c) > pl->plan->device.shared_per_block - SHARED_RESERVED)
+    if (table * bins_tables(c) > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
         return reduce_contradiction(
             pl, c, shape,
             arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
                          bins_tables(c), c->tunable[TN_BINS], (long long)(table * bins_tables(c)),
                          pl->plan->device.arch, pl->plan->device.shared_per_block));
-    return build(pl, c, f_const(table), true);
+    return bins_build(pl, c, f_const(table), true);
 }

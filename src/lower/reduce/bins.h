@@ -6,6 +6,8 @@
 
 #include "lower/access.h"
 
+struct planner;
+
 /* The kernels of a case, by number: elements into the table; the outputs from the table; where the table lies in scratch
  * memory, zeros into the table, which is launched first. */
 enum { BINS_ADD, BINS_FINISH, BINS_CLEAR };
@@ -17,5 +19,16 @@ int bins_before(const struct problem *p, int r);
 bool bins_count(const struct problem *p);
 /* How many tables a block has in shared memory. */
 int bins_tables(const struct plan_case *c);
+/* Of tables of threads: is each that of one column, the dimensions that are kept behind those that are reduced? */
+bool bins_columns(const struct problem *p);
+/* Bins that the table in global memory of a case with tables in shared memory has room for. */
+int bins_capacity(const struct plan_case *c, const struct problem *p);
+
+/* ---- what the planning of the strategies shares (bins.c) --------------------------------------------------------- */
+enum { BINS_SHARED_RESERVED = 1024 /* bytes of shared memory that are left over */ };
+/* What is known about the number of bins, of the dimensions of `by` and the kept ones; checks that it fits. */
+void bins_range(struct planner *pl, int64_t *lo, int64_t *hi);
+/* Kernels, the table and steps of a case; `shared`: elements come to tables in shared memory first. */
+bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bins.h - tables of bins, in global or shared memory: what the kernels of bins.c and bins_private.c share. */
+#ifndef PTXGEN_LLVMGEN_BINS_H
+#define PTXGEN_LLVMGEN_BINS_H
+
+#include "llvmgen/shared/gen.h"
+
+struct bins {
+    struct gen *g;
+    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
+    int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
+    kb_val own;                       /* where the table of this thread begins, i32 */
+    bool merge;                       /* equal indices of a warp first */
+    bool alone;                       /* no other thread touches this thread's table: no atomic operations */
+};
+
+/* Of reduction r's words, in memory. */
+enum ty bins_word_type(const struct gen *g, int r);
+/* The table in global memory; fixed: that of tables in shared memory, else one of the launch's bins. */
+void bins_global_table(struct gen *g, struct bins *b, bool fixed);
+/* The point's bin, i32; -1: none.  kept: numbered with the kept dimensions, behind those of the indices. */
+kb_val bins_number(struct point *pt, bool kept);
+/* x to the words of a bin. */
+void bins_update(struct bins *b, kb_val bin, kb_tup x);
+/* The words of a number in all tables; whether any of them is not zero. */
+kb_val bins_load(struct bins *b, kb_val number, kb_val *word);
+/* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
+void bins_add_elements(struct bins *b);
+/* The kernel of reduce.bins_private. */
+void bins_add_private(struct gen *g);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bins_private.c - planning of reductions by computed indices with a table for every thread.
+ *
+ * No other thread touches a thread's words, so an element costs a load, the operator and a store, whatever the
+ * operator is and however often indices are the same.  Shared memory limits it: threads that share a multiprocessor
+ * have at most 227 KiB, so tables of more bins mean fewer threads, each with more loads in flight.
+ *
+ * Where dimensions are kept behind the reduced ones (the columns of rows), a thread stays in one column and has a table
+ * for the indices alone.  The threads of a block are as many whole rows as fit, so they read consecutive elements.
+ */
+#include "bins.h"
+
+#include "lower/segments.h"
+#include "reduce.h"
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+bool bins_columns(const struct problem *p) { return segments_kept(p); }
+
+bool reduce_bins_private_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d, (void)a;
+    const struct misfit m[] = {
+        { !p->nby, "it reduces by indices; this problem has no `by`" },
+        { p->nby && segments_kept(p) && !(segments_adjacent(p) && p->space[0].reduced),
+          "a thread stays in one column; this problem keeps dimensions before those that it reduces" },
+        { 0 }
+    };
+    return plan_takes(why, m);
+}
+
+/* What a block has: threads as tuning.def says of the variant, and bytes of each one's table at most; 0: all that there
+ * is. */
+struct room {
+    const char *name, *variant;
+    int threads, bytes;
+};
+
+static const struct room of_elements[] = { { "own", "", 512, 64 },
+                                           { "own_more", "more", 256, 256 },
+                                           { "own_most", "most", 224, 0 } };
+static const struct room of_columns[] = { { "columns", "columns", 512, 64 },
+                                          { "columns_more", "more columns", 256, 256 },
+                                          { "columns_most", "most columns", 448, 0 } };
+enum { ROOMS = 3 };
+
+/* Bins of a thread's table. */
+static int room_for(const struct planner *pl, const struct room *of)
+{
+    const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
+    const int threads = plan_setting(pl, TN_THREADS, of->threads), each = most / threads;
+    const int bytes = of->bytes && of->bytes < each ? of->bytes : each;
+    const int bins = bytes / bins_bytes(pl->plan->problem);
+    return bins > 1 ? bins : 1;
+}
+
+/* The extents that indices are compared with, not those of columns: what is known, and their product. */
+static struct formula index_range(struct planner *pl, int64_t *lo, int64_t *hi)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula n = access_extent(p, &p->bin[0]);
+    *lo = *hi = 1;
+    for (int d = 0; d < p->nby; d++) {
+        plan_range_times(pl, &p->bin[d], lo, hi);
+        n = d ? f_mul(n, access_extent(p, &p->bin[d])) : n;
+    }
+    return n;
+}
+
+/* A column's elements come one by one. */
+static void add_columns(struct planner *pl, const struct strategy *row, const struct room *of, int bins,
+                        struct formula guard)
+{
+    struct plan_case *c = plan_case_add(pl, row, of->name, guard);
+    plan_case_variant(pl, c, of->variant);
+    plan_set(c, TN_VECTOR, 1, NULL);
+    plan_set(c, TN_BINS, bins, NULL);
+    reduce_usual(pl, c);
+    c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), f_const(c->tunable[TN_THREADS])));
+}
+
+/* Loads of vectors, and loads of elements for arrays that share no boundary. */
+static void add_elements(struct planner *pl, const struct strategy *row, const struct room *of, int bins,
+                         struct formula guard)
+{
+    enum { AT_ONCE = 16 };
+    const struct problem *p = pl->plan->problem;
+    const char *names[] = { of->name, arena_printf(&pl->s->arena, "%s_unaligned", of->name) };
+    for (int i = 0; i < 2; i++) {
+        struct plan_case *c = plan_case_add(pl, row, names[i], guard);
+        struct formula aligned = { 0 };
+        plan_case_variant(pl, c, of->variant);
+        if (i)
+            plan_set(c, TN_VECTOR, 1, NULL);
+        plan_set(c, TN_BINS, bins, NULL);
+        while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
+               c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > AT_ONCE)
+            c->tunable[TN_ITEMS]--;
+        reduce_usual(pl, c);
+        c->aligned = !i && c->tunable[TN_VECTOR] > 1;
+        if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
+            return;
+        c->code.guard = f_and(c->code.guard, aligned);
+    }
+}
+
+/* Counts meet in shared memory at no cost, so they need no tables of threads unless columns are kept: there a number of
+ * a column's thread is cheaper than an index that is made by division. */
+void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool columns = bins_columns(p);
+    struct formula guard = plan_pinned(pl) ? (struct formula){ 0 } : f_le(segments_count(p), access_count(p));
+    int64_t lo, hi;
+    if (!plan_pinned(pl) && !columns && bins_count(p))
+        return;
+    bins_range(pl, &lo, &hi);
+    const struct formula indices = index_range(pl, &lo, &hi);
+    for (int i = 0; i < ROOMS; i++) {
+        const struct room *of = columns ? &of_columns[i] : &of_elements[i];
+        const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
+        const struct formula fits = hi <= bins ? guard : f_and(guard, f_le(indices, f_const(bins)));
+        if (lo <= bins && columns)
+            add_columns(pl, row, of, bins, fits);
+        else if (lo <= bins)
+            add_elements(pl, row, of, bins, fits);
+        if (hi <= bins || plan_overrides(pl, TN_BINS))
+            return;
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+bool reduce_bins_private_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int64_t bytes = (int64_t)c->tunable[TN_BINS] * c->tunable[TN_THREADS] * bins_bytes(p);
+    if (bytes > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
+        return reduce_contradiction(
+            pl, c, WITH_THREADS | WITH_BINS,
+            arena_printf(&pl->s->arena, "tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
+                         c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
+                         pl->plan->device.shared_per_block));
+    if (bins_columns(p) && c->tunable[TN_VECTOR] > 1)
+        return reduce_contradiction(pl, c, WITH_VECTOR, "the elements of a column are taken one by one");
+    return bins_build(pl, c, f_const((int64_t)bins_capacity(c, p) * bins_bytes(p)), true);
+}
