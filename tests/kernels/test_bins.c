@@ -87,4 +87,5 @@ static void check(const char *strategy, const char *name, const char *value)
 Test(bins, one_table_in_global_memory) { check("reduce.bins_global", "items", "1"); }
 Test(bins, a_table_per_block) { check("reduce.bins_shared", "lanes", "0"); }
 Test(bins, a_table_per_warp) { check("reduce.bins_shared", "lanes", "32"); }
+Test(bins, a_table_of_each_thread_alone) { check("reduce.bins_private", "bins", "64"); }
 Test(bins, a_table_per_thread) { check("reduce.bins_shared", "lanes", "1"); }

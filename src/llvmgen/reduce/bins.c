@@ -40,7 +40,8 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
     for (int r = 0; r < b->g->p->nreductions; r++)
-        word[r] = kb_advance(k, b->table[r], kb_add(k, kb_mul(k, bin, b->bin_step), b->own));
+        word[r] = kb_advance(k, b->alone ? b->mine[r] : b->table[r],
+                             b->alone ? kb_mul(k, bin, b->bin_step) : kb_add(k, kb_mul(k, bin, b->bin_step), b->own));
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
@@ -83,33 +84,56 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
-kb_val bins_number(struct point *pt, bool kept)
+/* Index d of the point, i64 or narrower, and whether it is one: there are less than 2^31 bins, so 32 bits say it of
+ * what had no more. */
+static kb_val index_of(struct point *pt, int d, kb_val *inside)
 {
     struct gen *g = pt->g;
     kb *k = g->k;
-    kb_val bin = kb_imm(k, TY_I64, 0), inside = kb_true(k);
+    const struct expr *e = g->p->by[d];
+    const kb_val n = gen_extent(g, &g->p->bin[d]);
+    if (e->kind == EX_CAST && ty_is_int(e->arg[0]->type) && ty_bytes(e->arg[0]->type) <= 4) {
+        const kb_val i = kb_cast(k, kb_cast(k, emit_expr(k, &pt->env, e->arg[0]), TY_I32), TY_U32);
+        *inside = kb_lt(k, i, kb_cast(k, n, TY_U32));
+        return kb_cast(k, i, TY_I32);
+    }
+    const kb_val i = emit_expr(k, &pt->env, e);
+    *inside = kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64));
+    return kb_cast(k, i, TY_I32);
+}
+
+kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    kb_val bin = kb_imm(k, TY_I32, 0), in;
+    *inside = kb_true(k);
     for (int d = 0; d < g->p->nby; d++) {
-        const kb_val i = emit_expr(k, &pt->env, g->p->by[d]), n = gen_extent(g, &g->p->bin[d]);
-        inside = kb_and(k, inside, kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64)));
-        bin = d ? kb_add(k, kb_mul(k, bin, n), i) : i;
+        const kb_val i = index_of(pt, d, &in);
+        *inside = kb_and(k, *inside, in);
+        bin = d ? kb_add(k, kb_mul(k, bin, kb_cast(k, gen_extent(g, &g->p->bin[d]), TY_I32)), i) : i;
     }
     for (int d = 0; kept && d < g->p->rank; d++)
         if (!g->p->space[d].reduced)
-            bin = kb_add(k, kb_mul(k, bin, gen_extent(g, &g->p->space[d].extent)), point_index(pt, d));
-    return kb_select(k, inside, kb_cast(k, bin, TY_I32), kb_imm(k, TY_I32, -1));
+            bin = kb_add(k, kb_mul(k, bin, kb_cast(k, gen_extent(g, &g->p->space[d].extent), TY_I32)),
+                         kb_cast(k, point_index(pt, d), TY_I32));
+    return bin;
 }
 
 /* valid: bool, that there is such an element. */
 static void add_point(struct bins *b, struct point *pt, kb_val valid)
 {
     kb *k = b->g->k;
-    LET(bin, kb_select(k, valid, bins_number(pt, true), kb_imm(k, TY_I32, -1)));
+    kb_val inside;
+    LET(bin, bins_number(pt, true, &inside));
+    inside = kb_and(k, inside, valid);
     if (b->merge) {
-        update_merged(b, bin, point_map(pt));
+        update_merged(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)), point_map(pt));
         return;
     }
-    kb_if(k, kb_ge(k, bin, 0)) {
-        bins_update(b, bin, point_map(pt));
+    const kb_tup x = point_map(pt);
+    kb_if(k, inside) {
+        bins_update(b, bin, x);
     }
 }
 

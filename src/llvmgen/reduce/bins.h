@@ -12,14 +12,15 @@ struct bins {
     kb_val own;                       /* where the table of this thread begins, i32 */
     bool merge;                       /* equal indices of a warp first */
     bool alone;                       /* no other thread touches this thread's table: no atomic operations */
+    kb_ptr mine[STATE_FIELDS_MAX];    /* alone: where the thread's table begins, from which an element's word is near */
 };
 
 /* Of reduction r's words, in memory. */
 enum ty bins_word_type(const struct gen *g, int r);
 /* The table in global memory; fixed: that of tables in shared memory, else one of the launch's bins. */
 void bins_global_table(struct gen *g, struct bins *b, bool fixed);
-/* The point's bin, i32; -1: none.  kept: numbered with the kept dimensions, behind those of the indices. */
-kb_val bins_number(struct point *pt, bool kept);
+/* The point's bin, i32, and whether it has one.  kept: numbered with the kept dimensions, behind those of the indices. */
+kb_val bins_number(struct point *pt, bool kept, kb_val *inside);
 /* x to the words of a bin. */
 void bins_update(struct bins *b, kb_val bin, kb_tup x);
 /* The words of a number in all tables; whether any of them is not zero. */

@@ -25,6 +25,7 @@
 struct columns {
     struct bins *b;
     kb_val columns, at_once;  /* i32: of a row; rows that the block takes side by side */
+    kb_val elements;          /* of these rows */
     kb_val place, row, works; /* i32: the thread's element of these rows, its row; bool: it has one */
     kb_val index[SPACE_MAX];  /* along the kept dimensions */
 };
@@ -35,6 +36,7 @@ static void columns_begin(struct columns *c, struct bins *b)
     kb *k = g->k;
     *c = (struct columns){ .b = b, .columns = kb_max(k, gen_value(g, "columns"), 1) };
     c->at_once = kb_name(kb_div(k, kb_imm(k, TY_I32, kb_threads(k)), c->columns), "at_once");
+    c->elements = kb_mul(k, c->at_once, c->columns);
     LET(row, kb_div(k, kb_tid(k), c->columns));
     LET(column, kb_sub(k, kb_tid(k), kb_mul(k, row, c->columns)));
     c->works = kb_lt(k, row, c->at_once);
@@ -51,23 +53,24 @@ static void add_rows(struct columns *c, kb_val first, int items)
     kb *k = g->k;
     struct direct direct[GEN_MANY_MAX];
     struct point pt[GEN_MANY_MAX];
-    kb_val bin[GEN_MANY_MAX];
+    kb_val bin[GEN_MANY_MAX], inside[GEN_MANY_MAX];
     kb_tup x[GEN_MANY_MAX];
+    LET(base, kb_mul(k, first, kb_cast(k, c->columns, TY_I64)));
     for (int u = 0; u < items; u++) {
-        const kb_val from = kb_add(k, first, kb_cast(k, kb_mul(k, c->at_once, u), TY_I64));
-        const kb_val base = kb_mul(k, from, kb_cast(k, c->columns, TY_I64));
-        direct_load(g, base, c->place, 0, 1, false, &direct[u]);
-        point_init(&pt[u], g, base, c->place, 0);
+        const kb_val place = kb_add(k, c->place, kb_mul(k, c->elements, u));
+        const kb_val row = kb_add(k, c->row, kb_mul(k, c->at_once, u));
+        direct_load(g, base, place, 0, 1, false, &direct[u]);
+        point_init(&pt[u], g, base, place, 0);
         memcpy(pt[u].index, c->index, sizeof c->index);
-        space_split(g, kb_add(k, from, kb_cast(k, c->row, TY_I64)), 0, g->p->rank, true, pt[u].index);
+        space_split(g, kb_no_wrap(kb_add(k, first, kb_cast(k, row, TY_I64))), 0, g->p->rank, true, pt[u].index);
         pt[u].direct = &direct[u];
     }
     for (int u = 0; u < items; u++) {
-        bin[u] = kb_select(k, c->works, bins_number(&pt[u], false), kb_imm(k, TY_I32, -1));
+        bin[u] = bins_number(&pt[u], false, &inside[u]);
         x[u] = point_map(&pt[u]);
     }
     for (int u = 0; u < items; u++) {
-        kb_if(k, kb_ge(k, bin[u], 0)) {
+        kb_if(k, kb_and(k, c->works, inside[u])) {
             bins_update(c->b, bin[u], x[u]);
         }
     }
@@ -105,8 +108,7 @@ static void clear_own(struct bins *b, kb_val bins)
     kb *k = b->g->k;
     kb_for(k, bin, kb_imm(k, TY_I32, 0), bins, 1) {
         for (int r = 0; r < b->g->p->nreductions; r++)
-            kb_store(k, b->table[r], kb_add(k, kb_mul(k, bin, b->bin_step), b->own),
-                     kb_imm(k, b->table[r].ty, 0));
+            kb_store(k, b->mine[r], kb_mul(k, bin, b->bin_step), kb_imm(k, b->mine[r].ty, 0));
     }
 }
 
@@ -158,14 +160,13 @@ static void add_column_tables(struct columns *c, struct bins *all, kb_val bins)
 {
     struct bins *b = c->b;
     kb *k = b->g->k;
-    LET(works, kb_mul(k, c->at_once, c->columns));
     kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
         LET(bin, turned(k, i, bins));
         LET(index, kb_div(k, bin, c->columns));
         LET(column, kb_sub(k, bin, kb_mul(k, index, c->columns)));
         LET(table, kb_mul(k, index, b->bin_step));
         kb_val some;
-        const kb_tup sum = sum_words(b, kb_add(k, table, column), kb_add(k, table, works), c->columns, &some);
+        const kb_tup sum = sum_words(b, kb_add(k, table, column), kb_add(k, table, c->elements), c->columns, &some);
         kb_if(k, some) {
             bins_update(all, bin, sum);
         }
@@ -176,13 +177,15 @@ void bins_add_private(struct gen *g)
 {
     kb *k = g->k;
     const int threads = kb_threads(k);
-    struct bins b = { .g = g, .tables = threads, .bin_step = threads, .table_step = 1, .own = kb_tid(k), .alone = true };
+    struct bins b = { .g = g, .tables = threads, .bin_step = threads, .table_step = 1, .alone = true };
     struct bins all;
     struct columns c;
     const bool columns = bins_columns(g->p);
     bins_global_table(g, &all, true);
-    for (int r = 0; r < g->p->nreductions; r++)
+    for (int r = 0; r < g->p->nreductions; r++) {
         b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * threads, "table");
+        b.mine[r] = kb_advance(k, b.table[r], kb_tid(k));
+    }
     LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
     if (columns)
         columns_begin(&c, &b);

@@ -67,7 +67,7 @@ static struct formula index_range(struct planner *pl, int64_t *lo, int64_t *hi)
     return n;
 }
 
-/* A column's elements come one by one. */
+/* A column's elements come one by one.  Indices stay in the caches: all columns read them. */
 static void add_columns(struct planner *pl, const struct strategy *row, const struct room *of, int bins,
                         struct formula guard)
 {
@@ -75,7 +75,7 @@ static void add_columns(struct planner *pl, const struct strategy *row, const st
     plan_case_variant(pl, c, of->variant);
     plan_set(c, TN_VECTOR, 1, NULL);
     plan_set(c, TN_BINS, bins, NULL);
-    reduce_usual(pl, c);
+    plan_set_pdl(pl, c);
     c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), f_const(c->tunable[TN_THREADS])));
 }
 
