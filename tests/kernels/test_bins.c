@@ -89,3 +89,58 @@ Test(bins, a_table_per_block) { check("reduce.bins_shared", "lanes", "0"); }
 Test(bins, a_table_per_warp) { check("reduce.bins_shared", "lanes", "32"); }
 Test(bins, a_table_of_each_thread_alone) { check("reduce.bins_private", "bins", "64"); }
 Test(bins, a_table_per_thread) { check("reduce.bins_shared", "lanes", "1"); }
+
+/* ---- kept dimensions behind the reduced ones --------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *text;
+    int size[4]; /* -1: rows, -2: columns */
+} column_specs[] = {
+    { "means",
+      "inputs: {x: 'f32[n, f]', key: 'i32[n]'}\nreductions: {s: {map: x, operator: add}, many: {map: 1, operator: add}}\n"
+      "over: n\nby: key\noutputs: {y: {type: 'f32[k, f]', value: if many > 0 then s / f32(many) else 0}, z: {type: 'i32[k, f]', value: many}}\n",
+      { -1, -2, 7 } },
+    { "counts", "inputs: {x: 'u8[n, f]'}\nmap: 1\noperator: add\nover: n\nby: x % 11\noutputs: {y: 'i64[7, f]'}\n", { -1, -2 } },
+    { "extremes of doubles", "inputs: {x: 'f64[n, f]', key: 'i16[n]'}\nmap: x\noperator: max\nover: n\nby: key\noutputs: {y: 'f64[k, f]'}\n", { -1, -2, 7 } },
+    { "two of each",
+      "inputs: {x: 'i32[n, m, f, g]', key: 'i32[n, m]'}\nmap: x\noperator: add\nover: [n, m]\n"
+      "by: [key, index(f) % 3]\noutputs: {y: 'i32[4, 3, f, g]'}\n",
+      { -1, 3, -2, 2 } },
+};
+enum { COLUMN_SPECS = sizeof column_specs / sizeof *column_specs };
+
+static void check_columns(int spec, const char *items)
+{
+    static const int64_t rows[] = { 0, 1, 5, 63, 64, 517 }, columns[] = { 0, 1, 7, 31, 32, 33, 64, 65 };
+    static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale,late" };
+    const char *set[] = { "strategy", "reduce.bins_private", "threads", "64", "items", items, NULL, NULL };
+    char text[1024];
+    struct harness h;
+    snprintf(text, sizeof text, "kind: reduce\n%s", column_specs[spec].text);
+    cr_assert(harness_open(&h, "t", text, spec % 2 ? "sm_90" : "sm_75", set), "%s: %s", column_specs[spec].name, h.text);
+    for (int round = 0; round < 6 * 8; round++) {
+        const int64_t n = rows[round % 6], f = columns[round / 6];
+        int64_t size[4], kept = f;
+        char mode[32];
+        for (int i = 0; i < 4; i++) {
+            const int given = column_specs[spec].size[i];
+            size[i] = given == -1 ? n : given == -2 ? f : given;
+            kept *= i == 3 && given ? given : 1;
+        }
+        if (kept > 64) /* the threads of a block are a row at least */
+            continue;
+        snprintf(mode, sizeof mode, modes[round % 3], round);
+        harness_data_at(&h, size, (uint64_t)round, round % 3, round % 2);
+        cr_expect(harness_check(&h, mode), "%s, %d x %d, --simt=%s: %s", column_specs[spec].name, (int)n,
+                  (int)f, mode, h.text);
+    }
+    harness_close(&h);
+}
+
+Test(bins, threads_of_columns)
+{
+    for (int i = 0; i < COLUMN_SPECS; i++) {
+        check_columns(i, "1");
+        check_columns(i, "4");
+    }
+}

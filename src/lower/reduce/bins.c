@@ -206,7 +206,7 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     struct prog_kernel *add = reduce_kernel(pl, c, "");
     if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
         plan_value_arg(add, "columns", TY_I32, segments_inner(p));
-        plan_value_arg(add, "rows", TY_I64, segments_length(p));
+        plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), f_const(1))));
     }
     const struct formula over = table_kernel(pl, c, "finish");
     if (!shared)
