@@ -9,7 +9,8 @@
  * Equal indices of a warp are combined first, so that one hot bin costs one update per warp and not 32: every lane looks
  * for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at most five
  * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
- * counted; and in shared memory not even that: the machine adds up the increments of a warp.
+ * counted.  In shared memory that costs more than it saves unless an index is frequent, and such a one goes to
+ * registers; constants need not even that: the machine adds up the increments of a warp.
  */
 #include "bins.h"
 
@@ -82,6 +83,68 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
     }
 }
 
+/* ---- a bin in registers ------------------------------------------------------------------------------------------ */
+
+/* Updates of one word by many lanes take turns.  So a warp keeps a bin that at least HOT_LANES of its lanes had at once
+ * in registers, each lane what it has of it; once a tile it looks whether that is so still. */
+enum { HOT_LANES = 4 };
+
+/* What no element has come to. */
+static kb_tup no_elements(struct bins *b)
+{
+    kb_val word[STATE_FIELDS_MAX];
+    for (int r = 0; r < b->g->p->nreductions; r++)
+        word[r] = kb_imm(b->g->k, b->table[r].ty, 0);
+    return decode_words(b->g, word);
+}
+
+static void hot_begin(struct bins *b)
+{
+    kb *k = b->g->k;
+    b->hot_bin = kb_var_new(k, kb_imm(k, TY_I32, -1), "hot_bin");
+    b->hot_sum = kb_var_new(k, no_elements(b), "hot_sum");
+}
+
+/* The registers go to the table.  The whole warp arrives. */
+static void hot_end(struct bins *b)
+{
+    kb *k = b->g->k;
+    LET(bin, kb_get(k, b->hot_bin));
+    const kb_tup sum = warp_reduce(b->g, kb_get(k, b->hot_sum), KB_WARP, valid_all());
+    kb_if(k, kb_and(k, kb_lane0(k), kb_ge(k, bin, 0))) {
+        bins_update(b, bin, sum);
+    }
+    kb_set(k, b->hot_sum, no_elements(b));
+}
+
+/* Takes the bin of the first lane where many have that, and few the one that is in registers.  The whole warp arrives;
+ * bin -1: none. */
+static void hot_choose(struct bins *b, kb_val bin)
+{
+    kb *k = b->g->k;
+    LET(other, kb_shfl_idx(k, bin, 0));
+    LET(now, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, kb_get(k, b->hot_bin)))));
+    LET(then, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, other))));
+    LET(better, kb_and(k, kb_ge(k, other, 0),
+                       kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES),
+                              kb_ge(k, kb_cast(k, then, TY_I32), HOT_LANES))));
+    kb_if(k, kb_any(k, better)) {
+        hot_end(b);
+        kb_set(k, b->hot_bin, other);
+    }
+}
+
+static void update_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x)
+{
+    kb *k = b->g->k;
+    LET(hot, kb_and(k, inside, kb_eq(k, bin, kb_get(k, b->hot_bin))));
+    const kb_tup sum = kb_get(k, b->hot_sum);
+    kb_set(k, b->hot_sum, kb_select(k, hot, state_combine(b->g, sum, x), sum));
+    kb_if(k, kb_and(k, inside, kb_not(k, hot))) {
+        bins_update(b, bin, x);
+    }
+}
+
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 /* Index d of the point, i64 or narrower, and whether it is one: there are less than 2^31 bins, so 32 bits say it of
@@ -120,8 +183,8 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
     return bin;
 }
 
-/* valid: bool, that there is such an element. */
-static void add_point(struct bins *b, struct point *pt, kb_val valid)
+/* valid: bool, that there is such an element; first: of a tile, for which whole warps arrive. */
+static void add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
 {
     kb *k = b->g->k;
     kb_val inside;
@@ -132,6 +195,12 @@ static void add_point(struct bins *b, struct point *pt, kb_val valid)
         return;
     }
     const kb_tup x = point_map(pt);
+    if (b->hot && first)
+        hot_choose(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)));
+    if (b->hot) {
+        update_hot(b, bin, inside, x);
+        return;
+    }
     kb_if(k, inside) {
         bins_update(b, bin, x);
     }
@@ -151,7 +220,7 @@ static void add_tile(struct bins *b, kb_val base)
         struct point pt;
         point_init(&pt, g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
         pt.direct = &d[i];
-        add_point(b, &pt, kb_true(k));
+        add_point(b, &pt, kb_true(k), i == 0);
     }
 }
 
@@ -165,7 +234,7 @@ static void add_single(struct bins *b, kb_val element, kb_val valid)
     direct_load(b->g, at, kb_imm(k, TY_I32, 0), 0, 1, false, &d);
     point_init(&pt, b->g, at, kb_imm(k, TY_I32, 0), 0);
     pt.direct = &d;
-    add_point(b, &pt, valid);
+    add_point(b, &pt, valid, false);
 }
 
 void bins_add_elements(struct bins *b)
@@ -254,7 +323,7 @@ static void add_shared(struct gen *g)
 {
     kb *k = g->k;
     const int lanes = gen_tunable(g, TN_LANES);
-    struct bins b = { .g = g, .tables = bins_tables(g->c), .merge = !bins_count(g->p) };
+    struct bins b = { .g = g, .tables = bins_tables(g->c), .hot = !bins_count(g->p) };
     /* Lanes with one table meet in no bank where their bins lie side by side; lanes with tables of their own, where
      * their tables do. */
     const bool side_by_side = lanes > 0 && lanes < KB_WARP;
@@ -266,7 +335,11 @@ static void add_shared(struct gen *g)
     LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
     clear_tables(&b, bins);
     kb_barrier(k);
+    if (b.hot)
+        hot_begin(&b);
     bins_add_elements(&b);
+    if (b.hot)
+        hot_end(&b);
     kb_barrier(k);
     kb_section(k, "add tables");
     add_tables(&b, bins);
