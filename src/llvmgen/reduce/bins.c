@@ -27,10 +27,11 @@ void bins_global_table(struct gen *g, struct bins *b, bool fixed)
     kb *k = g->k;
     const kb_ptr base = gen_buffer(g, "table", TY_U8);
     const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, "bins");
-    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .own = kb_imm(k, TY_I32, 0), .merge = true };
+    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .merge = true };
     for (int r = 0; r < g->p->nreductions; r++) {
         b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
         b->table[r].ty = bins_word_type(g, r);
+        b->mine[r] = b->table[r];
     }
 }
 
@@ -41,8 +42,7 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
     for (int r = 0; r < b->g->p->nreductions; r++)
-        word[r] = kb_advance(k, b->alone ? b->mine[r] : b->table[r],
-                             b->alone ? kb_mul(k, bin, b->bin_step) : kb_add(k, kb_mul(k, bin, b->bin_step), b->own));
+        word[r] = kb_advance(k, b->mine[r], kb_mul(k, bin, b->bin_step));
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
@@ -329,9 +329,13 @@ static void add_shared(struct gen *g)
     const bool side_by_side = lanes > 0 && lanes < KB_WARP;
     b.bin_step = side_by_side ? b.tables : 1;
     b.table_step = side_by_side ? 1 : gen_tunable(g, TN_BINS);
-    b.own = lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : kb_imm(k, TY_I32, 0);
-    for (int r = 0; r < g->p->nreductions; r++)
+    /* A distance that ptxas does not know to be zero: it would make the address anew for every element. */
+    LET(zero, kb_shfl_idx(k, kb_imm(k, TY_I32, 0), 0));
+    LET(own, lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : zero);
+    for (int r = 0; r < g->p->nreductions; r++) {
         b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
+        b.mine[r] = kb_advance(k, b.table[r], own);
+    }
     LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
     clear_tables(&b, bins);
     kb_barrier(k);

@@ -9,13 +9,12 @@ struct bins {
     struct gen *g;
     kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
     int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
-    kb_val own;                       /* where the table of this thread begins, i32 */
+    kb_ptr mine[STATE_FIELDS_MAX];    /* where the table of this thread begins */
     bool merge;                       /* equal indices of a warp first */
     bool hot;                         /* what many lanes have goes to registers: */
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */
     kb_tvar hot_sum;                  /* what this lane has of it, not yet in the table */
     bool alone;                       /* no other thread touches this thread's table: no atomic operations */
-    kb_ptr mine[STATE_FIELDS_MAX];    /* alone: where the thread's table begins, from which an element's word is near */
 };
 
 /* Of reduction r's words, in memory. */
