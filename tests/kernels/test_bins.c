@@ -97,11 +97,17 @@ static const struct {
     int size[4]; /* -1: rows, -2: columns */
 } column_specs[] = {
     { "means",
-      "inputs: {x: 'f32[n, f]', key: 'i32[n]'}\nreductions: {s: {map: x, operator: add}, many: {map: 1, operator: add}}\n"
-      "over: n\nby: key\noutputs: {y: {type: 'f32[k, f]', value: if many > 0 then s / f32(many) else 0}, z: {type: 'i32[k, f]', value: many}}\n",
+      "inputs: {x: 'f32[n, f]', key: 'i32[n]'}\nreductions: {s: {map: x, operator: add}, many: {map: 1, operator: "
+      "add}}\n"
+      "over: n\nby: key\noutputs: {y: {type: 'f32[k, f]', value: if many > 0 then s / f32(many) else 0}, z: {type: "
+      "'i32[k, f]', value: many}}\n",
       { -1, -2, 7 } },
-    { "counts", "inputs: {x: 'u8[n, f]'}\nmap: 1\noperator: add\nover: n\nby: x % 11\noutputs: {y: 'i64[7, f]'}\n", { -1, -2 } },
-    { "extremes of doubles", "inputs: {x: 'f64[n, f]', key: 'i16[n]'}\nmap: x\noperator: max\nover: n\nby: key\noutputs: {y: 'f64[k, f]'}\n", { -1, -2, 7 } },
+    { "counts",
+      "inputs: {x: 'u8[n, f]'}\nmap: 1\noperator: add\nover: n\nby: x % 11\noutputs: {y: 'i64[7, f]'}\n",
+      { -1, -2 } },
+    { "extremes of doubles",
+      "inputs: {x: 'f64[n, f]', key: 'i16[n]'}\nmap: x\noperator: max\nover: n\nby: key\noutputs: {y: 'f64[k, f]'}\n",
+      { -1, -2, 7 } },
     { "two of each",
       "inputs: {x: 'i32[n, m, f, g]', key: 'i32[n, m]'}\nmap: x\noperator: add\nover: [n, m]\n"
       "by: [key, index(f) % 3]\noutputs: {y: 'i32[4, 3, f, g]'}\n",
@@ -117,7 +123,8 @@ static void check_columns(int spec, const char *items)
     char text[1024];
     struct harness h;
     snprintf(text, sizeof text, "kind: reduce\n%s", column_specs[spec].text);
-    cr_assert(harness_open(&h, "t", text, spec % 2 ? "sm_90" : "sm_75", set), "%s: %s", column_specs[spec].name, h.text);
+    cr_assert(harness_open(&h, "t", text, spec % 2 ? "sm_90" : "sm_75", set), "%s: %s", column_specs[spec].name,
+              h.text);
     for (int round = 0; round < 6 * 8; round++) {
         const int64_t n = rows[round % 6], f = columns[round / 6];
         int64_t size[4], kept = f;
@@ -131,8 +138,8 @@ static void check_columns(int spec, const char *items)
             continue;
         snprintf(mode, sizeof mode, modes[round % 3], round);
         harness_data_at(&h, size, (uint64_t)round, round % 3, round % 2);
-        cr_expect(harness_check(&h, mode), "%s, %d x %d, --simt=%s: %s", column_specs[spec].name, (int)n,
-                  (int)f, mode, h.text);
+        cr_expect(harness_check(&h, mode), "%s, %d x %d, --simt=%s: %s", column_specs[spec].name, (int)n, (int)f, mode,
+                  h.text);
     }
     harness_close(&h);
 }

@@ -34,7 +34,8 @@
     SPEC("reduce", VECTOR, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nby: x % 41",  \
          "s: 'u32[k]', p: 'u32[k]'")
 #define BINS_COLUMNS                                                                                                   \
-    SPEC("reduce", MATRIX, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nover: m\nby: index(m) * 5 % 8", \
+    SPEC("reduce", MATRIX,                                                                                             \
+         "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nover: m\nby: index(m) * 5 % 8", \
          "s: 'u32[7, n]', p: 'u32[7, n]'")
 
 /* ---- scans: with totals, or alone -------------------------------------------------------------------------------- */

@@ -125,9 +125,9 @@ static void hot_choose(struct bins *b, kb_val bin)
     LET(other, kb_shfl_idx(k, bin, 0));
     LET(now, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, kb_get(k, b->hot_bin)))));
     LET(then, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, other))));
-    LET(better, kb_and(k, kb_ge(k, other, 0),
-                       kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES),
-                              kb_ge(k, kb_cast(k, then, TY_I32), HOT_LANES))));
+    LET(better,
+        kb_and(k, kb_ge(k, other, 0),
+               kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES), kb_ge(k, kb_cast(k, then, TY_I32), HOT_LANES))));
     kb_if(k, kb_any(k, better)) {
         hot_end(b);
         kb_set(k, b->hot_bin, other);

@@ -145,8 +145,8 @@ static void add_tables(struct bins *b, struct bins *all, kb_val bins)
         LET(bin, turned(k, i, bins));
         LET(table, kb_mul(k, bin, b->bin_step));
         kb_val some;
-        const kb_tup own = sum_words(b, kb_add(k, table, kb_lane(k)), kb_add(k, table, b->tables),
-                                     kb_imm(k, TY_I32, KB_WARP), &some);
+        const kb_tup own =
+            sum_words(b, kb_add(k, table, kb_lane(k)), kb_add(k, table, b->tables), kb_imm(k, TY_I32, KB_WARP), &some);
         const kb_tup sum = warp_reduce(b->g, own, KB_WARP, valid_all());
         const kb_val any = kb_any(k, some);
         kb_if(k, kb_and(k, any, kb_lane0(k))) {
