@@ -110,7 +110,9 @@ run run aligned.yaml --size n=64 --unaligned 2 --device cpu; exits 1; err_has '`
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
-run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 1; err_has 'some elements are written, side by side'
+run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 0; out_has 'scan.pipeline  *chosen'
+printf 'kind: scan\ninputs: {x: "i32[m, n]"}\nover: n\noutputs: {a: {type: "i32[m, n]", where: x > 3, value: x}}\n' >rows.yaml
+run explain rows.yaml --arch=sm_90 --set strategy=scan.pipeline; exits 1; err_has 'as one piece; here they go to rows'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.dynamic; exits 0; out_has 'stencil\.global'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.multi_write; exits 1; err_has 'offsets come at launch'
 run "$specs/scan_offsets.yaml" --set strategy=segscan.warp -o -; exits 2; err_has 'segscan.block with lanes: 32'

@@ -51,6 +51,10 @@
     SPEC("scan", VECTOR, "",                                                                                           \
          "y: {type: 'u32[n]', where: x % 2 == 1, value: x}, z: {type: 'u32[n]', where: x % 3 != 0, value: x, "         \
          "from: end}, t: {type: i64, count: y}")
+#define SCAN_RUNS                                                                                                      \
+    SPEC("scan", VECTOR, "segments: {starts: 'x % 4 < x[-1] % 4'}\nmap: x\noperator: max",                             \
+         "y: {type: 'u32[n]', where: last, value: x}, z: {type: 'u32[n]', where: last, value: s}, "                    \
+         "t: {type: i64, count: y}")
 #define SCAN_OFFSETS       SPEC("scan", OFFSETS, RECURRENCE, Y)
 #define SCAN_FLAGS         SPEC("scan", FLAGS, RECURRENCE, Y)
 #define SCAN_ROWS          SPEC("scan", MATRIX, RECURRENCE, Y_ROWS TOTAL("'u32[m]'"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.c - outputs that some elements write: how many a tile keeps, and how these reach memory.
+/* kept.c - outputs that some elements write: how many a block's tile keeps, and how these reach memory; for tiles of a
+ * ring see kept_ring.c.
  *
  *     count    a scan of conditions alone needs no shuffles of its states: the lanes of a warp add up the counts of
  *              several stretches at a time, each in some bits of a word

@@ -8,7 +8,8 @@
  *     look-ahead    one warp: keeps the combination of the tiles before the block's latest one, and adds what others
  *                   have published
  *     look-back     in its place for a few columns, some warps (columns.c)
- *     downsweep     a team of warps: scan the tile in place, every warp its part
+ *     downsweep     a team of warps: scan the tile in place, every warp its part; of outputs that some elements write,
+ *                   put the values that are kept side by side (kept_ring.c)
  *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
  *
  * Against look-back there is no chain: a block never waits for another one's prefix, only for totals.  And nothing that
@@ -206,11 +207,11 @@ static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val w
     struct items *h = &(struct items){ .g = g };
     scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), h);
     items_contribute(h);
-    struct run total = items_total(h); /* the last tile's goes nowhere */
+    struct run total = kept_run(h); /* the last tile's goes nowhere */
     if (h->marked)
         warp_scan_exclusive(g, total, true, &total);
     else
-        total.x = warp_reduce(g, total.x, KB_WARP, valid_all());
+        total.x = kept_widen(g, warp_reduce(g, total.x, KB_WARP, valid_all()));
     scan_ring_publish_part(r, t, warp, total);
 }
 
@@ -244,19 +245,26 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     kb *k = g->k;
     struct items *h = &(struct items){ .g = g };
     struct run total;
+    const bool keeps = scan_ring_keeps(g->p);
     scan_ring_load(r, t, kb_tid(k), h);
     items_contribute(h);
-    const struct run in_warp = warp_scan_exclusive(g, items_total(h), h->marked, &total);
-    const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &total), in_warp);
-    kb_if(k, kb_not(k, h->full)) {
-        kb_barrier(k); /* threads without positions have read the last one, which is overwritten now */
+    struct run in_warp = warp_scan_exclusive(g, kept_run(h), h->marked, &total);
+    in_warp.x = kept_widen(g, in_warp.x);
+    const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &h->total), in_warp);
+    /* Threads without positions read the last one, and neighbours each other's; kept values go anywhere. */
+    kb_if(k, keeps ? kb_true(k) : kb_not(k, h->full)) {
+        kb_barrier(k); /* what has been read is overwritten now */
     }
     kb_mbar_wait(k, r->prefixed, t->stage, parity);
     const struct run before = { kb_gt(k, t->index, 0), kb_false(k), kb_load(k, r->prefix, t->stage) };
-    items_scan(h, before, &in_tile);
+    if (keeps)
+        kept_ring_scan(h, before, &in_tile);
+    else
+        items_scan(h, before, &in_tile);
     scan_ring_store(h);
     kb_mbar_arrive(k, r->scanned, t->stage);
-    items_finish(h);
+    if (!keeps)
+        items_finish(h);
 }
 
 static void scan(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, void *of)

@@ -5,7 +5,7 @@
  * reversed scan). Otherwise the position is divided into indices along the scanned axes, the segment's number into
  * those of the kept ones; a single scanned axis needs no division.
  */
-#include "scan_gen.h"
+#include "ring.h"
 
 #include <string.h>
 
@@ -254,11 +254,13 @@ bool items_know_neighbours(const struct items *h)
 static void loaded_point(const struct items *h, struct point *pt, int i)
 {
     items_point(h, pt, i);
-    pt->direct = &h->direct[i];
+    pt->direct = &h->direct[i + h->beside];
     if (items_know_neighbours(h)) {
-        pt->before = i;
-        pt->after = h->n - 1 - i;
+        pt->before = i + h->beside;
+        pt->after = h->n - 1 - i + h->beside;
     }
+    if (h->ring && scan_ring_keeps(h->g->p) && h->g->p->rank == 1 && !h->g->p->reverse)
+        point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
 }
 
 /* Where neighbours come from registers, conditions behind the last position mean nothing. */
@@ -287,10 +289,13 @@ void items_contribute(struct items *h)
         if (i == 0 && g->p->flags >= 0)
             h->head[i] = kb_or(k, h->head[i], h->is_start);
         h->x[i] = point_map(&pt);
-        count_inside(h, i, &h->x[i]);
+        if (!h->ring)
+            count_inside(h, i, &h->x[i]);
         if (i == 0 || heads)
             h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->is_start) : h->head[i], h->x[i]);
     }
+    if (h->ring && scan_ring_keeps(g->p))
+        kept_mark(h);
 }
 
 /* ---- scanning and storing ---------------------------------------------------------------------------------------- */
@@ -451,8 +456,7 @@ kb_tup items_last(const struct items *h)
     return x;
 }
 
-/* Does the thread hold the last position of the segment? */
-static kb_val items_have_last(const struct items *h)
+kb_val items_have_last(const struct items *h)
 {
     kb *k = h->g->k;
     const kb_val left = kb_sub(k, h->segment->length, h->base);

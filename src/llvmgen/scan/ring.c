@@ -9,6 +9,10 @@
  * is one: a thread reads its positions of all inputs before it writes.  Threads hold consecutive positions, an odd
  * number of vectors each, so that accesses to the plain layout that bulk copies leave are free of bank conflicts.
  *
+ * Where conditions compare neighbours, a stage has room for what lies beside its tile too: the copies of a tile bring 16
+ * bytes more on either side, or the producer's lanes bring one element, of the first tile and the last ones.  Values
+ * that are kept go side by side into the stage (kept_ring.c).
+ *
  * A reversed scan takes its tiles from the end of memory; inside a stage elements stand in the order of memory.
  */
 #include "ring.h"
@@ -31,6 +35,10 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
         scan_few_columns(g->p) ? scan_columns_most(r->looks, gen_tunable(g, TN_VECTOR)) : 1; /* where others have one */
     r->prefix = state_shared(g, r->stages * states, "prefixes");
     r->aggregates = aggregates_new(g, r->stages * warps * states, scan_marked(g->p), "parts");
+    if (scan_ring_keeps(g->p)) {
+        r->kept_first = kb_shared_v(k, TY_I64, r->stages * g->p->noutputs, "kept_first");
+        r->kept_count = kb_shared_v(k, TY_I32, r->stages * g->p->noutputs, "kept_count");
+    }
     if (scan_marked(g->p))
         r->marks = kb_shared_v(k, TY_U32, r->stages * scan_mark_words(r->tile), "marks");
     if (r->looks) {
@@ -129,6 +137,7 @@ struct part {
     kb_ptr stage, memory;
     kb_val bulk; /* i32 */
     int stride;
+    bool beside; /* neighbours are read */
 };
 
 static struct part part_of(const struct scan_ring *r, const struct scan_ring_tile *t, const struct prog_array *a,
@@ -137,7 +146,7 @@ static struct part part_of(const struct scan_ring *r, const struct scan_ring_til
     kb *k = r->g->k;
     const int unit = UNIT / a->stride;
     return (struct part){ scan_ring_array(r, t, offset, a->field[0].type), kb_advance(k, memory, t->start),
-                          kb_and(k, t->valid, -unit), a->stride };
+                          kb_and(k, t->valid, -unit), a->stride, false };
 }
 
 /* The inputs' or the outputs' parts; how many. */
@@ -145,8 +154,10 @@ static int input_parts(const struct scan_ring *r, const struct scan_ring_tile *t
 {
     int n = 0;
     for (int i = 0; i < r->g->p->ninputs; i++)
-        if (r->layout.input[i] >= 0)
-            part[n++] = part_of(r, t, &r->g->p->input[i].array, gen_input(r->g, i), r->layout.input[i]);
+        if (r->layout.input[i] >= 0) {
+            part[n] = part_of(r, t, &r->g->p->input[i].array, gen_input(r->g, i), r->layout.input[i]);
+            part[n++].beside = scan_ring_beside(r->g->p) && r->g->p->input[i].neighbours;
+        }
     return n;
 }
 
@@ -154,7 +165,7 @@ static int output_parts(const struct scan_ring *r, const struct scan_ring_tile *
 {
     int n = 0;
     for (int o = 0; o < r->g->p->noutputs; o++)
-        if (r->layout.output[o] >= 0)
+        if (r->layout.output[o] >= 0 && r->g->p->output[o].role != OUT_KEPT)
             part[n++] = part_of(r, t, &r->g->p->output[o].array, gen_output(r->g, o), r->layout.output[o]);
     return n;
 }
@@ -168,10 +179,39 @@ static void copy_rest(const struct scan_ring *r, kb_ptr to, kb_ptr from, kb_val 
     }
 }
 
+/* bool: do whole units lie on either side of the tile, so that its bulk copies bring them too? */
+static kb_val is_inner(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    kb *k = r->g->k;
+    const kb_val behind = kb_add(k, t->start, r->tile + UNIT);
+    return kb_and(k, kb_gt(k, t->start, 0), kb_le(k, behind, t->segment.length));
+}
+
+/* Lanes 0 and 1: the elements before and behind another tile, or what the boundary has there. */
+static void fill_beside(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const kb_val before = kb_lane0(k), beyond = kb_cast(k, t->valid, TY_I64);
+    LET(at, kb_add(k, t->start, kb_select(k, before, kb_imm(k, TY_I64, -1), beyond)));
+    LET(place, kb_select(k, before, kb_imm(k, TY_I32, -1), t->valid));
+    kb_if(k, kb_lt(k, kb_lane(k), 2)) {
+        for (int i = 0; i < g->p->ninputs; i++)
+            if (r->layout.input[i] >= 0 && g->p->input[i].neighbours) {
+                const kb_ptr to = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
+                kb_store(k, to, place, gen_load_beside(g, i, at));
+            }
+    }
+}
+
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t)
 {
     struct part part[PROBLEM_ARGS_MAX];
     const int n = input_parts(r, t, part);
+    if (scan_ring_beside(r->g->p))
+        kb_if(r->g->k, kb_not(r->g->k, is_inner(r, t))) {
+            fill_beside(r, t);
+        }
     for (int i = 0; i < n; i++)
         copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* behind the last whole unit */
 }
@@ -182,8 +222,16 @@ void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t)
     struct part part[PROBLEM_ARGS_MAX];
     kb_val bytes = kb_imm(k, TY_I32, 0);
     const int n = input_parts(r, t, part);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        const int unit = UNIT / part[i].stride;
+        if (part[i].beside) { /* a unit on either side */
+            const kb_val more = kb_cast(k, is_inner(r, t), TY_I32), back = kb_mul(k, more, -unit);
+            part[i].stage = kb_advance(k, part[i].stage, back);
+            part[i].memory = kb_advance(k, part[i].memory, back);
+            part[i].bulk = kb_add(k, part[i].bulk, kb_mul(k, more, 2 * unit));
+        }
         bytes = kb_add(k, bytes, kb_mul(k, part[i].bulk, part[i].stride));
+    }
     kb_mbar_expect(k, r->full, t->stage, bytes);
     for (int i = 0; i < n; i++)
         kb_if(k, kb_gt(k, part[i].bulk, 0)) {
@@ -200,6 +248,23 @@ void scan_ring_bounds(struct scan_ring *r)
     r->end = segment_offset(r->g, gen_value(r->g, "segments"));
 }
 
+int scan_ring_unit(const struct problem *p, int output) { return UNIT / p->output[output].array.stride; }
+
+void scan_ring_drain_piece(const struct scan_ring *r, kb_ptr stage, kb_ptr memory, kb_val from, kb_val to, int lane)
+{
+    kb *k = r->g->k;
+    const int stride = ty_bytes(stage.ty), unit = UNIT / stride;
+    LET(first, kb_min(k, kb_and(k, kb_add(k, from, unit - 1), -unit), to));
+    LET(last, kb_max(k, kb_and(k, to, -unit), first));
+    kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), lane), kb_gt(k, last, first))) {
+        kb_bulk_store(k, kb_advance(k, memory, first), kb_advance(k, stage, first),
+                      kb_mul(k, kb_sub(k, last, first), stride));
+        kb_bulk_commit(k);
+    }
+    copy_rest(r, memory, stage, from, first);
+    copy_rest(r, memory, stage, last, to);
+}
+
 /* A tile of which some elements may lie outside of all segments: those inside, whole units of them as bulk copies. */
 static void drain_inside(const struct scan_ring *r, const struct scan_ring_tile *t, const struct part *part, int n)
 {
@@ -207,18 +272,8 @@ static void drain_inside(const struct scan_ring *r, const struct scan_ring_tile 
     const kb_val zero = kb_imm(k, TY_I64, 0), all = kb_cast(k, t->valid, TY_I64);
     LET(from, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->begin, t->start), all), zero), TY_I32));
     LET(to, kb_max(k, kb_cast(k, kb_max(k, kb_min(k, kb_sub(k, r->end, t->start), all), zero), TY_I32), from));
-    for (int i = 0; i < n; i++) {
-        const int unit = UNIT / part[i].stride;
-        LET(first, kb_min(k, kb_and(k, kb_add(k, from, unit - 1), -unit), to));
-        LET(last, kb_max(k, kb_and(k, to, -unit), first));
-        kb_if(k, kb_and(k, kb_eq(k, kb_lane(k), i), kb_gt(k, last, first))) {
-            kb_bulk_store(k, kb_advance(k, part[i].memory, first), kb_advance(k, part[i].stage, first),
-                          kb_mul(k, kb_sub(k, last, first), part[i].stride));
-            kb_bulk_commit(k);
-        }
-        copy_rest(r, part[i].memory, part[i].stage, from, first);
-        copy_rest(r, part[i].memory, part[i].stage, last, to);
-    }
+    for (int i = 0; i < n; i++)
+        scan_ring_drain_piece(r, part[i].stage, part[i].memory, from, to, i);
 }
 
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
@@ -237,6 +292,8 @@ void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)
         }
     for (int i = 0; i < n; i++)
         copy_rest(r, part[i].memory, part[i].stage, part[i].bulk, t->valid);
+    if (scan_ring_keeps(r->g->p))
+        kept_ring_drain(r, t);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
@@ -319,6 +376,15 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
         out[i] = kb_get(k, var[i]);
 }
 
+/* What lies beside the thread's positions; behind the last one of the array it again. */
+static void load_beside(struct items *h, kb_ptr from, int slot)
+{
+    kb *k = h->g->k;
+    const kb_val last = kb_sub(k, h->valid, kb_select(k, h->full, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1)));
+    h->direct[0].v[slot] = kb_load(k, from, kb_sub(k, kb_min(k, h->own, h->valid), 1));
+    h->direct[h->n + 1].v[slot] = kb_load(k, from, kb_min(k, kb_add(k, h->own, h->n), last));
+}
+
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h)
 {
     struct gen *g = r->g;
@@ -334,6 +400,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
     h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
+    h->beside = scan_ring_beside(g->p);
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_false(k);
     h->marked = scan_marked(g->p);
@@ -347,13 +414,18 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
         const kb_ptr from = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
         load_array(r, h, from, words, words ? h->word : x);
         for (int e = 0; !words && e < h->n; e++)
-            h->direct[e].v[slot] = x[e];
+            h->direct[e + h->beside].v[slot] = x[e];
+        if (h->beside && g->p->input[i].neighbours)
+            load_beside(h, from, slot);
         slot++;
     }
 }
 
 static enum store_way ring_way(void *of, int output)
 {
+    const struct items *h = of;
+    if (h->g->p->output[output].role == OUT_KEPT)
+        return STORE_DONE;
     return items_store_words(of, output) ? STORE_PACKED : STORE_TOGETHER;
 }
 

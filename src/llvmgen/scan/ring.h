@@ -16,6 +16,9 @@ struct scan_ring {
     kb_ptr data;
     kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
     kb_arr prefix; /* per stage */
+    /* outputs that some elements write: per stage and output, where the first value of the tile goes (i64), and how many
+     * there are (i32) */
+    kb_ptr kept_first, kept_count;
     /* mbarriers per stage, one arrival each but for `combined` and `scanned` */
     kb_ptr empty;    /* nobody uses the stage any more */
     kb_ptr numbered; /* its ticket is there */
@@ -80,6 +83,9 @@ void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* All lanes of a warp: copy its outputs, lane i what whole units of 16 bytes output i has, as a bulk copy.  The threads
  * that wrote them have called scan_ring_store and met. */
 void scan_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
+/* A piece of it: elements [from, to) (i32) of an array that begins at `stage` and at `memory`, both multiples of 16
+ * bytes; `lane` starts the bulk copy. */
+void scan_ring_drain_piece(const struct scan_ring *r, kb_ptr stage, kb_ptr memory, kb_val from, kb_val to, int lane);
 /* Before the first of them: what lies outside of all segments is not copied. */
 void scan_ring_bounds(struct scan_ring *r);
 
@@ -95,5 +101,20 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
 void scan_ring_store(struct items *h);
+/* Elements of an output that are 16 bytes. */
+int scan_ring_unit(const struct problem *p, int output);
+
+/* ---- outputs that some elements write (kept_ring.c) --------------------------------------------------------------- */
+
+/* In the place of h->x[i], bits of what counters and fields of type bool have. */
+void kept_mark(struct items *h);
+/* The combination of the positions; counters have 32 bits.  And the state's types again. */
+struct run kept_run(struct items *h);
+kb_tup kept_widen(struct gen *g, kb_tup x);
+/* In the place of items_scan() and items_finish(): scan the positions, and put the values that are kept into the stage,
+ * which all threads of the team have read.  scan_ring_store() follows. */
+void kept_ring_scan(struct items *h, struct run outside, const struct run *inside);
+/* All lanes of a warp: copy the values that the tile keeps, as scan_ring_drain() does. */
+void kept_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t);
 
 #endif

@@ -111,17 +111,21 @@ struct items {
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
-    struct direct direct[SCAN_ITEMS_MAX];
+    int beside;  /* 1: `direct` begins with the element before the first position, and has the one behind the last; or 0
+                 */
+    struct direct direct[SCAN_ITEMS_MAX + 2];
     kb_val head[SCAN_ITEMS_MAX];  /* bool: a segment begins here by flags or rows */
     kb_val tail[SCAN_ITEMS_MAX];  /* bool, with rows: a segment ends here */
     kb_tup x[SCAN_ITEMS_MAX];     /* contributions, `init` included where a segment begins */
     kb_tup upto[SCAN_ITEMS_MAX];  /* by items_scan: everything in the segment up to and including the position */
     kb_tup state[SCAN_ITEMS_MAX]; /* by items_scan: what outputs call the state, which may exclude the position */
-    struct run outside, total;    /* what comes before the block's tile, and the tile's total … */
-    const struct run *inside;     /* … and what comes before each stretch in it; NULL: there is no such tile */
-    kb_ptr kept;                  /* shared memory in which kept values lie side by side; ir NULL: not yet */
-    int put;                      /* 1 + the output whose values lie there already, or 0 … */
-    bool met;                     /* … and the block has met a barrier since */
+    bool in_bits[KB_TUP_MAX]; /* of a ring's tile, where some elements are kept: fields of contributions that are … */
+    kb_val bits[KB_TUP_MAX][SCAN_ITEMS_MAX / 32]; /* … bits of words, u32, a bit per position */
+    struct run outside, total;                    /* what comes before the block's tile, and the tile's total … */
+    const struct run *inside; /* … and what comes before each stretch in it; NULL: there is no such tile */
+    kb_ptr kept;              /* shared memory in which kept values lie side by side; ir NULL: not yet */
+    int put;                  /* 1 + the output whose values lie there already, or 0 … */
+    bool met;                 /* … and the block has met a barrier since */
 };
 /* Load what the positions contribute. */
 void items_load(struct items *h);
@@ -157,6 +161,8 @@ void item_point(void *of, struct point *pt, int i);
 kb_tup items_last(const struct items *h);
 /* Where there are totals: those of the segment, by the thread that holds its last position. */
 void items_finish(const struct items *h);
+/* bool: does the thread hold the last position of the segment? */
+kb_val items_have_last(const struct items *h);
 
 /* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
 

@@ -75,6 +75,8 @@ struct point {
     kb_val offset;                       /* … and the i32 distance of this one, so that addresses fold */
     int64_t plus;                        /* … and a distance known when generating */
     kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
+    kb_val near;                         /* see point_is_near() … */
+    int distance;                        /* … */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
     int before, after;                   /* points of an array of one dimension beside it whose values are there too */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
@@ -91,6 +93,11 @@ kb_ptr point_address(const struct point *pt, const struct prog_array *a, kb_ptr 
 int gen_vector_alignment(int bytes);
 /* The sums inside what n points contribute and write, for all of them at once. */
 void points_together(struct point *pt, int n, size_t size /* of what a point is the beginning of */);
+/* Element i (i64, at most one beyond either end) of an input of one dimension, or what its boundary has there. */
+kb_val gen_load_beside(struct gen *g, int input, kb_val i);
+/* Of a problem of one dimension: the point's index is `first` (i64), the same for many points, plus a distance known when
+ * generating, unless nobody asks about this point.  Comparing it with an index takes one instruction per point. */
+void point_is_near(struct point *pt, kb_val first, int distance);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 

@@ -138,6 +138,14 @@ static kb_val load_general(struct point *pt, const struct expr *e)
     return element_load(g, e, &at);
 }
 
+kb_val gen_load_beside(struct gen *g, int input, kb_val i)
+{
+    const struct expr e = { .kind = EX_INPUT, .which = input };
+    struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
+    element_index(g, &e, 0, i, true, &at);
+    return element_load(g, &e, &at);
+}
+
 /* Does the index stay between the ends of dimension d of the input?  Stencils also compute beside the space. */
 static bool runs_along(const struct gen *g, const struct expr *e, int d)
 {
@@ -221,6 +229,23 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->base = base;
     pt->offset = offset;
     pt->plus = plus;
+}
+
+/* What lies far away from `first` is no distance. */
+static kb_val point_is_index(kb *k, struct emit_env *env, kb_val i)
+{
+    enum { FAR = 1 << 16 };
+    const struct point *pt = env->user;
+    const kb_val away = kb_sub(k, i, pt->near);
+    const kb_val is_near = kb_lt(k, kb_cast(k, away, TY_U64), FAR);
+    return kb_eq(k, kb_select(k, is_near, kb_cast(k, away, TY_I32), kb_imm(k, TY_I32, -1)), pt->distance);
+}
+
+void point_is_near(struct point *pt, kb_val first, int distance)
+{
+    pt->near = first;
+    pt->distance = distance;
+    pt->env.is_index = point_is_index;
 }
 
 void env_init(struct point *pt, struct gen *g, const kb_tup *state)

@@ -112,6 +112,11 @@ kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
+        if (g->p->reduction[r].counts) { /* of any type: in some tiles counters are narrower than the state's */
+            const kb_val sum = kb_add(g->k, left.e[x.n], right.e[x.n]);
+            append(&x, (kb_tup){ .n = 1, .e = { sum } });
+            continue;
+        }
         append(&x, emit_combine(g->k, op, &pt.env, slice(left, x.n, op->nfields), slice(right, x.n, op->nfields)));
     }
     return x;

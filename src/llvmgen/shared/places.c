@@ -33,6 +33,7 @@ void places_store(const struct places *p)
         switch (p->way(p->of, o)) {
         case STORE_ALONE: store_alone(p, o); break;
         case STORE_TOGETHER: store_together(p, o); break;
+        case STORE_DONE: break;
         case STORE_PACKED: p->store(p->of, o, 0, NULL); break;
         }
     }

@@ -13,6 +13,7 @@ enum { PLACES_AT_ONCE_MAX = 128 };
 enum store_way {
     STORE_ALONE,    /* each place by itself, if it is inside: any output per element */
     STORE_TOGETHER, /* values of `at_once` places go to `store`: an output of scalars, which lies as the elements do */
+    STORE_DONE,     /* it has been stored */
     STORE_PACKED    /* `store` has the values in another form; called once, without values */
 };
 

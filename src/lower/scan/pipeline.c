@@ -2,7 +2,8 @@
 /* pipeline.c - planning of scan.pipeline: blocks that stay, a ring of tiles in shared memory.
  *
  * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
- * left to look-back.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
+ * left to look-back.  Kept values lie in a stage as in memory, as far behind a multiple of 16, so their outputs begin at
+ * such a multiple as well.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
  * there the length counts as well.
  */
 #include "lower/lower_impl.h"
@@ -17,13 +18,26 @@ enum {
     THREADS_MAX = 1024
 };
 
+bool scan_ring_keeps(const struct problem *p) { return scan_keeps_some(p) && !scan_keeps(p); }
+
+bool scan_ring_beside(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours && access_input_direct(p, i);
+    return any && scan_ring_keeps(p) && p->rank == 1 && !p->reverse;
+}
+
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
 {
     bool taken[PROBLEM_ARGS_MAX] = { false };
+    const int slack = scan_ring_keeps(p) ? UNIT : 0;
     l->bytes = 0;
     for (int i = 0; i < p->ninputs; i++) {
-        l->input[i] = access_input_direct(p, i) ? l->bytes : -1;
-        l->bytes += access_input_direct(p, i) ? tile * p->input[i].array.stride : 0;
+        const bool direct = access_input_direct(p, i);
+        const int beside = p->input[i].neighbours && scan_ring_beside(p) ? UNIT : 0;
+        l->input[i] = direct ? l->bytes + beside : -1;
+        l->bytes += direct ? beside + tile * p->input[i].array.stride + slack : 0;
     }
     for (int o = 0; o < p->noutputs; o++) {
         l->output[o] = -1;
@@ -37,7 +51,7 @@ void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
             }
         if (l->output[o] < 0) {
             l->output[o] = l->bytes;
-            l->bytes += tile * stride;
+            l->bytes += tile * stride + slack;
         }
     }
 }
@@ -53,12 +67,14 @@ static bool plain_arrays(const struct problem *p)
     for (int i = 0; i < p->ninputs; i++) {
         if (p->input[i].role != ROLE_ELEMENT)
             continue;
-        if (p->input[i].neighbours || (access_input_direct(p, i) && !scalar(&p->input[i].array)))
+        if ((p->input[i].neighbours && !scan_ring_beside(p)) ||
+            (access_input_direct(p, i) && !scalar(&p->input[i].array)))
             return false;
         inputs += access_input_direct(p, i);
     }
     for (int o = 0; o < p->noutputs; o++)
-        if (output_moment(&p->output[o]) == AT_POINT && (!access_output_direct(p, o) || !scalar(&p->output[o].array)))
+        if (output_moment(&p->output[o]) == AT_POINT &&
+            (!(access_output_direct(p, o) || p->output[o].role == OUT_KEPT) || !scalar(&p->output[o].array)))
             return false;
     return inputs > 0;
 }
@@ -73,7 +89,8 @@ static int reserved(const struct problem *p, int threads, int stages, int vector
     const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
     const int words = state_words(p, NULL);
     const int of_looks = stages * (8 * LOOK_BARRIERS + (looks * 32 + states) * 4 * words + looks * 4);
-    return stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
+    const int of_kept = scan_ring_keeps(p) ? stages * p->noutputs * (8 + 4) + 2 * ALIGNMENT : 0;
+    return of_kept + stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
            ALIGNMENT * (ARRAYS + 2 * fields) + (looks ? of_looks + ALIGNMENT * (LOOK_BARRIERS + 1 + 2 * fields) : 0);
 }
 
@@ -98,8 +115,12 @@ static int stage_bytes(const struct problem *p, int tile)
     return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
 }
 
-/* Halves are taken out of their registers while they are combined: a register each. */
-static int bytes_held(int stride) { return stride == 2 ? 4 : stride; }
+/* Halves are taken out of their registers while they are combined: a register each.  So are bytes that are compared, and
+ * kept one by one. */
+static int bytes_held(const struct problem *p, int stride)
+{
+    return stride == 2 || (scan_ring_keeps(p) && stride == 1) ? 4 : stride;
+}
 
 /* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
  * the other, but for a part of them where the last one is written too. */
@@ -107,10 +128,10 @@ static int bytes_per_position(const struct problem *p)
 {
     int in = 0, out = 0;
     for (int i = 0; i < p->ninputs; i++)
-        in += access_input_direct(p, i) ? bytes_held(p->input[i].array.stride) : 0;
+        in += access_input_direct(p, i) ? bytes_held(p, p->input[i].array.stride) : 0;
     for (int o = 0; o < p->noutputs; o++)
-        out += output_moment(&p->output[o]) == AT_POINT ? bytes_held(p->output[o].array.stride) : 0;
-    return (in > out ? in : out) + (scan_has_totals(p) ? state_words(p, NULL) : 0);
+        out += access_output_direct(p, o) ? bytes_held(p, p->output[o].array.stride) : 0;
+    return (in > out ? in : out) + (scan_has_totals(p) && !scan_ring_keeps(p) ? state_words(p, NULL) : 0);
 }
 
 /* Rows that begin at equal distances take one remainder per tile. */
@@ -124,7 +145,7 @@ static int all_threads(int threads, int upsweep, int markers, int looks)
 /* Bytes are summed by words where nothing but their sum is asked for (scan_items_most()). */
 static int items_most(const struct problem *p, int vector)
 {
-    return scan_marked(p) || scan_few_columns(p) ? ITEMS_MAX : scan_items_most(p, vector);
+    return scan_marked(p) || scan_few_columns(p) || scan_ring_keeps(p) ? ITEMS_MAX : scan_items_most(p, vector);
 }
 
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
@@ -203,8 +224,8 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
           "states of several columns are side by side in a thread, and these are too large" },
         { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
           "tiles cut across segments, so there are no totals, and operators read no inputs" },
-        { scan_keeps_some(p),
-          "whole tiles go back to memory by bulk copies; here some elements are written, side by side" },
+        { scan_keeps_some(p) && !scan_ring_keeps(p),
+          "the values that a tile keeps go to memory side by side, as one piece; here they go to rows" },
         { state_determinism(p) == DET_DEVICE,
           "its tiles depend on the device's shared memory; determinism: device forbids that" },
         { !plain_arrays(p), "bulk copies move arrays of scalars whose elements are used where they stand" },
@@ -228,6 +249,12 @@ static bool units(const struct problem *p, struct formula *guard)
     if (!access_aligned_guard(p, unit, true, guard))
         return false;
     const struct formula length = scan_own_tiles(p) ? scan_length(p) : access_count(p);
+    uint64_t kept[UNIT + 1] = { 0 };
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_KEPT)
+            kept[UNIT] |= f_pointer(p->ninputs + o);
+    if (kept[UNIT])
+        *guard = f_and(*guard, access_begin_at(kept));
     if (p->reverse || scan_own_tiles(p))
         *guard = f_and(f_eq(f_mod(length, f_const(unit)), f_const(0)), *guard);
     return true;
@@ -323,8 +350,10 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned(pl);
     const int last = sizeof sizes / sizeof *sizes - 1;
-    const int marked = scan_keeps(p) ? last - 1 : 0; /* segscan.resident takes small rows */
-    const int first = pinned || !scan_marked(p) ? last : marked;
+    const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);
+    /* segscan.resident takes small rows, and scan.resident small arrays of which some elements are kept */
+    const int smallest = scan_keeps(p) || scan_ring_keeps(p) ? last - 1 : 0;
+    const int first = pinned || !sizes_matter ? last : smallest;
     struct formula guard = { 0 };
     units(p, &guard);
     if (add_looked(pl, row, pinned, guard))

@@ -44,6 +44,10 @@ int scan_items_most(const struct problem *p, int vector);
 int scan_items_in_words(const struct problem *p);
 /* Is there an output of some elements? */
 bool scan_keeps_some(const struct problem *p);
+/* scan.pipeline: does its ring gather the elements of such outputs side by side, and have them with what lies beside a
+ * tile, where conditions compare neighbours? */
+bool scan_ring_keeps(const struct problem *p);
+bool scan_ring_beside(const struct problem *p);
 /* Do all scans count the elements of outputs with conditions? */
 bool scan_counts(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
@@ -52,7 +56,8 @@ int scan_model_degree(const struct problem *p, const struct device *d, const str
 int scan_degree(const struct plan_case *c);
 int64_t scan_tile_elements(const struct plan_case *c); /* elements of a block's tile */
 /* Where the arrays of a tile lie in a stage of scan.pipeline: byte offsets, -1 for what is not copied; an output takes
- * the place of an input of its width where it can.  bytes: of the stage. */
+ * the place of an input of its width where it can.  bytes: of the stage.  An input whose neighbours are read has room
+ * for one element on either side; kept values begin anywhere in the first 16 bytes. */
 struct scan_layout {
     int input[PROBLEM_ARGS_MAX], output[PROBLEM_ARGS_MAX];
     int bytes;
