@@ -115,12 +115,19 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
         plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
         return;
     }
+    int64_t largest = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int from = pl->plan->ncases;
         plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
         /* Rows that begin anywhere are left to tiles across them. */
         if (!sizes[i].unaligned || scan_keeps(pl->plan->problem))
             plan_keep_first(pl, from);
+        const struct plan_case *c = &pl->plan->cases[from];
+        const int64_t fit = scan_tile_elements(c) * (c->tunable[TN_MIN_BLOCKS] > 1 ? SCAN_RESIDENT : 1);
+        if (scan_keeps_some(pl->plan->problem) && fit < largest)
+            pl->plan->ncases = from; /* heavy elements: registers have room for no larger tile than before */
+        else
+            largest = fit;
     }
 }
 

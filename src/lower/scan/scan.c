@@ -14,7 +14,7 @@
 #include "lower/lower_impl.h"
 #include "scan.h"
 
-enum { STAGE_MAX = 40 * 1024, SHARED_MAX = 60 * 1024, RESERVED = 2 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
+enum { STAGE_MAX = 40 * 1024, SHARED_MAX = 68 * 1024, RESERVED = 2 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -208,7 +208,7 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
     const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
                       (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
     /* With neighbours, which conditions take from registers; 512 threads have 128 registers each. */
-    const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 64 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
+    const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 80 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
     const int registers = reads_neighbours(p) ? beside : more ? 48 : kept_bytes(p) ? 56 : 64;
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
            (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
