@@ -302,7 +302,19 @@ static const struct size {
     { "short", "short_pipeline", 21, 6, 0 },
     { "medium", "medium_pipeline", 23, STAGES, 0 },
     { "", "pipeline", 0, STAGES, 0 },
-}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS };
+}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS }, kept = { "kept", "pipeline", 0, STAGES, 0 },
+  kept_wide = { "kept wide", "pipeline", 0, STAGES, 0 };
+
+/* Where some elements are kept, what else a stage has room for beside the widest input decides how large tiles are. */
+static const struct size *last_size(const struct problem *p)
+{
+    enum { TILE = 1024 };
+    struct scan_layout l;
+    if (!scan_ring_keeps(p))
+        return &sizes[sizeof sizes / sizeof *sizes - 1];
+    scan_layout(p, TILE, &l);
+    return l.bytes / TILE * widest_vector(p) < 2 * UNIT ? &kept : &kept_wide;
+}
 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const struct size *size,
                                   struct formula guard)
@@ -312,11 +324,12 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_case_variant(pl, c, size->variant);
     if (c->tunable[TN_VECTOR] > widest_vector(p))
         plan_set(c, TN_VECTOR, widest_vector(p), NULL);
-    plan_set(c, TN_STAGES, size->stages, NULL);
-    plan_set(c, TN_UPSWEEP_WARPS, UPSWEEP, NULL);
+    plan_set(c, TN_STAGES, c->tunable[TN_STAGES] ? c->tunable[TN_STAGES] : size->stages, NULL);
+    plan_set(c, TN_UPSWEEP_WARPS, c->tunable[TN_UPSWEEP_WARPS] ? c->tunable[TN_UPSWEEP_WARPS] : UPSWEEP, NULL);
     plan_set(c, TN_MARKER_WARPS, markers(p), "for segments that begin anywhere");
     plan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
-    plan_set(c, TN_MIN_BLOCKS, 1, "the ring takes a multiprocessor's shared memory");
+    plan_set(c, TN_MIN_BLOCKS, scan_ring_keeps(p) ? c->tunable[TN_BLOCKS_PER_SM] : 1,
+             "the ring takes a multiprocessor's shared memory");
     plan_set(c, TN_PDL, 1, NULL);
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
@@ -365,7 +378,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     }
     for (int i = first; i <= last; i++) {
         const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
-        add_case(pl, row, &sizes[i], i == last ? guard : f_and(few, guard));
+        add_case(pl, row, i == last ? last_size(p) : &sizes[i], i == last ? guard : f_and(few, guard));
     }
 }
 
