@@ -167,7 +167,7 @@ ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptx
         return status;
     const struct problem *p = dist->split->problem;
     const bool fits = api_fit_arguments(s, dist->shape, args, &a) && api_fit_sizes(s, p, args->size, 0);
-    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, fits ? PTXGEN_OK : PTXGEN_USAGE));
+    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, NULL, fits ? PTXGEN_OK : PTXGEN_USAGE));
     return status;
 }
 

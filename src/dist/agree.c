@@ -24,11 +24,15 @@ struct ptxgen_comm *dist_comm_create(const struct dist_transport *transport, voi
     return NULL;
 }
 
-static ptxgen_status broken(struct ptxgen_session *s, struct ptxgen_comm *comm, const char *why)
+ptxgen_status dist_broken(struct ptxgen_session *s, struct ptxgen_comm *comm, const char *why)
 {
+    const char *fault = comm->transport->fault ? comm->transport->fault(comm->self) : NULL;
     comm->broken = true;
-    diag_hint(&s->diags, diag_error(&s->diags, D_RANKS, span_none(), "%s", why), "%s",
-              "the communicator refuses further work until all ranks have called ptxgen_dist_reset()");
+    diag_hint(&s->diags,
+              diag_error(&s->diags, D_RANKS, span_none(), "%s%s%s", why, fault ? ": " : "", fault ? fault : ""), "%s",
+              comm->transport->ends
+                  ? "the communicator refuses further work: end it with ncclCommAbort(), and make a new one"
+                  : "the communicator refuses further work until all ranks have called ptxgen_dist_reset()");
     return PTXGEN_RANKS;
 }
 
@@ -37,7 +41,7 @@ static ptxgen_status gather(struct ptxgen_session *s, struct ptxgen_comm *comm, 
 {
     if (comm->transport->allgather(comm->self, own, all, bytes) == 0)
         return PTXGEN_OK;
-    return broken(s, comm, "an exchange with the other ranks failed");
+    return dist_broken(s, comm, "an exchange with the other ranks failed");
 }
 
 /* own: what happened here, which has been told already. */
@@ -53,11 +57,11 @@ static ptxgen_status failed(struct ptxgen_session *s, int64_t own, int rank, int
 static ptxgen_status elsewhere(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct dist_hello *own,
                                const struct dist_hello *other, int rank)
 {
-    static const char *const words[] = { "loads", "launches", "resets" };
-    const char *what = other->operation <= DIST_RESET ? words[other->operation] : "does something unknown with";
+    static const char *const words[] = { "loads", "launches", "resets", "prepares" };
+    const char *what = other->operation <= DIST_PREPARE ? words[other->operation] : "does something unknown with";
     if (other->operation == own->operation && other->sequence == own->sequence && !strcmp(other->name, own->name))
-        return broken(s, comm, arena_printf(&s->arena, "rank %d has another spec of the name '%s'", rank, own->name));
-    return broken(
+        return dist_broken(s, comm, arena_printf(&s->arena, "rank %d has another spec of the name '%s'", rank, own->name));
+    return dist_broken(
         s, comm,
         arena_printf(&s->arena,
                      "rank %d %s '%.*s' as call %llu, this rank %s '%s' as call %llu: all ranks make the same "
@@ -85,6 +89,7 @@ ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, con
                          struct dist_hello *own)
 {
     const struct dist_hello *all = comm->hello;
+    const bool runs = own->operation == DIST_LAUNCH || own->operation == DIST_PREPARE;
     own->sequence = own->operation == DIST_RESET ? 0 : comm->sequence++;
     ptxgen_status status = gather(s, comm, own, comm->hello, sizeof *own);
     for (int r = 0; r < comm->size && status == PTXGEN_OK; r++) {
@@ -95,7 +100,7 @@ ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, con
     for (int r = 0; r < comm->size && status == PTXGEN_OK; r++)
         if (all[r].status != PTXGEN_OK)
             status = failed(s, own->status, r, all[r].status);
-    for (int r = 0; r < comm->size && status == PTXGEN_OK && own->operation == DIST_LAUNCH; r++)
+    for (int r = 0; r < comm->size && status == PTXGEN_OK && runs; r++)
         if (!same_values(s, split, own, &all[r], r))
             status = PTXGEN_RANKS;
     return status;
@@ -106,7 +111,7 @@ ptxgen_status dist_sendrecv(struct ptxgen_session *s, struct ptxgen_comm *comm, 
 {
     if (comm->transport->sendrecv(comm->self, send, send_bytes, to, get, get_bytes, from) == 0)
         return PTXGEN_OK;
-    return broken(s, comm, "an exchange with a neighbour failed");
+    return dist_broken(s, comm, "an exchange with a neighbour failed");
 }
 
 ptxgen_status dist_exchange(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *own, void *all,

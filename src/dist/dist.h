@@ -5,18 +5,25 @@
 
 #include "derive.h"
 #include "llvmgen/llvmgen.h"
+#include "ptxgen/launch.h"
 #include "simt/simt.h"
+
+struct dist_machine;
+struct dist_room;
 
 /* How bytes travel.  Functions give 0, or something else when an exchange failed. */
 struct dist_transport {
-    int (*allgather)(void *self, const void *own, void *all, size_t bytes);
+    const struct dist_machine *machine; /* what ranks compute on, and how the arrays of a launch travel: launch.h */
+    int (*allgather)(void *self, const void *own, void *all, size_t bytes); /* in host memory; what ranks tell */
     int (*sendrecv)(void *self, const void *send, size_t send_bytes, int to, void *get, size_t get_bytes, int from);
-    bool (*sends)(void *self); /* can it do sendrecv()? */
+    bool (*sends)(void *self);        /* can neighbours exchange? */
+    const char *(*fault)(void *self); /* what is known of a failure, or NULL; the row may be NULL */
+    bool ends;                        /* after a failure, the caller's communicator is of no use any more */
     void (*close)(void *self);
 };
 
 /* What a rank tells the others before anything else travels; all must be equal but `status` and `count`. */
-enum dist_operation { DIST_LOAD, DIST_LAUNCH, DIST_RESET };
+enum dist_operation { DIST_LOAD, DIST_LAUNCH, DIST_RESET, DIST_PREPARE };
 struct dist_hello {
     uint64_t operation, sequence, problem; /* problem: a hash of the spec */
     char name[PROBLEM_NAME_MAX + 1];
@@ -27,6 +34,7 @@ struct dist_hello {
 struct ptxgen_comm {
     const struct dist_transport *transport;
     void *self; /* the transport's */
+    struct ptxgen_gpu *gpu; /* where arrays lie; NULL: in host memory */
     int rank, size;
     uint64_t sequence;        /* collective operations so far */
     bool broken;              /* an exchange failed, or the ranks disagreed */
@@ -34,7 +42,9 @@ struct ptxgen_comm {
 };
 /* NULL: memory is exhausted, and `self` is closed. */
 struct ptxgen_comm *dist_comm_create(const struct dist_transport *transport, void *self, int rank, int size);
-extern const struct dist_transport dist_transport_host;
+extern const struct dist_transport dist_transport_host, dist_transport_nccl;
+/* After a failure of which the ranks may know nothing: the communicator refuses further work. */
+ptxgen_status dist_broken(struct ptxgen_session *s, struct ptxgen_comm *comm, const char *why);
 
 /* Exchange hellos.  PTXGEN_OK when all ranks do the same and none has failed; else no rank gets that, and each a
  * message.  split: of launches. */
@@ -48,7 +58,7 @@ ptxgen_status dist_exchange(struct ptxgen_session *s, struct ptxgen_comm *comm, 
 ptxgen_status dist_sendrecv(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *send, size_t send_bytes,
                             int to, void *get, size_t get_bytes, int from);
 
-/* The stages as host code. */
+/* The stages as host code, or loaded on a GPU. */
 struct ptxgen_dist {
     struct ptxgen_comm *comm;
     const struct dist_split *split;
@@ -57,28 +67,20 @@ struct ptxgen_dist {
     struct simt_options modes;
     struct host_code *code[DIST_STAGES];
     struct simt_control *control[DIST_STAGES];
+    struct ptxgen_loaded *loaded[DIST_STAGES];
+    struct dist_room *rooms; /* on a GPU: what was prepared */
 };
-/* Plan and compile the stages; false after a message. */
+/* Plan and compile the stages as host code; false after a message. */
 bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o);
 void dist_release(struct ptxgen_dist *d);
 
-/* What a run of a stage gets: the user's arguments of the rank, or of the whole for what folds. */
-struct dist_run {
-    const struct run_args *args;
-    int64_t first, count;         /* elements of the split dimension: where the stage begins in the whole, how many */
-    int64_t behind;               /* elements of the rank's part before it */
-    int64_t own_first, own_count; /* with ghosts: the elements that count */
-    int64_t total;                /* of all ranks */
-    int64_t states;               /* of folds: how many */
-    const void *states_in;
-    void *states_out;
-};
-ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, enum dist_stage stage,
-                             const struct dist_run *run);
-
-/* Run on all ranks; own_status: what is wrong with this rank's arguments, which the others are told. */
-ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
+/* Run on all ranks; own_status: what is wrong with this rank's arguments, which the others are told.  On a GPU: enqueue
+ * on the stream. */
+ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args, ptxgen_stream stream,
                           ptxgen_status own_status);
+/* On a GPU: agree on the parts, and make all that launches with these sizes on this stream need. */
+ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args, ptxgen_stream stream,
+                           ptxgen_status own_status);
 /* Begin and number of elements of an even share. */
 void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.c - the transport by callbacks in host memory. */
-#include "dist.h"
+#include "launch.h"
 #include "ptxgen/dist.h"
 
 #include <stdlib.h>
@@ -19,4 +19,6 @@ static int sendrecv(void *self, const void *send, size_t send_bytes, int to, voi
 
 static bool sends(void *self) { return ((const ptxgen_comm_callbacks *)self)->sendrecv != NULL; }
 
-const struct dist_transport dist_transport_host = { allgather, sendrecv, sends, free };
+const struct dist_transport dist_transport_host = {
+    .machine = &dist_machine_host, .allgather = allgather, .sendrecv = sendrecv, .sends = sends, .close = free
+};

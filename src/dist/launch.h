@@ -1,34 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.h - what the files of a launch share. */
+/* launch.h - what the files of a launch share: the table of what computes, the memory of a launch, its walk. */
 #ifndef PTXGEN_DIST_LAUNCH_H
 #define PTXGEN_DIST_LAUNCH_H
 
 #include "dist.h"
 
-struct launch {
-    struct ptxgen_session *s;
+/* Consecutive rows of an array, for each element of the dimensions before the split one. */
+struct strip {
+    int64_t to, from, count;
+};
+
+/* Ghosts of an input that the rank `shift` before this one has, and the rows that this rank sends on. */
+struct ghosts {
+    bool any; /* of any rank */
+    int nout, nin;
+    struct strip *out, *in;    /* out: from rows of this rank; in: to ghosts.  shift 0: `in` is from the rank's own rows */
+    int64_t out_rows, in_rows; /* that travel */
+    char *send, *get;          /* where they are side by side; NULL: they are already, in the array */
+};
+
+/* What ranks know of each other's parts at some sizes, and memory for launches with them.  On the host it lives for one
+ * launch.  On a GPU it is prepared for a stream, and lives as long as what was loaded, because graphs may use it. */
+struct dist_room {
+    struct dist_room *next;
     struct ptxgen_dist *d;
-    const struct run_args *args;
-    const struct dist_hello *hello; /* of all ranks */
+    ptxgen_stream stream;
+    int64_t size[PROBLEM_ARGS_MAX]; /* of the rank's part */
     int64_t *first;                 /* where the parts of the ranks begin, and the last one ends */
     int64_t total, piece;
     int64_t states;       /* of all ranks */
     int64_t state;        /* bytes of the state of a piece: of all its segments */
     size_t block;         /* bytes that a rank sends */
     char *own, *all;      /* what is sent, and got */
+    char *ordered;        /* the states of all ranks, as they are folded; may be `all` */
     char *carry;          /* a state */
-    ptxgen_status failed; /* of this rank, which goes on exchanging and tells it last */
     /* Where neighbours are on other ranks: arrays with ghosts, inputs and then outputs; NULL: without the dimension. */
-    char *room[PROBLEM_ARGS_MAX];
-    int64_t begin, extent; /* position of the first ghost or element; their number */
+    char *array[PROBLEM_ARGS_MAX];
+    char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */
+    int64_t begin, extent;        /* position of the first ghost or element; their number */
+    struct ghosts *ghosts;        /* per input: of each shift, then of `edge` */
 };
 
-/* Room with ghosts, and the inputs in it. */
-ptxgen_status halo_open(struct launch *l);
-void halo_close(struct launch *l);
+struct launch {
+    struct ptxgen_session *s;
+    struct ptxgen_dist *d;
+    const struct run_args *args;
+    struct dist_room *room;
+    char *array[PROBLEM_ARGS_MAX]; /* those of the room; a time step may swap them */
+    bool ends;                     /* the last time step: the caller gets the outputs */
+    bool prepares;                 /* walks only to load what a launch needs; exchanges are real */
+    ptxgen_status failed;          /* of this rank, which goes on exchanging and tells it last */
+};
+
+/* Bytes that travel with one call: to a rank, and from one; either may be none. */
+struct dist_message {
+    const char *send;
+    char *get;
+    size_t send_bytes, get_bytes;
+    int to, from;
+};
+
+/* A copy of `rows` times `width` bytes. */
+struct dist_copy {
+    char *to;
+    const char *from;
+    size_t to_pitch, from_pitch, width;
+    int64_t rows;
+};
+
+/* What computes a rank's stages, and where its arrays lie.  On the host, functions return when all is done; on a GPU,
+ * those with a launch enqueue. */
+struct dist_machine {
+    bool tells;    /* ranks exchange whether they failed along with states: a block begins with HEAD bytes for that */
+    bool prepared; /* a launch needs a room that was prepared */
+    ptxgen_status (*run)(struct launch *l, enum dist_stage stage, const struct run_args *args);
+    ptxgen_status (*alloc)(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out); /* zeros */
+    void (*free)(struct ptxgen_dist *d, void *memory);
+    ptxgen_status (*write)(struct ptxgen_session *s, struct ptxgen_dist *d, void *to, const void *host, size_t bytes);
+    ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
+    ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
+    ptxgen_status (*swap)(struct launch *l, const struct dist_message *m, int n);
+};
+enum { HEAD = 16 };
+extern const struct dist_machine dist_machine_host, dist_machine_gpu;
+
+static inline const struct dist_machine *machine_of(const struct ptxgen_dist *d) { return d->comm->transport->machine; }
+
+/* Elements of the split dimension that rank r has. */
+static inline int64_t part_of(const struct dist_room *m, int r) { return m->first[r + 1] - m->first[r]; }
+
+/* What a run of a stage gets: the user's arguments of the rank, or of the whole for what folds. */
+struct dist_run {
+    const struct run_args *args;
+    int64_t first, count;         /* elements of the split dimension: where the stage begins in the whole, how many */
+    int64_t behind;               /* elements of the rank's part before it */
+    int64_t own_first, own_count; /* with ghosts: the elements that count */
+    int64_t states;               /* of folds: how many */
+    const void *states_in;
+    void *states_out;
+};
+ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const struct dist_run *run);
+
+/* room.c: from the hellos of all ranks at comm->hello.  What was made goes with room_free(), also after a failure. */
+ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const int64_t *size, struct dist_room **out);
+void room_free(struct dist_room *m);
+/* Pieces of rank r's part: the multiples of m->piece cut it. */
+int64_t room_pieces(const struct dist_room *m, int r);
+
+/* halo.c: memory with ghosts, and which ghosts there are. */
+ptxgen_status halo_make(struct ptxgen_session *s, struct dist_room *m);
+void halo_free(struct dist_room *m);
+/* The inputs with their ghosts. */
+ptxgen_status halo_begin(struct launch *l);
 /* The outputs become the inputs of the next time step, as the problem's feedback says. */
 ptxgen_status halo_feed(struct launch *l);
 /* As dist_run_stage(), with neighbours: run->first, count, behind are of the elements whose results are wanted. */
 ptxgen_status halo_run(struct launch *l, enum dist_stage stage, const struct dist_run *run);
+
+/* ghosts.c */
+struct rows {
+    bool split; /* has the dimension */
+    int64_t outer, inner;
+};
+/* An array as rows of `inner` bytes, one for each element of the split dimension, `outer` times. */
+struct rows rows_of(const struct dist_room *m, const struct prog_array *a);
+/* What a rank needs beside [from, to). */
+void halo_reach(const struct dist_room *m, int64_t from, int64_t to, int64_t *begin, int64_t *end);
+/* The ghosts of input i, at m->ghosts; with the memory in which they travel. */
+ptxgen_status ghosts_make(struct ptxgen_session *s, struct dist_room *m, int i);
+void ghosts_free(struct dist_room *m, int i);
+/* `count` rows of one array to another. */
+ptxgen_status copy_rows(struct launch *l, const struct rows *r, char *to, int64_t to_extent, const char *from,
+                        int64_t from_extent, const struct strip *strip);
+/* Those of these inputs, in one exchange. */
+ptxgen_status ghosts_fill(struct launch *l, const int *input, int n);
 
 #endif

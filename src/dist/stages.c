@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages.c - the stages of a split problem on the host executor. */
-#include "dist.h"
+/* stages.c - the arguments of the stages of a split problem; and the host executor, as what runs them. */
+#include "launch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o)
 {
@@ -24,10 +25,15 @@ bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct 
 
 void dist_release(struct ptxgen_dist *d)
 {
+    for (struct dist_room *m = d->rooms, *next; m; m = next) {
+        next = m->next;
+        room_free(m);
+    }
     for (int i = 0; i < DIST_STAGES; i++) {
         if (d->code[i])
             host_destroy(d->code[i]);
         simt_control_destroy(d->control[i]);
+        ptxgen_loaded_destroy(d->loaded[i]);
     }
 }
 
@@ -48,10 +54,9 @@ static const void *at(const struct dist_split *sp, const struct prog_array *a, c
     return memory ? (const char *)memory + behind : NULL;
 }
 
-ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, enum dist_stage stage,
-                             const struct dist_run *run)
+ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const struct dist_run *run)
 {
-    const struct dist_split *sp = d->split;
+    const struct dist_split *sp = l->d->split;
     const struct dist_derived *from = &sp->stage[stage];
     const struct problem *whole = sp->problem, *p = from->problem;
     int64_t size[PROBLEM_ARGS_MAX];
@@ -60,12 +65,12 @@ ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, en
     void *output[PROBLEM_ARGS_MAX];
     for (int i = 0; i < whole->nsizes; i++)
         size[i] = run->args->size[i];
-    size[sp->size] = from->folds ? run->total : run->count;
+    size[sp->size] = from->folds ? l->room->total : run->count;
     size[whole->nsizes] = run->states;
     for (int i = 0; i < whole->nparams; i++)
         param[i] = run->args->param[i];
     param[whole->nparams].i = run->first;
-    param[whole->nparams + 1].i = run->total;
+    param[whole->nparams + 1].i = l->room->total;
     param[whole->nparams + 2].i = run->own_first;
     param[whole->nparams + 3].i = run->own_first + run->own_count;
     for (int i = 0; i < p->ninputs; i++)
@@ -76,7 +81,62 @@ ptxgen_status dist_run_stage(struct ptxgen_session *s, struct ptxgen_dist *d, en
                         ? run->states_out
                         : (void *)(uintptr_t)at(sp, &p->output[i].array, run, run->args->output[from->output[i]]);
     const struct run_args args = { size, input, output, param };
-    struct simt_report report;
-    simt_run(d->code[stage], &args, d->control[stage], &d->modes, &report);
-    return simt_status(s, &report);
+    return machine_of(l->d)->run(l, stage, &args);
 }
+
+/* ---- on the host ------------------------------------------------------------------------------------------------- */
+
+static ptxgen_status host_run(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    struct simt_report report;
+    simt_run(l->d->code[stage], args, l->d->control[stage], &l->d->modes, &report);
+    return simt_status(l->s, &report);
+}
+
+static ptxgen_status host_alloc(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out)
+{
+    (void)s, (void)d;
+    *out = calloc(1, bytes + 1);
+    return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+}
+
+static void host_free(struct ptxgen_dist *d, void *memory)
+{
+    (void)d;
+    free(memory);
+}
+
+static ptxgen_status host_write(struct ptxgen_session *s, struct ptxgen_dist *d, void *to, const void *host,
+                                size_t bytes)
+{
+    (void)s, (void)d;
+    memcpy(to, host, bytes);
+    return PTXGEN_OK;
+}
+
+static ptxgen_status host_copy(struct launch *l, const struct dist_copy *c)
+{
+    (void)l;
+    for (int64_t i = 0; i < c->rows; i++)
+        memmove(c->to + (size_t)i * c->to_pitch, c->from + (size_t)i * c->from_pitch, c->width);
+    return PTXGEN_OK;
+}
+
+/* With what happened here, so that all ranks come to the same verdict. */
+static ptxgen_status host_gather(struct launch *l)
+{
+    const int64_t own = l->failed;
+    memcpy(l->room->own, &own, sizeof own);
+    return dist_exchange(l->s, l->d->comm, l->room->own, l->room->all, l->room->block);
+}
+
+static ptxgen_status host_swap(struct launch *l, const struct dist_message *m, int n)
+{
+    ptxgen_status status = PTXGEN_OK;
+    for (int i = 0; i < n && status == PTXGEN_OK; i++)
+        status = dist_sendrecv(l->s, l->d->comm, m[i].send, m[i].send_bytes, m[i].to, m[i].get, m[i].get_bytes, m[i].from);
+    return status;
+}
+
+const struct dist_machine dist_machine_host = { true,       false,     host_run,    host_alloc, host_free,
+                                                host_write, host_copy, host_gather, host_swap };

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* room.c - what ranks know of each other's parts, from the table of hellos, and the memory that a launch with them needs.
+ *
+ * Every rank decides from the same table, so all take the same way.
+ */
+#include "launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES = 64, PIECE_MULTIPLE = 16 };
+
+int64_t dist_piece(const struct dist_split *sp, int64_t total)
+{
+    if (!sp->pieces)
+        return total > 0 ? total : 1;
+    const int64_t share = (total + PIECES - 1) / PIECES;
+    return share <= PIECE_MULTIPLE ? PIECE_MULTIPLE : (share + PIECE_MULTIPLE - 1) / PIECE_MULTIPLE * PIECE_MULTIPLE;
+}
+
+void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count)
+{
+    const int64_t unit = sp->pieces ? dist_piece(sp, total) : 1, units = (total + unit - 1) / unit;
+    const int64_t each = units / size, more = units % size;
+    const int64_t begin = (rank * each + (rank < more ? rank : more)) * unit;
+    const int64_t end = begin + (each + (rank < more)) * unit;
+    *first = begin < total ? begin : total;
+    *count = (end < total ? end : total) - *first;
+}
+
+/* Product of the extents of the axes that are reduced or kept, without the split one. */
+static int64_t extent(const struct dist_split *sp, const int64_t *size, bool reduced)
+{
+    const struct problem *p = sp->problem;
+    struct prog_array shape = { .stride = sp->state_bytes };
+    for (int i = 0; i < p->rank; i++)
+        if (i != sp->axis && dist_reduced(p, i) == reduced)
+            shape.dim[shape.rank++] = p->space[i].extent;
+    return prog_array_elements(&shape, size);
+}
+
+int64_t room_pieces(const struct dist_room *m, int r)
+{
+    const struct dist_split *sp = m->d->split;
+    const int64_t first = m->first[r], count = part_of(m, r);
+    if (count == 0 || extent(sp, m->size, true) == 0)
+        return 0;
+    return sp->pieces ? (first + count - 1) / m->piece - first / m->piece + 1 : 1;
+}
+
+/* ---- what can be known from the table ---------------------------------------------------------------------------- */
+
+static ptxgen_status wrong(struct ptxgen_session *s, const char *text)
+{
+    diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", text);
+    return PTXGEN_INVALID;
+}
+
+static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
+{
+    const struct ptxgen_comm *comm = m->d->comm;
+    const struct dist_split *sp = m->d->split;
+    const struct dimension *size = &sp->problem->size[sp->size];
+    m->first = calloc((size_t)comm->size + 1, sizeof *m->first);
+    if (!m->first)
+        return PTXGEN_NO_MEMORY;
+    for (int r = 0; r < comm->size; r++)
+        if (__builtin_add_overflow(m->first[r], comm->hello[r].count, &m->first[r + 1]))
+            return wrong(s, arena_printf(&s->arena, "%s of all ranks is out of range", size->name));
+    m->total = m->first[comm->size];
+    if (m->total < size->min || m->total > size->max || m->total % size->multiple_of)
+        return wrong(s, arena_printf(&s->arena, "%s = %lld of all ranks is not what `assume` promises", size->name,
+                                     (long long)m->total));
+    m->piece = dist_piece(sp, m->total);
+    for (int r = 1; r < comm->size && sp->pieces && sp->problem->determinism == DET_DEVICE; r++) {
+        const int64_t first = m->first[r];
+        if (first % m->piece && first < m->total)
+            return wrong(s, arena_printf(&s->arena,
+                                         "rank %d begins at %s = %lld; with `determinism: device` parts begin at "
+                                         "multiples of %lld, as those of ptxgen_dist_share() do",
+                                         r, size->name, (long long)first, (long long)m->piece));
+    }
+    return PTXGEN_OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static ptxgen_status alloc(struct ptxgen_session *s, struct dist_room *m, size_t bytes, char **out)
+{
+    void *memory = NULL;
+    const ptxgen_status status = machine_of(m->d)->alloc(s, m->d, bytes, &memory);
+    *out = memory;
+    return status;
+}
+
+/* Do the blocks of all ranks, one after the other, hold the states in the order in which they are combined? */
+static bool in_order(const struct dist_room *m, int64_t most)
+{
+    bool good = !machine_of(m->d)->tells && (!m->d->split->problem->reverse || m->states < 2);
+    for (int64_t r = 0, n = 0; r < m->d->comm->size; n += room_pieces(m, (int)r++))
+        good &= room_pieces(m, (int)r) == 0 || n == r * most;
+    return good;
+}
+
+/* Room for states; without any, for what ranks tell each other. */
+static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
+{
+    const struct dist_split *sp = m->d->split;
+    const bool tells = machine_of(m->d)->tells;
+    const size_t ranks = (size_t)m->d->comm->size;
+    int64_t most = 0, block;
+    m->state = extent(sp, m->size, false) * sp->state_bytes;
+    for (int r = 0; r < m->d->comm->size; r++) {
+        const int64_t pieces = room_pieces(m, r);
+        most = pieces > most ? pieces : most;
+        m->states += pieces;
+    }
+    if (m->state < 0 || __builtin_mul_overflow(most, m->state, &block) || block > INT64_MAX / 2 / (int64_t)ranks)
+        return PTXGEN_NO_MEMORY;
+    m->block = tells ? ((size_t)block + 2 * HEAD - 1) / HEAD * HEAD : (size_t)block;
+    ptxgen_status status = alloc(s, m, m->block, &m->own);
+    if (status == PTXGEN_OK)
+        status = alloc(s, m, ranks * m->block, &m->all);
+    if (status == PTXGEN_OK)
+        status = alloc(s, m, (size_t)m->state, &m->carry);
+    m->ordered = m->all;
+    if (status == PTXGEN_OK && !in_order(m, most))
+        status = alloc(s, m, (size_t)m->states * (size_t)m->state, &m->ordered);
+    return status;
+}
+
+ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const int64_t *size, struct dist_room **out)
+{
+    struct dist_room *m = *out = calloc(1, sizeof *m);
+    const bool halo = d->split->before + d->split->after > 0;
+    if (!m)
+        return PTXGEN_NO_MEMORY;
+    m->d = d;
+    memcpy(m->size, size, sizeof *size * (size_t)d->split->problem->nsizes);
+    ptxgen_status status = fits_whole(s, m);
+    if (status == PTXGEN_OK && (d->split->combined || (halo && machine_of(d)->tells)))
+        status = make_states(s, m);
+    if (status == PTXGEN_OK && halo)
+        status = halo_make(s, m);
+    return status;
+}
+
+void room_free(struct dist_room *m)
+{
+    if (!m)
+        return;
+    const struct dist_machine *machine = machine_of(m->d);
+    halo_free(m);
+    machine->free(m->d, m->own);
+    machine->free(m->d, m->carry);
+    if (m->ordered != m->all)
+        machine->free(m->d, m->ordered);
+    machine->free(m->d, m->all);
+    free(m->first);
+    free(m);
+}
