@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # layering.sh BUILD_DIR - who may call whom, read from the undefined symbols of each folder's library.
 #
-#   base <- program <- frontend <- lower <- llvmgen <- simt <- dist;  explore on lower;  launch on program;  cache on base;
+#   base <- program <- frontend <- lower <- llvmgen <- simt <- dist;  explore on lower;  launch on program, dist on launch;  cache on base;
 #   ref and laws on frontend
 #   LLVM* from nobody, because llvmgen opens it at run time; cu* only from launch, yaml_* only from frontend's yaml_doc;
 #   nobody prints or ends the process.
@@ -81,7 +81,7 @@ depends lower base program frontend
 depends explore base program frontend lower
 depends llvmgen base program frontend lower
 depends simt base program frontend lower llvmgen
-depends dist base program frontend lower llvmgen simt
+depends dist base program frontend lower llvmgen simt launch
 depends ref base program frontend
 depends laws base program frontend ref
 depends cache base

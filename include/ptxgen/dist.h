@@ -57,7 +57,7 @@
  * Calls marked collective are made by all ranks of a communicator in the same order, with the same spec, options and
  * params.  Every rank tells the others what it calls with what, before any data travels: where they disagree, or one
  * refuses its arguments, each gets PTXGEN_RANKS and a message that names the rank.  A collective call returns when the
- * results are there.
+ * results are there.  On GPUs, loading and preparing are such calls; a launch only enqueues, and compares nothing.
  *
  * Ownership: communicators and what was loaded belong to the caller, until ptxgen_comm_destroy() and
  * ptxgen_dist_destroy(); what was loaded goes first, then the communicator, then the session.  One thread uses a rank's
@@ -66,7 +66,7 @@
 #ifndef PTXGEN_DIST_H
 #define PTXGEN_DIST_H
 
-#include "ptxgen.h"
+#include "launch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,6 +90,21 @@ typedef struct ptxgen_comm_callbacks {
 /** This rank's end of a communicator of `size` ranks.  Not collective.  callbacks: copied. */
 PTXGEN_API ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbacks *callbacks, int rank,
                                                int size, ptxgen_comm **out);
+typedef struct ptxgen_nccl_options {
+    size_t struct_size; /**< PTXGEN_NCCL_OPTIONS_INIT sets it */
+    double seconds;     /**< the longest wait of a collective call for other ranks; 0: 300 */
+} ptxgen_nccl_options;
+/**
+ * A rank whose arrays lie in the memory of a GPU.  nccl_comm: the caller's ncclComm_t on the device of `gpu`, borrowed as
+ * gpu is; both must outlive the result.  Rank and size are the communicator's.  Not collective.  Each rank is a thread or
+ * a process of its own.  libnccl.so.2 (or the file that the environment variable PTXGEN_LIBNCCL names) is opened at run
+ * time; PTXGEN_NO_DEVICE: it is not there.
+ *
+ * Calls of ptxgen count as collective calls of the communicator: all ranks make all of them in the same order.  None is
+ * made between ncclGroupStart() and ncclGroupEnd().
+ */
+PTXGEN_API ptxgen_status ptxgen_comm_from_nccl(ptxgen_session *s, ptxgen_gpu *gpu, void *nccl_comm,
+                                               const ptxgen_nccl_options *PTXGEN_OPTIONAL options, ptxgen_comm **out);
 PTXGEN_API int ptxgen_comm_rank(const ptxgen_comm *comm);
 PTXGEN_API int ptxgen_comm_size(const ptxgen_comm *comm);
 PTXGEN_API void ptxgen_comm_destroy(ptxgen_comm *PTXGEN_OPTIONAL comm);
@@ -98,7 +113,7 @@ PTXGEN_API void ptxgen_comm_destroy(ptxgen_comm *PTXGEN_OPTIONAL comm);
 typedef struct ptxgen_dist_options {
     size_t struct_size; /**< PTXGEN_DIST_OPTIONS_INIT sets it */
     const char *split;  /**< name of the dimension that is split; NULL: the first of the iteration space with a name */
-    const char *modes;  /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones */
+    const char *modes;  /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones; GPUs ignore it */
 } ptxgen_dist_options;
 /** A problem, compiled for a rank. */
 typedef struct ptxgen_dist ptxgen_dist;
@@ -116,16 +131,38 @@ PTXGEN_API const char *ptxgen_dist_split(const ptxgen_dist *dist);
  */
 PTXGEN_API ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank,
                                            int64_t *first, int64_t *count);
-/** Run once on all ranks.  Collective.  args: of this rank's part. */
+/** Run once on all ranks.  Collective.  args: of this rank's part.  On GPUs: ptxgen_dist_launch_on() the default stream. */
 PTXGEN_API ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args);
-/** PTXGEN_OK; PTXGEN_RANKS after an exchange failed or the ranks disagreed: then every launch with the communicator is
- * refused.  Not collective. */
+/**
+ * On GPUs, before launches with these sizes on this stream: all ranks agree on their parts, load code, allocate memory, and
+ * connect.  Collective; waits for the device and the other ranks; not in a stream capture.  args: as of a launch, with
+ * arrays that are aligned alike; nothing is run, and no array is read or written.  What is prepared is kept until
+ * ptxgen_dist_destroy().  Preparing parts of which some, but not all, are as before (one rank's grew, another's did not)
+ * gives up what was prepared for the older ones.  In host memory there is nothing to prepare: PTXGEN_OK.
+ */
+PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                             ptxgen_stream PTXGEN_OPTIONAL stream);
+/**
+ * On GPUs: enqueue a run on the stream.  Collective, and returns at once; a stream capture may record it, and all ranks
+ * then replay their graphs.  Replays must not overlap other launches with the same sizes and stream.  PTXGEN_USAGE: these
+ * sizes were not prepared for this stream.  The params are the same on all ranks; here nobody compares them.  A rank whose
+ * launch fails after that takes part in the exchanges nonetheless; then the results of the others mean nothing.  A rank
+ * that does not launch leaves the others' streams waiting, as with NCCL: ncclCommAbort() ends that.  In host memory: as
+ * ptxgen_dist_launch(), without a stream.
+ */
+PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                               ptxgen_stream PTXGEN_OPTIONAL stream);
+/** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, NCCL reports an error, or the ranks disagreed: then every launch with
+ * the communicator is refused.  Not collective. */
 PTXGEN_API ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist);
-/** Begin anew after such an error, when the transport works again.  Collective. */
+/** Begin anew after such an error, when the transport works again.  Collective.  PTXGEN_UNSUPPORTED with NCCL, whose
+ * communicators end with an error: call ncclCommAbort() first, then ptxgen_dist_destroy() and ptxgen_comm_destroy(), and
+ * make new ones. */
 PTXGEN_API ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist);
 
 /* clang-format off */
 #define PTXGEN_COMM_CALLBACKS_INIT { sizeof(ptxgen_comm_callbacks), NULL, NULL, NULL }
+#define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0 }
 #define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL }
 /* clang-format on */
 

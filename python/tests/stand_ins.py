@@ -27,7 +27,7 @@ class Driver(ctypes.Structure):
     _fields_ = [(name, c_int) for name in ("version", "devices", "sm", "multiprocessors", "shared_optin", "pools", "shared_static",
                                            "registers", "local", "blocks", "capturing", "capture_spoiled")] + [
         ("next_handle", c_pointer), ("fail", ctypes.c_char_p), ("fail_result", c_int), ("kernel", Kernel * 4096), ("ncalls", c_int),
-        ("call", Call * 4096), ("live", c_int)]
+        ("call", Call * 4096), ("live", c_int), ("busy", c_int)]
 
     def calls(self, name="cuLaunchKernel"):
         """What was called of that name, or of names that begin with it, since forget()."""

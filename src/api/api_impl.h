@@ -47,6 +47,8 @@ struct ptxgen_host {
         (s)->arena.oom = outer_;                                                                                       \
     } while (0)
 
+/* A problem as callers have it. */
+ptxgen_problem *api_problem_handle(ptxgen_session *s, const struct problem *p);
 /* Memory of the session, zeroed; NULL: it is exhausted. */
 void *api_alloc(ptxgen_session *s, size_t bytes);
 /* Is it one problem, without stages?  False after a message that says what `what` needs one for. */

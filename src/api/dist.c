@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "api_impl.h"
-#include "dist/dist.h"
+#include "dist/nccl.h"
+#include "launch/launch_dist.h"
 #include "ptxgen/dist.h"
 
-enum { RANKS_MAX = 1 << 16 };
+enum { RANKS_MAX = 1 << 16, NCCL_SECONDS = 300 };
 
 ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbacks *callbacks, int rank, int size,
                                     ptxgen_comm **out)
@@ -28,6 +29,18 @@ ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbac
     *kept = with;
     *out = dist_comm_create(&dist_transport_host, kept, rank, size);
     return *out ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+}
+
+ptxgen_status ptxgen_comm_from_nccl(ptxgen_session *s, ptxgen_gpu *gpu, void *nccl_comm,
+                                    const ptxgen_nccl_options *options, ptxgen_comm **out)
+{
+    ptxgen_nccl_options o;
+    bool fits = false;
+    CLEAR(out);
+    if (LACKS(s, s, gpu, nccl_comm, out) || !TAKE(s, options, &o))
+        return PTXGEN_USAGE;
+    WITH_MEMORY(s, fits = api_fit_seconds(s, "seconds", o.seconds));
+    return fits ? nccl_open(s, gpu, nccl_comm, o.seconds > 0 ? o.seconds : NCCL_SECONDS, out) : PTXGEN_USAGE;
 }
 
 int ptxgen_comm_rank(const ptxgen_comm *comm) { return comm ? comm->rank : -1; }
@@ -66,6 +79,20 @@ static bool sends_what_it_needs(ptxgen_session *s, const ptxgen_dist *d, const s
     return false;
 }
 
+/* Each stage as any problem. */
+static ptxgen_status load_on_gpu(ptxgen_session *s, ptxgen_dist *d)
+{
+    ptxgen_status status = PTXGEN_OK;
+    for (int i = 0; i < DIST_STAGES && status == PTXGEN_OK; i++) {
+        const ptxgen_problem *stage = NULL;
+        if (!d->split->stage[i].problem)
+            continue;
+        WITH_MEMORY(s, stage = api_problem_handle(s, d->split->stage[i].problem));
+        status = ptxgen_jit(s, d->comm->gpu, stage, NULL, &d->loaded[i]);
+    }
+    return status;
+}
+
 static ptxgen_status compile(ptxgen_session *s, const struct problem *p, const char *split, ptxgen_dist *d)
 {
     struct llvmgen_options o;
@@ -74,8 +101,10 @@ static ptxgen_status compile(ptxgen_session *s, const struct problem *p, const c
         return PTXGEN_NO_MEMORY;
     WITH_MEMORY(s, {
         d->split = dist_derive(s, p, split);
-        compiled = d->split && sends_what_it_needs(s, d, p) && dist_compile(s, d, &o);
+        compiled = d->split && sends_what_it_needs(s, d, p) && (d->comm->gpu || dist_compile(s, d, &o));
     });
+    if (compiled && d->comm->gpu)
+        return load_on_gpu(s, d);
     if (compiled)
         return PTXGEN_OK;
     const struct diag *last = s->diags.last;
@@ -98,7 +127,9 @@ static ptxgen_status alive(ptxgen_session *s, const ptxgen_comm *comm)
 {
     if (!comm->broken)
         return PTXGEN_OK;
-    session_report(s, D_RANKS, "an earlier exchange failed: all ranks must call ptxgen_dist_reset() first");
+    session_report(s, D_RANKS,
+                   comm->transport->ends ? "an earlier exchange failed: the communicator cannot be used any more"
+                                         : "an earlier exchange failed: all ranks must call ptxgen_dist_reset() first");
     return PTXGEN_RANKS;
 }
 
@@ -158,23 +189,65 @@ ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int6
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
-ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args)
+/* The arguments of this rank, checked; the status goes to all ranks, where they tell each other. */
+static ptxgen_status fit(ptxgen_session *s, ptxgen_dist *d, const ptxgen_arguments *args, struct fit_arguments *to)
+{
+    const bool fits =
+        api_fit_arguments(s, d->shape, args, to) && api_fit_sizes(s, d->split->problem, args->size, 0);
+    return fits ? PTXGEN_OK : PTXGEN_USAGE;
+}
+
+ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                    ptxgen_stream stream)
 {
     struct fit_arguments a;
     NEED(PTXGEN_USAGE, s, s, dist, args);
     ptxgen_status status = alive(s, dist->comm);
     if (status != PTXGEN_OK)
         return status;
-    const struct problem *p = dist->split->problem;
-    const bool fits = api_fit_arguments(s, dist->shape, args, &a) && api_fit_sizes(s, p, args->size, 0);
-    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, NULL, fits ? PTXGEN_OK : PTXGEN_USAGE));
+    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, stream, fit(s, dist, args, &a)));
+    return status;
+}
+
+ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args)
+{
+    return ptxgen_dist_launch_on(s, dist, args, NULL);
+}
+
+static ptxgen_status outside_capture(ptxgen_session *s, const ptxgen_dist *d, ptxgen_stream stream)
+{
+    bool captures = false;
+    const ptxgen_status status = launch_captures(s, d->comm->gpu, stream, &captures);
+    if (status != PTXGEN_OK || !captures)
+        return status;
+    session_report(s, D_CAPTURE, "ptxgen_dist_prepare() waits, which a stream capture does not allow");
+    return PTXGEN_USAGE;
+}
+
+ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                  ptxgen_stream stream)
+{
+    struct fit_arguments a;
+    NEED(PTXGEN_USAGE, s, s, dist, args);
+    ptxgen_status status = alive(s, dist->comm), own = PTXGEN_OK;
+    if (status != PTXGEN_OK)
+        return status;
+    WITH_MEMORY(s, own = fit(s, dist, args, &a));
+    if (!dist->comm->gpu)
+        return own;
+    if (own == PTXGEN_OK)
+        own = outside_capture(s, dist, stream);
+    WITH_MEMORY(s, status = dist_prepare(s, dist, &a.args, stream, own));
     return status;
 }
 
 ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
 {
     NEED(PTXGEN_USAGE, s, s, dist);
-    return alive(s, dist->comm);
+    ptxgen_comm *comm = dist->comm;
+    if (!comm->broken && comm->transport->fault && comm->transport->fault(comm->self))
+        WITH_MEMORY(s, dist_broken(s, comm, "NCCL reports an error"));
+    return alive(s, comm);
 }
 
 ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
@@ -182,6 +255,10 @@ ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
     struct dist_hello own = { .operation = DIST_RESET };
     ptxgen_status status = PTXGEN_OK;
     NEED(PTXGEN_USAGE, s, s, dist);
+    if (dist->comm->transport->ends) {
+        session_report(s, D_RANKS, "NCCL's communicators end with an error: call ncclCommAbort(), and make a new one");
+        return PTXGEN_UNSUPPORTED;
+    }
     WITH_MEMORY(s, status = dist_agree(s, dist->comm, dist->split, &own));
     if (status == PTXGEN_OK) {
         dist->comm->broken = false;

@@ -217,7 +217,7 @@ static ptxgen_problem *handle_new(ptxgen_session *s, const struct program *shape
     return handle;
 }
 
-static ptxgen_problem *problem_handle(ptxgen_session *s, const struct problem *p)
+ptxgen_problem *api_problem_handle(ptxgen_session *s, const struct problem *p)
 {
     ptxgen_problem *handle = handle_new(s, shape_of(&s->arena, p));
     handle->problem = p;
@@ -248,7 +248,7 @@ static ptxgen_problem *stages_handle(ptxgen_session *s, const struct stages *sta
     handle->stages = stages;
     handle->stage = arena_new(&s->arena, ptxgen_problem *, stages->data.nstages);
     for (int i = 0; i < stages->data.nstages; i++)
-        handle->stage[i] = problem_handle(s, stages->problem[i]);
+        handle->stage[i] = api_problem_handle(s, stages->problem[i]);
     roles_of_stages(handle);
     return handle;
 }
@@ -264,7 +264,7 @@ static ptxgen_status problem_from(ptxgen_session *s, const char *file, const cha
         const char *kept = arena_strndup(&s->arena, text, length);
         built = frontend_build(s, arena_strdup(&s->arena, file), kept, length, name, &spec);
         if (built)
-            *out = spec.stages ? stages_handle(s, spec.stages) : problem_handle(s, spec.problem);
+            *out = spec.stages ? stages_handle(s, spec.stages) : api_problem_handle(s, spec.problem);
     });
     if (built)
         session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: read from %s", (*out)->shape->name, file);

@@ -218,11 +218,19 @@ static ptxgen_status told(struct launch *l, ptxgen_status here)
     return dist_exchange(l->s, comm, own, comm->hello, sizeof own);
 }
 
+static ptxgen_status make_for(struct launch *l)
+{
+    const ptxgen_status status = room_make(l->s, l->d, l->args->size, &l->room);
+    if (l->room)
+        l->room->stream = l->stream;
+    return status;
+}
+
 static ptxgen_status prepare(struct launch *l, struct dist_hello *own)
 {
     ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->split, own);
     if (status == PTXGEN_OK)
-        status = told(l, room_make(l->s, l->d, l->args->size, &l->room));
+        status = told(l, make_for(l));
     return status == PTXGEN_OK ? told(l, walk(l)) : status;
 }
 
@@ -246,7 +254,7 @@ static struct dist_room *room_of(const struct ptxgen_dist *d, const int64_t *siz
 {
     struct dist_room *m = d->rooms;
     const size_t bytes = sizeof *size * (size_t)d->split->problem->nsizes;
-    while (m && (m->stream != stream || memcmp(m->size, size, bytes)))
+    while (m && (m->superseded || m->stream != stream || memcmp(m->size, size, bytes)))
         m = m->next;
     return m;
 }
@@ -275,18 +283,48 @@ ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const
     return status;
 }
 
+/* Are the sizes but the split one alike? */
+static bool same_beside(const struct dist_room *a, const struct dist_room *b)
+{
+    bool same = true;
+    for (int i = 0; i < a->d->split->problem->nsizes; i++)
+        same &= i == a->d->split->size || a->size[i] == b->size[i];
+    return same;
+}
+
+/* A rank finds the room of a launch by the sizes of its own part.  So where some rank's part was the same before among
+ * other parts, ranks would take different rooms and wait for each other: all of them give up the older one, which all
+ * know from the same parts.  The memory stays, for graphs. */
+static void keep(struct ptxgen_dist *d, struct dist_room *m)
+{
+    const size_t sizes = sizeof *m->size * (size_t)d->split->problem->nsizes;
+    for (struct dist_room *old = d->rooms; old; old = old->next) {
+        bool some = false, all = true;
+        for (int r = 0; r < d->comm->size; r++) {
+            const bool same = part_of(m, r) == part_of(old, r);
+            some |= same;
+            all &= same;
+        }
+        if (all && m->stream == old->stream && !old->superseded && !memcmp(m->size, old->size, sizes)) {
+            room_free(m);
+            return;
+        }
+        old->superseded |= some && !all && same_beside(m, old);
+    }
+    m->next = d->rooms;
+    d->rooms = m;
+}
+
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                            ptxgen_stream stream, ptxgen_status own_status)
 {
-    struct launch l = { .s = s, .d = d, .args = args, .prepares = true };
+    struct launch l = { .s = s, .d = d, .args = args, .stream = stream, .prepares = true };
     struct dist_hello own = hello_of(d, DIST_PREPARE, args, own_status);
     const ptxgen_status status = guarded(&l, &own, prepare);
     if (status != PTXGEN_OK) {
         room_free(l.room);
         return status;
     }
-    l.room->stream = stream;
-    l.room->next = d->rooms;
-    d->rooms = l.room;
+    keep(d, l.room);
     return PTXGEN_OK;
 }

@@ -25,6 +25,7 @@ struct dist_room {
     struct dist_room *next;
     struct ptxgen_dist *d;
     ptxgen_stream stream;
+    bool superseded;                /* another one was prepared with some part alike: see dist_prepare() */
     int64_t size[PROBLEM_ARGS_MAX]; /* of the rank's part */
     int64_t *first;                 /* where the parts of the ranks begin, and the last one ends */
     int64_t total, piece;
@@ -46,6 +47,7 @@ struct launch {
     struct ptxgen_dist *d;
     const struct run_args *args;
     struct dist_room *room;
+    ptxgen_stream stream;
     char *array[PROBLEM_ARGS_MAX]; /* those of the room; a time step may swap them */
     bool ends;                     /* the last time step: the caller gets the outputs */
     bool prepares;                 /* walks only to load what a launch needs; exchanges are real */

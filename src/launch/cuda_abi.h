@@ -44,6 +44,7 @@ enum {
     CU_NO_BINARY_FOR_GPU = 209,
     CU_INVALID_PTX = 218,
     CU_UNSUPPORTED_PTX = 222,
+    CU_NOT_READY = 600,
     CU_ILLEGAL_ADDRESS = 700,
     CU_MISALIGNED_ADDRESS = 716,
 };
@@ -111,6 +112,24 @@ struct cu_condition_node {
     long long rest[26];
 };
 
+/* CUDA_MEMCPY2D */
+struct cu_copy_2d {
+    size_t from_x, from_y;
+    int from_kind;
+    const void *from_host;
+    cu_pointer from;
+    void *from_array;
+    size_t from_pitch;
+    size_t to_x, to_y;
+    int to_kind;
+    void *to_host;
+    cu_pointer to;
+    void *to_array;
+    size_t to_pitch;
+    size_t width, rows;
+};
+enum { CU_MEMORY_DEVICE = 2 };
+
 /* clang-format off */
 #define CUDA_TABLE(X)                                                                                                     \
     X(Init,               "cuInit",                        1, (unsigned flags))                                           \
@@ -151,11 +170,13 @@ struct cu_condition_node {
     X(MemcpyDtoH,         "cuMemcpyDtoH_v2",               1, (void *to, cu_pointer from, size_t bytes))                  \
     X(MemcpyDtoDAsync,    "cuMemcpyDtoDAsync_v2",          1, (cu_pointer to, cu_pointer from, size_t bytes,              \
                                                                cu_stream stream))                                         \
+    X(Memcpy2DAsync,      "cuMemcpy2DAsync_v2",            1, (const struct cu_copy_2d *copy, cu_stream stream))          \
     X(MemsetD8Async,      "cuMemsetD8Async",               1, (cu_pointer to, unsigned char byte, size_t bytes,           \
                                                                cu_stream stream))                                         \
     X(StreamCreate,       "cuStreamCreate",                1, (cu_stream *stream, unsigned flags))                        \
     X(StreamDestroy,      "cuStreamDestroy_v2",            1, (cu_stream stream))                                         \
     X(StreamSynchronize,  "cuStreamSynchronize",           1, (cu_stream stream))                                         \
+    X(StreamQuery,        "cuStreamQuery",                 1, (cu_stream stream))                                         \
     X(StreamGetId,        "cuStreamGetId",                 0, (cu_stream stream, unsigned long long *id))                 \
     X(StreamIsCapturing,  "cuStreamIsCapturing",           1, (cu_stream stream, int *status))                            \
     X(StreamBeginCapture, "cuStreamBeginCapture_v2",       1, (cu_stream stream, int mode))                               \

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - memory, streams, events and graphs, for programs that use no other CUDA library.
+/* memory.c - memory, streams, events and graphs, for programs that use no other CUDA library, and for src/dist.
  *
  * Every function is the driver's call of that purpose inside the gpu's context.
  */
+#include <limits.h>
+
 #include "base/session.h"
+#include "launch_dist.h"
 #include "launch_impl.h"
 
 static cu_pointer address(const void *p) { return (cu_pointer)(uintptr_t)p; }
@@ -94,6 +97,34 @@ ptxgen_status ptxgen_gpu_copy(ptxgen_session *s, ptxgen_gpu *gpu, void *to, cons
     RETURN_IN_CONTEXT(s, gpu, MemcpyDtoDAsync(address(to), address(from), bytes, stream));
 }
 
+static ptxgen_status copy_2d(ptxgen_session *s, ptxgen_gpu *gpu, const struct cu_copy_2d *copy, ptxgen_stream stream)
+{
+    RETURN_IN_CONTEXT(s, gpu, Memcpy2DAsync(copy, stream));
+}
+
+ptxgen_status launch_copy(ptxgen_session *s, ptxgen_gpu *gpu, void *to, size_t to_pitch, const void *from,
+                          size_t from_pitch, size_t width, size_t rows, ptxgen_stream stream)
+{
+    const size_t most = INT_MAX; /* of a pitch that the driver takes */
+    ptxgen_status status = PTXGEN_OK;
+    if (rows == 1 || (to_pitch == width && from_pitch == width))
+        return ptxgen_gpu_copy(s, gpu, to, from, width * rows, stream);
+    for (size_t i = 0; (to_pitch > most || from_pitch > most) && i < rows && status == PTXGEN_OK; i++)
+        status = ptxgen_gpu_copy(s, gpu, (char *)to + i * to_pitch, (const char *)from + i * from_pitch, width, stream);
+    if (to_pitch > most || from_pitch > most)
+        return status;
+    return copy_2d(s, gpu,
+                   &(struct cu_copy_2d){ .from_kind = CU_MEMORY_DEVICE,
+                                         .from = address(from),
+                                         .from_pitch = from_pitch,
+                                         .to_kind = CU_MEMORY_DEVICE,
+                                         .to = address(to),
+                                         .to_pitch = to_pitch,
+                                         .width = width,
+                                         .rows = rows },
+                   stream);
+}
+
 ptxgen_status ptxgen_gpu_fill(ptxgen_session *s, ptxgen_gpu *gpu, void *device, int byte, size_t bytes,
                               ptxgen_stream stream)
 {
@@ -122,6 +153,50 @@ ptxgen_status ptxgen_stream_wait(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stre
     NEED(PTXGEN_USAGE, s, gpu);
     RETURN_IN_CONTEXT(s, gpu, StreamSynchronize(stream));
 }
+
+ptxgen_status launch_poll(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, bool *done)
+{
+    struct fault f;
+    bool pushed, ok = gpu_enter(gpu, &pushed, &f);
+
+    *done = false;
+    if (ok) {
+        const int result = gpu->cu.StreamQuery(stream);
+
+        *done = result == CU_OK;
+        ok = result == CU_NOT_READY || driver_check(&f, &gpu->cu, result, "cuStreamQuery(stream)", __FILE__, __LINE__);
+        gpu_leave(gpu, pushed);
+    }
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+ptxgen_status launch_captures(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, bool *captures)
+{
+    struct fault f;
+    int status = CU_CAPTURE_NONE;
+    bool pushed, ok = gpu_enter(gpu, &pushed, &f);
+
+    if (ok) {
+        ok = CU(&f, &gpu->cu, StreamIsCapturing(stream, &status));
+        gpu_leave(gpu, pushed);
+    }
+    *captures = status != CU_CAPTURE_NONE;
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+bool launch_enter(ptxgen_session *s, ptxgen_gpu *gpu, bool *pushed)
+{
+    struct fault f;
+
+    if (gpu_enter(gpu, pushed, &f))
+        return true;
+    fault_report(s, &f);
+    return false;
+}
+
+void launch_leave(ptxgen_gpu *gpu, bool pushed) { gpu_leave(gpu, pushed); }
+
+int launch_ordinal(const ptxgen_gpu *gpu) { return gpu->device; }
 
 ptxgen_status ptxgen_event_create(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event *out)
 {

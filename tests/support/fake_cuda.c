@@ -396,9 +396,10 @@ void fake_do_copy(const struct fake_call *c)
 }
 ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
-    const struct fake_call c = { .a = to, .b = from, .param = { bytes } };
-    if (!fake_capture(stream, "copy", &c))
-        fake_do_copy(&c);
+    struct fake_call *c = fake_record("cuMemcpyDtoDAsync", stream, to, from);
+    c->param[0] = bytes;
+    if (!fake_capture(stream, "copy", c))
+        fake_do_copy(c);
     return fake_result("cuMemcpyDtoDAsync");
 }
 void fake_do_fill(const struct fake_call *c)
@@ -406,6 +407,14 @@ void fake_do_fill(const struct fake_call *c)
     if (log_file)
         fprintf(log_file, "fill %s %d %zu\n", log_place(c->a), (int)c->param[0], (size_t)c->b);
     memset((void *)(uintptr_t)c->a, (int)c->param[0], (size_t)c->b);
+}
+ENTRY(cuMemcpy2DAsync_v2, const struct cu_copy_2d *copy, cu_stream stream)
+{
+    fake_record("cuMemcpy2DAsync", stream, copy->to, copy->width * copy->rows);
+    for (size_t i = 0; i < copy->rows; i++)
+        memcpy((char *)(uintptr_t)copy->to + i * copy->to_pitch,
+               (const char *)(uintptr_t)copy->from + i * copy->from_pitch, copy->width);
+    return fake_result("cuMemcpy2DAsync");
 }
 ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
 {
@@ -435,6 +444,11 @@ ENTRY(cuStreamSynchronize, cu_stream stream)
 {
     fake_record("cuStreamSynchronize", stream, 0, 0);
     return fake_result("cuStreamSynchronize");
+}
+ENTRY(cuStreamQuery, cu_stream stream)
+{
+    (void)stream;
+    return fake.busy ? CU_NOT_READY : fake_result("cuStreamQuery");
 }
 /* As the real driver does, a capture that is asked for its stream's id is refused, and spoiled. */
 ENTRY(cuStreamGetId, cu_stream stream, unsigned long long *id)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu.c - the stages of a rank on a GPU, and its arrays in device memory, which travel through NCCL.
+ *
+ * All that a launch does is enqueued on its stream.  A walk that prepares loads the stages' code and makes exchanges, so
+ * that NCCL has its connections, on the communicator's own stream; it runs nothing and copies nothing.
+ */
+#include "launch.h"
+#include "launch/launch_dist.h"
+#include "nccl.h"
+
+static struct nccl *nccl_of(const struct launch *l) { return l->d->comm->self; }
+
+static ptxgen_status run(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    const ptxgen_arguments with = { args->size, args->input, args->output,
+                                    (const ptxgen_value *)(const void *)args->param };
+    struct ptxgen_loaded *loaded = l->d->loaded[stage];
+    return l->prepares ? ptxgen_prepare(l->s, loaded, &with, l->room->stream)
+                       : ptxgen_launch(l->s, loaded, &with, l->room->stream, NULL);
+}
+
+/* The caller waits once for all of them, on the default stream. */
+static ptxgen_status alloc(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out)
+{
+    ptxgen_status status = ptxgen_gpu_alloc(s, d->comm->gpu, bytes, out);
+    if (status == PTXGEN_OK)
+        status = ptxgen_gpu_fill(s, d->comm->gpu, *out, 0, bytes, NULL);
+    if (status == PTXGEN_OK)
+        status = ptxgen_stream_wait(s, d->comm->gpu, NULL);
+    return status;
+}
+
+static void release(struct ptxgen_dist *d, void *memory) { ptxgen_gpu_free(d->comm->gpu, memory); }
+
+static ptxgen_status write(struct ptxgen_session *s, struct ptxgen_dist *d, void *to, const void *host, size_t bytes)
+{
+    return ptxgen_gpu_write(s, d->comm->gpu, to, host, bytes);
+}
+
+static ptxgen_status copy(struct launch *l, const struct dist_copy *c)
+{
+    return l->prepares ? PTXGEN_OK
+                       : launch_copy(l->s, l->d->comm->gpu, c->to, c->to_pitch, c->from, c->from_pitch, c->width,
+                                     (size_t)c->rows, l->room->stream);
+}
+
+/* ---- exchanges --------------------------------------------------------------------------------------------------- */
+
+static ptxgen_stream exchange_stream(const struct launch *l)
+{
+    return l->prepares ? nccl_of(l)->stream : l->room->stream;
+}
+
+/* f with the gpu's context. */
+static ptxgen_status exchange(struct launch *l, bool (*f)(struct launch *l, const struct dist_message *m, int n),
+                              const struct dist_message *m, int n)
+{
+    bool pushed;
+    if (!launch_enter(l->s, l->d->comm->gpu, &pushed))
+        return PTXGEN_NO_DEVICE;
+    const bool good = f(l, m, n);
+    launch_leave(l->d->comm->gpu, pushed);
+    return good ? PTXGEN_OK : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
+}
+
+static bool gather_all(struct launch *l, const struct dist_message *m, int n)
+{
+    struct nccl *with = nccl_of(l);
+    (void)m, (void)n;
+    return nccl_did(with,
+                    with->AllGather(l->room->own, l->room->all, l->room->block, NCCL_INT8, with->comm,
+                                    exchange_stream(l)),
+                    "ncclAllGather");
+}
+
+static ptxgen_status gather(struct launch *l)
+{
+    return l->room->block ? exchange(l, gather_all, NULL, 0) : PTXGEN_OK;
+}
+
+/* In a group, where nothing is done before its end. */
+static bool queued(struct nccl *with, int result, const char *call)
+{
+    return result == NCCL_IN_PROGRESS || nccl_did(with, result, call);
+}
+
+static bool swap_one(struct nccl *with, const struct dist_message *m, ptxgen_stream stream)
+{
+    return (!m->send_bytes ||
+            queued(with, with->Send(m->send, m->send_bytes, NCCL_INT8, m->to, with->comm, stream), "ncclSend")) &&
+           (!m->get_bytes ||
+            queued(with, with->Recv(m->get, m->get_bytes, NCCL_INT8, m->from, with->comm, stream), "ncclRecv"));
+}
+
+/* All at once.  A group that was begun ends, whatever happens. */
+static bool swap_all(struct launch *l, const struct dist_message *m, int n)
+{
+    struct nccl *with = nccl_of(l);
+    bool good = nccl_did(with, with->GroupStart(), "ncclGroupStart");
+    if (!good)
+        return false;
+    for (int i = 0; i < n && good; i++)
+        good = swap_one(with, &m[i], exchange_stream(l));
+    const int ended = with->GroupEnd();
+    return good && nccl_did(with, ended, "ncclGroupEnd");
+}
+
+static ptxgen_status swap(struct launch *l, const struct dist_message *m, int n) { return exchange(l, swap_all, m, n); }
+
+const struct dist_machine dist_machine_gpu = { .prepared = true,
+                                               .run = run,
+                                               .alloc = alloc,
+                                               .free = release,
+                                               .write = write,
+                                               .copy = copy,
+                                               .gather = gather,
+                                               .swap = swap };

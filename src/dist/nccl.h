@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl.h - a rank of a caller's NCCL communicator. */
+#ifndef PTXGEN_DIST_NCCL_H
+#define PTXGEN_DIST_NCCL_H
+
+#include "dist.h"
+#include "nccl_abi.h"
+
+struct nccl {
+    void *library;
+#define X(name, symbol, params) int(*name) params;
+    NCCL_TABLE(X)
+#undef X
+    const char *(*GetErrorString)(int result);
+    struct ncclComm *comm; /* the caller's */
+    ptxgen_gpu *gpu;       /* the caller's */
+    ptxgen_stream stream;  /* for what ranks tell each other */
+    char *staging;         /* and where it lies on the device: of this rank, then of all */
+    size_t room;           /* of this rank */
+    double seconds;        /* the longest wait for other ranks */
+    char fault[200];       /* the last one; "": none */
+};
+
+/* Rank and size are the communicator's.  false: a message; nothing is left over. */
+ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds, struct ptxgen_comm **out);
+/* Is that what a call of NCCL should give?  Else the fault is kept.  The gpu's context is current. */
+bool nccl_did(struct nccl *n, int result, const char *call);
+/* Has NCCL, or another rank, failed meanwhile? */
+bool nccl_alive(struct nccl *n);
+
+#endif
