@@ -98,9 +98,10 @@ ENTRY(ncclAllGather, const void *send, void *get, size_t count, int type, struct
     (void)type;
     pthread_mutex_lock(&lock);
     record('g', comm->rank, -1, stream, count);
-    bool good = fake.dead != comm->rank && meet(&left, 0);
+    const bool alive = fake.dead != comm->rank;
+    bool good = alive && meet(&left, 0);
     sent[comm->rank] = send;
-    arrived++;
+    arrived += alive;
     pthread_cond_broadcast(&changed);
     good = good && meet(&arrived, fake.ranks);
     for (int r = 0; r < fake.ranks && good; r++)

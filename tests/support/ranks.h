@@ -147,8 +147,16 @@ static inline int hub_sendrecv(void *user, const void *send, size_t send_bytes, 
 
 /* ---- one problem on all ranks ------------------------------------------------------------------------------------ */
 
+struct rank;
+/* What the ranks exchange data over, where it is not the hub. */
+struct world_over {
+    void (*begin)(int ranks);
+    ptxgen_status (*comm)(struct rank *r);
+    ptxgen_status (*loaded)(struct rank *r);
+};
 struct world {
     struct hub hub;
+    const struct world_over *over; /* NULL: the hub */
     struct harness *whole;
     const char *name, *spec, *split, *modes;
     int ranks;
@@ -160,6 +168,8 @@ struct rank {
     ptxgen_problem *problem;
     ptxgen_comm *comm;
     ptxgen_dist *dist;
+    ptxgen_gpu *gpu;
+    ptxgen_stream stream;
     ptxgen_status status;
     int64_t first, count; /* of its part */
     void *input[HARNESS_ARRAYS], *output[HARNESS_ARRAYS];
@@ -181,9 +191,11 @@ static inline void rank_open(struct rank *r)
         r->status = ptxgen_problem_from_string(r->s, w->spec, strlen(w->spec), w->name, &r->problem);
     ptxgen_diagnostics_clear(r->s); /* of warnings */
     if (r->status == PTXGEN_OK)
-        r->status = ptxgen_comm_from_host(r->s, &with, r->end.rank, w->ranks, &r->comm);
+        r->status = w->over ? w->over->comm(r) : ptxgen_comm_from_host(r->s, &with, r->end.rank, w->ranks, &r->comm);
     if (r->status == PTXGEN_OK)
         r->status = ptxgen_dist_load(r->s, r->comm, r->problem, &o, &r->dist);
+    if (r->status == PTXGEN_OK && w->over)
+        r->status = w->over->loaded(r);
 }
 
 static inline void rank_text(struct rank *r)
@@ -205,6 +217,8 @@ static inline void rank_close(struct rank *r)
 {
     ptxgen_dist_destroy(r->dist);
     ptxgen_comm_destroy(r->comm);
+    ptxgen_stream_destroy(r->gpu, r->stream);
+    ptxgen_gpu_close(r->gpu);
     ptxgen_session_destroy(r->s);
 }
 
@@ -273,7 +287,10 @@ static inline void *rank_runs(void *user)
         r->output[i] = memset(malloc(bytes + 1), 0xA5, bytes + 1);
     }
     ptxgen_diagnostics_clear(r->s);
-    r->status = ptxgen_dist_launch(r->s, r->dist, &args);
+    if (r->world->over)
+        r->status = ptxgen_dist_prepare(r->s, r->dist, &args, r->stream);
+    if (r->status == PTXGEN_OK || !r->world->over)
+        r->status = ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
     rank_text(r);
     return NULL;
 }
@@ -291,6 +308,8 @@ static inline void world_all(struct world *w, struct rank *rank, void *(*f)(void
 static inline void world_open(struct world *w, struct rank *rank)
 {
     hub_open(&w->hub, w->ranks);
+    if (w->over)
+        w->over->begin(w->ranks);
     for (int r = 0; r < w->ranks; r++)
         rank[r] = (struct rank){ .world = w, .end = { &w->hub, r } };
     world_all(w, rank, rank_opens);
