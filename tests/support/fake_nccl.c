@@ -170,5 +170,31 @@ ENTRY(ncclGroupEnd, void)
     return result(good);
 }
 
+/* For whole programs: what is not measured here. */
+ENTRY(ncclCommInitAll, struct ncclComm **comm, int n, const int *devices)
+{
+    (void)devices;
+    fake_nccl_state(n);
+    for (int r = 0; r < n; r++)
+        comm[r] = &comms[r];
+    return NCCL_OK;
+}
+ENTRY(ncclCommDestroy, struct ncclComm *comm)
+{
+    (void)comm;
+    return NCCL_OK;
+}
+ENTRY(ncclCommAbort, struct ncclComm *comm)
+{
+    (void)comm;
+    return NCCL_OK;
+}
+ENTRY(ncclAllReduce, const void *send, void *get, size_t n, int type, int operation, struct ncclComm *comm,
+      struct CUstream_st *stream)
+{
+    (void)send, (void)get, (void)n, (void)type, (void)operation, (void)comm, (void)stream;
+    return NCCL_OK;
+}
+
 const char *ncclGetErrorString(int error);
 const char *ncclGetErrorString(int error) { return error == REMOTE_ERROR ? "remote error" : "the words of NCCL"; }

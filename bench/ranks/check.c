@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - problems on all devices against the reference, bit for bit: all numbers are such that nothing rounds.
+ *
+ * Each is run with even, uneven and empty parts, on the stream and three times as a graph.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks.h"
+
+enum { SPLITS = 4, REPLAYS = 3 };
+
+struct subject {
+    const char *label, *spec, *split;
+    int64_t size[3]; /* of the whole */
+    int64_t steps;   /* of the param of that name; 0: there is none */
+};
+
+#define SCAN(rest) "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" rest "outputs: {y: 'i32[n]', t: i32}\n"
+#define FIVE(boundary)                                                                                                 \
+    "kind: stencil\ninputs: {u: 'f32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nboundary: " boundary             \
+    "\noutputs: {v: {type: 'f32[n, m]', value: '0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])'}}\n"                 \
+    "iterate: {steps: steps, feedback: {u: v}}\n"
+static const char sum[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n";
+static const char rows[] = "kind: reduce\ninputs: {x: 'i32[m, n]'}\nover: n\noperator: add\noutputs: {s: 'i32[m]'}\n";
+static const char columns[] =
+    "kind: reduce\ninputs: {x: 'i32[n, m]'}\nover: n\noperator: add\ninit: 5\noutputs: {s: 'i32[m]'}\n";
+static const char pieces[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\ndeterminism: run\n";
+static const char change[] =
+    "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 2.0}\n"
+    "reductions: {change: {map: '(v - u) * (v - u)', operator: add}}\n"
+    "outputs: {v: {type: 'f64[n]', value: '0.5 * (u[-2] + u[1])'}, norm: {type: f64, value: change}}\n";
+
+static const struct subject subjects[] = {
+    { "sum", sum, "n", { 1000003 }, 0 },
+    { "sum, determinism: run", pieces, "n", { 100003 }, 0 },
+    { "mss", "mss", "n", { 200001 }, 0 },
+    { "argmin", "argmin", "n", { 200001 }, 0 },
+    { "rows", rows, "n", { 33, 5001 }, 0 },
+    { "columns", columns, "n", { 5001, 33 }, 0 },
+    { "kept rows", rows, "m", { 501, 333 }, 0 },
+    { "scan_sum", "scan_sum", "n", { 300007 }, 0 },
+    { "scan", SCAN(""), "n", { 1000003 }, 0 },
+    { "scan, reverse, exclusive", SCAN("direction: reverse\nmode: exclusive\ninit: 7\n"), "n", { 1000003 }, 0 },
+    { "5 points, clamp", FIVE("clamp"), "n", { 203, 517 }, 4 },
+    { "5 points, wrap", FIVE("wrap"), "n", { 203, 517 }, 5 },
+    { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3 },
+    { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4 },
+    { "5 points along rows", FIVE("wrap"), "m", { 103, 217 }, 3 },
+    { "stencil with a sum", change, "n", { 5001 }, 0 },
+};
+
+/* A subject on the host, and what ranks share of it. */
+struct job {
+    const struct subject *of;
+    ptxgen_problem *problem; /* of rank 0 */
+    int64_t size[3];
+    ptxgen_value param[4];
+    void *input[ARRAYS_MAX], *output[ARRAYS_MAX]; /* the reference's results */
+    int ninputs, noutputs, split;
+    int64_t first[RANKS_MAX + 1];
+    ptxgen_dist *dist[RANKS_MAX];
+};
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+static ptxgen_array_info array_of(const struct job *j, int i)
+{
+    ptxgen_array_info a;
+    if (i < j->ninputs)
+        ptxgen_problem_input(j->problem, i, &a);
+    else
+        ptxgen_problem_output(j->problem, i - j->ninputs, &a);
+    return a;
+}
+
+static size_t bytes_of(const ptxgen_array_info *a, const int64_t *size)
+{
+    return (size_t)ptxgen_array_elements(a, size) * a->element_size;
+}
+
+/* Small integers: sums and products by powers of two are exact. */
+static void *make_data(const ptxgen_array_info *a, const int64_t *size, uint64_t seed)
+{
+    const size_t bytes = bytes_of(a, size);
+    char *data = calloc(1, bytes + 1);
+    for (size_t at = 0; at < bytes; at += a->element_size)
+        for (int f = 0; f < a->field_count; f++) {
+            const int64_t x = (int64_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 60) - 8;
+            ptxgen_value_store(a->field_type[f], data + at + a->field_offset[f],
+                               a->field_type[f] >= PTXGEN_F16 ? (ptxgen_value){ .f = (double)x }
+                                                              : (ptxgen_value){ .i = x });
+        }
+    return data;
+}
+
+static bool begin(struct world *w, struct job *j, const struct subject *of)
+{
+    struct rank *r = &w->rank[0];
+    *j = (struct job){ .of = of, .problem = read_spec(r, of->spec) };
+    if (!j->problem)
+        return false;
+    memcpy(j->size, of->size, sizeof j->size);
+    j->ninputs = ptxgen_problem_input_count(j->problem);
+    j->noutputs = ptxgen_problem_output_count(j->problem);
+    j->param[0].i = of->steps;
+    for (int i = 0; i < ptxgen_problem_size_count(j->problem); i++)
+        if (!strcmp(ptxgen_problem_size_name(j->problem, i), of->split))
+            j->split = i;
+    for (int i = 0; i < j->ninputs + j->noutputs; i++) {
+        const ptxgen_array_info a = array_of(j, i);
+        *(i < j->ninputs ? &j->input[i] : &j->output[i - j->ninputs]) = make_data(&a, j->size, 99u + (unsigned)i);
+    }
+    const ptxgen_arguments args = { j->size, (const void *const *)j->input, j->output, j->param };
+    return ptxgen_evaluate(r->s, j->problem, &args) == PTXGEN_OK;
+}
+
+/* Even, uneven, an empty first and an empty last part. */
+static void cut(const struct world *w, struct job *j, int way)
+{
+    const int64_t n = j->size[j->split];
+    for (int r = 0; r <= w->ranks; r++) {
+        int64_t at = n * r / w->ranks;
+        if (way == 1)
+            at = r == 0 ? 0 : r == w->ranks ? n : at / 3 + 1;
+        if (way == 2)
+            at = r < 2 ? 0 : n * (r - 1) / (w->ranks - 1);
+        if (way == 3)
+            at = r >= w->ranks - 1 ? n : n * r / (w->ranks - 1);
+        j->first[r] = at;
+    }
+}
+
+/* Between an array of the whole and that of a part; out: compare what the part has.  False: they differ. */
+static bool part(const struct job *j, const ptxgen_array_info *a, char *whole, char *of_part, int rank, bool out)
+{
+    int64_t outer = 1, inner = (int64_t)a->element_size, extent = 1, first = 0, count = 1;
+    bool seen = false, same = true;
+    for (int d = 0; d < a->rank; d++) {
+        const int64_t n = (a->size_index[d] < 0 ? 0 : j->size[a->size_index[d]]) + a->size_add[d];
+        if (a->size_index[d] == j->split) {
+            seen = true;
+            extent = n;
+            first = j->first[rank];
+            count = j->first[rank + 1] - first;
+        } else if (seen) {
+            inner *= n;
+        } else {
+            outer *= n;
+        }
+    }
+    for (int64_t i = 0; i < outer; i++) {
+        char *from = whole + (i * extent + first) * inner, *to = of_part + i * count * inner;
+        if (out)
+            same &= !memcmp(from, to, (size_t)(count * inner));
+        else
+            memcpy(to, from, (size_t)(count * inner));
+    }
+    return same;
+}
+
+/* ---- a rank ------------------------------------------------------------------------------------- */
+static bool load(struct rank *r)
+{
+    struct job *j = r->job;
+    ptxgen_dist_options o = PTXGEN_DIST_OPTIONS_INIT;
+    o.split = j->of->split;
+    ptxgen_problem *p = r->number ? read_spec(r, j->of->spec) : j->problem;
+    const bool ok = p && ptxgen_dist_load(r->s, r->comm, p, &o, &j->dist[r->number]) == PTXGEN_OK;
+    if (!ok)
+        say(r, j->of->label);
+    return ok;
+}
+
+static bool unload(struct rank *r)
+{
+    ptxgen_dist_destroy(((struct job *)r->job)->dist[r->number]);
+    return true;
+}
+
+struct arrays {
+    void *host[2 * ARRAYS_MAX], *device[2 * ARRAYS_MAX]; /* inputs, then outputs */
+    size_t bytes[2 * ARRAYS_MAX];
+    int64_t size[3];
+};
+
+static bool make_arrays(struct rank *r, struct arrays *m)
+{
+    const struct job *j = r->job;
+    bool ok = true;
+    memcpy(m->size, j->size, sizeof m->size);
+    m->size[j->split] = j->first[r->number + 1] - j->first[r->number];
+    for (int i = 0; i < j->ninputs + j->noutputs && ok; i++) {
+        const ptxgen_array_info a = array_of(j, i);
+        m->bytes[i] = bytes_of(&a, m->size);
+        m->host[i] = calloc(1, m->bytes[i] + 1);
+        if (i < j->ninputs)
+            part(j, &a, j->input[i], m->host[i], r->number, false);
+        ok = ptxgen_gpu_alloc(r->s, r->gpu, m->bytes[i], &m->device[i]) == PTXGEN_OK &&
+             (i >= j->ninputs || ptxgen_gpu_write(r->s, r->gpu, m->device[i], m->host[i], m->bytes[i]) == PTXGEN_OK);
+    }
+    return ok;
+}
+
+/* Where `interior` leaves points alone, they hold what the reference's outputs held, which was data of their own. */
+static bool fill_outputs(struct rank *r, struct arrays *m)
+{
+    const struct job *j = r->job;
+    bool ok = true;
+    for (int i = j->ninputs; i < j->ninputs + j->noutputs && ok; i++) {
+        const ptxgen_array_info a = array_of(j, i);
+        void *before = make_data(&a, j->size, 99u + (unsigned)i);
+        part(j, &a, before, m->host[i], r->number, false);
+        free(before);
+        ok = ptxgen_gpu_write(r->s, r->gpu, m->device[i], m->host[i], m->bytes[i]) == PTXGEN_OK;
+    }
+    return ok;
+}
+
+static bool compare(struct rank *r, struct arrays *m, const char *how)
+{
+    struct job *j = r->job;
+    bool ok = ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK;
+    for (int i = j->ninputs; i < j->ninputs + j->noutputs && ok; i++) {
+        const ptxgen_array_info a = array_of(j, i);
+        ok = ptxgen_gpu_read(r->s, r->gpu, m->host[i], m->device[i], m->bytes[i]) == PTXGEN_OK;
+        if (ok && !part(j, &a, j->output[i - j->ninputs], m->host[i], r->number, true)) {
+            fprintf(stderr, "FAIL %s, rank %d, %s: '%s' differs from the reference\n", j->of->label, r->number, how,
+                    a.name);
+            return false;
+        }
+    }
+    return ok;
+}
+
+static bool launch(struct rank *r, struct arrays *m, bool prepares)
+{
+    const struct job *j = r->job;
+    const ptxgen_arguments args = { m->size, (const void *const *)m->device, m->device + j->ninputs, j->param };
+    ptxgen_dist *dist = j->dist[r->number];
+    return (prepares ? ptxgen_dist_prepare(r->s, dist, &args, r->stream)
+                     : ptxgen_dist_launch_on(r->s, dist, &args, r->stream)) == PTXGEN_OK;
+}
+
+static bool replay(struct rank *r, struct arrays *m)
+{
+    ptxgen_graph graph = NULL;
+    bool ok = ptxgen_capture_begin(r->s, r->gpu, r->stream) == PTXGEN_OK;
+    ok = launch(r, m, false) && ok;
+    ok = ptxgen_capture_end(r->s, r->gpu, r->stream, &graph) == PTXGEN_OK && ok;
+    for (int i = 0; i < REPLAYS && ok; i++)
+        ok = fill_outputs(r, m) && ptxgen_graph_launch(r->s, r->gpu, graph, r->stream) == PTXGEN_OK &&
+             compare(r, m, "graph");
+    ptxgen_graph_destroy(r->gpu, graph);
+    return ok;
+}
+
+static bool run(struct rank *r)
+{
+    struct arrays m = { .host = { NULL } };
+    bool ok = make_arrays(r, &m) && fill_outputs(r, &m) && launch(r, &m, true) && launch(r, &m, false) &&
+              compare(r, &m, "stream") && replay(r, &m);
+    if (!ok)
+        say(r, ((struct job *)r->job)->of->label);
+    for (int i = 0; i < 2 * ARRAYS_MAX; i++) {
+        free(m.host[i]);
+        ptxgen_gpu_free(r->gpu, m.device[i]);
+    }
+    return ok;
+}
+
+static bool check(struct world *w, const struct subject *of)
+{
+    struct job j;
+    bool ok = begin(w, &j, of) && all_ranks(w, load, &j);
+    for (int way = 0; way < SPLITS && ok; way++) {
+        cut(w, &j, way);
+        ok = all_ranks(w, run, &j);
+        if (!ok)
+            fprintf(stderr, "FAIL %s: parts %d\n", of->label, way);
+    }
+    all_ranks(w, unload, &j);
+    for (int i = 0; i < ARRAYS_MAX; i++) {
+        free(j.input[i]);
+        free(j.output[i]);
+    }
+    return ok;
+}
+
+void check_all(struct world *w)
+{
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        const bool ok = check(w, &subjects[i]);
+        printf("%-4s %s\n", ok ? "ok" : "FAIL", subjects[i].label);
+        fflush(stdout);
+        w->failed += !ok;
+    }
+}

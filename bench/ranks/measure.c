@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.c - what distributed launches cost: sums, scans and stencils, against each device alone and against NCCL's own
+ * reduction of what each device has.
+ *
+ * Microseconds per launch: medians of samples; of each sample, the slowest rank counts.  Launches of one sample read
+ * different memory, of more than an L2 in all.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks.h"
+
+enum { BATCH_MOST = 256, BATCH_LEAST = 4 };
+static const size_t pool_bytes = (size_t)192 << 20;
+
+/* alone: each device for itself; dist: all together; nccl: alone, and ncclAllReduce() of the results. */
+enum way { ALONE, DIST, NCCL, WAYS };
+static const char *const way_names[WAYS] = { "alone", "ptxgen over NCCL", "alone + ncclAllReduce" };
+
+struct trial {
+    const char *label, *spec;
+    int64_t size[2];     /* of a device's part */
+    int64_t elements;    /* of the input and of the output, per device */
+    bool maps;           /* the output has as many as the input; else one */
+    int64_t steps;       /* per launch; 0: there is no such param */
+    enum way way;
+    double microseconds; /* of a launch, the result */
+};
+
+struct state {
+    ptxgen_loaded *loaded;
+    ptxgen_dist *dist;
+    char *in, *out;
+    size_t stride;
+    int batch;
+};
+
+static bool launch(struct rank *r, const struct trial *t, struct state *m, int slice, bool prepares)
+{
+    ptxgen_value steps = { .i = t->steps };
+    const void *in[] = { m->in + (size_t)slice * m->stride };
+    void *out[] = { m->out };
+    const ptxgen_arguments args = { t->size, in, out, &steps };
+    if (t->way == DIST)
+        return (prepares ? ptxgen_dist_prepare(r->s, m->dist, &args, r->stream)
+                         : ptxgen_dist_launch_on(r->s, m->dist, &args, r->stream)) == PTXGEN_OK;
+    if (prepares)
+        return ptxgen_prepare(r->s, m->loaded, &args, r->stream) == PTXGEN_OK;
+    return ptxgen_launch(r->s, m->loaded, &args, r->stream, NULL) == PTXGEN_OK &&
+           (t->way != NCCL ||
+            r->world->AllReduce(m->out, m->out, 1, NCCL_FLOAT32, NCCL_SUM, r->nccl, r->stream) == NCCL_OK);
+}
+
+static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
+{
+    const size_t bytes = (size_t)t->elements * 4;
+    void *in = NULL, *out = NULL;
+    m->stride = (bytes + 255) / 256 * 256;
+    m->batch = (int)(pool_bytes / m->stride);
+    m->batch = m->batch > BATCH_MOST ? BATCH_MOST : m->batch < BATCH_LEAST ? BATCH_LEAST : m->batch;
+    if (t->steps > 1)
+        m->batch = 1;
+    const size_t slices = bytes > pool_bytes ? 1 : (size_t)m->batch;
+    ptxgen_problem *p = read_spec(r, t->spec);
+    const bool ok = p &&
+                    (t->way == DIST ? ptxgen_dist_load(r->s, r->comm, p, NULL, &m->dist) == PTXGEN_OK
+                                    : ptxgen_jit(r->s, r->gpu, p, NULL, &m->loaded) == PTXGEN_OK) &&
+                    ptxgen_gpu_alloc(r->s, r->gpu, m->stride * slices, &in) == PTXGEN_OK &&
+                    ptxgen_gpu_alloc(r->s, r->gpu, t->maps ? bytes : 256, &out) == PTXGEN_OK &&
+                    ptxgen_gpu_fill(r->s, r->gpu, in, 0, m->stride * slices, r->stream) == PTXGEN_OK;
+    m->in = in;
+    m->out = out;
+    return ok && launch(r, t, m, 0, true) && ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK;
+}
+
+static void close_trial(struct rank *r, struct state *m)
+{
+    ptxgen_stream_wait(r->s, r->gpu, r->stream);
+    ptxgen_dist_destroy(m->dist);
+    if (m->loaded)
+        ptxgen_stream_release(r->s, m->loaded, r->stream);
+    ptxgen_loaded_destroy(m->loaded);
+    ptxgen_gpu_free(r->gpu, m->in);
+    ptxgen_gpu_free(r->gpu, m->out);
+}
+
+static bool launch_batch(struct rank *r, const struct trial *t, struct state *m)
+{
+    const size_t bytes = (size_t)t->elements * 4;
+    bool ok = true;
+    for (int i = 0; i < m->batch && ok; i++)
+        ok = launch(r, t, m, bytes > pool_bytes ? 0 : i, false);
+    return ok;
+}
+
+/* Seconds of a launch; all ranks begin together. */
+static double sample(struct rank *r, const struct trial *t, struct state *m, ptxgen_graph graph)
+{
+    double seconds = 0;
+    pthread_barrier_wait(&r->world->barrier);
+    const bool ok = ptxgen_event_record(r->s, r->gpu, r->begin, r->stream) == PTXGEN_OK &&
+                    (graph ? ptxgen_graph_launch(r->s, r->gpu, graph, r->stream) == PTXGEN_OK : launch_batch(r, t, m)) &&
+                    ptxgen_event_record(r->s, r->gpu, r->end, r->stream) == PTXGEN_OK &&
+                    ptxgen_event_seconds(r->s, r->gpu, r->begin, r->end, &seconds) == PTXGEN_OK;
+    return ok ? seconds / m->batch : -1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rank's median, as rank->seconds; two samples warm up. */
+static bool measure(struct rank *r, const struct trial *t, struct state *m, ptxgen_graph graph)
+{
+    double all[SAMPLES];
+    for (int i = -2; i < SAMPLES; i++)
+        all[i < 0 ? 0 : i] = sample(r, t, m, graph);
+    qsort(all, SAMPLES, sizeof *all, ascending);
+    r->seconds = all[SAMPLES / 2];
+    return all[0] > 0;
+}
+
+static bool in_stream(struct rank *r)
+{
+    struct state m = { .batch = 0 };
+    const bool opened = open_trial(r, r->job, &m), ok = opened && measure(r, r->job, &m, NULL);
+    if (!ok)
+        say(r, ((struct trial *)r->job)->label);
+    close_trial(r, &m);
+    return ok;
+}
+
+static bool in_graph(struct rank *r)
+{
+    struct state m = { .batch = 0 };
+    ptxgen_graph graph = NULL;
+    bool ok = open_trial(r, r->job, &m) && launch_batch(r, r->job, &m) &&
+              ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK &&
+              ptxgen_capture_begin(r->s, r->gpu, r->stream) == PTXGEN_OK;
+    if (ok) {
+        ok = launch_batch(r, r->job, &m);
+        ok = ptxgen_capture_end(r->s, r->gpu, r->stream, &graph) == PTXGEN_OK && ok;
+    }
+    ok = ok && measure(r, r->job, &m, graph);
+    if (!ok)
+        say(r, ((struct trial *)r->job)->label);
+    ptxgen_stream_wait(r->s, r->gpu, r->stream);
+    ptxgen_graph_destroy(r->gpu, graph);
+    close_trial(r, &m);
+    return ok;
+}
+
+/* Microseconds of the slowest rank; 0: failed. */
+static double run(struct world *w, struct trial *t, bool graph)
+{
+    double slowest = 0;
+    const bool ok = all_ranks(w, graph ? in_graph : in_stream, t);
+    for (int i = 0; i < w->ranks && ok; i++)
+        slowest = w->rank[i].seconds > slowest ? w->rank[i].seconds : slowest;
+    w->failed += !ok;
+    if (w->csv && ok)
+        fprintf(w->csv, "%s,%lld,%s,%s,%.3f\n", t->label, (long long)t->elements, graph ? "graph" : "stream",
+                way_names[t->way], slowest * 1e6);
+    if (w->csv)
+        fflush(w->csv);
+    return slowest * 1e6;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+static const char sum[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n";
+static const char scan[] = "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n";
+static const char five[] =
+    "kind: stencil\ninputs: {u: 'f32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nboundary: clamp\n"
+    "outputs: {v: {type: 'f32[n, m]', value: '0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])'}}\n"
+    "iterate: {steps: steps, feedback: {u: v}}\n";
+
+static void sums(struct world *w)
+{
+    puts("\nf32 sum, us: elements per device, mode, alone, over NCCL, alone + ncclAllReduce; added by both");
+    for (int e = 16; e <= 28; e += 4)
+        for (int graph = 1; graph >= 0; graph--) {
+            double us[WAYS];
+            for (int way = 0; way < WAYS; way++)
+                us[way] = run(w,
+                              &(struct trial){ .label = "sum_f32",
+                                               .spec = sum,
+                                               .size = { (int64_t)1 << e },
+                                               .elements = (int64_t)1 << e,
+                                               .way = (enum way)way },
+                              graph);
+            printf("2^%-3d %-6s %9.2f %9.2f %9.2f   +%.2f +%.2f\n", e, graph ? "graph" : "stream", us[ALONE], us[DIST],
+                   us[NCCL], us[DIST] - us[ALONE], us[NCCL] - us[ALONE]);
+            fflush(stdout);
+        }
+}
+
+static void scans(struct world *w)
+{
+    puts("\ni32 scan, us: elements per device, mode, one device alone, one device with twice as many, two over NCCL; "
+         "speedup");
+    for (int e = 20; e <= 28; e += e < 24 ? 2 : 4)
+        for (int graph = 1; graph >= 0; graph--) {
+            struct trial t = { .label = "scan_i32", .spec = scan, .maps = true };
+            double us[3];
+            for (int i = 0; i < 3; i++) {
+                t.size[0] = t.elements = (int64_t)(i == 1 ? 2 : 1) << e;
+                t.way = i == 2 ? DIST : ALONE;
+                us[i] = run(w, &t, graph);
+            }
+            printf("2^%-3d %-6s %9.2f %9.2f %9.2f   %.2fx\n", e, graph ? "graph" : "stream", us[0], us[1], us[2],
+                   us[1] / us[2]);
+            fflush(stdout);
+        }
+}
+
+static void stencils(struct world *w)
+{
+    static const int64_t rows[] = { 512, 2048, 4096 };
+    puts("\n5 points, 16384 columns, f32, us per step: rows per device, steps per launch, mode, alone, over NCCL; "
+         "efficiency against a launch of one step alone");
+    for (int k = 0; k < 3; k++)
+        for (int graph = 1; graph >= 0; graph--) {
+            double one = 0;
+            for (int64_t steps = 1; steps <= 16; steps += 15) {
+                struct trial t = { .label = steps == 1 ? "5 points, 1 step" : "5 points, 16 steps",
+                                   .spec = five,
+                                   .size = { rows[k], 16384 },
+                                   .elements = rows[k] * 16384,
+                                   .maps = true,
+                                   .steps = steps };
+                const double alone = run(w, &t, graph) / (double)steps;
+                t.way = DIST;
+                const double dist = run(w, &t, graph) / (double)steps;
+                one = steps == 1 ? alone : one;
+                printf("%-5lld %-3lld %-6s %9.2f %9.2f   %.2f\n", (long long)rows[k], (long long)steps,
+                       graph ? "graph" : "stream", alone, dist, one / dist);
+                fflush(stdout);
+            }
+        }
+}
+
+void measure_all(struct world *w)
+{
+    printf("\n%d x %s\n", w->ranks, ptxgen_gpu_describe(w->rank[0].gpu)->name);
+    sums(w);
+    scans(w);
+    stencils(w);
+}
