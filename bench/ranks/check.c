@@ -25,7 +25,8 @@ static const char sum[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\no
 static const char rows[] = "kind: reduce\ninputs: {x: 'i32[m, n]'}\nover: n\noperator: add\noutputs: {s: 'i32[m]'}\n";
 static const char columns[] =
     "kind: reduce\ninputs: {x: 'i32[n, m]'}\nover: n\noperator: add\ninit: 5\noutputs: {s: 'i32[m]'}\n";
-static const char pieces[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\ndeterminism: run\n";
+static const char pieces[] =
+    "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\ndeterminism: run\n";
 static const char change[] =
     "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 2.0}\n"
     "reductions: {change: {map: '(v - u) * (v - u)', operator: add}}\n"

@@ -19,10 +19,10 @@ static const char *const way_names[WAYS] = { "alone", "ptxgen over NCCL", "alone
 
 struct trial {
     const char *label, *spec;
-    int64_t size[2];     /* of a device's part */
-    int64_t elements;    /* of the input and of the output, per device */
-    bool maps;           /* the output has as many as the input; else one */
-    int64_t steps;       /* per launch; 0: there is no such param */
+    int64_t size[2];  /* of a device's part */
+    int64_t elements; /* of the input and of the output, per device */
+    bool maps;        /* the output has as many as the input; else one */
+    int64_t steps;    /* per launch; 0: there is no such param */
     enum way way;
     double microseconds; /* of a launch, the result */
 };
@@ -98,10 +98,11 @@ static double sample(struct rank *r, const struct trial *t, struct state *m, ptx
 {
     double seconds = 0;
     pthread_barrier_wait(&r->world->barrier);
-    const bool ok = ptxgen_event_record(r->s, r->gpu, r->begin, r->stream) == PTXGEN_OK &&
-                    (graph ? ptxgen_graph_launch(r->s, r->gpu, graph, r->stream) == PTXGEN_OK : launch_batch(r, t, m)) &&
-                    ptxgen_event_record(r->s, r->gpu, r->end, r->stream) == PTXGEN_OK &&
-                    ptxgen_event_seconds(r->s, r->gpu, r->begin, r->end, &seconds) == PTXGEN_OK;
+    const bool ok =
+        ptxgen_event_record(r->s, r->gpu, r->begin, r->stream) == PTXGEN_OK &&
+        (graph ? ptxgen_graph_launch(r->s, r->gpu, graph, r->stream) == PTXGEN_OK : launch_batch(r, t, m)) &&
+        ptxgen_event_record(r->s, r->gpu, r->end, r->stream) == PTXGEN_OK &&
+        ptxgen_event_seconds(r->s, r->gpu, r->begin, r->end, &seconds) == PTXGEN_OK;
     return ok ? seconds / m->batch : -1;
 }
 
@@ -224,7 +225,7 @@ static void stencils(struct world *w)
         for (int graph = 1; graph >= 0; graph--) {
             double one = 0;
             for (int64_t steps = 1; steps <= 16; steps += 15) {
-                struct trial t = { .label = steps == 1 ? "5 points, 1 step" : "5 points, 16 steps",
+                struct trial t = { .label = steps == 1 ? "5 points 1 step" : "5 points 16 steps",
                                    .spec = five,
                                    .size = { rows[k], 16384 },
                                    .elements = rows[k] * 16384,

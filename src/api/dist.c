@@ -192,8 +192,7 @@ ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int6
 /* The arguments of this rank, checked; the status goes to all ranks, where they tell each other. */
 static ptxgen_status fit(ptxgen_session *s, ptxgen_dist *d, const ptxgen_arguments *args, struct fit_arguments *to)
 {
-    const bool fits =
-        api_fit_arguments(s, d->shape, args, to) && api_fit_sizes(s, d->split->problem, args->size, 0);
+    const bool fits = api_fit_arguments(s, d->shape, args, to) && api_fit_sizes(s, d->split->problem, args->size, 0);
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
@@ -211,6 +210,7 @@ ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const 
 
 ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args)
 {
+    NEED(PTXGEN_USAGE, s, s, dist, args);
     return ptxgen_dist_launch_on(s, dist, args, NULL);
 }
 

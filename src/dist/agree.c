@@ -60,7 +60,8 @@ static ptxgen_status elsewhere(struct ptxgen_session *s, struct ptxgen_comm *com
     static const char *const words[] = { "loads", "launches", "resets", "prepares" };
     const char *what = other->operation <= DIST_PREPARE ? words[other->operation] : "does something unknown with";
     if (other->operation == own->operation && other->sequence == own->sequence && !strcmp(other->name, own->name))
-        return dist_broken(s, comm, arena_printf(&s->arena, "rank %d has another spec of the name '%s'", rank, own->name));
+        return dist_broken(s, comm,
+                           arena_printf(&s->arena, "rank %d has another spec of the name '%s'", rank, own->name));
     return dist_broken(
         s, comm,
         arena_printf(&s->arena,

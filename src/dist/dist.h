@@ -33,7 +33,7 @@ struct dist_hello {
 
 struct ptxgen_comm {
     const struct dist_transport *transport;
-    void *self; /* the transport's */
+    void *self;             /* the transport's */
     struct ptxgen_gpu *gpu; /* where arrays lie; NULL: in host memory */
     int rank, size;
     uint64_t sequence;        /* collective operations so far */
@@ -76,11 +76,11 @@ void dist_release(struct ptxgen_dist *d);
 
 /* Run on all ranks; own_status: what is wrong with this rank's arguments, which the others are told.  On a GPU: enqueue
  * on the stream. */
-ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args, ptxgen_stream stream,
-                          ptxgen_status own_status);
+ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
+                          ptxgen_stream stream, ptxgen_status own_status);
 /* On a GPU: agree on the parts, and make all that launches with these sizes on this stream need. */
-ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args, ptxgen_stream stream,
-                           ptxgen_status own_status);
+ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
+                           ptxgen_stream stream, ptxgen_status own_status);
 /* Begin and number of elements of an even share. */
 void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 

@@ -67,16 +67,12 @@ static bool gather_all(struct launch *l, const struct dist_message *m, int n)
 {
     struct nccl *with = nccl_of(l);
     (void)m, (void)n;
-    return nccl_did(with,
-                    with->AllGather(l->room->own, l->room->all, l->room->block, NCCL_INT8, with->comm,
-                                    exchange_stream(l)),
-                    "ncclAllGather");
+    return nccl_did(
+        with, with->AllGather(l->room->own, l->room->all, l->room->block, NCCL_INT8, with->comm, exchange_stream(l)),
+        "ncclAllGather");
 }
 
-static ptxgen_status gather(struct launch *l)
-{
-    return l->room->block ? exchange(l, gather_all, NULL, 0) : PTXGEN_OK;
-}
+static ptxgen_status gather(struct launch *l) { return l->room->block ? exchange(l, gather_all, NULL, 0) : PTXGEN_OK; }
 
 /* In a group, where nothing is done before its end. */
 static bool queued(struct nccl *with, int result, const char *call)

@@ -25,8 +25,7 @@ static struct dist_run piece_run(const struct launch *l, int64_t i)
         from = i ? cut : first;
         to = cut + l->room->piece < end ? cut + l->room->piece : end;
     }
-    return (struct dist_run){
-        .args = l->args, .first = from, .count = to - from, .behind = from - first };
+    return (struct dist_run){ .args = l->args, .first = from, .count = to - from, .behind = from - first };
 }
 
 static ptxgen_status wrong(struct launch *l, const char *text)

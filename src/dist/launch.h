@@ -14,7 +14,7 @@ struct strip {
 struct ghosts {
     bool any; /* of any rank */
     int nout, nin;
-    struct strip *out, *in;    /* out: from rows of this rank; in: to ghosts.  shift 0: `in` is from the rank's own rows */
+    struct strip *out, *in; /* out: from rows of this rank; in: to ghosts.  shift 0: `in` is from the rank's own rows */
     int64_t out_rows, in_rows; /* that travel */
     char *send, *get;          /* where they are side by side; NULL: they are already, in the array */
 };
@@ -29,12 +29,12 @@ struct dist_room {
     int64_t size[PROBLEM_ARGS_MAX]; /* of the rank's part */
     int64_t *first;                 /* where the parts of the ranks begin, and the last one ends */
     int64_t total, piece;
-    int64_t states;       /* of all ranks */
-    int64_t state;        /* bytes of the state of a piece: of all its segments */
-    size_t block;         /* bytes that a rank sends */
-    char *own, *all;      /* what is sent, and got */
-    char *ordered;        /* the states of all ranks, as they are folded; may be `all` */
-    char *carry;          /* a state */
+    int64_t states;  /* of all ranks */
+    int64_t state;   /* bytes of the state of a piece: of all its segments */
+    size_t block;    /* bytes that a rank sends */
+    char *own, *all; /* what is sent, and got */
+    char *ordered;   /* the states of all ranks, as they are folded; may be `all` */
+    char *carry;     /* a state */
     /* Where neighbours are on other ranks: arrays with ghosts, inputs and then outputs; NULL: without the dimension. */
     char *array[PROBLEM_ARGS_MAX];
     char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */

@@ -194,7 +194,8 @@ static ptxgen_status ask(ptxgen_session *s, struct nccl *n, int *rank, int *size
     return status;
 }
 
-ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds, struct ptxgen_comm **out)
+ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds,
+                        struct ptxgen_comm **out)
 {
     struct nccl *n = calloc(1, sizeof *n);
     int rank = 0, size = 0;

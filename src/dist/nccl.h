@@ -22,7 +22,8 @@ struct nccl {
 };
 
 /* Rank and size are the communicator's.  false: a message; nothing is left over. */
-ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds, struct ptxgen_comm **out);
+ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds,
+                        struct ptxgen_comm **out);
 /* Is that what a call of NCCL should give?  Else the fault is kept.  The gpu's context is current. */
 bool nccl_did(struct nccl *n, int result, const char *call);
 /* Has NCCL, or another rank, failed meanwhile? */

@@ -4,6 +4,7 @@
  * Nothing may crash.  What is refused is PTXGEN_USAGE with a message that names the parameter, and leaves no handle.
  * Run under valgrind as well.  Last line: "N passed, N failed".
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static struct {
     ptxgen_compile_options compile_options;
     ptxgen_jit_options jit_options;
     ptxgen_comm_callbacks comm_callbacks;
+    ptxgen_nccl_options nccl_options;
     ptxgen_dist_options dist_options;
     ptxgen_arguments arguments;
     ptxgen_argument named[NAMED];
@@ -55,7 +57,7 @@ static struct {
     double error[1], *bound[1];
     ptxgen_setting setting[1];
     ptxgen_kernel_resources resource[1];
-    void *memory;
+    void *memory, *nccl_comm;
     const char *path;
     char *plan_text, *tuning_text;
 } v;
@@ -159,6 +161,7 @@ static void make_structures(void)
     v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, 0, NULL, 1 };
     v.jit_options = (ptxgen_jit_options){ sizeof v.jit_options, &v.plan_options, &v.compile_options, "off", 1 };
     v.comm_callbacks = (ptxgen_comm_callbacks){ sizeof v.comm_callbacks, alone, to_itself, &v };
+    v.nccl_options = (ptxgen_nccl_options){ sizeof v.nccl_options, 1 };
     v.dist_options = (ptxgen_dist_options){ sizeof v.dist_options, "n", "seed:1" };
     v.arguments = (ptxgen_arguments){ v.size, v.input, v.output, v.param };
     v.tuning_entry = (ptxgen_tuning_entry){ "H200", "sm_90", "default", v.size, 1e-6, 1e-6, 1 };
@@ -187,6 +190,8 @@ int main(int argc, char **argv)
     need(ptxgen_comm_from_host(v.session, &v.comm_callbacks, 0, 1, &v.comm));
     need(ptxgen_dist_load(v.session, v.comm, v.problem, &v.dist_options, &v.dist));
     need(ptxgen_gpu_open(v.session, 0, &v.gpu));
+    void *nccl = dlopen(getenv("PTXGEN_LIBNCCL"), RTLD_NOW), *comm_of = nccl ? dlsym(nccl, "fake_nccl_comm") : NULL;
+    v.nccl_comm = comm_of ? (*(void *(**)(int)) & comm_of)(0) : NULL;
     need(ptxgen_load(v.session, v.gpu, v.program, &v.loaded));
     need(ptxgen_stream_create(v.session, v.gpu, &v.stream));
     need(ptxgen_event_create(v.session, v.gpu, &v.event));

@@ -17,13 +17,13 @@ BY_FUNCTION = {("ptxgen_program_add_code", "code"): '"0123456789abcdef"', ("ptxg
                ("ptxgen_stage_name", "p"): "v.staged", ("ptxgen_stage_problem", "p"): "v.staged",
                ("ptxgen_launch_stages", "visit"): "visit_stage", ("ptxgen_comm_from_host", "size"): "1"}
 BY_NAME = {"arch": '"sm_90"', "path": "v.path", "text": "spec", "name": '"x"', "modes": '"seed:1"', "place": '"off"', "evidence": '"model"',
-           "code": "1203", "byte": "0", "colour": "0", "ordinal": "0", "count": "NAMED", "bytes": "16", "user": "&v", "log": "listen",
+           "code": "1203", "byte": "0", "colour": "0", "ordinal": "0", "count": "NAMED", "bytes": "16", "user": "&v", "nccl_comm": "v.nccl_comm", "log": "listen",
            "bound": "v.bound", "i": "0", "rank": "0", "total": "N", "kernel": "0", "case_index": "0", "stage": "0", "end": "v.event"}
 BY_TYPE = {"ptxgen_value": "(ptxgen_value){ 0 }", "ptxgen_type": "PTXGEN_F32", "ptxgen_status": "PTXGEN_OK",
            "ptxgen_log_level": "PTXGEN_LOG_DEBUG", "int64_t *": "v.size", "void *": "v.memory", "ptxgen_argument *": "v.named",
            "ptxgen_stream": "v.stream", "ptxgen_event": "v.event", "ptxgen_graph": "v.graph"}
 HANDLES = "session problem plan program host laws gpu loaded comm dist".split()
-STRUCTS = "laws_options plan_options explain_options variant_options compile_options jit_options comm_callbacks dist_options arguments workspace " \
+STRUCTS = "laws_options plan_options explain_options variant_options compile_options jit_options comm_callbacks nccl_options dist_options arguments workspace " \
           "tuning_entry array_info gpu_info".split()
 BY_TYPE |= {f"ptxgen_{h} *": f"v.{h}" for h in HANDLES} | {f"ptxgen_{s} *": f"&v.{s}" for s in STRUCTS}
 DRIVER = ("ptxgen_stream", "ptxgen_event", "ptxgen_graph")  # pointers by another name

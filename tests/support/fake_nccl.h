@@ -19,9 +19,9 @@ struct fake_nccl_call {
 
 struct fake_nccl {
     int ranks;
-    int dead;       /* this rank never comes again; -1: none */
-    int error;      /* what ncclCommGetAsyncError() gives */
-    int in_flight;  /* calls are done later: they give ncclInProgress, and the next question ncclSuccess */
+    int dead;      /* this rank never comes again; -1: none */
+    int error;     /* what ncclCommGetAsyncError() gives */
+    int in_flight; /* calls are done later: they give ncclInProgress, and the next question ncclSuccess */
     int ncalls;
     struct fake_nccl_call call[FAKE_NCCL_CALLS];
 };

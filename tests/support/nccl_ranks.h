@@ -41,7 +41,8 @@ static inline ptxgen_status nccl_run(struct launch *l, enum dist_stage stage, co
 static inline void nccl_begin(int ranks)
 {
     fake_gpu = (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })();
-    fake_nccl = (*(fake_nccl_state_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_state", "PTXGEN_LIBNCCL") })(ranks);
+    fake_nccl =
+        (*(fake_nccl_state_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_state", "PTXGEN_LIBNCCL") })(ranks);
     fake_comm = *(fake_nccl_comm_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_comm", "PTXGEN_LIBNCCL") };
     nccl_machine = dist_machine_gpu;
     nccl_machine.run = nccl_run;

@@ -83,7 +83,9 @@ static void check_sizes(struct world *w, struct rank *rank)
 static bool check_split(struct harness *h, const char *name, const char *spec, const char *split, int ranks,
                         const struct world_over *over)
 {
-    struct world w = { .over = over, .whole = h, .name = name, .spec = spec, .split = split, .ranks = ranks, .modes = "seed:1" };
+    struct world w = {
+        .over = over, .whole = h, .name = name, .spec = spec, .split = split, .ranks = ranks, .modes = "seed:1"
+    };
     struct rank rank[RANKS_MAX];
     world_open(&w, rank);
     const bool supported = rank[0].status == PTXGEN_OK;

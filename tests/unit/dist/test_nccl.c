@@ -6,8 +6,9 @@
 
 static const char sum_spec[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n";
 static const char scan_spec[] = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n";
-static const char heat_spec[] = "kind: stencil\ninputs: {x: 'f32[n, m]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
-                                "outputs: {y: {type: 'f32[n, m]', value: 'x[-1, 0] + x[1, 0] + x[0, -1]'}}\n";
+static const char heat_spec[] =
+    "kind: stencil\ninputs: {x: 'f32[n, m]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
+    "outputs: {y: {type: 'f32[n, m]', value: 'x[-1, 0] + x[1, 0] + x[0, -1]'}}\n";
 
 static void begin(struct world *w, struct harness *h, struct rank *rank, const char *spec, int ranks, bool kernels)
 {
@@ -38,8 +39,8 @@ static void expect(const struct world *w, const struct rank *rank, ptxgen_status
 
 /* The arguments of a rank's part, n x 5 elements at most. */
 static float x_memory[RANKS_MAX][400], y_memory[RANKS_MAX][400];
-static ptxgen_status call(struct rank *r, ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *,
-                                                             ptxgen_stream))
+static ptxgen_status call(struct rank *r,
+                          ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *, ptxgen_stream))
 {
     const int64_t size[2] = { r->count, 5 };
     const void *in[] = { x_memory[r->end.rank] };

@@ -7,7 +7,6 @@
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 
-
 Test(nccl_abi, numbers_are_those_of_the_header)
 {
     cr_expect_eq((int)NCCL_OK, (int)ncclSuccess);
@@ -21,23 +20,24 @@ Test(nccl_abi, numbers_are_those_of_the_header)
 
 /* The compiler refuses a prototype of other parameters: the same names, with the header's types. */
 #define SEND ncclResult_t (*)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
-_Static_assert(_Generic(&ncclCommCount, ncclResult_t(*)(const ncclComm_t, int *): 1, default: 0), "ncclCommCount");
-_Static_assert(_Generic(&ncclCommUserRank, ncclResult_t(*)(const ncclComm_t, int *): 1, default: 0), "ncclCommUserRank");
-_Static_assert(_Generic(&ncclCommCuDevice, ncclResult_t(*)(const ncclComm_t, int *): 1, default: 0), "ncclCommCuDevice");
-_Static_assert(_Generic(&ncclCommGetAsyncError, ncclResult_t(*)(ncclComm_t, ncclResult_t *): 1, default: 0),
+_Static_assert(_Generic(&ncclCommCount, ncclResult_t (*)(const ncclComm_t, int *) : 1, default : 0), "ncclCommCount");
+_Static_assert(_Generic(&ncclCommUserRank, ncclResult_t (*)(const ncclComm_t, int *) : 1, default : 0),
+               "ncclCommUserRank");
+_Static_assert(_Generic(&ncclCommCuDevice, ncclResult_t (*)(const ncclComm_t, int *) : 1, default : 0),
+               "ncclCommCuDevice");
+_Static_assert(_Generic(&ncclCommGetAsyncError, ncclResult_t (*)(ncclComm_t, ncclResult_t *) : 1, default : 0),
                "ncclCommGetAsyncError");
 _Static_assert(_Generic(&ncclAllGather,
-                        ncclResult_t(*)(const void *, void *, size_t, ncclDataType_t, ncclComm_t, cudaStream_t): 1,
-                        default: 0),
+                        ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, ncclComm_t, cudaStream_t) : 1,
+                        default : 0),
                "ncclAllGather");
-_Static_assert(_Generic(&ncclSend, SEND: 1, default: 0), "ncclSend");
-_Static_assert(_Generic(&ncclRecv,
-                        ncclResult_t(*)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t): 1,
-                        default: 0),
+_Static_assert(_Generic(&ncclSend, SEND : 1, default : 0), "ncclSend");
+_Static_assert(_Generic(&ncclRecv, ncclResult_t (*)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) : 1,
+                        default : 0),
                "ncclRecv");
-_Static_assert(_Generic(&ncclGroupStart, ncclResult_t(*)(void): 1, default: 0), "ncclGroupStart");
-_Static_assert(_Generic(&ncclGroupEnd, ncclResult_t(*)(void): 1, default: 0), "ncclGroupEnd");
-_Static_assert(_Generic(&ncclGetErrorString, const char *(*)(ncclResult_t): 1, default: 0), "ncclGetErrorString");
+_Static_assert(_Generic(&ncclGroupStart, ncclResult_t (*)(void) : 1, default : 0), "ncclGroupStart");
+_Static_assert(_Generic(&ncclGroupEnd, ncclResult_t (*)(void) : 1, default : 0), "ncclGroupEnd");
+_Static_assert(_Generic(&ncclGetErrorString, const char *(*)(ncclResult_t) : 1, default : 0), "ncclGetErrorString");
 #else
 Test(nccl_abi, needs_the_header) { cr_skip_test("there is no <nccl.h> to compare with"); }
 #endif
