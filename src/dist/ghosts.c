@@ -29,12 +29,12 @@ struct rows rows_of(const struct dist_room *m, const struct prog_array *a)
 ptxgen_status copy_rows(struct launch *l, const struct rows *r, char *to, int64_t to_extent, const char *from,
                         int64_t from_extent, const struct strip *strip)
 {
-    const struct dist_copy copy = { .to = to + strip->to * r->inner,
-                                    .from = from + strip->from * r->inner,
-                                    .to_pitch = (size_t)(to_extent * r->inner),
-                                    .from_pitch = (size_t)(from_extent * r->inner),
-                                    .width = (size_t)(strip->count * r->inner),
-                                    .rows = r->outer };
+    struct dist_copy copy = { .from = from + strip->from * r->inner,
+                              .to_pitch = (size_t)(to_extent * r->inner),
+                              .from_pitch = (size_t)(from_extent * r->inner),
+                              .width = (size_t)(strip->count * r->inner),
+                              .rows = r->outer };
+    copy.to = to + strip->to * r->inner;
     return copy.width && copy.rows ? machine_of(l->d)->copy(l, &copy) : PTXGEN_OK;
 }
 
@@ -203,7 +203,7 @@ ptxgen_status ghosts_make(struct ptxgen_session *s, struct dist_room *m, int i)
     const struct input *in = &m->d->split->problem->input[i];
     const int size = m->d->comm->size;
     ptxgen_status status = PTXGEN_OK;
-    if (!m->array[i] || !in->neighbours)
+    if (!rows_of(m, &in->array).split || !in->neighbours)
         return PTXGEN_OK;
     for (int shift = 0; shift < size && status == PTXGEN_OK; shift++)
         status = shift_make(s, m, i, shift, &ghosts_of(m, i)[shift]);
@@ -224,19 +224,40 @@ void ghosts_free(struct dist_room *m, int i)
 
 /* ---- moving them ------------------------------------------------------------------------------------------------- */
 
-static void did(struct launch *l, ptxgen_status status)
+/* Rows of an array in memory; `at` is the first of them. */
+struct place {
+    char *array;
+    int64_t extent, at;
+};
+
+/* Where row `row` of the room of input i is now. */
+static struct place place_of(const struct launch *l, int i, int64_t row)
 {
-    if (l->failed == PTXGEN_OK)
-        l->failed = status;
+    const struct dist_room *m = l->room;
+    const int rank = l->d->comm->rank;
+    const int64_t count = part_of(m, rank), at = row - (m->first[rank] - m->begin);
+    if (!l->direct)
+        return (struct place){ l->array[i], m->extent, row };
+    if (at >= 0 && at < count)
+        return (struct place){ (char *)(uintptr_t)l->args->input[i], count, at };
+    const struct side *side = &m->side[at >= count];
+    return (struct place){ side->array[i], side->extent, at - side->begin };
 }
 
-/* Strips of input i: from_extent, to_extent: rows of both arrays. */
-static void copy_strips(struct launch *l, int i, char *to, int64_t to_extent, const char *from, int64_t from_extent,
-                        const struct strip *strip, int n)
+/* `count` rows of input i. */
+static void move(struct launch *l, int i, struct place to, struct place from, int64_t count)
 {
     const struct rows r = rows_of(l->room, &l->d->split->problem->input[i].array);
-    for (int k = 0; k < n; k++)
-        did(l, copy_rows(l, &r, to, to_extent, from, from_extent, &strip[k]));
+    const struct strip strip = { to.at, from.at, count };
+    did(l, copy_rows(l, &r, to.array, to.extent, from.array, from.extent, &strip));
+}
+
+/* Where `rows` rows of an exchange are: packed, or side by side in their array. */
+static char *lies_at(const struct launch *l, int i, char *packed, int64_t rows, int64_t row)
+{
+    const struct rows r = rows_of(l->room, &l->d->split->problem->input[i].array);
+    const struct place in = place_of(l, i, row);
+    return packed || !rows ? packed : in.array + in.at * r.inner;
 }
 
 static struct dist_message message_of(struct launch *l, int i, int shift)
@@ -244,8 +265,8 @@ static struct dist_message message_of(struct launch *l, int i, int shift)
     const struct ghosts *g = &ghosts_of(l->room, i)[shift];
     const int size = l->d->comm->size, rank = l->d->comm->rank;
     const struct rows r = rows_of(l->room, &l->d->split->problem->input[i].array);
-    return (struct dist_message){ .send = g->send || !g->nout ? g->send : l->array[i] + g->out[0].from * r.inner,
-                                  .get = g->get || !g->nin ? g->get : l->array[i] + g->in[0].to * r.inner,
+    return (struct dist_message){ .send = lies_at(l, i, g->send, g->out_rows, g->out[0].from),
+                                  .get = lies_at(l, i, g->get, g->in_rows, g->in[0].to),
                                   .send_bytes = (size_t)(g->out_rows * r.outer * r.inner),
                                   .get_bytes = (size_t)(g->in_rows * r.outer * r.inner),
                                   .to = (rank + shift) % size,
@@ -255,21 +276,26 @@ static struct dist_message message_of(struct launch *l, int i, int shift)
 /* Those of one input that need no other rank, and what goes to others. */
 static void pack(struct launch *l, int i)
 {
-    const struct dist_room *m = l->room;
-    const struct ghosts *g = ghosts_of(m, i), *edge = g + l->d->comm->size;
-    copy_strips(l, i, l->array[i], m->extent, l->array[i], m->extent, g->in, g->nin);
-    copy_strips(l, i, l->array[i], m->extent, m->edge[i], 1, edge->in, edge->nin);
+    const struct ghosts *g = ghosts_of(l->room, i), *edge = g + l->d->comm->size;
+    for (int k = 0; k < g->nin; k++)
+        move(l, i, place_of(l, i, g->in[k].to), place_of(l, i, g->in[k].from), g->in[k].count);
+    for (int k = 0; k < edge->nin; k++)
+        move(l, i, place_of(l, i, edge->in[k].to), (struct place){ l->room->edge[i], 1, 0 }, 1);
     for (int shift = 1; shift < l->d->comm->size; shift++)
-        if (g[shift].send)
-            copy_strips(l, i, g[shift].send, g[shift].out_rows, l->array[i], m->extent, g[shift].out, g[shift].nout);
+        for (int k = 0; g[shift].send && k < g[shift].nout; k++) {
+            const struct strip *s = &g[shift].out[k];
+            move(l, i, (struct place){ g[shift].send, g[shift].out_rows, s->to }, place_of(l, i, s->from), s->count);
+        }
 }
 
 static void unpack(struct launch *l, int i)
 {
     const struct ghosts *g = ghosts_of(l->room, i);
     for (int shift = 1; shift < l->d->comm->size; shift++)
-        if (g[shift].get)
-            copy_strips(l, i, l->array[i], l->room->extent, g[shift].get, g[shift].in_rows, g[shift].in, g[shift].nin);
+        for (int k = 0; g[shift].get && k < g[shift].nin; k++) {
+            const struct strip *s = &g[shift].in[k];
+            move(l, i, place_of(l, i, s->to), (struct place){ g[shift].get, g[shift].in_rows, s->from }, s->count);
+        }
 }
 
 ptxgen_status ghosts_fill(struct launch *l, const int *input, int n)

@@ -5,6 +5,9 @@
  * the whole is follows from the boundary, so ghosts at the ends of the whole are filled as well, and a stage sees no edge
  * along the split dimension.  Only with `interior` there are no ghosts beyond the whole: points there are not computed.
  * Points at ghosts are computed along with the others, and thrown away: results are cut out of room of their own.
+ *
+ * A single time step copies no whole array.  The part is computed in the caller's arrays, as if it were the whole; then its
+ * outermost rows, which were wrong, once more, in a little memory with ghosts on each side.
  */
 #include "launch.h"
 
@@ -15,28 +18,85 @@ static const struct prog_array *array_of(const struct problem *p, int i)
     return i < p->ninputs ? &p->input[i].array : &p->output[i - p->ninputs].array;
 }
 
-ptxgen_status halo_make(struct ptxgen_session *s, struct dist_room *m)
+/* Do time steps hand on what they compute by swapping arrays?  Else by way of the caller's outputs: where `interior`
+ * leaves points alone, these hold what is there, unless it is the input's value that a point keeps. */
+static bool swaps(const struct dist_split *sp)
+{
+    const struct problem *p = sp->problem;
+    bool good = !sp->pieces;
+    for (int i = 0; i < p->ninputs && p->nfeedback < p->noutputs; i++)
+        for (int d = 0; d < p->input[i].array.rank; d++)
+            good &= !p->input[i].neighbours || p->input[i].boundary[d].mode != BOUND_INTERIOR;
+    for (int k = 0; k < p->nfeedback; k++)
+        for (int j = 0; j < k; j++)
+            good &= p->feedback[j].output != p->feedback[k].output;
+    return good;
+}
+
+/* Is there nothing to compute beyond these rows, because `interior` ends at the whole? */
+static bool is_end(const struct dist_room *m, int64_t at)
+{
+    return m->d->split->interior && (at == 0 || at == m->total);
+}
+
+/* Does the part have outermost rows on both sides, with all their ghosts, and is everything an element of it? */
+static bool is_direct(const struct dist_room *m)
+{
+    const struct dist_split *sp = m->d->split;
+    const struct problem *p = sp->problem;
+    const int64_t first = m->first[m->d->comm->rank], end = m->first[m->d->comm->rank + 1];
+    bool good = !sp->combined && swaps(sp) && part_of(m, m->d->comm->rank) >= sp->before + sp->after;
+    if (sp->interior)
+        good &= (is_end(m, first) || first >= sp->before) && (is_end(m, end) || m->total - end >= sp->after);
+    for (int o = 0; o < p->noutputs; o++)
+        good &= p->output[o].role == OUT_ELEMENT && rows_of(m, &p->output[o].array).split;
+    return good;
+}
+
+/* Memory for so many rows of each array with the split dimension. */
+static ptxgen_status make_arrays(struct ptxgen_session *s, struct dist_room *m, int64_t extent, char **array)
 {
     const struct problem *p = m->d->split->problem;
-    const int rank = m->d->comm->rank;
-    int64_t end;
     ptxgen_status status = PTXGEN_OK;
-    halo_reach(m, m->first[rank], m->first[rank + 1], &m->begin, &end);
-    m->extent = end - m->begin;
-    m->ghosts = calloc((size_t)p->ninputs * (size_t)(m->d->comm->size + 1) + 1, sizeof *m->ghosts);
-    if (!m->ghosts)
-        return PTXGEN_NO_MEMORY;
     for (int i = 0; i < p->ninputs + p->noutputs && status == PTXGEN_OK; i++) {
         const struct rows r = rows_of(m, array_of(p, i));
         int64_t row, bytes;
         void *memory = NULL;
         if (!r.split)
             continue;
-        if (__builtin_mul_overflow(r.outer, r.inner, &row) || __builtin_mul_overflow(row, m->extent, &bytes))
+        if (__builtin_mul_overflow(r.outer, r.inner, &row) || __builtin_mul_overflow(row, extent, &bytes))
             return PTXGEN_NO_MEMORY;
         status = machine_of(m->d)->alloc(s, m->d, (size_t)bytes, &memory);
-        m->array[i] = memory;
+        array[i] = memory;
     }
+    return status;
+}
+
+ptxgen_status halo_make(struct ptxgen_session *s, struct dist_room *m)
+{
+    const struct dist_split *sp = m->d->split;
+    const struct problem *p = sp->problem;
+    const int rank = m->d->comm->rank;
+    const int64_t reach = sp->before + sp->after, count = part_of(m, rank);
+    int64_t end;
+    ptxgen_status status = PTXGEN_OK;
+    halo_reach(m, m->first[rank], m->first[rank + 1], &m->begin, &end);
+    m->extent = end - m->begin;
+    m->direct = is_direct(m);
+    m->side[0] = (struct side){ .count = is_end(m, m->first[rank]) ? 0 : sp->before,
+                                .begin = -sp->before,
+                                .extent = sp->before + reach };
+    m->side[1] = (struct side){ .first = count - sp->after,
+                                .count = is_end(m, m->first[rank + 1]) ? 0 : sp->after,
+                                .begin = count - reach,
+                                .extent = reach + sp->after };
+    m->ghosts = calloc((size_t)p->ninputs * (size_t)(m->d->comm->size + 1) + 1, sizeof *m->ghosts);
+    if (!m->ghosts)
+        return PTXGEN_NO_MEMORY;
+    if (!m->direct || p->iterated)
+        status = make_arrays(s, m, m->extent, m->array);
+    for (int k = 0; k < 2 && status == PTXGEN_OK && m->direct; k++)
+        status = make_arrays(s, m, m->side[k].extent, m->side[k].array);
     for (int i = 0; i < p->ninputs && status == PTXGEN_OK; i++)
         status = ghosts_make(s, m, i);
     return status;
@@ -46,15 +106,12 @@ void halo_free(struct dist_room *m)
 {
     for (int i = 0; i < m->d->split->problem->ninputs; i++)
         ghosts_free(m, i);
-    for (int i = 0; i < PROBLEM_ARGS_MAX; i++)
+    for (int i = 0; i < PROBLEM_ARGS_MAX; i++) {
         machine_of(m->d)->free(m->d, m->array[i]);
+        machine_of(m->d)->free(m->d, m->side[0].array[i]);
+        machine_of(m->d)->free(m->d, m->side[1].array[i]);
+    }
     free(m->ghosts);
-}
-
-static void did(struct launch *l, ptxgen_status status)
-{
-    if (l->failed == PTXGEN_OK)
-        l->failed = status;
 }
 
 /* The part's rows of the caller's array into the room. */
@@ -79,21 +136,6 @@ ptxgen_status halo_begin(struct launch *l)
             fill[n++] = i;
     }
     return ghosts_fill(l, fill, n);
-}
-
-/* Do time steps hand on what they compute by swapping arrays?  Else by way of the caller's outputs: where `interior`
- * leaves points alone, these hold what is there. */
-static bool swaps(const struct dist_split *sp)
-{
-    const struct problem *p = sp->problem;
-    bool good = !sp->pieces;
-    for (int i = 0; i < p->ninputs; i++)
-        for (int d = 0; d < p->input[i].array.rank; d++)
-            good &= !p->input[i].neighbours || p->input[i].boundary[d].mode != BOUND_INTERIOR;
-    for (int k = 0; k < p->nfeedback; k++)
-        for (int j = 0; j < k; j++)
-            good &= p->feedback[j].output != p->feedback[k].output;
-    return good;
 }
 
 ptxgen_status halo_feed(struct launch *l)
@@ -170,5 +212,70 @@ ptxgen_status halo_run(struct launch *l, enum dist_stage stage, const struct dis
         status = dist_run_stage(l, stage, &with);
     if (status == PTXGEN_OK && (l->ends || !swaps(l->d->split)))
         status = cut(l, run, begin, end - begin, true);
+    return status;
+}
+
+/* ---- a single time step ------------------------------------------------------------------------------------------ */
+
+/* The rows of the part that a side has of each input. */
+static void take_side(struct launch *l, const struct side *side, int64_t count)
+{
+    const struct problem *p = l->d->split->problem;
+    const int64_t begin = side->begin < 0 ? 0 : side->begin;
+    const int64_t end = side->begin + side->extent > count ? count : side->begin + side->extent;
+    const struct strip strip = { begin - side->begin, begin, end - begin };
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct rows r = rows_of(l->room, array_of(p, i));
+        if (r.split)
+            did(l, copy_rows(l, &r, side->array[i], side->extent, l->args->input[i], count, &strip));
+    }
+}
+
+/* The results of a side's rows. */
+static void run_side(struct launch *l, const struct side *side, int64_t count)
+{
+    const struct problem *p = l->d->split->problem;
+    const int64_t first = l->room->first[l->d->comm->rank];
+    const struct strip strip = { side->first, side->first - side->begin, side->count };
+    const void *input[PROBLEM_ARGS_MAX];
+    void *output[PROBLEM_ARGS_MAX];
+    for (int i = 0; i < p->ninputs; i++)
+        input[i] = side->array[i] ? side->array[i] : l->args->input[i];
+    for (int o = 0; o < p->noutputs; o++)
+        output[o] = side->array[p->ninputs + o];
+    const struct run_args args = { l->args->size, input, output, l->args->param };
+    const struct dist_run run = { .args = &args,
+                                  .first = first + side->begin,
+                                  .count = side->extent,
+                                  .own_first = first + side->first,
+                                  .own_count = side->count };
+    did(l, dist_run_stage(l, STAGE_LOCAL, &run));
+    for (int o = 0; o < p->noutputs && l->failed == PTXGEN_OK; o++) {
+        const struct rows r = rows_of(l->room, &p->output[o].array);
+        did(l, copy_rows(l, &r, l->args->output[o], count, output[o], side->extent, &strip));
+    }
+}
+
+ptxgen_status halo_direct(struct launch *l)
+{
+    const struct problem *p = l->d->split->problem;
+    const struct dist_room *m = l->room;
+    const int rank = l->d->comm->rank;
+    const int64_t count = part_of(m, rank);
+    const int64_t first = m->first[rank];
+    const struct dist_run part = {
+        .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count
+    };
+    int fill[PROBLEM_ARGS_MAX], n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (rows_of(m, array_of(p, i)).split && p->input[i].neighbours)
+            fill[n++] = i;
+    const ptxgen_status status = ghosts_fill(l, fill, n);
+    did(l, dist_run_stage(l, STAGE_LOCAL, &part));
+    for (int k = 0; k < 2 && status == PTXGEN_OK && l->failed == PTXGEN_OK; k++)
+        if (m->side[k].count) {
+            take_side(l, &m->side[k], count);
+            run_side(l, &m->side[k], count);
+        }
     return status;
 }

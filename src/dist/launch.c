@@ -163,8 +163,9 @@ static ptxgen_status steps(struct launch *l)
     if (l->prepares && count > PREPARED_STEPS)
         count = PREPARED_STEPS;
     const bool combined = l->d->split->combined;
-    ptxgen_status status = halo_begin(l);
-    for (int64_t i = 1; i <= count && status == PTXGEN_OK; i++) {
+    l->direct = l->room->direct && count == 1;
+    ptxgen_status status = l->direct ? halo_direct(l) : halo_begin(l);
+    for (int64_t i = 1; !l->direct && i <= count && status == PTXGEN_OK; i++) {
         l->ends = i == count;
         if (l->failed == PTXGEN_OK && !(l->ends && combined))
             l->failed = combined ? partials(l) : local(l);

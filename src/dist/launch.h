@@ -19,6 +19,13 @@ struct ghosts {
     char *send, *get;          /* where they are side by side; NULL: they are already, in the array */
 };
 
+/* Where a part is computed in the caller's arrays, its outermost rows are computed again, in memory with ghosts. */
+struct side {
+    int64_t first, count;  /* rows whose results are wanted, of the part */
+    int64_t begin, extent; /* those in memory, likewise */
+    char *array[PROBLEM_ARGS_MAX];
+};
+
 /* What ranks know of each other's parts at some sizes, and memory for launches with them.  On the host it lives for one
  * launch.  On a GPU it is prepared for a stream, and lives as long as what was loaded, because graphs may use it. */
 struct dist_room {
@@ -40,6 +47,8 @@ struct dist_room {
     char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */
     int64_t begin, extent;        /* position of the first ghost or element; their number */
     struct ghosts *ghosts;        /* per input: of each shift, then of `edge` */
+    bool direct;                  /* a single time step needs only `side` */
+    struct side side[2];
 };
 
 struct launch {
@@ -49,10 +58,18 @@ struct launch {
     struct dist_room *room;
     ptxgen_stream stream;
     char *array[PROBLEM_ARGS_MAX]; /* those of the room; a time step may swap them */
+    bool direct;                   /* in the caller's arrays and the room's sides */
     bool ends;                     /* the last time step: the caller gets the outputs */
     bool prepares;                 /* walks only to load what a launch needs; exchanges are real */
     ptxgen_status failed;          /* of this rank, which goes on exchanging and tells it last */
 };
+
+/* What failed first is what is told. */
+static inline void did(struct launch *l, ptxgen_status status)
+{
+    if (l->failed == PTXGEN_OK)
+        l->failed = status;
+}
 
 /* Bytes that travel with one call: to a rank, and from one; either may be none. */
 struct dist_message {
@@ -116,6 +133,8 @@ void halo_free(struct dist_room *m);
 ptxgen_status halo_begin(struct launch *l);
 /* The outputs become the inputs of the next time step, as the problem's feedback says. */
 ptxgen_status halo_feed(struct launch *l);
+/* A single time step, where the room is direct. */
+ptxgen_status halo_direct(struct launch *l);
 /* As dist_run_stage(), with neighbours: run->first, count, behind are of the elements whose results are wanted. */
 ptxgen_status halo_run(struct launch *l, enum dist_stage stage, const struct dist_run *run);
 

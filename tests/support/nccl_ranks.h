@@ -19,7 +19,8 @@ static struct fake_cuda *fake_gpu;
 static struct fake_nccl *fake_nccl;
 static fake_nccl_comm_fn *fake_comm;
 static double nccl_seconds = 60;
-static bool nccl_kernels; /* those of the driver are launched, which runs nothing */
+static bool nccl_kernels;  /* those of the driver are launched, which runs nothing */
+static int nccl_poor = -1; /* this rank has no memory left */
 static struct dist_machine nccl_machine;
 static struct dist_transport nccl_transport;
 
@@ -38,6 +39,11 @@ static inline ptxgen_status nccl_run(struct launch *l, enum dist_stage stage, co
     return l->prepares ? PTXGEN_OK : dist_machine_host.run(l, stage, args);
 }
 
+static inline ptxgen_status nccl_alloc(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out)
+{
+    return d->comm->rank == nccl_poor ? PTXGEN_NO_MEMORY : dist_machine_gpu.alloc(s, d, bytes, out);
+}
+
 static inline void nccl_begin(int ranks)
 {
     fake_gpu = (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })();
@@ -46,6 +52,7 @@ static inline void nccl_begin(int ranks)
     fake_comm = *(fake_nccl_comm_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_comm", "PTXGEN_LIBNCCL") };
     nccl_machine = dist_machine_gpu;
     nccl_machine.run = nccl_run;
+    nccl_machine.alloc = nccl_alloc;
     nccl_transport = dist_transport_nccl;
     nccl_transport.machine = &nccl_machine;
 }

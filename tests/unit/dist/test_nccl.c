@@ -276,19 +276,20 @@ Test(nccl, calls_that_are_done_later)
 }
 
 /* Rank 1 has too little memory: all learn it, and go on. */
-Test(nccl, one_rank_cannot_prepare)
+Test(nccl, one_rank_cannot_prepare, .timeout = 60)
 {
     struct world w;
     struct harness h;
     struct rank rank[RANKS_MAX];
     begin(&w, &h, rank, sum_spec, 2, false);
     parts(rank, 7, 20);
-    fake_gpu->fail = "cuMemAlloc";
-    fake_gpu->fail_result = 2;
+    nccl_poor = 1;
     world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_NO_DEVICE, "cuMemAlloc");
-    fake_gpu->fail = NULL;
+    cr_expect_eq(rank[1].status, PTXGEN_NO_MEMORY);
+    cr_expect(rank[0].status == PTXGEN_RANKS && strstr(rank[0].text, "rank 1 failed"), "%s", rank[0].text);
+    nccl_poor = -1;
     world_all(&w, rank, prepares);
+    world_all(&w, rank, launches);
     expect(&w, rank, PTXGEN_OK, "");
     end(&w, rank);
 }

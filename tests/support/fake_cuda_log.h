@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_cuda_log.h - the log that fake_cuda.c writes for a whole process: a part of that file. */
+#ifndef PTXGEN_FAKE_CUDA_LOG_H
+#define PTXGEN_FAKE_CUDA_LOG_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_cuda.h"
+
+static FILE *log_file;
+static struct {
+    uint64_t begin, bytes;
+} allocated[FAKE_CALLS];
+static int nallocated;
+
+static const char *log_place(uint64_t address)
+{
+    static char text[4][40];
+    static int turn;
+    char *out = text[turn++ % 4];
+    for (int i = nallocated - 1; i >= 0; i--)
+        if (address >= allocated[i].begin && address - allocated[i].begin < allocated[i].bytes) {
+            snprintf(out, sizeof text[0], "m%d+%llu", i, (unsigned long long)(address - allocated[i].begin));
+            return out;
+        }
+    snprintf(out, sizeof text[0], "%llx", (unsigned long long)address);
+    return out;
+}
+
+void fake_do_launch(const struct fake_call *c)
+{
+    const struct fake_kernel *k = fake.kernel;
+    if (fake.runs)
+        fake.runs(c);
+    if (!log_file)
+        return;
+    while (strcmp(k->name, c->kernel) != 0)
+        k++;
+    fprintf(log_file, "launch %s %u %u %u cluster %u dependent %d cooperative %d:", c->kernel, c->grid, c->block,
+            c->shared, c->cluster, c->programmatic, c->cooperative);
+    for (int i = 0; i < k->nparams; i++)
+        fprintf(log_file, " %s", k->bytes[i] == 8 ? log_place(c->param[i]) : "-");
+    for (int i = 0; i < k->nparams; i++)
+        if (k->bytes[i] != 8)
+            fprintf(log_file, " %llx", (unsigned long long)c->param[i]);
+    fputc('\n', log_file);
+}
+
+/* The kernel of that name, or a new one. */
+static struct fake_kernel *kernel_of(const char *name, size_t length)
+{
+    for (int i = 0; i < FAKE_KERNELS; i++) {
+        struct fake_kernel *k = &fake.kernel[i];
+
+        if (k->name == NULL)
+            k->name = strndup(name, length);
+        if (strlen(k->name) == length && strncmp(k->name, name, length) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+/* Kernels and the bytes of their parameters, as PTX says them. */
+static void learn_kernels(const char *ptx)
+{
+    for (const char *at = strstr(ptx, ".entry "); at; at = strstr(at, ".entry ")) {
+        const char *end = strchr(at, '{'), *p = at;
+        struct fake_kernel *k;
+
+        at += strlen(".entry ");
+        k = kernel_of(at, strcspn(at, "( "));
+        k->nparams = 0;
+        while ((p = strstr(p, ".param .")) && p < end) {
+            p += strlen(".param .");
+            k->bytes[k->nparams++] = atoi(p + strcspn(p, "123456789")) / 8;
+        }
+    }
+}
+
+#endif
