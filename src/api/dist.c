@@ -79,17 +79,20 @@ static bool sends_what_it_needs(ptxgen_session *s, const ptxgen_dist *d, const s
     return false;
 }
 
-/* Each stage as any problem. */
+/* As any problem. */
+static ptxgen_status load_stage(ptxgen_session *s, ptxgen_dist *d, int i)
+{
+    const ptxgen_problem *stage = NULL;
+    WITH_MEMORY(s, stage = api_problem_handle(s, d->split->stage[i].problem));
+    return ptxgen_jit(s, d->comm->gpu, stage, NULL, &d->loaded[i]);
+}
+
 static ptxgen_status load_on_gpu(ptxgen_session *s, ptxgen_dist *d)
 {
     ptxgen_status status = PTXGEN_OK;
-    for (int i = 0; i < DIST_STAGES && status == PTXGEN_OK; i++) {
-        const ptxgen_problem *stage = NULL;
-        if (!d->split->stage[i].problem)
-            continue;
-        WITH_MEMORY(s, stage = api_problem_handle(s, d->split->stage[i].problem));
-        status = ptxgen_jit(s, d->comm->gpu, stage, NULL, &d->loaded[i]);
-    }
+    for (int i = 0; i < DIST_STAGES && status == PTXGEN_OK; i++)
+        if (d->split->stage[i].problem)
+            status = load_stage(s, d, i);
     return status;
 }
 

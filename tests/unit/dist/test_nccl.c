@@ -156,7 +156,7 @@ Test(nccl, sizes_must_be_prepared)
 
 /* Rank 0 has 7 elements among both pairs of parts: by its sizes it cannot tell them apart, so the older pair is gone, on
  * both ranks. */
-Test(nccl, parts_that_are_partly_the_same)
+Test(nccl, parts_that_are_partly_the_same, .timeout = 60)
 {
     struct world w;
     struct harness h;
