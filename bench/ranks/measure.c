@@ -123,10 +123,19 @@ static bool measure(struct rank *r, const struct trial *t, struct state *m, ptxg
     return all[0] > 0;
 }
 
+/* Has no rank failed?  So none waits for another that has given up. */
+static bool agree(struct rank *r, bool ok)
+{
+    if (!ok)
+        __atomic_store_n(&r->world->bad, 1, __ATOMIC_SEQ_CST);
+    pthread_barrier_wait(&r->world->barrier);
+    return !__atomic_load_n(&r->world->bad, __ATOMIC_SEQ_CST);
+}
+
 static bool in_stream(struct rank *r)
 {
     struct state m = { .batch = 0 };
-    const bool opened = open_trial(r, r->job, &m), ok = opened && measure(r, r->job, &m, NULL);
+    const bool opened = agree(r, open_trial(r, r->job, &m)), ok = opened && measure(r, r->job, &m, NULL);
     if (!ok)
         say(r, ((struct trial *)r->job)->label);
     close_trial(r, &m);
@@ -137,14 +146,13 @@ static bool in_graph(struct rank *r)
 {
     struct state m = { .batch = 0 };
     ptxgen_graph graph = NULL;
-    bool ok = open_trial(r, r->job, &m) && launch_batch(r, r->job, &m) &&
-              ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK &&
-              ptxgen_capture_begin(r->s, r->gpu, r->stream) == PTXGEN_OK;
-    if (ok) {
+    bool ok = agree(r, open_trial(r, r->job, &m));
+    ok = agree(r, ok && launch_batch(r, r->job, &m) && ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK);
+    if (ok && (ok = ptxgen_capture_begin(r->s, r->gpu, r->stream) == PTXGEN_OK)) {
         ok = launch_batch(r, r->job, &m);
         ok = ptxgen_capture_end(r->s, r->gpu, r->stream, &graph) == PTXGEN_OK && ok;
     }
-    ok = ok && measure(r, r->job, &m, graph);
+    ok = agree(r, ok) && measure(r, r->job, &m, graph);
     if (!ok)
         say(r, ((struct trial *)r->job)->label);
     ptxgen_stream_wait(r->s, r->gpu, r->stream);
@@ -157,6 +165,7 @@ static bool in_graph(struct rank *r)
 static double run(struct world *w, struct trial *t, bool graph)
 {
     double slowest = 0;
+    w->bad = 0;
     const bool ok = all_ranks(w, graph ? in_graph : in_stream, t);
     for (int i = 0; i < w->ranks && ok; i++)
         slowest = w->rank[i].seconds > slowest ? w->rank[i].seconds : slowest;

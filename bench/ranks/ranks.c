@@ -3,7 +3,8 @@
  *
  *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE]
  *
- * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.
+ * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.  With RANKS_ON_ONE_DEVICE
+ * set, one device may stand for all, as that of tests/support/fake_cuda.c does.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -35,6 +35,7 @@ struct world {
     const char *specs;
     FILE *csv;
     int failed;
+    int bad; /* since this was 0, a rank has failed */
     int (*CommInitAll)(struct ncclComm **comm, int count, const int *devices);
     int (*CommDestroy)(struct ncclComm *comm);
     int (*CommAbort)(struct ncclComm *comm);
