@@ -42,7 +42,7 @@ static const struct room of_elements[] = { { "own", "", 512, 64 },
 static const struct room of_columns[] = { { "columns", "columns", 512, 64 },
                                           { "columns_more", "more columns", 256, 256 },
                                           { "columns_most", "most columns", 448, 0 } };
-enum { ROOMS = 3 };
+enum { ROOMS = 3, WORD = 4 };
 
 /* Bins of a thread's table. */
 static int room_for(const struct planner *pl, const struct room *of)
@@ -105,18 +105,20 @@ static void add_elements(struct planner *pl, const struct strategy *row, const s
 }
 
 /* Counts meet in shared memory at no cost, so they need no tables of threads unless columns are kept: there a number of
- * a column's thread is cheaper than an index that is made by division. */
+ * a column's thread is cheaper than an index that is made by division.  Bins of a word meet there nearly at the rate of
+ * memory where they are more than a few (docs/design/reduce-bins.md). */
 void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool columns = bins_columns(p);
+    const int rooms = columns || plan_pinned(pl) || bins_bytes(p) > WORD ? ROOMS : 1;
     struct formula guard = plan_pinned(pl) ? (struct formula){ 0 } : f_le(segments_count(p), access_count(p));
     int64_t lo, hi;
     if (!plan_pinned(pl) && !columns && bins_count(p))
         return;
     bins_range(pl, &lo, &hi);
     const struct formula indices = index_range(pl, &lo, &hi);
-    for (int i = 0; i < ROOMS; i++) {
+    for (int i = 0; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
         const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
         const struct formula fits = hi <= bins ? guard : f_and(guard, f_le(indices, f_const(bins)));
