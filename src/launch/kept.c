@@ -310,7 +310,10 @@ static bool launch_graph(struct staging *m, const struct kept_launch *x, ptxgen_
 bool kept_launch(const struct kept_launch *x, ptxgen_status *status)
 {
     struct fault f = { .status = PTXGEN_NO_MEMORY, .code = D_LAUNCH_ARGUMENT, .text = "out of host memory" };
-    struct staging m = { .l = x->l, .args = x->args, .layout = x->layout, .f = &f,
+    struct staging m = { .l = x->l,
+                         .args = x->args,
+                         .layout = x->layout,
+                         .f = &f,
                          .memory = x->block ? (char *)(uintptr_t)x->block->scratch : NULL };
     int capturing = CU_CAPTURE_NONE;
 

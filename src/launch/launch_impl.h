@@ -10,7 +10,7 @@
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
- *     graph.c, branches.c, loop.c, kept.c   stages in CUDA graphs (launch_graph.h)
+ *     graph.c, branches.c, loop.c, kept.c, ahead.c   see launch_graph.h
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry

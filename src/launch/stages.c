@@ -153,6 +153,7 @@ static bool check(const struct program *shape, const ptxgen_arguments *args, boo
 static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union value *defaults, struct run_args *run,
                   struct stages_layout *layout, struct fault *f)
 {
+    static const void *const nothing[LAUNCH_POINTERS_MAX]; /* what is prepared may have no arrays */
     const struct prog_stages *p = w->l->stages->p;
     const char *why = "the arrays between stages are too large at these sizes";
 
@@ -160,7 +161,8 @@ static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union valu
         return false;
     for (int i = 0; i < p->shape->nparams; i++)
         defaults[i] = p->shape->param[i].value;
-    *run = (struct run_args){ args->size, args->input, args->output,
+    *run = (struct run_args){ args->size, args->input ? args->input : nothing,
+                              args->output ? args->output : (void *const *)(uintptr_t)nothing,
                               args->param ? (const union value *)(const void *)args->param : defaults };
     return (stages_place(p, args->size, layout) && stages_steps(p, run->param, &why) >= 0) ||
            fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s: %s", p->shape->name, why);
@@ -213,12 +215,18 @@ static bool go(struct stage_walk *w, const struct run_args *run, const struct st
     const struct loop_place *place = loops && loop_lay_out(p, run, &lay) ? &lay : NULL;
     struct control_block *block = NULL;
     bool ok = acquire(w, layout, &place, &block, f);
+    void *memory = block ? (void *)(uintptr_t)block->scratch : NULL;
+
+    if (ok && p->nstages > 1 && !w->l->stages->begun) {
+        w->l->stages->begun = true;
+        ahead_prepare(w->l->stages, run, layout, memory, w->stream);
+    }
 
     const struct kept_launch x = { w->s, w->l, run, layout, place, block, w->stream, w->prepares };
     if (ok && (w->visit || (p->until >= 0 && !place) || !kept_launch(&x, &w->status))) {
         ok = begin_branches(w, steps, f);
         if (ok)
-            stages_walk(p, run, layout, block ? (void *)(uintptr_t)block->scratch : NULL, &doer);
+            stages_walk(p, run, layout, memory, &doer);
         if (w->branches && w->status == PTXGEN_OK)
             ok = branches_join(w->branches, f);
         branches_free(w->branches);

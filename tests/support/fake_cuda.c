@@ -183,7 +183,9 @@ ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int 
                 strcpy(value[i], "ptxas line 7: a log");
         return CU_INVALID_PTX;
     }
+    pthread_mutex_lock(&lock);
     learn_kernels(image);
+    pthread_mutex_unlock(&lock);
     *module = (cu_module)(uintptr_t)1;
     return fake_count("cuModuleLoadDataEx", 1);
 }
@@ -195,7 +197,9 @@ GIVE_BACK(cuModuleUnload, "cuModuleUnload", cu_module)
 ENTRY(cuModuleGetFunction, cu_function *function, cu_module module, const char *name)
 {
     (void)module;
+    pthread_mutex_lock(&lock);
     *function = (cu_function)(void *)kernel_of(name, strlen(name));
+    pthread_mutex_unlock(&lock);
     return *function ? fake_result("cuModuleGetFunction") : 500;
 }
 ENTRY(cuFuncGetAttribute, int *value, int attribute, cu_function function)
@@ -277,8 +281,10 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
     memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
     c->a = *pointer;
     if (log_file) {
+        pthread_mutex_lock(&lock);
         allocated[nallocated].begin = *pointer;
         allocated[nallocated++].bytes = bytes;
+        pthread_mutex_unlock(&lock);
     }
     return fake_count(name, 1);
 }

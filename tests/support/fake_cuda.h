@@ -60,7 +60,7 @@ struct fake_cuda {
     int nnodes;
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
-    int busy; /* no stream ever ends */
+    int busy;                                   /* no stream ever ends */
 };
 
 /* In the shared object, as "fake_cuda_state". */

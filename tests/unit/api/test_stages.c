@@ -332,6 +332,9 @@ Test(stages, launches_follow_each_other_and_share_memory)
     cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
     memset(fake->kernel, 0, sizeof fake->kernel);
     cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL), PTXGEN_OK, "%s",
+                 message());
+    cr_expect_eq(calls_of("cuModuleLoadDataEx"), 3, "a case of each stage");
     cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 0);
     const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2");
