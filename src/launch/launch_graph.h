@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_graph.h - stages: in CUDA graphs, and before their first launch.
+/* launch_graph.h - stages in CUDA graphs.
  *
  *     graph.c      graphs that grow by captures and conditional nodes
  *     branches.c   stages side by side
  *     loop.c       a loop that ends on a condition, as nodes
  *     kept.c       graphs that launches start again
- *     ahead.c      the code of all stages at once
  */
 #ifndef PTXGEN_LAUNCH_GRAPH_H
 #define PTXGEN_LAUNCH_GRAPH_H
@@ -73,10 +72,6 @@ struct staging {
 /* Doers of stages: `user` is a struct staging. */
 bool staging_run(void *user, int stage, const struct run_args *given);
 bool staging_copy(void *user, void *to, const void *from, int64_t bytes);
-
-/* Prepares the stages for a first launch, all at the same time (ahead.c).  memory: of the arrays between them. */
-void ahead_prepare(struct loaded_stages *of, const struct run_args *args, const struct stages_layout *layout,
-                   void *memory, cu_stream stream);
 
 /* The nodes of a loop, at the end of g.  Its steps have been prepared on the inner stream. */
 bool loop_fill(struct staging *m, const struct loop_place *place, struct growing *g);

@@ -10,7 +10,7 @@
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
- *     graph.c, branches.c, loop.c, kept.c, ahead.c   see launch_graph.h
+ *     graph.c, branches.c, loop.c, kept.c   stages in CUDA graphs (launch_graph.h)
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
@@ -112,9 +112,9 @@ struct control_block {
     struct kept *kept;       /* graphs of a spec with stages (kept.c), or NULL */
 };
 /* Graphs, and a stream.  stream: whose work is waited for before; NULL: the device is idle. */
-void kept_free(struct ptxgen_loaded *l, struct kept *kept, const cu_stream *stream);
+void kept_free(struct ptxgen_loaded *l, struct kept *of, const cu_stream *stream);
 /* After a launch that did not complete: what stages keep for the stream inside. */
-bool kept_reset(struct ptxgen_loaded *l, const struct kept *kept, struct fault *f);
+bool kept_reset(struct ptxgen_loaded *l, const struct kept *of, struct fault *f);
 
 /* Makes code that a program does not have yet: of case `c`, or of all cases with a negative number.  Any number of
  * threads may ask at once; s (NULL: nowhere) is told in its log.  end: nobody asks any more. */

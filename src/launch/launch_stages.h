@@ -18,7 +18,6 @@ struct loaded_stages {
     void *user;
     void (*end)(void *user); /* p is not read any more */
     struct loop_code loop;
-    _Atomic bool begun;   /* a launch has been prepared */
     _Atomic bool refused; /* the graph of a loop, by the driver: the host walks */
     struct ptxgen_loaded *stage[];
 };

@@ -217,11 +217,6 @@ static bool go(struct stage_walk *w, const struct run_args *run, const struct st
     bool ok = acquire(w, layout, &place, &block, f);
     void *memory = block ? (void *)(uintptr_t)block->scratch : NULL;
 
-    if (ok && p->nstages > 1 && !w->l->stages->begun) {
-        w->l->stages->begun = true;
-        ahead_prepare(w->l->stages, run, layout, memory, w->stream);
-    }
-
     const struct kept_launch x = { w->s, w->l, run, layout, place, block, w->stream, w->prepares };
     if (ok && (w->visit || (p->until >= 0 && !place) || !kept_launch(&x, &w->status))) {
         ok = begin_branches(w, steps, f);
