@@ -80,8 +80,8 @@ void staged_copy(const struct stages *s, int i, kb_val stage, kb_val first, kb_v
     const kb_val bytes = kb_mul(k, elements, stride), whole = kb_and(k, bytes, -VECTOR_BYTES);
     const kb_ptr into = staged_memory(s, i, stage), source = staged_source(s, i, first);
     if (s->g->c->aligned) {
-        const int items = s->array[i].bytes / (VECTOR_BYTES * KB_WARP);
-        staged_copy_words(s, into, source, TY_U32, 4, items ? items : 1, zero, whole);
+        const int all = s->array[i].bytes / (VECTOR_BYTES * KB_WARP), most = all < WORDS_AT_ONCE ? all : WORDS_AT_ONCE;
+        staged_copy_words(s, into, source, TY_U32, 4, most > 0 ? most : 1, zero, whole);
         staged_copy_words(s, into, source, TY_U8, 1, 1, whole, bytes);
     } else {
         staged_copy_words(s, into, source,
