@@ -335,10 +335,10 @@ void fake_do_copy(const struct fake_call *c)
 }
 ENTRY(cuMemcpyDtoDAsync_v2, cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
-    struct fake_call *c = fake_record("cuMemcpyDtoDAsync", stream, to, from);
-    c->param[0] = bytes;
-    if (!fake_capture(stream, "copy", c))
-        fake_do_copy(c);
+    const struct fake_call c = { .a = to, .b = from, .param = { bytes } }; /* what is recorded may overflow */
+    fake_record("cuMemcpyDtoDAsync", stream, to, from);
+    if (!fake_capture(stream, "copy", &c))
+        fake_do_copy(&c);
     return fake_result("cuMemcpyDtoDAsync");
 }
 void fake_do_fill(const struct fake_call *c)
@@ -357,10 +357,10 @@ ENTRY(cuMemcpy2DAsync_v2, const struct cu_copy_2d *copy, cu_stream stream)
 }
 ENTRY(cuMemsetD8Async, cu_pointer to, unsigned char byte, size_t bytes, cu_stream stream)
 {
-    struct fake_call *c = fake_record("cuMemsetD8Async", stream, to, bytes);
-    c->param[0] = byte;
-    if (!fake_capture(stream, "fill", c))
-        fake_do_fill(c);
+    const struct fake_call c = { .a = to, .b = bytes, .param = { byte } };
+    fake_record("cuMemsetD8Async", stream, to, bytes);
+    if (!fake_capture(stream, "fill", &c))
+        fake_do_fill(&c);
     return fake_result("cuMemsetD8Async");
 }
 
