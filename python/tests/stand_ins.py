@@ -20,7 +20,7 @@ class Call(ctypes.Structure):
 
 
 class Kernel(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("nparams", c_int), ("bytes", c_int * 48)]
+    _fields_ = [("name", ctypes.c_char * 160), ("nparams", c_int), ("bytes", c_int * 48)]
 
 
 class Driver(ctypes.Structure):
@@ -38,7 +38,7 @@ class Driver(ctypes.Structure):
 
     def expect(self, kernel, pointers):
         """Record the first `pointers` arguments of a kernel that is not loaded yet."""
-        at = next(i for i in range(4096) if self.kernel[i].name in (None, kernel.encode()))
+        at = next(i for i in range(4096) if self.kernel[i].name in (b"", kernel.encode()))
         self.kernel[at].name = kernel.encode()
         self.kernel[at].nparams = pointers
         self.kernel[at].bytes[:pointers] = [8] * pointers

@@ -14,7 +14,10 @@ static int allgather(void *self, const void *own, void *all, size_t bytes)
 static int sendrecv(void *self, const void *send, size_t send_bytes, int to, void *get, size_t get_bytes, int from)
 {
     const ptxgen_comm_callbacks *with = self;
-    return with->sendrecv(with->user, send, send_bytes, to, get, get_bytes, from);
+    char nothing = 0; /* a callback may give its addresses to memcpy, which takes no NULL, not for 0 bytes either */
+
+    return with->sendrecv(with->user, send_bytes ? send : &nothing, send_bytes, to, get_bytes ? get : &nothing,
+                          get_bytes, from);
 }
 
 static bool sends(void *self) { return ((const ptxgen_comm_callbacks *)self)->sendrecv != NULL; }

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* python/tests/stand_ins.py has the same structures. */
-enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NODES = 4096, FAKE_AFTER = 64 };
+enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NAME = 160, FAKE_NODES = 4096, FAKE_AFTER = 64 };
 
 struct fake_call {
     const char *name;    /* entry point */
@@ -32,7 +32,7 @@ struct fake_call {
 };
 
 struct fake_kernel {
-    const char *name;
+    char name[FAKE_NAME]; /* none: not used yet */
     int nparams;
     int bytes[FAKE_PARAMS]; /* of each parameter */
 };
@@ -57,10 +57,10 @@ struct fake_cuda {
     int ncalls;
     struct fake_call call[FAKE_CALLS];
     int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
+    int busy; /* no stream ever ends */
     int nnodes;
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
-    int busy;                                   /* no stream ever ends */
 };
 
 /* In the shared object, as "fake_cuda_state". */

@@ -51,11 +51,13 @@ void fake_do_launch(const struct fake_call *c)
 /* The kernel of that name, or a new one. */
 static struct fake_kernel *kernel_of(const char *name, size_t length)
 {
+    if (length >= FAKE_NAME)
+        return NULL;
     for (int i = 0; i < FAKE_KERNELS; i++) {
         struct fake_kernel *k = &fake.kernel[i];
 
-        if (k->name == NULL)
-            k->name = strndup(name, length);
+        if (!k->name[0])
+            memcpy(k->name, name, length);
         if (strlen(k->name) == length && strncmp(k->name, name, length) == 0)
             return k;
     }
@@ -71,6 +73,8 @@ static void learn_kernels(const char *ptx)
 
         at += strlen(".entry ");
         k = kernel_of(at, strcspn(at, "( "));
+        if (!k)
+            continue;
         k->nparams = 0;
         while ((p = strstr(p, ".param .")) && p < end) {
             p += strlen(".param .");
