@@ -333,7 +333,7 @@ struct host_walk {
     const struct simt_options *modes;
     ptxgen_stage_visitor *visit;
     void *user;
-    int64_t step;
+    int64_t step; /* -1: before the first */
     ptxgen_status status;
 };
 
@@ -360,9 +360,9 @@ static bool walk_run(void *user, int stage, const struct run_args *args)
 {
     struct host_walk *w = user;
     const ptxgen_arguments shown = { args->size, args->input, args->output, (const ptxgen_value *)args->param };
+    w->step += stage == 0;
     w->status = run_one(w, stage, args);
     const bool goes_on = w->status == PTXGEN_OK && (!w->visit || w->visit(stage, w->step, &shown, w->user) == 0);
-    w->step += stage == w->stages->data.nstages - 1;
     return goes_on;
 }
 
@@ -383,7 +383,7 @@ static bool walk_holds(void *user, const void *flag, bool *holds)
 static ptxgen_status walk(struct host_walk *w, const struct run_args *args)
 {
     const struct prog_stages *p = &w->stages->data;
-    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
+    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds, false };
     const char *why = "the arrays between stages are too large at these sizes";
     struct stages_layout layout;
     if (!stages_place(p, args->size, &layout) || stages_steps(p, args->param, &why) < 0) {
@@ -400,7 +400,7 @@ static ptxgen_status walk(struct host_walk *w, const struct run_args *args)
 
 ptxgen_status api_evaluate_stages(ptxgen_session *s, const ptxgen_problem *p, const struct run_args *args)
 {
-    return walk(&(struct host_walk){ .s = s, .stages = p->stages }, args);
+    return walk(&(struct host_walk){ .s = s, .stages = p->stages, .step = -1 }, args);
 }
 
 ptxgen_status api_host_stages(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_compile_options *o,
@@ -456,5 +456,5 @@ ptxgen_status api_host_run_stages(ptxgen_session *s, ptxgen_host *host, const pt
         return status;
     if (!api_fit_arguments(s, host->stages->stages->data.shape, args, &a))
         return PTXGEN_USAGE;
-    return walk(&(struct host_walk){ s, host->stages->stages, host->stages, &o, visit, user, 0, PTXGEN_OK }, &a.args);
+    return walk(&(struct host_walk){ s, host->stages->stages, host->stages, &o, visit, user, -1, PTXGEN_OK }, &a.args);
 }

@@ -63,7 +63,7 @@ bool staging_copy(void *user, void *to, const void *from, int64_t bytes)
 /* All stages and steps. */
 static bool walk(struct staging *m)
 {
-    const struct stages_doer doer = { m, staging_run, staging_copy, NULL };
+    const struct stages_doer doer = { m, staging_run, staging_copy, NULL, m->prepares };
 
     return stages_walk(m->l->stages->p, m->args, m->layout, m->memory, &doer);
 }
@@ -290,7 +290,7 @@ static struct kept_graph *graph_for(struct staging *m, const struct kept_launch 
 static void say_refused(struct staging *m, const struct kept_launch *x)
 {
     x->l->stages->refused = true;
-    session_log(x->s, PTXGEN_LOG_INFO, 0, "%s: the host reads the condition after each step: %s", x->l->program->name,
+    session_log(x->s, PTXGEN_LOG_INFO, 0, "%s: the host reads the condition: %s", x->l->program->name,
                 m->status == PTXGEN_OK ? m->f->text : "a stage could not be captured");
 }
 

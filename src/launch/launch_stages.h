@@ -10,7 +10,7 @@
 
 struct loop_code {
     cu_module module; /* NULL: not loaded */
-    cu_function decide, odd;
+    cu_function decide, odd, whether;
 };
 
 struct loaded_stages {
@@ -29,15 +29,17 @@ void launch_destroy_stages(struct ptxgen_loaded *l);
 ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
                             cu_stream stream, bool prepares);
 
-/* What a loop that ends on a condition needs in a graph (loop.c): a second memory for each array that a step writes and
- * that leaves it. */
+/* What a loop that ends on a condition needs in a graph (loop.c).  Where the condition is read after each step: a second
+ * memory for each array that a step writes and that leaves it. */
 struct loop_place {
-    struct prog_stages p; /* every output that is fed back has a twin */
+    struct prog_stages p; /* there, every output that is fed back has a twin */
     struct stage_feedback feedback[STAGE_ARRAYS_MAX];
     struct stages_layout layout;      /* with these twins */
     int64_t output[STAGE_ARRAYS_MAX]; /* of the whole: where their second memory lies; -1: it is a twin's */
     int64_t state;                    /* of the words that count */
-    int64_t bytes, steps;
+    int64_t bytes;
+    int64_t decisions; /* at most */
+    int rest;          /* steps after the last decision */
 };
 /* False: bytes overflow. */
 bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, struct loop_place *out);

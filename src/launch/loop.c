@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop.c - stages that repeat until a condition holds, as nodes of a CUDA graph: the host takes no part in the loop.
+ * Where the condition is read after each step:
  *
  *     step 0, decide
  *     while again:
@@ -12,34 +13,45 @@
  * step 1: where that one was the last, what step 2 has written is not used.  The decision is a branch of the graph
  * beside step 2, and only that about step 2 is waited for.
  *
- * Conditional nodes need a driver of CUDA 12.4.  Where it is older, where an expression reads `step`, and where the
- * driver refuses the graph, the launcher's walk (stages.c) reads the flag after each step.
+ * Where the condition is read after every K steps, K > 1:
+ *
+ *     steps 0 to K - 1, decide
+ *     while again:
+ *         K steps, decide
+ *     if the condition does not hold: the rest, as many steps as `steps` has beyond a multiple of K
+ *
+ * No other memory is needed then, and twins are copied where the last step has written them.  With an odd K, the body of
+ * the loop copies them, so that it begins and ends alike.
+ *
+ * Conditional nodes need a driver of CUDA 12.4.  Where it is older, where an expression reads `step`, where K steps are
+ * too many nodes, and where the driver refuses the graph, the launcher's walk (stages.c) reads the flag.
  */
 #include <string.h>
 
 #include "launch_graph.h"
 
-enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, STATE_BYTES = 16 };
+enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, STATE_BYTES = 16, LAUNCHES_MAX = 1000 };
 
-/* state[0]: steps that count; state[1]: the loop has ended.
+/* state[0]: decisions that count; state[1]: the loop has ended.
  * ptxgen_decide: first: state = {1, flag}; else, if it has not ended, ++state[0], and it ends with the flag or after
- * `steps`.  sets: again = not ended.  ptxgen_odd: odd = the last step that counts is step 1, 3, ...
+ * `most` decisions.  sets: again = not ended.  ptxgen_odd: odd = the last that counts is number 1, 3, ...
+ * ptxgen_whether: condition = (the flag is set) == value.
  * The driver itself knows cudaGraphSetConditional. */
 static const char *const control_code =
     ".version 8.4\n.target sm_75\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 condition, .param .b32 value);\n"
-    ".visible .entry ptxgen_decide(.param .u64 flag, .param .u64 state, .param .u64 steps, .param .u64 again,\n"
+    ".visible .entry ptxgen_decide(.param .u64 flag, .param .u64 state, .param .u64 most, .param .u64 again,\n"
     "    .param .u32 sets, .param .u32 first)\n"
     "{\n"
     "    .reg .pred %first, %ended, %sets;\n    .reg .b16 %flag;\n    .reg .b32 %goes, %word;\n"
-    "    .reg .b64 %at, %count, %end, %steps, %condition;\n"
+    "    .reg .b64 %at, %count, %end, %most, %condition;\n"
     "    ld.param.u64 %at, [flag];\n    ld.global.u8 %flag, [%at];\n"
     "    ld.param.u64 %at, [state];\n    ld.global.v2.u64 {%count, %end}, [%at];\n"
     "    ld.param.u32 %word, [first];\n    setp.ne.u32 %first, %word, 0;\n"
     "    selp.b64 %count, 0, %count, %first;\n    selp.b64 %end, 0, %end, %first;\n"
     "    setp.ne.u64 %ended, %end, 0;\n    @%ended bra SET;\n"
-    "    add.u64 %count, %count, 1;\n    ld.param.u64 %steps, [steps];\n"
-    "    setp.ge.s64 %ended, %count, %steps;\n    setp.ne.or.u16 %ended, %flag, 0, %ended;\n"
+    "    add.u64 %count, %count, 1;\n    ld.param.u64 %most, [most];\n"
+    "    setp.ge.s64 %ended, %count, %most;\n    setp.ne.or.u16 %ended, %flag, 0, %ended;\n"
     "    selp.b64 %end, 1, 0, %ended;\n    st.global.v2.u64 [%at], {%count, %end};\n"
     "SET:\n"
     "    ld.param.u32 %word, [sets];\n    setp.eq.u32 %sets, %word, 0;\n    @%sets bra DONE;\n"
@@ -53,6 +65,15 @@ static const char *const control_code =
     "    ld.param.u64 %at, [state];\n    ld.global.u64 %count, [%at];\n    sub.u64 %count, %count, 1;\n"
     "    and.b64 %count, %count, 1;\n    cvt.u32.u64 %odd, %count;\n    ld.param.u64 %condition, [odd];\n"
     "    { .param .b64 c; .param .b32 v; st.param.b64 [c], %condition; st.param.b32 [v], %odd;\n"
+    "      call.uni cudaGraphSetConditional, (c, v); }\n"
+    "    ret;\n}\n"
+    ".visible .entry ptxgen_whether(.param .u64 flag, .param .u32 value, .param .u64 condition)\n"
+    "{\n"
+    "    .reg .pred %set, %same;\n    .reg .b16 %flag;\n    .reg .b32 %value, %goes;\n    .reg .b64 %at, %condition;\n"
+    "    ld.param.u64 %at, [flag];\n    ld.global.u8 %flag, [%at];\n    setp.ne.u16 %set, %flag, 0;\n"
+    "    ld.param.u32 %value, [value];\n    setp.eq.xor.u32 %same, %value, 0, %set;\n"
+    "    selp.b32 %goes, 1, 0, %same;\n    ld.param.u64 %condition, [condition];\n"
+    "    { .param .b64 c; .param .b32 v; st.param.b64 [c], %condition; st.param.b32 [v], %goes;\n"
     "      call.uni cudaGraphSetConditional, (c, v); }\n"
     "    ret;\n}\n";
 
@@ -83,15 +104,18 @@ static int64_t output_bytes(const struct prog_stages *p, int output, const int64
 
 bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, struct loop_place *out)
 {
+    const bool each = p->check_every == 1;
     const char *why;
+    const int64_t steps = stages_steps(p, args->param, &why);
 
     out->p = *p;
     out->p.feedback = out->feedback;
     for (int i = 0; i < p->nfeedback; i++) {
         out->feedback[i] = p->feedback[i];
-        out->feedback[i].twin = true;
+        out->feedback[i].twin |= each;
     }
-    out->steps = stages_steps(p, args->param, &why);
+    out->decisions = steps / p->check_every;
+    out->rest = (int)(steps % p->check_every);
     if (!stages_place(&out->p, args->size, &out->layout))
         return false;
     out->bytes = out->layout.bytes;
@@ -100,7 +124,7 @@ bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, stru
     for (int i = 0; i < p->narrays; i++) {
         const struct stage_array *a = &p->array[i];
 
-        if (a->place == PLACE_OUTPUT && !is_fed(p, i))
+        if (each && a->place == PLACE_OUTPUT && !is_fed(p, i))
             out->output[a->index] = take(&out->bytes, output_bytes(p, a->index, args->size));
         if (out->bytes > INT64_MAX / 2)
             return false;
@@ -109,14 +133,15 @@ bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, stru
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
-static bool step(struct staging *m, const struct loop_place *place, int number)
+/* all: the condition's stage, too. */
+static bool step(struct staging *m, const struct loop_place *place, int number, bool all)
 {
-    const struct stages_doer doer = { m, staging_run, staging_copy, NULL };
+    const struct stages_doer doer = { m, staging_run, staging_copy, NULL, all };
     void *output[STAGE_ARRAYS_MAX];
     struct run_args args = *m->args;
 
     for (int i = 0; i < place->p.shape->noutputs; i++) {
-        const bool second = number == 1 && place->output[i] >= 0;
+        const bool second = number % 2 && place->output[i] >= 0;
 
         output[i] = second ? m->memory + place->output[i] : args.output[i];
     }
@@ -130,22 +155,44 @@ static bool single(const struct staging *m, cu_function f, void **params)
     return CU(m->f, &m->l->gpu->cu, LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, m->stream, params, NULL));
 }
 
-static bool decide(struct staging *m, const struct loop_place *place, int number, cu_condition again)
+static void *flag_of(const struct staging *m, const struct loop_place *place)
 {
-    void *flag = m->memory + place->layout.offset[place->p.until], *state = m->memory + place->state;
+    return m->memory + place->layout.offset[place->p.until];
+}
+
+/* sets: what follows waits for the decision. */
+static bool decide(struct staging *m, const struct loop_place *place, bool is_first, bool is_waited_for,
+                   cu_condition again)
+{
+    void *flag = flag_of(m, place), *state = m->memory + place->state;
     const struct touched memory[] = { { flag, 1, false }, { state, STATE_BYTES, true } };
-    int64_t steps = place->steps;
-    unsigned sets = number != 1, first = number == 0;
+    int64_t most = place->decisions;
+    unsigned sets = is_waited_for, first = is_first;
 
     return branches_before(m->branches, BRANCH_DECIDE, memory, 2, m->f) &&
-           single(m, m->l->stages->loop.decide, (void *[]){ &flag, &state, &steps, &again, &sets, &first }) &&
+           single(m, m->l->stages->loop.decide, (void *[]){ &flag, &state, &most, &again, &sets, &first }) &&
            branches_after(m->branches, BRANCH_DECIDE, m->f);
 }
 
-/* Steps first to last, and what is decided about each, at the end of g. */
-static bool add_steps(struct staging *m, const struct loop_place *place, struct growing *g, int first, int last,
+/* Twins into the outputs, where an odd step was the last. */
+static bool bring_twins(struct staging *m, const struct loop_place *place)
+{
+    const struct stages_doer doer = { m, staging_run, staging_copy, NULL, false };
+
+    return stages_twins_home(&place->p, m->args, &place->layout, m->memory, &doer);
+}
+
+/* What follows each other in one capture. */
+struct batch {
+    int first, count; /* steps */
+    bool decides;     /* after those steps that are checked */
+    bool brings;      /* the twins home, after the last step */
+};
+
+static bool add_batch(struct staging *m, const struct loop_place *place, struct growing *g, const struct batch *b,
                       cu_condition again)
 {
+    const int every = place->p.check_every;
     bool ok;
 
     m->stream = g->stream;
@@ -153,9 +200,12 @@ static bool add_steps(struct staging *m, const struct loop_place *place, struct 
         return false;
     m->branches = branches_new(g->cu, g->stream, m->f);
     ok = m->branches != NULL;
-    for (int i = first; i <= last && ok; i++)
-        ok = step(m, place, i) && decide(m, place, i, again);
-    ok = ok && branches_join(m->branches, m->f);
+    for (int i = b->first; i < b->first + b->count && ok; i++) {
+        const bool decides = b->decides && (i + 1) % every == 0, last = i == b->first + b->count - 1;
+
+        ok = step(m, place, i, false) && (!decides || decide(m, place, b->first == 0, last, again));
+    }
+    ok = ok && (!b->brings || bring_twins(m, place)) && (!m->branches || branches_join(m->branches, m->f));
     branches_free(m->branches);
     m->branches = NULL;
     return graph_close(g, ok, m->f);
@@ -176,9 +226,8 @@ static bool condition_new(const struct staging *m, cu_graph graph, cu_condition 
 static bool copy_second(struct staging *m, const struct loop_place *place)
 {
     const struct prog_stages *p = &place->p;
-    const struct stages_doer doer = { m, staging_run, staging_copy, NULL };
 
-    if (!stages_twins_home(p, m->args, &place->layout, m->memory, &doer))
+    if (!bring_twins(m, place))
         return false;
     for (int i = 0; i < p->shape->noutputs; i++) {
         const int64_t bytes = output_bytes(p, i, m->args->size);
@@ -205,14 +254,60 @@ static bool bring_home(struct staging *m, const struct loop_place *place, struct
     return graph_open(&body, m->f) && graph_close(&body, copy_second(m, place), m->f);
 }
 
-bool loop_fill(struct staging *m, const struct loop_place *place, struct growing *g)
+static bool fill_each(struct staging *m, const struct loop_place *place, struct growing *g, cu_condition again)
 {
     struct growing body;
+
+    return add_batch(m, place, g, &(struct batch){ 0, 1, true, false }, again) &&
+           add_condition(m, g, CU_CONDITION_WHILE, again, &body) &&
+           add_batch(m, place, &body, &(struct batch){ 1, 2, true, false }, again) && bring_home(m, place, g);
+}
+
+/* A batch where the condition's byte, as the loop has left it, is `value`. */
+static bool add_batch_if(struct staging *m, const struct loop_place *place, struct growing *g, unsigned value,
+                         const struct batch *b)
+{
+    void *flag = flag_of(m, place);
+    struct growing body;
+    cu_condition whether;
+
+    m->stream = g->stream;
+    return condition_new(m, g->graph, &whether) && graph_open(g, m->f) &&
+           graph_close(g, single(m, m->l->stages->loop.whether, (void *[]){ &flag, &value, &whether }), m->f) &&
+           add_condition(m, g, CU_CONDITION_IF, whether, &body) && add_batch(m, place, &body, b, whether);
+}
+
+static bool has_twins(const struct loop_place *place)
+{
+    bool has = false;
+
+    for (int i = 0; i < place->p.nfeedback; i++)
+        has |= place->feedback[i].twin;
+    return has;
+}
+
+/* The rest comes last: it may use the byte's memory. */
+static bool fill_every(struct staging *m, const struct loop_place *place, struct growing *g, cu_condition again)
+{
+    const int every = place->p.check_every, rest = place->rest;
+    const bool twins = has_twins(place), even = every % 2 == 0;
+    const struct batch home = { every, 0, false, true },
+                       after = { every, rest, false, twins && (every + rest - 1) % 2 };
+    struct growing body;
+
+    return add_batch(m, place, g, &(struct batch){ 0, every, true, false }, again) &&
+           add_condition(m, g, CU_CONDITION_WHILE, again, &body) &&
+           add_batch(m, place, &body, &(struct batch){ every, every, true, twins && !even }, again) &&
+           (!twins || !even || (rest ? add_batch_if(m, place, g, 1, &home) : add_batch(m, place, g, &home, again))) &&
+           (!rest || add_batch_if(m, place, g, 0, &after));
+}
+
+bool loop_fill(struct staging *m, const struct loop_place *place, struct growing *g)
+{
     cu_condition again;
 
-    return condition_new(m, g->graph, &again) && add_steps(m, place, g, 0, 0, again) &&
-           add_condition(m, g, CU_CONDITION_WHILE, again, &body) && add_steps(m, place, &body, 1, 2, again) &&
-           bring_home(m, place, g);
+    return condition_new(m, g->graph, &again) &&
+           (place->p.check_every == 1 ? fill_each : fill_every)(m, place, g, again);
 }
 
 bool loop_prepare(struct staging *m, const struct loop_place *place)
@@ -220,7 +315,7 @@ bool loop_prepare(struct staging *m, const struct loop_place *place)
     bool ok = true;
 
     for (int i = 0; i <= 2 && ok; i++)
-        ok = step(m, place, i);
+        ok = step(m, place, i, true);
     return ok;
 }
 
@@ -242,10 +337,14 @@ static bool driver_can(const struct driver *cu)
 
 const char *loop_refuses(const struct ptxgen_loaded *l)
 {
+    const struct prog_stages *p = l->stages->p;
+
     if (l->stages->refused)
         return "the driver has refused to make a graph of the loop";
-    if (reads_step(l->stages->p))
+    if (reads_step(p))
         return "an expression reads `step`";
+    if (p->check_every > LAUNCHES_MAX / p->nstages)
+        return "a graph has at most 1000 kernels of stages between two decisions";
     return driver_can(&l->gpu->cu) ? NULL : "loops inside of a graph need a driver of CUDA 12.4";
 }
 
@@ -273,7 +372,8 @@ bool loop_load(struct ptxgen_loaded *l, struct fault *f)
     pthread_mutex_lock(&l->lock);
     ok = c->module || (conditions_work(l, f) && CU(f, cu, ModuleLoadDataEx(&c->module, control_code, 0, NULL, NULL)) &&
                        CU(f, cu, ModuleGetFunction(&c->decide, c->module, "ptxgen_decide")) &&
-                       CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")));
+                       CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")) &&
+                       CU(f, cu, ModuleGetFunction(&c->whether, c->module, "ptxgen_whether")));
     pthread_mutex_unlock(&l->lock);
     return ok;
 }

@@ -54,7 +54,7 @@ struct stage_walk {
     ptxgen_stage_visitor *visit;
     void *user;
     struct branches *branches; /* in a capture, else NULL */
-    int64_t step;
+    int64_t step;              /* -1: before the first */
     ptxgen_status status;
 };
 
@@ -80,6 +80,7 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
     const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
     struct fault f;
 
+    w->step += stage == 0;
     if (w->branches && !branches_before_stage(w->branches, stage, l->program, given, &f))
         return fails(w, &f);
     w->status =
@@ -90,8 +91,8 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
         return false;
     if (w->visit && w->visit(stage, w->step, &args, w->user) != 0)
         return false;
-    w->step += stage == w->l->stages->p->nstages - 1;
-    return !w->prepares || w->step < 3; /* then every memory has been an argument */
+    /* After three steps every memory has been an argument. */
+    return !w->prepares || w->step < 2 || stage < w->l->stages->p->nstages - 1;
 }
 
 static bool walk_copy(void *user, void *to, const void *from, int64_t bytes)
@@ -168,11 +169,14 @@ static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union valu
            fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s: %s", p->shape->name, why);
 }
 
+/* Does the number of steps depend on the condition? */
+static bool decides(const struct prog_stages *p, int64_t steps) { return stages_checks(p, p->check_every - 1, steps); }
+
 /* In a capture: branches begin.  There the host cannot wait, and so neither read a condition nor visit. */
 static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
 {
     const struct driver *cu = &w->l->gpu->cu;
-    const char *loop = w->l->stages->p->until >= 0 && steps > 1 ? loop_refuses(w->l) : NULL;
+    const char *loop = decides(w->l->stages->p, steps) ? loop_refuses(w->l) : NULL;
     int status = CU_CAPTURE_NONE;
 
     if (!CU(f, cu, StreamIsCapturing(w->stream, &status)))
@@ -183,7 +187,7 @@ static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
         return fault_set(f, PTXGEN_USAGE, D_CAPTURE, "visits to stages need a stream that is not captured");
     if (loop)
         return fault_set(f, PTXGEN_USAGE, D_CAPTURE,
-                         "'%s' has `until`, and the host would read the condition after each step, which a stream "
+                         "'%s' has `until`, and the host would read the condition after steps, which a stream "
                          "capture does not allow: %s",
                          w->l->program->name, loop);
     if (!cu->GetCaptureInfo || !cu->UpdateCapture)
@@ -207,10 +211,10 @@ static bool acquire(struct stage_walk *w, const struct stages_layout *layout, co
 static bool go(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout, struct fault *f)
 {
     const struct prog_stages *p = w->l->stages->p;
-    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds };
+    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds, w->prepares };
     const char *why;
     const int64_t steps = stages_steps(p, run->param, &why);
-    const bool loops = p->until >= 0 && steps > 1 && !w->visit && !loop_refuses(w->l);
+    const bool decided = decides(p, steps), loops = decided && !w->visit && !loop_refuses(w->l);
     struct loop_place lay;
     const struct loop_place *place = loops && loop_lay_out(p, run, &lay) ? &lay : NULL;
     struct control_block *block = NULL;
@@ -218,7 +222,7 @@ static bool go(struct stage_walk *w, const struct run_args *run, const struct st
     void *memory = block ? (void *)(uintptr_t)block->scratch : NULL;
 
     const struct kept_launch x = { w->s, w->l, run, layout, place, block, w->stream, w->prepares };
-    if (ok && (w->visit || (p->until >= 0 && !place) || !kept_launch(&x, &w->status))) {
+    if (ok && (w->visit || (decided && !place) || !kept_launch(&x, &w->status))) {
         ok = begin_branches(w, steps, f);
         if (ok)
             stages_walk(p, run, layout, memory, &doer);
@@ -250,7 +254,7 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
                             cu_stream stream, bool prepares)
 {
-    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .prepares = prepares }, args);
+    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .prepares = prepares, .step = -1 }, args);
 }
 
 ptxgen_status launch_refuse_stages(struct ptxgen_session *s, const char *what)
@@ -267,5 +271,6 @@ ptxgen_status ptxgen_launch_stages(ptxgen_session *s, ptxgen_loaded *loaded, con
     NEED(PTXGEN_USAGE, s, loaded, args, visit ? loaded : NULL);
     if (!loaded->stages)
         return ptxgen_launch(s, loaded, args, stream, NULL);
-    return walk(&(struct stage_walk){ .l = loaded, .s = s, .stream = stream, .visit = visit, .user = user }, args);
+    return walk(&(struct stage_walk){ .l = loaded, .s = s, .stream = stream, .visit = visit, .user = user, .step = -1 },
+                args);
 }

@@ -97,8 +97,9 @@ static void stages(const struct header *h)
         checks(&stage);
     }
     if (h->stages->until >= 0)
-        str_add(h->out, " *\n * The host reads the condition of the loop after each step, so a launch waits for its "
-                        "stream and cannot be\n * captured into a graph.\n");
+        str_add(h->out,
+                " *\n * The host reads the condition of the loop, so a launch waits for its stream and cannot be\n "
+                "* captured into a graph.\n");
 }
 
 static void introduction(const struct header *h)

@@ -102,9 +102,9 @@ static void stages_table(const struct header *h)
     str_add(h->out, "};\n");
     const int arrays = arrays_table(h);
     feedback_table(h);
-    header_emit(h,
-                "static const struct ptxgen_stages @_stages = { %d, %d, %d, %d, @_stage, @_arrays, @_feedback };\n\n",
-                p->nstages, arrays, p->nfeedback, p->until);
+    header_emit(
+        h, "static const struct ptxgen_stages @_stages = { %d, %d, %d, %d, %d, @_stage, @_arrays, @_feedback };\n\n",
+        p->nstages, arrays, p->nfeedback, p->until, p->check_every);
 }
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */

@@ -172,27 +172,39 @@ static bool bring_home(const struct walk *w, int64_t from, const struct stages_d
     return true;
 }
 
+static bool is_checked(const struct prog_stages *p, int64_t step)
+{
+    return p->until >= 0 && (step + 1) % p->check_every == 0;
+}
+
+bool stages_checks(const struct prog_stages *p, int64_t step, int64_t steps)
+{
+    return is_checked(p, step) && step + 1 < steps;
+}
+
+/* Without the condition's stage, the last one, where nobody reads what it writes. */
 static bool run_step(const struct walk *w, const struct stages_doer *doer)
 {
-    for (int i = 0; i < w->p->nstages; i++)
+    const bool all = w->p->until < 0 || doer->all || is_checked(w->p, w->step);
+    for (int i = 0; i < w->p->nstages - !all; i++)
         if (!run_stage(w, i, doer))
             return false;
     return true;
 }
 
-/* Steps 0, 2, ... write home, and 1, 3, ... the twins, as if the last step of all were step 2. */
-enum { LAST_OF_PART = 2 };
+/* For a walk whose last step is not known: with an even number there, even steps write home. */
+enum { SOME_EVEN_STEP = 2 };
 
 bool stages_step(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
-                 void *memory, int step, const struct stages_doer *doer)
+                 void *memory, int64_t step, const struct stages_doer *doer)
 {
-    return run_step(&(struct walk){ p, args, layout, memory, step, LAST_OF_PART + 1 }, doer);
+    return run_step(&(struct walk){ p, args, layout, memory, step, SOME_EVEN_STEP + 1 }, doer);
 }
 
 bool stages_twins_home(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
                        void *memory, const struct stages_doer *doer)
 {
-    return bring_home(&(struct walk){ p, args, layout, memory, 0, LAST_OF_PART + 1 }, 1, doer);
+    return bring_home(&(struct walk){ p, args, layout, memory, 0, SOME_EVEN_STEP + 1 }, 1, doer);
 }
 
 bool stages_walk(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
@@ -204,7 +216,7 @@ bool stages_walk(const struct prog_stages *p, const struct run_args *args, const
     for (; w.step < w.steps && !ends; w.step++) {
         if (!run_step(&w, doer))
             return false;
-        if (p->until >= 0 && w.step + 1 < w.steps && !doer->holds(doer->user, home(&w, p->until), &ends))
+        if (stages_checks(p, w.step, w.steps) && !doer->holds(doer->user, home(&w, p->until), &ends))
             return false;
     }
     return bring_home(&w, w.step - 1, doer);

@@ -45,6 +45,7 @@ struct prog_stages {
     int64_t steps;   /* 1 without a loop */
     int steps_param; /* >= 0: the param that gives them */
     int until;       /* array of one bool, which the last stage writes: the loop ends where it holds; -1: none */
+    int check_every; /* that stage runs, and the bool is read, after this many steps, and twice as many, ... */
 };
 
 /* Where arrays between stages and twins lie: those that live at the same time do not overlap. */
@@ -61,17 +62,20 @@ struct stages_doer {
     bool (*run)(void *user, int stage, const struct run_args *args);
     bool (*copy)(void *user, void *to, const void *from, int64_t bytes);
     bool (*holds)(void *user, const void *flag, bool *holds);
+    bool all; /* the condition's stage runs in steps that nobody checks, too: it is prepared */
 };
+/* Is the condition read after step `step` of so many?  After the last of all there is nothing to decide. */
+bool stages_checks(const struct prog_stages *p, int64_t step, int64_t steps);
 /* How many steps; negative: *why says what is wrong (a string of the program's life). */
 int64_t stages_steps(const struct prog_stages *p, const union value *param, const char **why);
 /* All stages in their order, for all steps.  memory: layout->bytes, aligned to 256.  False: doer said so. */
 bool stages_walk(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
                  void *memory, const struct stages_doer *doer);
-/* Parts of a walk whose number of steps only the device knows: step 0, 1 or 2.  The first reads the inputs of the whole;
- * those after it read what the step before has written, and steps 1 and 2 take turns from there on. */
+/* Parts of a walk whose number of steps only the device knows.  Step 0 reads the inputs of the whole, and those after it
+ * what the step before has written: even steps write home, odd ones the twins. */
 bool stages_step(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
-                 void *memory, int step, const struct stages_doer *doer);
-/* What must follow where step 1, or one that has taken its turn, was the last. */
+                 void *memory, int64_t step, const struct stages_doer *doer);
+/* What must follow where an odd step was the last. */
 bool stages_twins_home(const struct prog_stages *p, const struct run_args *args, const struct stages_layout *layout,
                        void *memory, const struct stages_doer *doer);
 

@@ -82,6 +82,7 @@ static void steps(struct json *j, const struct prog_stages *p)
     else
         json_string(j, p->shape->param[p->steps_param].name);
     json_put_text(j, "until", p->until < 0 ? NULL : p->array[p->until].array.name);
+    json_put_int(j, "check_every", p->check_every);
 }
 
 void stages_manifest(const struct prog_stages *p, const struct program *const *stage, struct str *out)

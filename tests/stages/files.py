@@ -30,6 +30,7 @@ ROWS = [
     ('apps/backpropagation', 'n=5000 h=16 o=3', 'steps=3', 1),
     ('apps/radix_sort', 'n=100000', '', 1),
     ('apps/components', 'v=1000 e=7000', '', 2),
+    ('seldom', 'n=3000', '', 3),
     ('inner', 'n=3000', '', 1),
     ('feeds', 'n=500', 'times=0', 1),
     ('dot', 'n=1000000', '', 1),
@@ -44,6 +45,10 @@ SPECS = {  # beside those of specs/
     'inner': 'inputs: {x: "f32[n]"}\nstages:\n  a: {kind: stencil, boundary: clamp, outputs: {y: {type: "f32[n]", value: "x[1] * 0.5"}}, '
              'iterate: {steps: step, feedback: {x: y}}}\n  b: {kind: map, outputs: {z: {type: "f32[n]", value: "y + x"}}}\n'
              'outputs: [z]\niterate: {steps: 4, feedback: {x: z}}\n',
+    'seldom': 'inputs: {x: "f32[n]"}\nparams: {steps: {type: i32, value: 9}}\nstages:\n'
+              '  a: {kind: stencil, boundary: clamp, outputs: {y: {type: "f32[n]", value: "(x[-1] + x[1]) * 0.5"}}}\n'
+              '  b: {kind: reduce, map: y, operator: max, outputs: {top: f32}}\noutputs: [y, top]\n'
+              'iterate: {steps: steps, feedback: {x: y}, until: top < 0.25, check_every: 2}\n',
     'feeds': 'inputs: {x: "i16[n]", y: "f64[n]"}\nparams: {times: i64}\nstages:\n  a: {kind: map, outputs: {u: {type: "f64[n]", value: y + f64(x)}}}\n'
              '  b: {kind: map, outputs: {v: {type: "i16[n]", value: x + 1}}}\noutputs: [u, v]\niterate: {steps: times, feedback: {x: v, y: u}}\n',
 }

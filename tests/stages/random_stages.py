@@ -52,7 +52,7 @@ class Program:
         # few leave, so that the others may become part of what reads them
         self.outputs = r.sample(made, min(len(made), r.choice([1, 1, 2, len(made)])))
         self.fuse = r.random() < 0.95
-        self.steps, self.feedback, self.until = 1, {}, None
+        self.steps, self.feedback, self.until, self.every = 1, {}, None, 1
         if r.random() < 0.6:
             self.loop(made)
 
@@ -154,6 +154,8 @@ class Program:
         scalars = [a for a in made if self.shape[a] == 'one']
         if scalars and self.r.random() < 0.7:
             self.until = self.r.choice(scalars)
+            self.every = self.r.choice([1, 1, 2, 3])
+            self.steps += 4 * (self.every > 1)
 
     def text(self):
         lines = ['inputs: {' + ', '.join(f'{a}: "{type_of(self.shape[a])}"' for a in self.inputs) + '}', 'stages:']
@@ -163,7 +165,8 @@ class Program:
         if self.steps > 1 or self.feedback or self.until:
             fed = ', '.join(f'{a}: {b}' for a, b in self.feedback.items())
             lines.append(f'iterate: {{steps: {self.steps}' + (f', feedback: {{{fed}}}' if fed else '')
-                         + (f', until: {self.until} % 3 == 1' if self.until else '') + '}')
+                         + (f', until: {self.until} % 3 == 1' if self.until else '')
+                         + (f', check_every: {self.every}' if self.every > 1 else '') + '}')
         return '\n'.join(lines) + '\n'
 
     def evaluate(self, values, dims):
@@ -171,7 +174,7 @@ class Program:
         for step in range(self.steps):
             for _, _, out, function in self.stages:
                 v[out] = function(v, step, dims)
-            if self.until and v[self.until][0] % 3 == 1:
+            if self.until and (step + 1) % self.every == 0 and v[self.until][0] % 3 == 1:
                 break
             for name, fed in self.feedback.items():
                 v['next ' + name] = v[fed]

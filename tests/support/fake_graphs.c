@@ -4,7 +4,7 @@
 
 #include "fake_graphs.h"
 
-enum { CAPTURES = 8, CONDITIONS = 256, CAPTURE_INVALIDATED = 901 };
+enum { CAPTURES = 8, CONDITIONS = FAKE_NODES, CAPTURE_INVALIDATED = 901 };
 
 struct capture {
     const void *stream;
@@ -65,18 +65,29 @@ bool fake_capture(const void *stream, const char *what, const struct fake_call *
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
-/* As the kernels of src/launch/loop.c. */
+/* As the kernels of src/launch/loop.c, which read the flag where it matters: a log tells of that. */
 static bool decides(const struct fake_call *c)
 {
+    static bool held, unread;
+
     if (strcmp(c->kernel, "ptxgen_decide") == 0) {
         int64_t *state = (int64_t *)(uintptr_t)c->param[1];
 
         if (c->param[5])
             state[0] = state[1] = 0;
-        if (!state[1])
-            state[1] = ++state[0] >= (int64_t)c->param[2] || fake_holds(c->param[0]);
+        if (!state[1]) {
+            unread = ++state[0] >= (int64_t)c->param[2];
+            held = !unread && fake_holds(c->param[0]);
+            state[1] = unread || held;
+        }
         if (c->param[4])
             condition[c->param[3]] = !state[1];
+        return true;
+    }
+    if (strcmp(c->kernel, "ptxgen_whether") == 0) {
+        held = unread ? fake_holds(c->param[0]) : held;
+        unread = false;
+        condition[c->param[2]] = held == (c->param[1] != 0);
         return true;
     }
     if (strcmp(c->kernel, "ptxgen_odd") != 0)
@@ -182,6 +193,8 @@ ENTRY(cuGraphConditionalHandleCreate, cu_condition *out, cu_graph graph, cu_cont
       unsigned flags)
 {
     (void)graph, (void)context, (void)flags;
+    if (nconditions == CONDITIONS)
+        return CU_OUT_OF_MEMORY;
     condition[nconditions] = (int)value;
     *out = (cu_condition)nconditions++;
     return fake_result("cuGraphConditionalHandleCreate");

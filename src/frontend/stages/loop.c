@@ -91,6 +91,16 @@ static void until(struct stages_builder *sb, const struct ynode *node)
         p->until = p->narrays - 1;
 }
 
+static void check_every(struct stages_builder *sb, const struct ynode *node, const struct ynode *condition)
+{
+    int64_t every = 1;
+    if (!condition)
+        diag_error(sb->b->d, D_BAD_ITERATE, node->at,
+                   "`check_every` says how often `until` is looked at, and there is no `until`");
+    else if (node_integer(sb->b, node, 1, INT32_MAX, &every))
+        sb->out->data.check_every = (int)every;
+}
+
 void loop_build(struct stages_builder *sb)
 {
     const struct ynode *node = schema_get(sb->b->root, ST_STAGES, "iterate");
@@ -98,7 +108,8 @@ void loop_build(struct stages_builder *sb)
         return;
     schema_check(sb->b->d, ST_LOOP, node, K_ALL);
     const struct ynode *steps = schema_get(node, ST_LOOP, "steps"), *feedback = schema_get(node, ST_LOOP, "feedback"),
-                       *condition = schema_get(node, ST_LOOP, "until");
+                       *condition = schema_get(node, ST_LOOP, "until"),
+                       *every = schema_get(node, ST_LOOP, "check_every");
     if (steps)
         build_steps(sb->b, steps);
     if (sb->b->p->steps_param >= 0)
@@ -107,5 +118,7 @@ void loop_build(struct stages_builder *sb)
         feed(sb, feedback->pair[i].key, feedback->pair[i].value);
     if (condition)
         until(sb, condition);
+    if (every)
+        check_every(sb, every, condition);
     lives_through(sb);
 }

@@ -260,6 +260,7 @@ static const struct stages *build(struct stages_builder *sb, const char *default
     b->p->steps_param = -1;
     b->p->steps = 1;
     sb->out->data.until = -1;
+    sb->out->data.check_every = 1;
     schema_check(b->d, ST_STAGES, b->root, K_ALL);
     build_header(b, default_name);
     sb->out->name = b->p->name;

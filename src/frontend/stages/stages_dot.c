@@ -50,6 +50,8 @@ static void stage_node(const struct stages *s, int number, struct str *out)
     if (is_condition(&s->data, number)) {
         str_add(out, "    \"until\" [shape=diamond, label=\"until\\n");
         expr_print(problem, NULL, problem->output[0].value[0], out);
+        if (s->data.check_every > 1)
+            str_printf(out, "\\nevery %d steps", s->data.check_every);
         str_add(out, "\"];\n");
     } else {
         str_printf(out, "    \"stage %s\" [shape=box, label=\"%s\\n%s\"];\n", stage->name, stage->name,
@@ -128,6 +130,7 @@ void problem_dot(const struct problem *p, const struct program *shape, struct st
                                           .feedback = feedback,
                                           .steps = p->iterated ? p->steps : 1,
                                           .steps_param = p->iterated ? p->steps_param : -1,
-                                          .until = -1 } };
+                                          .until = -1,
+                                          .check_every = 1 } };
     stages_dot(&one, out);
 }

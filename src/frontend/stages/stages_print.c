@@ -33,7 +33,10 @@ void stages_print(const struct stages *s, struct str *out)
         str_printf(out, ", %s times", p->shape->param[p->steps_param].name);
     else if (p->steps != 1)
         str_printf(out, ", %lld times", (long long)p->steps);
-    str_add(out, p->until >= 0 ? ", or until the last stage says so\n" : "\n");
+    str_add(out, p->until >= 0 ? ", or until the last stage says so" : "");
+    if (p->check_every > 1)
+        str_printf(out, ", which runs in every %dth step", p->check_every);
+    str_add(out, "\n");
     for (int i = 0; i < p->nfeedback; i++)
         str_printf(out, "# feedback: %s -> %s%s\n", p->array[p->feedback[i].output].array.name,
                    p->array[p->feedback[i].input].array.name, p->feedback[i].twin ? ", in two memories" : "");

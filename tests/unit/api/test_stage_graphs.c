@@ -120,6 +120,7 @@ static void grow(const struct fake_call *c)
     const float *from = (const float *)(uintptr_t)c->param[0];
     float *to = (float *)(uintptr_t)c->param[1];
     switch (c->kernel[2]) {
+    case 'c': memcpy(to, from, sizeof x); break;
     case 'm':
         for (int i = 0; i < N; i++)
             to[i] = from[i] + 1;
@@ -158,6 +159,84 @@ Test(stage_graphs, the_last_step_that_counts_is_in_the_outputs)
         }
     ptxgen_stream_release(s, loaded, stream);
     ptxgen_stream_destroy(gpu, stream);
+    end_graphs();
+}
+
+/* settle, where the condition is read after every few steps; in place: y has one memory. */
+static const char *seldom(int every, bool in_place)
+{
+    static char spec[1000];
+    snprintf(spec, sizeof spec,
+             "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nfuse: false\nstages:\n%s"
+             "  far: {kind: reduce, map: y, operator: max, outputs: {most: f32}}\n"
+             "outputs: [y, most]\niterate: {steps: steps, feedback: {x: y}, until: most < 1, check_every: %d}\n",
+             in_place ? "  copy: {kind: map, outputs: {z: {type: 'f32[n]', value: x}}}\n"
+                        "  move: {kind: map, outputs: {y: {type: 'f32[n]', value: z + 1}}}\n"
+                      : "  move: {kind: map, outputs: {y: {type: 'f32[n]', value: x + 1}}}\n",
+             every);
+    return spec;
+}
+
+static void seldom_ends(ptxgen_stream stream, int every, int ends)
+{
+    const int checked = (ends + every - 1) / every * every;
+    const float want = (float)(checked < steps[0].i ? checked : steps[0].i);
+    ptxgen_graph graph;
+    last = (float)ends;
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message());
+    for (int captured = 0; captured < 2; captured++) {
+        y[0] = y[N - 1] = most = -1;
+        if (captured)
+            cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK);
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+        if (captured) {
+            cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK);
+            cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK);
+            ptxgen_graph_destroy(gpu, graph);
+        }
+        cr_expect(y[0] == want && y[N - 1] == want && most == want, "every %d of %d, ends %d: %g, %g, not %g", every,
+                  (int)steps[0].i, ends, (double)y[0], (double)most, (double)want);
+        cr_expect(x[0] == 0 && x[N - 1] == 0, "the input is what it was");
+    }
+}
+
+Test(stage_graphs, a_condition_that_is_read_seldom_ends_the_loop_after_such_a_step)
+{
+    ptxgen_stream stream;
+    cr_assert_eq(ptxgen_stream_create(s, gpu, &stream), PTXGEN_OK);
+    fake->runs = grow;
+    for (int every = 2; every < 5; every++)
+        for (int in_place = 0; in_place < 2; in_place++) {
+            load(seldom(every, in_place));
+            for (steps[0].i = 1; steps[0].i < 3 * every + 2; steps[0].i++) {
+                for (int ends = 1; ends < 12; ends += 2)
+                    seldom_ends(stream, every, ends);
+                cr_expect_eq(nodes_of("while") > 0, steps[0].i > every);
+                cr_assert_lt(fake->nnodes, FAKE_NODES);
+                ptxgen_stream_release(s, loaded, stream); /* with its graphs: there is room for others */
+                fake->nnodes = 0;
+            }
+            ptxgen_loaded_destroy(loaded);
+            loaded = NULL;
+        }
+    ptxgen_stream_destroy(gpu, stream);
+    end_graphs();
+}
+
+Test(stage_graphs, the_condition_s_kernel_runs_only_where_it_is_read)
+{
+    load(seldom(3, false));
+    for (steps[0].i = 2; steps[0].i < 9; steps[0].i += 6) {
+        cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+        const int before = fake->ncalls;
+        condition(false);
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_expect_eq(not_launches(before), 0);
+        if (steps[0].i == 8)
+            cr_expect_str_eq(ran(before), "mfmfmfumfmfmfumfmf", "%s", ran(before));
+        else
+            cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 4);
+    }
     end_graphs();
 }
 

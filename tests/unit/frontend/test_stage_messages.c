@@ -36,6 +36,7 @@ static const struct {
     { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n"
         "fuse: false\n",
       "input x: f32[n]\ninput y: f32[n]" },
+    { LOOP ", until: top > 5, check_every: 4}\n", "or until the last stage says so, which runs in every 4th step\n" },
     /* a single spec with until */
     { SINGLE "value: '0.5 * (x[1] + x[-1])'}, top: f32}\niterate: {steps: 9, feedback: {x: y}, until: top < 1}\n",
       "# stages of t, 9 times, or until the last stage says so\n# feedback: y -> x, in two memories\n" },
@@ -80,6 +81,9 @@ static const struct {
     { X "stages:\n" DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: x}}}\noutputs: [z]\n",
       "nothing uses 'y'" },
     { LOOP ", until: top}\n", "bool" },
+    { LOOP ", until: top > 5, check_every: 0}\n", "check_every" },
+    { LOOP ", until: top > 5, check_every: top}\n", "'top'" },
+    { LOOP ", check_every: 4}\n", "there is no `until`" },
     { LOOP ", until: nothing > 1}\n", "nothing is called 'nothing'" },
     { LOOP ", until: y > 1}\n", "'y' has many elements" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {q: y}}\n", "no input is called 'q'" },

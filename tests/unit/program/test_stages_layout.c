@@ -89,7 +89,8 @@ static void make(struct graph *g, uint64_t seed)
                                  .nstages = 2 + draw(STAGES - 1),
                                  .steps = 1,
                                  .steps_param = -1,
-                                 .until = -1 };
+                                 .until = -1,
+                                 .check_every = 1 };
     g->shape = (struct program){ .name = "g", .nsizes = 4, .input = g->input, .output = g->output };
     for (int i = 0; i < 4; i++)
         g->size[i] = draw(3) ? draw(5000) : 0;
@@ -156,7 +157,7 @@ static uint64_t results(struct graph *g, const struct stages_layout *layout)
     memset(memory, 0xee, (size_t)layout->bytes + 256);
     struct run r = { g, 0 };
     const struct run_args args = { g->size, input, output, NULL };
-    cr_assert(stages_walk(&g->p, &args, layout, memory, &(struct stages_doer){ &r, run_stage, copy, NULL }));
+    cr_assert(stages_walk(&g->p, &args, layout, memory, &(struct stages_doer){ &r, run_stage, copy, NULL, false }));
     cr_assert_eq(r.stage_calls, g->p.nstages * g->p.steps);
     uint64_t h = 7;
     for (int i = 0; i < g->shape.noutputs; i++)
@@ -261,7 +262,8 @@ static int64_t loop(struct loop *l, int64_t steps, int64_t ends)
                                  .nstages = 1,
                                  .steps = steps,
                                  .steps_param = -1,
-                                 .until = -1 };
+                                 .until = -1,
+                                 .check_every = 1 };
     g->size[0] = 10;
     put(g, PLACE_INPUT, -1, 0);
     put(g, PLACE_OUTPUT, 0, 0);
@@ -275,7 +277,7 @@ static int64_t loop(struct loop *l, int64_t steps, int64_t ends)
     cr_assert_eq(layout.bytes, 256);
     char memory[512];
     const struct run_args args = { g->size, in, out, NULL };
-    cr_assert(stages_walk(&g->p, &args, &layout, memory, &(struct stages_doer){ l, add_one, copy, holds }));
+    cr_assert(stages_walk(&g->p, &args, &layout, memory, &(struct stages_doer){ l, add_one, copy, holds, false }));
     for (int k = 0; k < 10; k++)
         cr_assert_eq(y[k], y[0]);
     return y[0];
@@ -289,5 +291,58 @@ Test(stages_layout, a_loop_brings_its_last_values_home)
         for (int64_t ends = 1; ends < 9; ends++)
             cr_expect_eq(loop(&l, steps, ends), steps < ends ? steps : ends, "%d steps, until %d", (int)steps,
                          (int)ends);
+    }
+}
+
+/* Step, then the condition's stage: which steps run it, and after which the loop ends. */
+struct seldom {
+    char ran[100];
+    int ends, asked;
+};
+
+static bool note(void *user, int stage, const struct run_args *args)
+{
+    struct seldom *x = user;
+    (void)args;
+    x->ran[strlen(x->ran)] = (char)('a' + stage);
+    return true;
+}
+
+static bool ends_at(void *user, const void *flag, bool *ends)
+{
+    struct seldom *x = user;
+    (void)flag;
+    *ends = ++x->asked == x->ends;
+    return true;
+}
+
+Test(stages_layout, the_condition_s_stage_runs_where_it_is_checked)
+{
+    static const struct {
+        int every, steps, ends;
+        bool all;
+        const char *ran;
+    } rows[] = { { 1, 3, 9, false, "ababab" }, { 2, 5, 9, false, "aabaaba" }, { 3, 9, 2, false, "aaabaaab" },
+                 { 4, 3, 1, false, "aaa" },    { 4, 4, 1, false, "aaaab" },   { 4, 3, 1, true, "ababab" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct graph g;
+        static const struct stages_layout layout;
+        struct seldom x = { .ends = rows[i].ends };
+        char memory[1];
+        memset(&g, 0, sizeof g);
+        g.p = (struct prog_stages){ .shape = &g.shape,
+                                    .stage = g.stage,
+                                    .array = g.array,
+                                    .nstages = 2,
+                                    .narrays = 1,
+                                    .steps = rows[i].steps,
+                                    .steps_param = -1,
+                                    .until = 0,
+                                    .check_every = rows[i].every };
+        g.array[0].place = PLACE_BETWEEN;
+        const struct run_args args = { g.size, NULL, NULL, NULL };
+        cr_assert(
+            stages_walk(&g.p, &args, &layout, memory, &(struct stages_doer){ &x, note, copy, ends_at, rows[i].all }));
+        cr_expect_str_eq(x.ran, rows[i].ran, "%zu: %s", i, x.ran);
     }
 }
