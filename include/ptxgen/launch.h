@@ -136,7 +136,8 @@ PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_session *PTXGEN_OPTIONAL s, ptxge
  * workspace NULL: memory that the loaded program keeps for this stream, allocated in stream order on first use and
  * when a launch needs more.  Launches on one stream may then come from several threads.  A graph that captured such a
  * launch uses the memory of the stream that it was captured on: replays must not overlap other launches on that stream.
- * With a workspace nothing is allocated.
+ * With a workspace nothing is allocated.  A spec with stages then starts no graph of its own, and where it has `until`
+ * the host reads the condition, so such a launch cannot be captured.
  *
  * In a capture of a case that is not loaded, or whose memory is not there yet: PTXGEN_USAGE; call ptxgen_prepare()
  * first.

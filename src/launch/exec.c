@@ -177,14 +177,14 @@ static void place_buffers(struct launch *x, cu_pointer control, cu_pointer scrat
         x->buffer[b] = (taken->buffer[b].region == REGION_CONTROL ? control : scratch) + (cu_pointer)x->offset[b];
 }
 
-static bool check_workspace(const struct launch *x, const ptxgen_workspace *w, struct fault *f)
+bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t scratch, struct fault *f)
 {
-    if ((x->control && !w->control) || (x->scratch && !w->scratch))
+    if ((control && !w->control) || (scratch && !w->scratch))
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace has no memory");
-    if (w->control_bytes < (uint64_t)x->control || w->scratch_bytes < (uint64_t)x->scratch)
+    if (w->control_bytes < control || w->scratch_bytes < scratch)
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT,
-                         "the workspace has %zu control and %zu scratch bytes; this launch needs %lld and %lld",
-                         w->control_bytes, w->scratch_bytes, (long long)x->control, (long long)x->scratch);
+                         "the workspace has %zu control and %zu scratch bytes; this launch needs %zu and %zu",
+                         w->control_bytes, w->scratch_bytes, control, scratch);
     if (((uintptr_t)w->control | (uintptr_t)w->scratch) % BUFFER_ALIGNMENT != 0)
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace is not aligned to %d bytes",
                          BUFFER_ALIGNMENT);
@@ -353,7 +353,7 @@ static bool launch_in(struct launch *x, const ptxgen_workspace *workspace, bool 
     if (!launch_measure(x, f) || !load_case(x->l, x->s, x->c, x->stream, f))
         return false;
     if (workspace) {
-        if (!check_workspace(x, workspace, f))
+        if (!launch_check_workspace(workspace, (size_t)x->control, (size_t)x->scratch, f))
             return false;
         place_buffers(x, (uintptr_t)workspace->control, (uintptr_t)workspace->scratch);
         return walk_steps(x, f);
@@ -376,10 +376,8 @@ ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *loaded, const ptxg
     bool pushed, ok;
 
     NEED(PTXGEN_USAGE, s, loaded, args);
-    if (loaded->stages && workspace)
-        return launch_refuse_stages(s, "stages work in memory that they keep themselves: the workspace is NULL");
     if (loaded->stages)
-        return launch_stages(s, loaded, args, stream, false);
+        return launch_stages(s, loaded, args, stream, workspace);
     if (!launch_begin(&x, s, loaded, args, stream, true, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_in(&x, workspace, true, &f);
@@ -417,7 +415,7 @@ ptxgen_status ptxgen_prepare(ptxgen_session *s, ptxgen_loaded *loaded, const ptx
 
     NEED(PTXGEN_USAGE, s, loaded);
     if (loaded->stages)
-        return args ? launch_stages(s, loaded, args, stream, true) : prepare_stages(s, loaded, stream);
+        return args ? launch_prepare_stages(s, loaded, args, stream) : prepare_stages(s, loaded, stream);
     if ((args && !launch_begin(&x, s, loaded, args, stream, false, &f)) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = args ? launch_in(&x, NULL, false, &f) : load_all(loaded, s, stream, &f);
@@ -435,7 +433,7 @@ ptxgen_status ptxgen_workspace_query(ptxgen_session *s, ptxgen_loaded *loaded, c
     NEED(PTXGEN_USAGE, s, loaded, args, out);
     memset(out, 0, sizeof *out);
     if (loaded->stages)
-        return launch_refuse_stages(s, "stages work in memory that they keep themselves");
+        return launch_measure_stages(s, loaded, args, out);
     if (!launch_begin(&x, s, loaded, args, NULL, false, &f) || !gpu_enter(loaded->gpu, &pushed, &f))
         return fault_report(s, &f);
     ok = launch_measure(&x, &f);

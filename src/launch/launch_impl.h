@@ -10,6 +10,7 @@
  *     control.c   the memory that a loaded program keeps per stream
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
+ *     stages_workspace.c   the same in a caller's workspace
  *     graph.c, branches.c, loop.c, kept.c   stages in CUDA graphs (launch_graph.h)
  *     open.c      from ptxgen_program to struct program
  *
@@ -82,6 +83,9 @@ struct ptxgen_gpu {
 /* Make the gpu's context current. Pair with gpu_leave, which undoes it. */
 bool gpu_enter(const struct ptxgen_gpu *gpu, bool *pushed, struct fault *f);
 void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
+
+/* Does a caller's workspace have these bytes, aligned? */
+bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t scratch, struct fault *f);
 
 /* ---- loaded programs ------------------------------------------------------------------------- */
 /* Bounds of what is marshalled on the stack; load refuses a program beyond them. */

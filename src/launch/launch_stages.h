@@ -25,9 +25,24 @@ struct loaded_stages {
 /* Without the stages themselves, which the caller puts into `stages->stage`; NULL: out of memory. */
 struct ptxgen_loaded *launch_new_stages(struct ptxgen_gpu *gpu, const struct prog_stages *p);
 void launch_destroy_stages(struct ptxgen_loaded *l);
-/* prepares: load what a launch needs, and launch nothing. */
+/* workspace NULL: memory that is kept for the stream. */
 ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
-                            cu_stream stream, bool prepares);
+                            cu_stream stream, const ptxgen_workspace *workspace);
+/* Load what a launch needs, and launch nothing. */
+ptxgen_status launch_prepare_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
+                                    cu_stream stream);
+ptxgen_status launch_measure_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
+                                    ptxgen_workspace *out);
+
+/* A caller's workspace (stages_workspace.c): arrays between stages, with `layout`, lie at the beginning of scratch. */
+struct stages_pieces {
+    ptxgen_workspace piece[STAGES_MAX];
+    size_t control_bytes, scratch_bytes; /* of all */
+};
+/* given NULL: nothing is known but the bytes. */
+ptxgen_status stages_measure(struct ptxgen_session *s, struct ptxgen_loaded *l, const struct run_args *run,
+                             const struct stages_layout *layout, const ptxgen_workspace *given,
+                             struct stages_pieces *out);
 
 /* What a loop that ends on a condition needs in a graph (loop.c).  Where the condition is read after each step: a second
  * memory for each array that a step writes and that leaves it. */
@@ -59,8 +74,5 @@ struct kept_launch {
 };
 /* The gpu's context is current.  False: nothing was launched, and the host must walk. */
 bool kept_launch(const struct kept_launch *x, ptxgen_status *status);
-
-/* PTXGEN_UNSUPPORTED, after a message. */
-ptxgen_status launch_refuse_stages(struct ptxgen_session *s, const char *what);
 
 #endif

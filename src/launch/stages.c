@@ -50,7 +50,9 @@ struct stage_walk {
     struct ptxgen_loaded *l;
     struct ptxgen_session *s;
     cu_stream stream;
-    bool prepares; /* loads what a launch needs, and launches nothing */
+    bool prepares;                      /* loads what a launch needs, and launches nothing */
+    const ptxgen_workspace *workspace;  /* of the caller, or NULL */
+    const struct stages_pieces *pieces; /* of that */
     ptxgen_stage_visitor *visit;
     void *user;
     struct branches *branches; /* in a capture, else NULL */
@@ -83,8 +85,8 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
     w->step += stage == 0;
     if (w->branches && !branches_before_stage(w->branches, stage, l->program, given, &f))
         return fails(w, &f);
-    w->status =
-        w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream) : ptxgen_launch(w->s, l, &args, w->stream, NULL);
+    w->status = w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream)
+                            : ptxgen_launch(w->s, l, &args, w->stream, w->pieces ? &w->pieces->piece[stage] : NULL);
     if (w->status == PTXGEN_OK && w->branches && !branches_after(w->branches, stage, &f))
         return fails(w, &f);
     if (w->status != PTXGEN_OK || (w->visit && !wait(w)))
@@ -176,7 +178,9 @@ static bool decides(const struct prog_stages *p, int64_t steps) { return stages_
 static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
 {
     const struct driver *cu = &w->l->gpu->cu;
-    const char *loop = decides(w->l->stages->p, steps) ? loop_refuses(w->l) : NULL;
+    const char *why = w->workspace ? "loops inside of a graph work in memory of their own, so the workspace is NULL"
+                                   : loop_refuses(w->l);
+    const char *loop = decides(w->l->stages->p, steps) ? why : NULL;
     int status = CU_CAPTURE_NONE;
 
     if (!CU(f, cu, StreamIsCapturing(w->stream, &status)))
@@ -208,6 +212,19 @@ static bool acquire(struct stage_walk *w, const struct stages_layout *layout, co
     return !layout->bytes || control_acquire(w->l, w->stream, 0, (size_t)layout->bytes, block, f);
 }
 
+static bool walk_branches(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout,
+                          void *memory, const struct stages_doer *doer, int64_t steps, struct fault *f)
+{
+    bool ok = begin_branches(w, steps, f);
+
+    if (ok)
+        stages_walk(w->l->stages->p, run, layout, memory, doer);
+    if (w->branches && w->status == PTXGEN_OK)
+        ok = branches_join(w->branches, f);
+    branches_free(w->branches);
+    return ok;
+}
+
 static bool go(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout, struct fault *f)
 {
     const struct prog_stages *p = w->l->stages->p;
@@ -223,16 +240,28 @@ static bool go(struct stage_walk *w, const struct run_args *run, const struct st
 
     const struct kept_launch x = { w->s, w->l, run, layout, place, block, w->stream, w->prepares };
     if (ok && (w->visit || (decided && !place) || !kept_launch(&x, &w->status))) {
-        ok = begin_branches(w, steps, f);
-        if (ok)
-            stages_walk(p, run, layout, memory, &doer);
-        if (w->branches && w->status == PTXGEN_OK)
-            ok = branches_join(w->branches, f);
-        branches_free(w->branches);
+        ok = walk_branches(w, run, layout, memory, &doer, steps, f);
     }
     if (block)
         control_release(block);
     return ok;
+}
+
+/* In memory of the caller: stages one by one, or as branches of a capture. */
+static bool go_in_workspace(struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout,
+                            struct fault *f)
+{
+    const struct prog_stages *p = w->l->stages->p;
+    const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds, false };
+    struct stages_pieces pieces;
+    const char *why;
+
+    w->status = stages_measure(w->s, w->l, run, layout, w->workspace, &pieces);
+    if (w->status != PTXGEN_OK)
+        return true;
+    w->pieces = &pieces;
+    return launch_check_workspace(w->workspace, pieces.control_bytes, pieces.scratch_bytes, f) &&
+           walk_branches(w, run, layout, w->workspace->scratch, &doer, stages_steps(p, run->param, &why), f);
 }
 
 static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
@@ -245,24 +274,40 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 
     if (!gpu_enter(w->l->gpu, &pushed, &f))
         return fault_report(w->s, &f);
-    if (!begin(w, args, defaults, &run, &layout, &f) || !go(w, &run, &layout, &f))
+    if (!begin(w, args, defaults, &run, &layout, &f) || !(w->workspace ? go_in_workspace : go)(w, &run, &layout, &f))
         fails(w, &f);
     gpu_leave(w->l->gpu, pushed);
     return w->status;
 }
 
 ptxgen_status launch_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
-                            cu_stream stream, bool prepares)
+                            cu_stream stream, const ptxgen_workspace *workspace)
 {
-    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .prepares = prepares, .step = -1 }, args);
+    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .workspace = workspace, .step = -1 }, args);
 }
 
-ptxgen_status launch_refuse_stages(struct ptxgen_session *s, const char *what)
+ptxgen_status launch_prepare_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
+                                    cu_stream stream)
 {
+    return walk(&(struct stage_walk){ .l = l, .s = s, .stream = stream, .prepares = true, .step = -1 }, args);
+}
+
+ptxgen_status launch_measure_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
+                                    ptxgen_workspace *out)
+{
+    struct stage_walk w = { .l = l, .s = s, .prepares = true, .step = -1 };
+    union value defaults[LAUNCH_PARAMS_MAX];
+    struct stages_layout layout;
+    struct stages_pieces pieces;
+    struct run_args run;
     struct fault f;
 
-    fault_set(&f, PTXGEN_UNSUPPORTED, D_STAGED, "%s", what);
-    return fault_report(s, &f);
+    if (!begin(&w, args, defaults, &run, &layout, &f))
+        return fault_report(s, &f);
+    w.status = stages_measure(s, l, &run, &layout, NULL, &pieces);
+    out->control_bytes = w.status == PTXGEN_OK ? pieces.control_bytes : 0;
+    out->scratch_bytes = w.status == PTXGEN_OK ? pieces.scratch_bytes : 0;
+    return w.status;
 }
 
 ptxgen_status ptxgen_launch_stages(ptxgen_session *s, ptxgen_loaded *loaded, const ptxgen_arguments *args,

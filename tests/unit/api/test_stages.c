@@ -349,7 +349,7 @@ Test(stages, launches_follow_each_other_and_share_memory)
     fake->capturing = 0;
     cr_expect_eq(ptxgen_stream_reset(s, loaded, NULL), PTXGEN_OK);
     cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK);
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &(ptxgen_workspace){ 0 }), PTXGEN_UNSUPPORTED);
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &(ptxgen_workspace){ 0 }), PTXGEN_USAGE);
     cr_expect_eq(ptxgen_launch(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL, NULL), PTXGEN_USAGE);
     cr_expect(strstr(message(), "array 'x' is null"), "%s", message());
     ptxgen_loaded_destroy(loaded);
