@@ -46,7 +46,7 @@ static bool query_later(struct measuring *m, int stage, const struct run_args *g
     for (int i = 0; i < s->nparams; i++)
         reads |= s->param[i] < 0;
     later.param = param;
-    for (int64_t step = 1; reads && ok && step < steps; step = step > INT32_MAX / 2 ? steps : 2 * step + 1) {
+    for (int64_t step = 1; reads && ok && step<steps; step = step> INT32_MAX / 2 ? steps : 2 * step + 1) {
         for (int i = 0; i < s->nparams; i++)
             param[i] = s->param[i] < 0 ? (union value){ .i = step } : given->param[i];
         ok = query(m, stage, &later);

@@ -5,7 +5,7 @@
  * A strategy for a range of sizes, or for aligned arrays, refuses the others; runs are counted apart from refusals, by
  * how large the problem is, and a row must have run at about one tile, and far below or beyond.
  *
- * PTXGEN_TEST_STRATEGIES=N: a row runs on one in N of the specs that it fits.
+ * PTXGEN_TEST_SPECS=N: a row runs on one in N of the specs that it fits.
  */
 #include <criterion/criterion.h>
 #include <glob.h>
@@ -97,7 +97,7 @@ static void check_spec(const char *path, const char *strategy, const char *arch,
         free(spec);
         return;
     }
-    const char *in = getenv("PTXGEN_TEST_STRATEGIES");
+    const char *in = getenv("PTXGEN_TEST_SPECS");
     if (harness_open(&h, strrchr(path, '/') + 1, spec, arch, set)) {
         if (tally->fitting++ % (in ? atoi(in) : 1) == 0)
             check_sizes(&h, path, strategy, tally);

@@ -7,13 +7,12 @@
 #include "support/launch_fixture.h"
 
 /* Two sums of the same size, whose kernels share tickets between blocks, and arrays between the stages. */
-static const char sums[] =
-    "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nfuse: false\nstages:\n"
-    "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x + 1}}}\n"
-    "  b: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
-    "  c: {kind: reduce, map: p, operator: min, outputs: {least: f32}}\n"
-    "  d: {kind: map, outputs: {y: {type: 'f32[n]', value: p + most - least}}}\n"
-    "outputs: [y]\niterate: {steps: steps, feedback: {x: y}%s}\n";
+static const char sums[] = "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nfuse: false\nstages:\n"
+                           "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x + 1}}}\n"
+                           "  b: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
+                           "  c: {kind: reduce, map: p, operator: min, outputs: {least: f32}}\n"
+                           "  d: {kind: map, outputs: {y: {type: 'f32[n]', value: p + most - least}}}\n"
+                           "outputs: [y]\niterate: {steps: steps, feedback: {x: y}%s}\n";
 
 enum { N = 1 << 22, EDGE = 256 };
 static ptxgen_session *s;
