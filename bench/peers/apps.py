@@ -322,6 +322,12 @@ def measure(o, ours, modules, problem):
         same = ours.results(fixed, given, sizes, {**params, "steps": taken}, list(compared))
         times = None if o.dry else ours.time(fixed, given, sizes, {**params, "steps": taken})
         rows.append((f"ptxgen, {taken} steps", times, times and times[0] / base[0], agrees(numpy, same["next"], got["next"], 1e-6)))
+        # As many steps again, with a decision after every eighth: the share of a decision.
+        seldom = ours.folder / "heat_seldom.yaml"
+        seldom.write_text(path.read_text().replace("until: moved < eps", "until: moved < eps, check_every: 8"))
+        same = ours.results(seldom, given, sizes, {**params, "steps": taken}, list(compared))
+        times = None if o.dry else ours.time(seldom, given, sizes, {**params, "steps": taken})
+        rows.append((f"ptxgen, {taken} steps, decides after 8", times, times and times[0] / base[0], agrees(numpy, same["next"], got["next"], 1e-6)))
     return " ".join(f"{k}={v}" for k, v in sizes.items()), rows
 
 

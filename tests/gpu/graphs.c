@@ -4,6 +4,7 @@
  * A one spreads from a corner of a grid of zeros to the neighbours, a step at a time, until nothing changes; the steps
  * are counted by the program itself.  So everything is exact, and known for every number of steps.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static const char spread[] =
     "  changes: {kind: reduce, map: 'if next != u then 1 else 0', operator: add, outputs: {changed: i32}}\n"
     "  tick: {kind: map, outputs: {more: {type: 'i32[one]', value: count + 1}}}\n"
     "outputs: [next, more, changed]\n"
-    "iterate: {steps: steps, feedback: {u: next, count: more}, until: changed == 0}\n";
+    "iterate: {steps: steps, feedback: {u: next, count: more}, until: changed == 0, check_every: %d}\n";
 
 static const char fork[] = "inputs: {x: 'i32[n]'}\nfuse: false\nstages:\n"
                            "  a: {kind: map, outputs: {p: {type: 'i32[n]', value: x * 2}}}\n"
@@ -123,16 +124,18 @@ static void judge(struct subject *x, const char *spec, const void *const *in, co
     subject_end(x);
 }
 
-/* After so many steps. */
-static void run_loop(struct suite *t, int m, int n, int steps)
+/* After so many steps at most, and where a multiple of `every` finds that nothing changes. */
+static void run_loop(struct suite *t, int m, int n, int steps, int every)
 {
+    char spec[sizeof spread + 16];
     const int64_t size[] = { m, n, 1 };
     const ptxgen_value param = { .i = steps };
     const size_t grid = sizeof(int32_t) * (size_t)(m * n), word = sizeof(int32_t);
-    const int enough = m + n - 1, taken = steps < enough ? steps : enough;
+    const int enough = (m + n - 1 + every - 1) / every * every, taken = steps < enough ? steps : enough;
     struct subject x = { .t = t, .ninputs = 2, .narrays = 5, .bytes = { grid, word, grid, word, word } };
     int32_t *in = calloc(1, grid), *out = calloc(1, grid + 2 * word), none = 0;
 
+    snprintf(spec, sizeof spec, spread, every);
     x.args.size = size;
     x.args.param = &param;
     if (in && out) {
@@ -143,7 +146,7 @@ static void run_loop(struct suite *t, int m, int n, int steps)
                 out[i * n + k] = i + k <= taken;
                 out[m * n + 1] += i + k == taken;
             }
-        judge(&x, spread, (const void *const[]){ in, &none }, (const char *)out, "a loop until nothing changes", m * n);
+        judge(&x, spec, (const void *const[]){ in, &none }, (const char *)out, "a loop until nothing changes", m * n);
     }
     free(in);
     free(out);
@@ -185,7 +188,8 @@ void run_graphs(struct suite *t)
 
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
         for (int steps = 1; steps < 8; steps++)
-            run_loop(t, grids[i].m, grids[i].n, steps < 6 ? steps : 100000 + steps);
+            for (int every = 1; every < 5; every++)
+                run_loop(t, grids[i].m, grids[i].n, steps < 6 ? steps : 100000 + steps, every);
     run_branches(t, 1);
     run_branches(t, 1000);
     run_branches(t, 1000003);
