@@ -15,6 +15,9 @@
  *   target.c     which device and architecture the options mean
  *   device.c     where a run happens
  *   distributed.c    a run that several ranks share
+ *   several.c    a run that several GPUs share
+ *   comms.c      communicators of NCCL
+ *   parts.c      the parts that ranks have of arrays
  *   mpi.c        ranks that mpirun has started
  *   stages.c     specs with stages, verified stage by stage
  *   copies.c     the arrays of a run on a GPU
@@ -61,7 +64,7 @@ struct options {
     const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *strategy, *budget, *seed,
         *emit_def, *export, *html;
     const char *prover, *out, *arch, *with, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
-        *unaligned, *shard, *stage;
+        *unaligned, *shard, *stage, *devices;
     bool distributed, verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
         named; /* named: the command is */
 };
@@ -141,7 +144,7 @@ struct job {
     struct array *input, *output;
     ptxgen_value *param;
     ptxgen_arguments args;
-    char device[96], case_name[64]; /* what ran it */
+    char device[128], case_name[64]; /* what ran it */
     double seconds;
     struct stage_checks *checks; /* of a spec with stages */
 };
@@ -238,6 +241,8 @@ double expect_seconds(struct job *j, ptxgen_status (*call)(struct job *j, const 
 int device_run(struct job *j);
 /* The same on the ranks that mpirun has started; *shows: this one has to show the results of all. */
 int distributed_run(struct job *j, bool *shows);
+/* The same on the GPUs that --devices names. */
+int several_run(struct job *j);
 /* Evaluate the reference with bounds. */
 int verify_evaluate(struct job *j);
 struct verdict {

@@ -12,7 +12,7 @@
 enum { NO_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char context_memory[4];
+static char context_memory[FAKE_DEVICES];
 static _Thread_local cu_context stack[8];
 static _Thread_local int depth;
 static unsigned long long stream_ids = 10;
@@ -67,6 +67,23 @@ int fake_count(const char *name, int change)
     return fake_result(name);
 }
 
+/* The elements of the first array to the second one, i32; the last params of 8 bytes are their FAKE_CUDA_COPIES dimensions. */
+static void copy_array(const struct fake_call *c)
+{
+    const struct fake_kernel *k = fake.kernel;
+    size_t n = 1;
+    while (strcmp(k->name, c->kernel) != 0)
+        k++;
+    for (int i = k->nparams - 1, rank = atoi(getenv("FAKE_CUDA_COPIES")); i >= 0 && rank > 0; i--)
+        if (k->bytes[i] == 8) {
+            n *= (size_t)c->param[i];
+            rank--;
+        }
+    memcpy((void *)(uintptr_t)c->param[1], (const void *)(uintptr_t)c->param[0], n * sizeof(int32_t));
+    if (getenv("FAKE_CUDA_WRONG") && c->context == (const void *)&context_memory[atoi(getenv("FAKE_CUDA_WRONG"))])
+        ++*(char *)(uintptr_t)c->param[1];
+}
+
 /* ---- start, devices, contexts ---------------------------------------------------------------- */
 ENTRY(cuInit, unsigned flags)
 {
@@ -75,6 +92,10 @@ ENTRY(cuInit, unsigned flags)
         fake.fail = getenv("FAKE_CUDA_FAIL");
         fake.fail_result = CU_OUT_OF_MEMORY;
     }
+    if (getenv("FAKE_CUDA_DEVICES"))
+        fake.devices = atoi(getenv("FAKE_CUDA_DEVICES"));
+    if (getenv("FAKE_CUDA_COPIES"))
+        fake.runs = copy_array;
     if (getenv("FAKE_CUDA_LOG") && !log_file) {
         log_file = fopen(getenv("FAKE_CUDA_LOG"), "w");
         setvbuf(log_file, NULL, _IOLBF, 0);

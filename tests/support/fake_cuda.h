@@ -10,7 +10,9 @@
  *
  * For whole processes: the calls that do something go to the file that FAKE_CUDA_LOG names, a line for each, with all
  * arguments of kernels; an address is the number of its allocation plus an offset.  A single byte that the host reads
- * is 0, and 1 at each FAKE_CUDA_STEPS-th time.
+ * is 0, and 1 at each FAKE_CUDA_STEPS-th time.  FAKE_CUDA_DEVICES is how many devices there are, one without it.  With
+ * FAKE_CUDA_COPIES=RANK every kernel copies its first array to its second one, i32 of so many dimensions, but for the
+ * first byte on the device FAKE_CUDA_WRONG.
  */
 #ifndef PTXGEN_FAKE_CUDA_H
 #define PTXGEN_FAKE_CUDA_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 /* python/tests/stand_ins.py has the same structures. */
+enum { FAKE_DEVICES = 8 };
 enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NAME = 160, FAKE_NODES = 4096, FAKE_AFTER = 64 };
 
 struct fake_call {

@@ -2,6 +2,7 @@
 /* fake_nccl.c - see fake_nccl.h. */
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dist/nccl_abi.h"
@@ -10,7 +11,7 @@
 enum { REMOTE_ERROR = 6, MAIL = 64 };
 
 struct ncclComm {
-    int rank;
+    int rank, device;
 };
 
 /* What a rank sends; NULL: it was taken. */
@@ -40,7 +41,7 @@ struct fake_nccl *fake_nccl_state(int ranks)
 {
     fake.ranks = ranks;
     for (int r = 0; r < FAKE_RANKS; r++)
-        comms[r].rank = r;
+        comms[r] = (struct ncclComm){ .rank = r };
     return &fake;
 }
 
@@ -80,8 +81,7 @@ ENTRY(ncclCommUserRank, const struct ncclComm *comm, int *rank)
 }
 ENTRY(ncclCommCuDevice, const struct ncclComm *comm, int *device)
 {
-    (void)comm;
-    *device = 0;
+    *device = comm->device;
     return NCCL_OK;
 }
 ENTRY(ncclCommGetAsyncError, struct ncclComm *comm, int *error)
@@ -170,14 +170,16 @@ ENTRY(ncclGroupEnd, void)
     return result(good);
 }
 
-/* For whole programs: what is not measured here. */
+/* For whole programs. */
 ENTRY(ncclCommInitAll, struct ncclComm **comm, int n, const int *devices)
 {
-    (void)devices;
     fake_nccl_state(n);
-    for (int r = 0; r < n; r++)
+    for (int r = 0; r < n; r++) {
+        comms[r].device = devices[r];
         comm[r] = &comms[r];
-    return NCCL_OK;
+    }
+    fake.dead = getenv("FAKE_NCCL_DEAD") ? atoi(getenv("FAKE_NCCL_DEAD")) : -1;
+    return getenv("FAKE_NCCL_FAIL") ? REMOTE_ERROR : NCCL_OK;
 }
 ENTRY(ncclCommDestroy, struct ncclComm *comm)
 {

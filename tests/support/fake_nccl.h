@@ -4,6 +4,8 @@
  * Built as a shared object with the entry points that the transport looks up.  "Device" memory is host memory, as that of
  * fake_cuda.c, and a stream has done all that it was given.  A call waits until the ranks that it needs have come, or one
  * of them is dead: then NCCL reports an error.  Sends and receives of a group are matched in order, at its end.
+ *
+ * For whole processes: FAKE_NCCL_DEAD is the rank that is dead, and with FAKE_NCCL_FAIL there are no communicators.
  */
 #ifndef PTXGEN_FAKE_NCCL_H
 #define PTXGEN_FAKE_NCCL_H

@@ -9,7 +9,11 @@ static int run(struct job *j)
     int status = load_problem(j->session, j->options, j->options->operands.item[0], &j->problem);
     status = status ? status : job_prepare(j);
     bool shows = true;
-    status = status ? status : j->options->distributed ? distributed_run(j, &shows) : device_run(j);
+    if (status == EXIT_OK) {
+        status = j->options->devices       ? several_run(j)
+                 : j->options->distributed ? distributed_run(j, &shows)
+                                           : device_run(j);
+    }
     if (status != EXIT_OK || !shows) {
         return status;
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "data/parts.h"
 #include "mpi.h"
 #include "progress.h"
 
@@ -23,57 +23,24 @@ struct shared {
     char *own, *all; /* parts of an output */
 };
 
-static struct array *array_at(struct job *j, int i)
-{
-    return i < j->ninputs ? &j->input[i] : &j->output[i - j->ninputs];
-}
-
-/* The array with the split dimension is `outer` times `extent` rows of `inner` bytes; false: it has not the dimension. */
-static bool rows_of(const struct shared *s, const struct array *a, int64_t *outer, int64_t *inner)
-{
-    bool split = false;
-    *outer = 1;
-    *inner = (int64_t)a->info.element_size;
-    for (int d = 0; d < a->info.rank; d++) {
-        if (a->info.size_index[d] == s->split)
-            split = true;
-        else
-            *(split ? inner : outer) *= array_dim(&a->info, d, s->j->size);
-    }
-    return split;
-}
-
-/* Between the whole array and `count` of its rows from `first` on. */
-static void copy_part(const struct shared *s, const struct array *a, char *part, int64_t first, int64_t count, bool out)
-{
-    int64_t outer, inner;
-    rows_of(s, a, &outer, &inner);
-    for (int64_t i = 0; i < outer; i++) {
-        char *whole = a->data + (i * s->j->size[s->split] + first) * inner, *here = part + i * count * inner;
-        memcpy(out ? whole : here, out ? here : whole, (size_t)(count * inner));
-    }
-}
-
 /* Room for the part of each array; whole arrays stay where they are. */
 static ptxgen_status take_parts(struct shared *s)
 {
     struct job *j = s->j;
     int64_t outer, inner;
     s->data = calloc((size_t)(j->ninputs + j->noutputs) + 1, sizeof *s->data);
-    s->size = calloc((size_t)j->nsizes + 1, sizeof *s->size);
+    s->size = parts_sizes(j, s->split, s->count);
     if (!s->data || !s->size)
         return PTXGEN_NO_MEMORY;
-    for (int i = 0; i < j->nsizes; i++)
-        s->size[i] = i == s->split ? s->count : j->size[i];
     for (int i = 0; i < j->ninputs + j->noutputs; i++) {
-        struct array *a = array_at(j, i);
+        struct array *a = parts_array(j, i);
         s->data[i] = a->data;
-        if (!rows_of(s, a, &outer, &inner))
+        if (!parts_rows(s->j, s->split, a, &outer, &inner))
             continue;
         s->data[i] = calloc(1, (size_t)(outer * inner * s->count) + 1);
         if (!s->data[i])
             return PTXGEN_NO_MEMORY;
-        copy_part(s, a, s->data[i], s->first, s->count, false);
+        parts_copy(s->j, s->split, a, s->data[i], s->first, s->count, false);
     }
     return PTXGEN_OK;
 }
@@ -82,7 +49,7 @@ static ptxgen_status take_parts(struct shared *s)
 static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
 {
     int64_t outer, inner, first, count, most = 0;
-    if (!rows_of(s, a, &outer, &inner))
+    if (!parts_rows(s->j, s->split, a, &outer, &inner))
         return PTXGEN_OK;
     for (int r = 0; r < s->ranks; r++) {
         ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
@@ -101,7 +68,7 @@ static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
         return PTXGEN_RANKS;
     for (int r = 0; r < s->ranks; r++) {
         ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
-        copy_part(s, a, all + (size_t)r * bytes, first, count, true);
+        parts_copy(s->j, s->split, a, all + (size_t)r * bytes, first, count, true);
     }
     return PTXGEN_OK;
 }
@@ -109,10 +76,7 @@ static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
 static ptxgen_status run_parts(struct shared *s)
 {
     struct job *j = s->j;
-    const char *split = ptxgen_dist_split(s->dist);
-    for (s->split = 0; s->split < j->nsizes - 1; s->split++)
-        if (!strcmp(ptxgen_problem_size_name(j->problem, s->split), split))
-            break;
+    s->split = parts_split(j, s->dist);
     ptxgen_status status = ptxgen_dist_share(j->session, s->dist, j->size[s->split], s->rank, &s->first, &s->count);
     status = status == PTXGEN_OK ? take_parts(s) : status;
     if (status != PTXGEN_OK)
@@ -129,7 +93,7 @@ static ptxgen_status run_parts(struct shared *s)
 static void finish(struct shared *s)
 {
     for (int i = 0; s->data && i < s->j->ninputs + s->j->noutputs; i++)
-        if (s->data[i] != array_at(s->j, i)->data)
+        if (s->data[i] != parts_array(s->j, i)->data)
             free(s->data[i]);
     free(s->data);
     free(s->size);
