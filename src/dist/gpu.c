@@ -8,6 +8,8 @@
 #include "launch/launch_dist.h"
 #include "nccl.h"
 
+static ptxgen_stream stream_of(const struct launch *l) { return l->beside ? l->room->beside : l->room->stream; }
+
 static struct nccl *nccl_of(const struct launch *l) { return l->d->comm->self; }
 
 static ptxgen_status run(struct launch *l, enum dist_stage stage, const struct run_args *args)
@@ -15,8 +17,8 @@ static ptxgen_status run(struct launch *l, enum dist_stage stage, const struct r
     const ptxgen_arguments with = { args->size, args->input, args->output,
                                     (const ptxgen_value *)(const void *)args->param };
     struct ptxgen_loaded *loaded = l->d->loaded[stage];
-    return l->prepares ? ptxgen_prepare(l->s, loaded, &with, l->room->stream)
-                       : ptxgen_launch(l->s, loaded, &with, l->room->stream, NULL);
+    return l->prepares ? ptxgen_prepare(l->s, loaded, &with, stream_of(l))
+                       : ptxgen_launch(l->s, loaded, &with, stream_of(l), NULL);
 }
 
 /* The caller waits once for all of them, on the default stream. */
@@ -41,15 +43,12 @@ static ptxgen_status copy(struct launch *l, const struct dist_copy *c)
 {
     return l->prepares ? PTXGEN_OK
                        : launch_copy(l->s, l->d->comm->gpu, c->to, c->to_pitch, c->from, c->from_pitch, c->width,
-                                     (size_t)c->rows, l->room->stream);
+                                     (size_t)c->rows, stream_of(l));
 }
 
 /* ---- exchanges --------------------------------------------------------------------------------------------------- */
 
-static ptxgen_stream exchange_stream(const struct launch *l)
-{
-    return l->prepares ? nccl_of(l)->stream : l->room->stream;
-}
+static ptxgen_stream exchange_stream(const struct launch *l) { return l->prepares ? nccl_of(l)->stream : stream_of(l); }
 
 /* f with the gpu's context. */
 static ptxgen_status exchange(struct launch *l, bool (*f)(struct launch *l, const struct dist_message *m, int n),
@@ -103,6 +102,46 @@ static bool swap_all(struct launch *l, const struct dist_message *m, int n)
 
 static ptxgen_status swap(struct launch *l, const struct dist_message *m, int n) { return exchange(l, swap_all, m, n); }
 
+/* ---- beside the launch's stream ---------------------------------------------------------------------------------- */
+
+/* A preparation makes what launches need. */
+static ptxgen_status make_beside(struct launch *l)
+{
+    struct ptxgen_gpu *gpu = l->d->comm->gpu;
+    struct dist_room *m = l->room;
+    ptxgen_status status = m->beside ? PTXGEN_OK : launch_urgent_stream(l->s, gpu, &m->beside);
+    for (int i = 0; i < 2 && status == PTXGEN_OK && !m->order[i]; i++)
+        status = launch_order_event(l->s, gpu, &m->order[i]);
+    return status;
+}
+
+static ptxgen_status fork_off(struct launch *l)
+{
+    struct dist_room *m = l->room;
+    const ptxgen_status status =
+        l->prepares ? make_beside(l) : launch_order(l->s, l->d->comm->gpu, m->order[0], m->stream, m->beside);
+    l->beside = status == PTXGEN_OK;
+    return status;
+}
+
+static ptxgen_status join(struct launch *l)
+{
+    const struct dist_room *m = l->room;
+    l->beside = false;
+    return l->prepares ? PTXGEN_OK : launch_order(l->s, l->d->comm->gpu, m->order[1], m->beside, m->stream);
+}
+
+static void close_beside(struct dist_room *m)
+{
+    struct ptxgen_gpu *gpu = m->d->comm->gpu;
+    for (int i = 0; i < DIST_STAGES && m->beside; i++)
+        if (m->d->loaded[i])
+            ptxgen_stream_release(NULL, m->d->loaded[i], m->beside);
+    for (int i = 0; i < 2; i++)
+        ptxgen_event_destroy(gpu, m->order[i]);
+    ptxgen_stream_destroy(gpu, m->beside);
+}
+
 const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .run = run,
                                                .alloc = alloc,
@@ -110,4 +149,7 @@ const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .write = write,
                                                .copy = copy,
                                                .gather = gather,
-                                               .swap = swap };
+                                               .swap = swap,
+                                               .fork = fork_off,
+                                               .join = join,
+                                               .close = close_beside };

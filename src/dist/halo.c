@@ -6,8 +6,9 @@
  * along the split dimension.  Only with `interior` there are no ghosts beyond the whole: points there are not computed.
  * Points at ghosts are computed along with the others, and thrown away: results are cut out of room of their own.
  *
- * A single time step copies no whole array.  The part is computed in the caller's arrays, as if it were the whole; then its
- * outermost rows, which were wrong, once more, in a little memory with ghosts on each side.
+ * A single time step copies no whole array.  The part is computed in the caller's arrays, as if it were the whole.  Its
+ * outermost rows, which are wrong there, are computed once more, in a little memory with ghosts on each side, and replace
+ * those.  Only the last of this waits for the part: on a GPU, ghosts travel while the part is computed.
  */
 #include "launch.h"
 
@@ -231,12 +232,11 @@ static void take_side(struct launch *l, const struct side *side, int64_t count)
     }
 }
 
-/* The results of a side's rows. */
-static void run_side(struct launch *l, const struct side *side, int64_t count)
+/* The results of a side's rows, in its memory. */
+static void run_side(struct launch *l, const struct side *side)
 {
     const struct problem *p = l->d->split->problem;
     const int64_t first = l->room->first[l->d->comm->rank];
-    const struct strip strip = { side->first, side->first - side->begin, side->count };
     const void *input[PROBLEM_ARGS_MAX];
     void *output[PROBLEM_ARGS_MAX];
     for (int i = 0; i < p->ninputs; i++)
@@ -250,32 +250,57 @@ static void run_side(struct launch *l, const struct side *side, int64_t count)
                                   .own_first = first + side->first,
                                   .own_count = side->count };
     did(l, dist_run_stage(l, STAGE_LOCAL, &run));
+}
+
+/* From there to the caller. */
+static void give_side(struct launch *l, const struct side *side, int64_t count)
+{
+    const struct problem *p = l->d->split->problem;
+    const struct strip strip = { side->first, side->first - side->begin, side->count };
     for (int o = 0; o < p->noutputs && l->failed == PTXGEN_OK; o++) {
         const struct rows r = rows_of(l->room, &p->output[o].array);
-        did(l, copy_rows(l, &r, l->args->output[o], count, output[o], side->extent, &strip));
+        did(l, copy_rows(l, &r, l->args->output[o], count, side->array[p->ninputs + o], side->extent, &strip));
     }
+}
+
+/* Ghosts, and the sides with them. */
+static ptxgen_status fill_sides(struct launch *l, int64_t count)
+{
+    const struct problem *p = l->d->split->problem;
+    const struct dist_room *m = l->room;
+    int fill[PROBLEM_ARGS_MAX], n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (rows_of(m, array_of(p, i)).split && p->input[i].neighbours)
+            fill[n++] = i;
+    const ptxgen_status status = ghosts_fill(l, fill, n);
+    for (int k = 0; k < 2 && status == PTXGEN_OK && l->failed == PTXGEN_OK; k++)
+        if (m->side[k].count) {
+            take_side(l, &m->side[k], count);
+            run_side(l, &m->side[k]);
+        }
+    return status;
 }
 
 ptxgen_status halo_direct(struct launch *l)
 {
-    const struct problem *p = l->d->split->problem;
     const struct dist_room *m = l->room;
+    const struct dist_machine *machine = machine_of(l->d);
     const int rank = l->d->comm->rank;
     const int64_t count = part_of(m, rank);
     const int64_t first = m->first[rank];
     const struct dist_run part = {
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count
     };
-    int fill[PROBLEM_ARGS_MAX], n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (rows_of(m, array_of(p, i)).split && p->input[i].neighbours)
-            fill[n++] = i;
-    const ptxgen_status status = ghosts_fill(l, fill, n);
+    if (machine->fork && l->d->comm->size > 1)
+        did(l, machine->fork(l));
+    const bool forked = l->beside;
+    const ptxgen_status status = fill_sides(l, count);
+    l->beside = false;
     did(l, dist_run_stage(l, STAGE_LOCAL, &part));
-    for (int k = 0; k < 2 && status == PTXGEN_OK && l->failed == PTXGEN_OK; k++)
-        if (m->side[k].count) {
-            take_side(l, &m->side[k], count);
-            run_side(l, &m->side[k], count);
-        }
+    if (forked)
+        did(l, machine->join(l));
+    for (int k = 0; k < 2 && status == PTXGEN_OK; k++)
+        if (m->side[k].count)
+            give_side(l, &m->side[k], count);
     return status;
 }

@@ -49,6 +49,8 @@ struct dist_room {
     struct ghosts *ghosts;        /* per input: of each shift, then of `edge` */
     bool direct;                  /* a single time step needs only `side` */
     struct side side[2];
+    ptxgen_stream beside; /* on a GPU, for exchanges beside the part's kernel, and what orders it with `stream` */
+    ptxgen_event order[2];
 };
 
 struct launch {
@@ -59,6 +61,7 @@ struct launch {
     ptxgen_stream stream;
     char *array[PROBLEM_ARGS_MAX]; /* those of the room; a time step may swap them */
     bool direct;                   /* in the caller's arrays and the room's sides */
+    bool beside;                   /* what is enqueued goes to the room's `beside` */
     bool ends;                     /* the last time step: the caller gets the outputs */
     bool prepares;                 /* walks only to load what a launch needs; exchanges are real */
     ptxgen_status failed;          /* of this rank, which goes on exchanging and tells it last */
@@ -99,6 +102,11 @@ struct dist_machine {
     ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
     ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
     ptxgen_status (*swap)(struct launch *l, const struct dist_message *m, int n);
+    /* NULL: there is one stream.  Else what follows fork() goes beside the launch's stream as long as l->beside is set, and
+     * what follows join() begins after it. */
+    ptxgen_status (*fork)(struct launch *l);
+    ptxgen_status (*join)(struct launch *l);
+    void (*close)(struct dist_room *m); /* what fork() made */
 };
 enum { HEAD = 16 };
 extern const struct dist_machine dist_machine_host, dist_machine_gpu;

@@ -151,6 +151,8 @@ void room_free(struct dist_room *m)
         return;
     const struct dist_machine *machine = machine_of(m->d);
     halo_free(m);
+    if (machine->close)
+        machine->close(m);
     machine->free(m->d, m->own);
     machine->free(m->d, m->carry);
     if (m->ordered != m->all)

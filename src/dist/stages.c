@@ -139,5 +139,11 @@ static ptxgen_status host_swap(struct launch *l, const struct dist_message *m, i
     return status;
 }
 
-const struct dist_machine dist_machine_host = { true,       false,     host_run,    host_alloc, host_free,
-                                                host_write, host_copy, host_gather, host_swap };
+const struct dist_machine dist_machine_host = { .tells = true,
+                                                .run = host_run,
+                                                .alloc = host_alloc,
+                                                .free = host_free,
+                                                .write = host_write,
+                                                .copy = host_copy,
+                                                .gather = host_gather,
+                                                .swap = host_swap };

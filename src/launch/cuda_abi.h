@@ -70,6 +70,7 @@ enum cu_function_attribute {
 
 enum cu_jit_option { CU_JITOPT_ERROR_LOG = 5, CU_JITOPT_ERROR_LOG_BYTES = 6 };
 
+enum { CU_EVENT_NO_TIMING = 2 };
 enum { CU_STREAM_FLAG_NON_BLOCKING = 1, CU_CAPTURE_THREAD_LOCAL = 1, CU_CAPTURE_NONE = 0, CU_CAPTURE_SET = 1 };
 
 enum cu_attribute_id { CU_ATTR_COOPERATIVE = 2, CU_ATTR_CLUSTER = 4, CU_ATTR_PROGRAMMATIC = 6 };
@@ -174,6 +175,9 @@ enum { CU_MEMORY_DEVICE = 2 };
     X(MemsetD8Async,      "cuMemsetD8Async",               1, (cu_pointer to, unsigned char byte, size_t bytes,           \
                                                                cu_stream stream))                                         \
     X(StreamCreate,       "cuStreamCreate",                1, (cu_stream *stream, unsigned flags))                        \
+    X(StreamCreateWithPriority, "cuStreamCreateWithPriority", 0, (cu_stream *stream, unsigned flags, int priority))       \
+    X(StreamPriorities,   "cuCtxGetStreamPriorityRange",   0, (int *least, int *greatest))                                \
+    X(StreamWaitEvent,    "cuStreamWaitEvent",             1, (cu_stream stream, cu_event event, unsigned flags))         \
     X(StreamDestroy,      "cuStreamDestroy_v2",            1, (cu_stream stream))                                         \
     X(StreamSynchronize,  "cuStreamSynchronize",           1, (cu_stream stream))                                         \
     X(StreamQuery,        "cuStreamQuery",                 1, (cu_stream stream))                                         \

@@ -184,6 +184,45 @@ ptxgen_status launch_captures(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream 
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
+static int urgent_stream(const struct driver *cu, ptxgen_stream *out)
+{
+    int least = 0, greatest = 0;
+
+    if (!cu->StreamCreateWithPriority || !cu->StreamPriorities || cu->StreamPriorities(&least, &greatest) != CU_OK)
+        return cu->StreamCreate(out, CU_STREAM_FLAG_NON_BLOCKING);
+    return cu->StreamCreateWithPriority(out, CU_STREAM_FLAG_NON_BLOCKING, greatest);
+}
+
+ptxgen_status launch_urgent_stream(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream *out)
+{
+    struct fault f;
+    bool pushed, ok = gpu_enter(gpu, &pushed, &f);
+
+    if (ok) {
+        ok = driver_check(&f, &gpu->cu, urgent_stream(&gpu->cu, out), "cuStreamCreate()", __FILE__, __LINE__);
+        gpu_leave(gpu, pushed);
+    }
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
+ptxgen_status launch_order_event(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event *out)
+{
+    RETURN_IN_CONTEXT(s, gpu, EventCreate(out, CU_EVENT_NO_TIMING));
+}
+
+ptxgen_status launch_order(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event with, ptxgen_stream earlier,
+                           ptxgen_stream later)
+{
+    struct fault f;
+    bool pushed, ok = gpu_enter(gpu, &pushed, &f);
+
+    if (ok) {
+        ok = CU(&f, &gpu->cu, EventRecord(with, earlier)) && CU(&f, &gpu->cu, StreamWaitEvent(later, with, 0));
+        gpu_leave(gpu, pushed);
+    }
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
 bool launch_enter(ptxgen_session *s, ptxgen_gpu *gpu, bool *pushed)
 {
     struct fault f;

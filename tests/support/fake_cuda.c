@@ -15,7 +15,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char context_memory[FAKE_DEVICES];
 static _Thread_local cu_context stack[8];
 static _Thread_local int depth;
-static unsigned long long stream_ids = 10;
+static unsigned long long stream_ids = 10, event_ids;
 
 struct CUstream_st {
     unsigned long long id;
@@ -395,6 +395,17 @@ ENTRY(cuStreamCreate, cu_stream *stream, unsigned flags)
     (*stream)->id = __atomic_add_fetch(&stream_ids, 1, __ATOMIC_RELAXED);
     return fake_count("cuStreamCreate", 1);
 }
+ENTRY(cuCtxGetStreamPriorityRange, int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return fake_result("cuCtxGetStreamPriorityRange");
+}
+ENTRY(cuStreamCreateWithPriority, cu_stream *stream, unsigned flags, int priority)
+{
+    fake_record("cuStreamCreateWithPriority", NULL, (uint64_t)-priority, 0);
+    return cuStreamCreate(stream, flags);
+}
 ENTRY(cuStreamDestroy_v2, cu_stream stream)
 {
     free(stream);
@@ -429,14 +440,19 @@ ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
 ENTRY(cuEventCreate, cu_event *event, unsigned flags)
 {
     (void)flags;
-    *event = (cu_event)(uintptr_t)1;
+    *event = (cu_event)(uintptr_t)__atomic_add_fetch(&event_ids, 1, __ATOMIC_RELAXED);
     return fake_count("cuEventCreate", 1);
 }
 GIVE_BACK(cuEventDestroy_v2, "cuEventDestroy", cu_event)
 ENTRY(cuEventRecord, cu_event event, cu_stream stream)
 {
-    (void)event, (void)stream;
+    fake_record("cuEventRecord", stream, (uintptr_t)event, 0);
     return fake_result("cuEventRecord");
+}
+ENTRY(cuStreamWaitEvent, cu_stream stream, cu_event event, unsigned flags)
+{
+    fake_record("cuStreamWaitEvent", stream, (uintptr_t)event, flags);
+    return fake_result("cuStreamWaitEvent");
 }
 ENTRY(cuEventSynchronize, cu_event event)
 {

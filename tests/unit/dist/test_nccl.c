@@ -79,8 +79,8 @@ static void parts(struct rank *rank, int64_t first, int64_t second)
 /* Nothing of it waits, loads or allocates. */
 static void only_enqueues(int from)
 {
-    static const char *const may[] = { "cuLaunchKernel", "cuLaunchKernelEx", "cuMemsetD8Async", "cuMemcpyDtoDAsync",
-                                       "cuMemcpy2DAsync" };
+    static const char *const may[] = { "cuLaunchKernel",  "cuLaunchKernelEx", "cuMemsetD8Async",  "cuMemcpyDtoDAsync",
+                                       "cuMemcpy2DAsync", "cuEventRecord",    "cuStreamWaitEvent" };
     for (int i = from; i < fake_gpu->ncalls; i++) {
         bool good = false;
         for (size_t k = 0; k < sizeof may / sizeof *may; k++)
@@ -134,6 +134,73 @@ Test(nccl, sum_is_one_exchange_of_a_state) { captured(sum_spec, "g", 4, 2); }
 Test(nccl, scan_is_one_exchange_of_a_state) { captured(scan_spec, "g", 4, 2); }
 /* Both neighbours of rank 0 are rank 1: two rows, in one message. */
 Test(nccl, stencil_is_one_exchange_per_step) { captured(heat_spec, "srsrsr", 40, 3); }
+
+/* ---- a single time step: ghosts travel beside the part's kernel ---------------------------------------------------- */
+
+/* The calls of a rank with the driver, as letters, one for several alike: r and w record and wait, k kernels, c copies; in
+ * capitals on the second stream. */
+static void letters(int from, int behind, const void *stream, const void *beside, char *out)
+{
+    int n = 0;
+    for (int i = from; i < behind; i++) {
+        const struct fake_call *c = &fake_gpu->call[i];
+        const char letter = !strcmp(c->name, "cuEventRecord")         ? 'r'
+                            : !strcmp(c->name, "cuStreamWaitEvent")   ? 'w'
+                            : !strncmp(c->name, "cuLaunchKernel", 14) ? 'k'
+                                                                      : 'c';
+        const char here = c->stream == beside ? (char)(letter - 'a' + 'A') : letter;
+        if ((c->stream == stream || c->stream == beside) && (n == 0 || out[n - 1] != here))
+            out[n++] = here;
+    }
+    out[n] = 0;
+}
+
+/* The stream that first waits for what this one recorded. */
+static const struct fake_call *waits_for(int from, const void *stream)
+{
+    for (int i = from; i < fake_gpu->ncalls; i++)
+        for (int k = i + 1; fake_gpu->call[i].stream == stream && k < fake_gpu->ncalls; k++)
+            if (!strcmp(fake_gpu->call[i].name, "cuEventRecord") &&
+                !strcmp(fake_gpu->call[k].name, "cuStreamWaitEvent") && fake_gpu->call[k].a == fake_gpu->call[i].a)
+                return &fake_gpu->call[k];
+    return NULL;
+}
+
+static void step_beside(int capturing)
+{
+    static const char step_spec[] = "kind: stencil\ninputs: {x: 'f32[n, m]'}\nboundary: wrap\n"
+                                    "outputs: {y: {type: 'f32[n, m]', value: 'x[-1, 0] + x[1, 0] + x[0, -1]'}}\n";
+    struct world w;
+    struct harness h;
+    struct rank rank[RANKS_MAX];
+    begin(&w, &h, rank, step_spec, 2, true);
+    parts(rank, 7, 20);
+    world_all(&w, rank, prepares);
+    expect(&w, rank, PTXGEN_OK, "");
+    fake_gpu->capturing = capturing;
+    const int before = fake_gpu->ncalls, exchanged = fake_nccl->ncalls;
+    world_all(&w, rank, launches);
+    expect(&w, rank, PTXGEN_OK, "");
+    fake_gpu->capturing = 0;
+    cr_expect_eq(fake_gpu->capture_spoiled, 0);
+    only_enqueues(before);
+    for (int r = 0; r < 2; r++) {
+        char seen[100];
+        const struct fake_call *first = waits_for(before, rank[r].stream);
+        cr_assert_not_null(first);
+        const struct fake_call *last = waits_for(before, first->stream);
+        cr_assert(last && last->stream == rank[r].stream && last->a != first->a);
+        letters(before, fake_gpu->ncalls, rank[r].stream, first->stream, seen);
+        cr_expect_str_eq(seen,
+                         "rWCKCKkRwc"); /* the sides' memory, their kernels; the part's; the sides to the caller */
+        for (int i = exchanged; i < fake_nccl->ncalls; i++)
+            if (fake_nccl->call[i].rank == r)
+                cr_expect_eq(fake_nccl->call[i].stream, first->stream);
+    }
+    end(&w, rank);
+}
+Test(nccl, ghosts_travel_beside_the_part) { step_beside(0); }
+Test(nccl, ghosts_travel_beside_the_part_in_a_capture) { step_beside(1); }
 
 /* Fixed times: what was prepared for sizes serves further launches with them. */
 Test(nccl, sizes_must_be_prepared)
