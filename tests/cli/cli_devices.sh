@@ -22,7 +22,7 @@ outputs: {y: {type: 'i32[n,m]', value: x}}
 SPEC
 
 # Words that name no GPUs.
-for wrong in '' , 0, a cuda:0 -1 0,x 0.5 99999; do run run copy.yaml --size n=9 --devices "$wrong"; exits 2; err_has 'is not the number of a GPU'; done
+for wrong in '' ',' '0,' a cuda:0 -1 0,x 0.5 99999; do run run copy.yaml --size n=9 --devices "$wrong"; exits 2; err_has 'is not the number of a GPU'; done
 run run copy.yaml --size n=9 --devices 0,2,0; exits 2; err_has 'GPU 0 is named twice'
 run run copy.yaml --size n=9 --devices 0,7; exits 2; err_has 'device 7 does not exist: there are 7, counted from 0'; err_has 'ptxgen devices'
 run run copy.yaml --size n=9 --devices; exits 2
