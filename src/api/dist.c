@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dist.c - the public API: problems on several ranks. */
+/* dist.c - the public API: problems and programs on several ranks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +58,14 @@ void ptxgen_comm_destroy(ptxgen_comm *comm)
 /* ---- load -------------------------------------------------------------------------------------------------------- */
 
 /* FNV-1a of what all ranks must have alike. */
-static uint64_t hash_of(const struct problem *p, const char *split)
+static uint64_t hash_of(const ptxgen_problem *p, const char *split)
 {
     struct str text = { 0 };
     uint64_t hash = 14695981039346656037u;
-    problem_print(p, &text);
+    if (p->stages)
+        stages_print(p->stages, &text);
+    else
+        problem_print(p->problem, &text);
     str_add(&text, split ? split : "");
     for (size_t i = 0; i < text.length; i++)
         hash = (hash ^ (unsigned char)text.text[i]) * 1099511628211u;
@@ -70,11 +73,14 @@ static uint64_t hash_of(const struct problem *p, const char *split)
     return hash;
 }
 
-static bool sends_what_it_needs(ptxgen_session *s, const ptxgen_dist *d, const struct problem *p)
+static bool sends_what_it_needs(ptxgen_session *s, const ptxgen_dist *d)
 {
-    if (d->split->before + d->split->after == 0 || d->comm->transport->sends(d->comm->self))
-        return true;
-    diag_error(&s->diags, D_DISTRIBUTED, p->at,
+    bool good = true;
+    for (int i = 0; d->program && i < d->program->nstages && good; i++)
+        good = sends_what_it_needs(s, d->of[i]);
+    if (d->program || d->split->before + d->split->after == 0 || d->comm->transport->sends(d->comm->self))
+        return good;
+    diag_error(&s->diags, D_DISTRIBUTED, d->split->problem->at,
                "neighbours are on other ranks, and the communicator has no `sendrecv`");
     return false;
 }
@@ -90,21 +96,24 @@ static ptxgen_status load_stage(ptxgen_session *s, ptxgen_dist *d, int i)
 static ptxgen_status load_on_gpu(ptxgen_session *s, ptxgen_dist *d)
 {
     ptxgen_status status = PTXGEN_OK;
-    for (int i = 0; i < DIST_STAGES && status == PTXGEN_OK; i++)
+    for (int i = 0; d->program && i < d->program->nstages && status == PTXGEN_OK; i++)
+        status = load_on_gpu(s, d->of[i]);
+    for (int i = 0; !d->program && i < DIST_STAGES && status == PTXGEN_OK; i++)
         if (d->split->stage[i].problem)
             status = load_stage(s, d, i);
     return status;
 }
 
-static ptxgen_status compile(ptxgen_session *s, const struct problem *p, const char *split, ptxgen_dist *d)
+static ptxgen_status compile(ptxgen_session *s, const ptxgen_problem *p, const char *split, ptxgen_dist *d)
 {
     struct llvmgen_options o;
     bool compiled = false;
     if (!api_compile_options(s, NULL, &o))
         return PTXGEN_NO_MEMORY;
     WITH_MEMORY(s, {
-        d->split = dist_derive(s, p, split);
-        compiled = d->split && sends_what_it_needs(s, d, p) && (d->comm->gpu || dist_compile(s, d, &o));
+        compiled =
+            p->stages ? dist_derive_program(s, d, p->stages, split) : dist_derive_problem(s, d, p->problem, split);
+        compiled = compiled && sends_what_it_needs(s, d) && (d->comm->gpu || dist_compile(s, d, &o));
     });
     if (compiled && d->comm->gpu)
         return load_on_gpu(s, d);
@@ -115,14 +124,14 @@ static ptxgen_status compile(ptxgen_session *s, const struct problem *p, const c
 }
 
 /* All ranks have compiled the same, or none has loaded. */
-static ptxgen_status load(ptxgen_session *s, ptxgen_dist *d, const struct problem *p, const char *split)
+static ptxgen_status load(ptxgen_session *s, ptxgen_dist *d, const ptxgen_problem *p, const char *split)
 {
     struct dist_hello own = { .operation = DIST_LOAD };
     ptxgen_status status = PTXGEN_OK;
     own.status = compile(s, p, split, d);
-    strncpy(own.name, p->name, PROBLEM_NAME_MAX);
+    strncpy(own.name, d->shape->name, PROBLEM_NAME_MAX);
     d->problem = own.problem = hash_of(p, split);
-    WITH_MEMORY(s, status = dist_agree(s, d->comm, d->split, &own));
+    WITH_MEMORY(s, status = dist_agree(s, d->comm, d->shape, &own));
     return status;
 }
 
@@ -143,8 +152,6 @@ ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxge
     CLEAR(out);
     if (LACKS(s, s, comm, p, out) || !TAKE(s, options, &o))
         return PTXGEN_USAGE;
-    if (!api_is_single(s, p, "ranks share one problem"))
-        return PTXGEN_UNSUPPORTED;
     struct simt_options modes;
     ptxgen_status status = api_read_modes(s, o.modes, &modes);
     if (status == PTXGEN_OK)
@@ -157,7 +164,7 @@ ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxge
     d->comm = comm;
     d->shape = p->shape;
     d->modes = modes;
-    status = load(s, d, p->problem, o.split);
+    status = load(s, d, p, o.split);
     if (status == PTXGEN_OK)
         *out = d;
     else
@@ -175,10 +182,7 @@ void ptxgen_dist_destroy(ptxgen_dist *dist)
 
 /* ---- launch ------------------------------------------------------------------------------------------------------ */
 
-const char *ptxgen_dist_split(const ptxgen_dist *dist)
-{
-    return dist ? dist->split->problem->size[dist->split->size].name : NULL;
-}
+const char *ptxgen_dist_split(const ptxgen_dist *dist) { return dist ? dist_split_name(dist) : NULL; }
 
 ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank, int64_t *first,
                                 int64_t *count)
@@ -188,14 +192,16 @@ ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int6
     WITH_MEMORY(s, fits = api_fit_number(s, "total", total, 0, INT64_MAX / 2) &&
                           api_fit_number(s, "rank", rank, 0, dist->comm->size - 1));
     if (fits)
-        dist_share(dist->split, total, rank, dist->comm->size, first, count);
+        dist_share(dist->pieces, total, rank, dist->comm->size, first, count);
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
 /* The arguments of this rank, checked; the status goes to all ranks, where they tell each other. */
 static ptxgen_status fit(ptxgen_session *s, ptxgen_dist *d, const ptxgen_arguments *args, struct fit_arguments *to)
 {
-    const bool fits = api_fit_arguments(s, d->shape, args, to) && api_fit_sizes(s, d->split->problem, args->size, 0);
+    bool fits = api_fit_arguments(s, d->shape, args, to);
+    for (int i = 0; args->size && i < d->shape->nsizes; i++)
+        fits = fits && api_fit_number(s, d->shape->size[i], args->size[i], 0, INT64_MAX);
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
@@ -262,7 +268,7 @@ ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
         session_report(s, D_RANKS, "NCCL's communicators end with an error: call ncclCommAbort(), and make a new one");
         return PTXGEN_UNSUPPORTED;
     }
-    WITH_MEMORY(s, status = dist_agree(s, dist->comm, dist->split, &own));
+    WITH_MEMORY(s, status = dist_agree(s, dist->comm, dist->shape, &own));
     if (status == PTXGEN_OK) {
         dist->comm->broken = false;
         dist->comm->sequence = 0;

@@ -72,21 +72,20 @@ static ptxgen_status elsewhere(struct ptxgen_session *s, struct ptxgen_comm *com
 }
 
 /* Sizes and params are alike but for the split one. */
-static bool same_values(struct ptxgen_session *s, const struct dist_split *sp, const struct dist_hello *own,
+static bool same_values(struct ptxgen_session *s, const struct program *shape, const struct dist_hello *own,
                         const struct dist_hello *other, int rank)
 {
-    const struct problem *p = sp->problem;
-    for (int i = 0; i < p->nsizes + p->nparams; i++)
+    for (int i = 0; i < shape->nsizes + shape->nparams; i++)
         if (own->value[i] != other->value[i]) {
-            const bool size = i < p->nsizes;
+            const bool size = i < shape->nsizes;
             diag_error(&s->diags, D_RANKS, span_none(), "rank %d has another %s '%s' than this rank", rank,
-                       size ? "size" : "param", size ? p->size[i].name : p->param[i - p->nsizes].name);
+                       size ? "size" : "param", size ? shape->size[i] : shape->param[i - shape->nsizes].name);
             return false;
         }
     return true;
 }
 
-ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct dist_split *split,
+ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct program *shape,
                          struct dist_hello *own)
 {
     const struct dist_hello *all = comm->hello;
@@ -102,7 +101,7 @@ ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, con
         if (all[r].status != PTXGEN_OK)
             status = failed(s, own->status, r, all[r].status);
     for (int r = 0; r < comm->size && status == PTXGEN_OK && runs; r++)
-        if (!same_values(s, split, own, &all[r], r))
+        if (!same_values(s, shape, own, &all[r], r))
             status = PTXGEN_RANKS;
     return status;
 }

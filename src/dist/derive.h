@@ -33,6 +33,7 @@ struct dist_split {
     int size, axis;                /* the dimension that is split */
     bool combined;                 /* it is reduced or scanned */
     int64_t before, after;         /* neighbours along it that an element reads */
+    bool alike;                    /* nothing of it is split: each rank solves all of it, with the same bits */
     bool interior;                 /* points that read beyond the whole are not computed */
     bool pieces;     /* a part is computed in pieces that the whole size alone decides; see dist_piece() */
     int state_bytes; /* of the states of all reductions, one element */
@@ -43,13 +44,19 @@ struct dist_split {
  * says what cannot be distributed, and where it stands. */
 const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split);
 
+/* What each rank computes of a problem without the split dimension: all of it.  NULL after a message. */
+const struct dist_split *dist_alike(struct ptxgen_session *s, const struct problem *p);
+
 /* Can the problem be split along sp->axis?  False after a message.  Decides about pieces. */
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
 
 /* Does the axis disappear: is it reduced, scanned, or beside a stencil's reductions? */
 bool dist_reduced(const struct problem *p, int axis);
 
+/* Do all its operators give the same bits in any order? */
+bool dist_exact(const struct problem *p);
+
 /* Elements of a piece: the same for all numbers of ranks.  Whole parts are one piece where results may depend on parts. */
-int64_t dist_piece(const struct dist_split *sp, int64_t total);
+int64_t dist_piece(bool pieces, int64_t total);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dist.h - one problem on several ranks: what src/api sees of this folder. */
+/* dist.h - one problem, or the stages of a program, on several ranks: what src/api sees of this folder. */
 #ifndef PTXGEN_SRC_DIST_H
 #define PTXGEN_SRC_DIST_H
 
 #include "derive.h"
+#include "frontend/stages/stages.h"
 #include "llvmgen/llvmgen.h"
 #include "ptxgen/launch.h"
 #include "simt/simt.h"
@@ -47,8 +48,8 @@ extern const struct dist_transport dist_transport_host, dist_transport_nccl;
 ptxgen_status dist_broken(struct ptxgen_session *s, struct ptxgen_comm *comm, const char *why);
 
 /* Exchange hellos.  PTXGEN_OK when all ranks do the same and none has failed; else no rank gets that, and each a
- * message.  split: of launches. */
-ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct dist_split *split,
+ * message.  shape: names of what the values of launches are of. */
+ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct program *shape,
                          struct dist_hello *own);
 /* Exchange `bytes` bytes per rank, of which the first eight are this rank's status: as above. */
 ptxgen_status dist_exchange(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *own, void *all,
@@ -58,18 +59,26 @@ ptxgen_status dist_exchange(struct ptxgen_session *s, struct ptxgen_comm *comm, 
 ptxgen_status dist_sendrecv(struct ptxgen_session *s, struct ptxgen_comm *comm, const void *send, size_t send_bytes,
                             int to, void *get, size_t get_bytes, int from);
 
-/* The stages as host code, or loaded on a GPU. */
+/* A problem, whose stages are host code or loaded on a GPU; or a program, each stage of which is a problem. */
 struct ptxgen_dist {
     struct ptxgen_comm *comm;
-    const struct dist_split *split;
-    const struct program *shape; /* of the user's problem, for its arguments */
+    const struct program *shape; /* of what the user has, for its arguments */
+    int size;                    /* the one of its sizes that is split */
+    bool pieces;                 /* even shares are cut at pieces: of any stage */
     uint64_t problem;            /* hash */
     struct simt_options modes;
+    const struct prog_stages *program;  /* or NULL */
+    struct ptxgen_dist *of[STAGES_MAX]; /* in the arena */
+    const struct dist_split *split;     /* of a problem, with all that follows but the rooms */
     struct host_code *code[DIST_STAGES];
     struct simt_control *control[DIST_STAGES];
     struct ptxgen_loaded *loaded[DIST_STAGES];
     struct dist_room *rooms; /* on a GPU: what was prepared */
 };
+static inline const char *dist_split_name(const struct ptxgen_dist *d) { return d->shape->size[d->size]; }
+/* From what the user has: which dimension is split (NULL: the first), and what each rank computes.  False after a message. */
+bool dist_derive_problem(struct ptxgen_session *s, struct ptxgen_dist *d, const struct problem *p, const char *split);
+bool dist_derive_program(struct ptxgen_session *s, struct ptxgen_dist *d, const struct stages *p, const char *split);
 /* Plan and compile the stages as host code; false after a message. */
 bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o);
 void dist_release(struct ptxgen_dist *d);
@@ -82,6 +91,6 @@ ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                            ptxgen_stream stream, ptxgen_status own_status);
 /* Begin and number of elements of an even share. */
-void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count);
+void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 
 #endif

@@ -296,7 +296,8 @@ ptxgen_status halo_direct(struct launch *l)
     const bool forked = l->beside;
     const ptxgen_status status = fill_sides(l, count);
     l->beside = false;
-    did(l, dist_run_stage(l, STAGE_LOCAL, &part));
+    if (l->failed == PTXGEN_OK)
+        did(l, dist_run_stage(l, STAGE_LOCAL, &part));
     if (forked)
         did(l, machine->join(l));
     for (int k = 0; k < 2 && status == PTXGEN_OK; k++)

@@ -36,8 +36,6 @@ static ptxgen_status wrong(struct launch *l, const char *text)
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
-static bool has_halo(const struct dist_split *sp) { return sp->before + sp->after > 0; }
-
 static ptxgen_status run_stage(struct launch *l, enum dist_stage stage, const struct dist_run *run)
 {
     return has_halo(l->d->split) ? halo_run(l, stage, run) : dist_run_stage(l, stage, run);
@@ -107,11 +105,18 @@ static ptxgen_status scan(struct launch *l)
     return status;
 }
 
+static ptxgen_status gather(struct launch *l)
+{
+    const ptxgen_status status = machine_of(l->d)->gather(l);
+    l->over = status != PTXGEN_OK;
+    return status;
+}
+
 static ptxgen_status combine(struct launch *l)
 {
     if (l->failed == PTXGEN_OK)
         l->failed = partials(l);
-    ptxgen_status status = machine_of(l->d)->gather(l);
+    ptxgen_status status = gather(l);
     if (status == PTXGEN_OK)
         status = l->failed;
     if (status == PTXGEN_OK)
@@ -148,10 +153,8 @@ static ptxgen_status local(struct launch *l)
 {
     const int rank = l->d->comm->rank;
     const struct dist_run run = { .args = l->args, .first = l->room->first[rank], .count = part_of(l->room, rank) };
-    return run_stage(l, STAGE_LOCAL, &run);
+    return l->failed == PTXGEN_OK ? run_stage(l, STAGE_LOCAL, &run) : l->failed;
 }
-
-enum { PREPARED_STEPS = 3 }; /* by then, each array has been in each place */
 
 /* Where neighbours are exchanged, each step by itself.  A rank whose step fails goes on exchanging, and tells it last. */
 static ptxgen_status steps(struct launch *l)
@@ -176,12 +179,22 @@ static ptxgen_status steps(struct launch *l)
         return status;
     if (combined)
         return combine(l);
-    return machine_of(l->d)->tells ? machine_of(l->d)->gather(l) : l->failed;
+    return machine_of(l->d)->tells ? gather(l) : l->failed;
 }
 
-static ptxgen_status walk(struct launch *l)
+/* All of it, on each rank. */
+static ptxgen_status alike(struct launch *l)
+{
+    return l->failed == PTXGEN_OK ? machine_of(l->d)->run(l, STAGE_LOCAL, l->args) : l->failed;
+}
+
+ptxgen_status dist_walk(struct launch *l)
 {
     const struct dist_split *sp = l->d->split;
+    if (l->d->program)
+        return program_walk(l);
+    if (sp->alike)
+        return alike(l);
     memcpy(l->array, l->room->array, sizeof l->array);
     return has_halo(sp) ? steps(l) : sp->combined ? combine(l) : local(l);
 }
@@ -191,47 +204,53 @@ static ptxgen_status walk(struct launch *l)
 static struct dist_hello hello_of(const struct ptxgen_dist *d, enum dist_operation operation,
                                   const struct run_args *args, ptxgen_status status)
 {
-    const struct problem *p = d->split->problem;
+    const struct program *p = d->shape;
     struct dist_hello own = { .operation = operation, .problem = d->problem, .status = status };
     strncpy(own.name, p->name, PROBLEM_NAME_MAX);
     for (int i = 0; i < p->nsizes && status == PTXGEN_OK; i++)
-        own.value[i] = i == d->split->size ? 0 : (uint64_t)args->size[i];
+        own.value[i] = i == d->size ? 0 : (uint64_t)args->size[i];
     for (int i = 0; i < p->nparams && status == PTXGEN_OK; i++)
         own.value[p->nsizes + i] = args->param[i].u;
-    own.count = status == PTXGEN_OK ? args->size[d->split->size] : 0;
+    own.count = status == PTXGEN_OK ? args->size[d->size] : 0;
     return own;
 }
 
 static ptxgen_status launch_at_once(struct launch *l, struct dist_hello *own)
 {
-    ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->split, own);
+    ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->shape, own);
     if (status == PTXGEN_OK)
         status = room_make(l->s, l->d, l->args->size, &l->room);
-    return status == PTXGEN_OK ? walk(l) : status;
+    return status == PTXGEN_OK ? dist_walk(l) : status;
 }
 
-/* What of it failed on a rank is told to all. */
-static ptxgen_status told(struct launch *l, ptxgen_status here)
+ptxgen_status dist_told(struct launch *l, ptxgen_status here)
 {
     struct ptxgen_comm *comm = l->d->comm;
     const int64_t own[HEAD / sizeof(int64_t)] = { here };
     return dist_exchange(l->s, comm, own, comm->hello, sizeof own);
 }
 
+static void room_stream(struct dist_room *m, ptxgen_stream stream)
+{
+    m->stream = stream;
+    for (int i = 0; m->program && i < m->d->program->nstages && m->program->of[i]; i++)
+        m->program->of[i]->stream = stream;
+}
+
 static ptxgen_status make_for(struct launch *l)
 {
     const ptxgen_status status = room_make(l->s, l->d, l->args->size, &l->room);
     if (l->room)
-        l->room->stream = l->stream;
+        room_stream(l->room, l->stream);
     return status;
 }
 
 static ptxgen_status prepare(struct launch *l, struct dist_hello *own)
 {
-    ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->split, own);
+    ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->shape, own);
     if (status == PTXGEN_OK)
-        status = told(l, make_for(l));
-    return status == PTXGEN_OK ? told(l, walk(l)) : status;
+        status = dist_told(l, make_for(l));
+    return status == PTXGEN_OK ? dist_told(l, dist_walk(l)) : status;
 }
 
 /* Also when memory runs out on the way, l knows what is to be freed. */
@@ -253,7 +272,7 @@ static ptxgen_status guarded(struct launch *l, struct dist_hello *own,
 static struct dist_room *room_of(const struct ptxgen_dist *d, const int64_t *size, ptxgen_stream stream)
 {
     struct dist_room *m = d->rooms;
-    const size_t bytes = sizeof *size * (size_t)d->split->problem->nsizes;
+    const size_t bytes = sizeof *size * (size_t)d->shape->nsizes;
     while (m && (m->superseded || m->stream != stream || memcmp(m->size, size, bytes)))
         m = m->next;
     return m;
@@ -263,10 +282,10 @@ static ptxgen_status launch_prepared(struct launch *l, ptxgen_stream stream)
 {
     l->room = room_of(l->d, l->args->size, stream);
     if (l->room)
-        return walk(l);
+        return dist_walk(l);
     diag_hint(&l->s->diags,
               diag_error(&l->s->diags, D_LAUNCH_ARGUMENT, span_none(),
-                         "'%s' was not prepared for these sizes on this stream", l->d->split->problem->name),
+                         "'%s' was not prepared for these sizes on this stream", l->d->shape->name),
               "all ranks call ptxgen_dist_prepare() once before launches with other sizes");
     return PTXGEN_USAGE;
 }
@@ -287,8 +306,8 @@ ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const
 static bool same_beside(const struct dist_room *a, const struct dist_room *b)
 {
     bool same = true;
-    for (int i = 0; i < a->d->split->problem->nsizes; i++)
-        same &= i == a->d->split->size || a->size[i] == b->size[i];
+    for (int i = 0; i < a->d->shape->nsizes; i++)
+        same &= i == a->d->size || a->size[i] == b->size[i];
     return same;
 }
 
@@ -297,7 +316,7 @@ static bool same_beside(const struct dist_room *a, const struct dist_room *b)
  * know from the same parts.  The memory stays, for graphs. */
 static void keep(struct ptxgen_dist *d, struct dist_room *m)
 {
-    const size_t sizes = sizeof *m->size * (size_t)d->split->problem->nsizes;
+    const size_t sizes = sizeof *m->size * (size_t)d->shape->nsizes;
     for (struct dist_room *old = d->rooms; old; old = old->next) {
         bool some = false, all = true;
         for (int r = 0; r < d->comm->size; r++) {

@@ -51,6 +51,14 @@ struct dist_room {
     struct side side[2];
     ptxgen_stream beside; /* on a GPU, for exchanges beside the part's kernel, and what orders it with `stream` */
     ptxgen_event order[2];
+    struct program_room *program; /* in place of all from `piece` on, where there are stages */
+};
+
+/* Of a program: memory for arrays between stages, and a room for each stage. */
+struct program_room {
+    struct stages_layout layout;
+    char *memory, *between; /* between: aligned, in `memory` */
+    struct dist_room *of[STAGES_MAX];
 };
 
 struct launch {
@@ -64,6 +72,7 @@ struct launch {
     bool beside;                   /* what is enqueued goes to the room's `beside` */
     bool ends;                     /* the last time step: the caller gets the outputs */
     bool prepares;                 /* walks only to load what a launch needs; exchanges are real */
+    bool over;                     /* an exchange has failed, or told all ranks that one has: none goes on */
     ptxgen_status failed;          /* of this rank, which goes on exchanging and tells it last */
 };
 
@@ -99,6 +108,7 @@ struct dist_machine {
     ptxgen_status (*alloc)(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out); /* zeros */
     void (*free)(struct ptxgen_dist *d, void *memory);
     ptxgen_status (*write)(struct ptxgen_session *s, struct ptxgen_dist *d, void *to, const void *host, size_t bytes);
+    ptxgen_status (*read)(struct launch *l, void *host, const void *from, size_t bytes); /* waits */
     ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
     ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
     ptxgen_status (*swap)(struct launch *l, const struct dist_message *m, int n);
@@ -112,6 +122,8 @@ enum { HEAD = 16 };
 extern const struct dist_machine dist_machine_host, dist_machine_gpu;
 
 static inline const struct dist_machine *machine_of(const struct ptxgen_dist *d) { return d->comm->transport->machine; }
+
+static inline bool has_halo(const struct dist_split *sp) { return sp->before + sp->after > 0; }
 
 /* Elements of the split dimension that rank r has. */
 static inline int64_t part_of(const struct dist_room *m, int r) { return m->first[r + 1] - m->first[r]; }
@@ -127,6 +139,18 @@ struct dist_run {
     void *states_out;
 };
 ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const struct dist_run *run);
+
+/* Walks through a problem or a program; what a stage of a program does where l->failed says that this rank has failed is
+ * to exchange. */
+ptxgen_status dist_walk(struct launch *l);
+enum { PREPARED_STEPS = 3 }; /* by then, each array has been in each place */
+/* Tells all ranks what happened here; none gets PTXGEN_OK unless all have it. */
+ptxgen_status dist_told(struct launch *l, ptxgen_status here);
+
+/* program.c: the same for programs.  m->first is there. */
+ptxgen_status program_make(struct ptxgen_session *s, struct dist_room *m);
+void program_free(struct dist_room *m);
+ptxgen_status program_walk(struct launch *l);
 
 /* room.c: from the hellos of all ranks at comm->hello.  What was made goes with room_free(), also after a failure. */
 ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const int64_t *size, struct dist_room **out);

@@ -86,13 +86,12 @@ bool nccl_did(struct nccl *n, int result, const char *call)
     return failed(n, call, n->GetErrorString(result));
 }
 
-/* Until the stream is done, a fault, or the limit. */
-static bool wait(struct nccl *n)
+bool nccl_wait(struct nccl *n, ptxgen_stream stream)
 {
     const double end = now() + n->seconds;
     bool done = false;
     while (!done) {
-        if (launch_poll(NULL, n->gpu, n->stream, &done) != PTXGEN_OK)
+        if (launch_poll(NULL, n->gpu, stream, &done) != PTXGEN_OK)
             return failed(n, "CUDA", "the device failed");
         if (!done && !nccl_alive(n))
             return false;
@@ -109,7 +108,7 @@ static bool gather(struct nccl *n, const void *own, void *all, size_t bytes, siz
     return (ptxgen_gpu_write(NULL, n->gpu, n->staging, own, bytes) == PTXGEN_OK ||
             failed(n, "CUDA", "the device failed")) &&
            nccl_did(n, n->AllGather(n->staging, results, bytes, NCCL_INT8, n->comm, n->stream), "ncclAllGather") &&
-           wait(n) &&
+           nccl_wait(n, n->stream) &&
            (ptxgen_gpu_read(NULL, n->gpu, all, results, bytes * ranks) == PTXGEN_OK ||
             failed(n, "CUDA", "the device failed"));
 }

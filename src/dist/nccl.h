@@ -26,6 +26,8 @@ ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *com
                         struct ptxgen_comm **out);
 /* Is that what a call of NCCL should give?  Else the fault is kept.  The gpu's context is current. */
 bool nccl_did(struct nccl *n, int result, const char *call);
+/* Until the stream is done; false after a fault, or when that takes too long.  The gpu's context is current. */
+bool nccl_wait(struct nccl *n, ptxgen_stream stream);
 /* Has NCCL, or another rank, failed meanwhile? */
 bool nccl_alive(struct nccl *n);
 

@@ -10,17 +10,17 @@
 
 enum { PIECES = 64, PIECE_MULTIPLE = 16 };
 
-int64_t dist_piece(const struct dist_split *sp, int64_t total)
+int64_t dist_piece(bool pieces, int64_t total)
 {
-    if (!sp->pieces)
+    if (!pieces)
         return total > 0 ? total : 1;
     const int64_t share = (total + PIECES - 1) / PIECES;
     return share <= PIECE_MULTIPLE ? PIECE_MULTIPLE : (share + PIECE_MULTIPLE - 1) / PIECE_MULTIPLE * PIECE_MULTIPLE;
 }
 
-void dist_share(const struct dist_split *sp, int64_t total, int rank, int size, int64_t *first, int64_t *count)
+void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count)
 {
-    const int64_t unit = sp->pieces ? dist_piece(sp, total) : 1, units = (total + unit - 1) / unit;
+    const int64_t unit = pieces ? dist_piece(true, total) : 1, units = (total + unit - 1) / unit;
     const int64_t each = units / size, more = units % size;
     const int64_t begin = (rank * each + (rank < more ? rank : more)) * unit;
     const int64_t end = begin + (each + (rank < more)) * unit;
@@ -56,22 +56,29 @@ static ptxgen_status wrong(struct ptxgen_session *s, const char *text)
     return PTXGEN_INVALID;
 }
 
-static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
+/* Where the parts begin. */
+static ptxgen_status find_parts(struct ptxgen_session *s, struct dist_room *m)
 {
     const struct ptxgen_comm *comm = m->d->comm;
-    const struct dist_split *sp = m->d->split;
-    const struct dimension *size = &sp->problem->size[sp->size];
     m->first = calloc((size_t)comm->size + 1, sizeof *m->first);
     if (!m->first)
         return PTXGEN_NO_MEMORY;
     for (int r = 0; r < comm->size; r++)
         if (__builtin_add_overflow(m->first[r], comm->hello[r].count, &m->first[r + 1]))
-            return wrong(s, arena_printf(&s->arena, "%s of all ranks is out of range", size->name));
+            return wrong(s, arena_printf(&s->arena, "%s of all ranks is out of range", dist_split_name(m->d)));
     m->total = m->first[comm->size];
+    return PTXGEN_OK;
+}
+
+static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
+{
+    const struct ptxgen_comm *comm = m->d->comm;
+    const struct dist_split *sp = m->d->split;
+    const struct dimension *size = &sp->problem->size[sp->size];
     if (m->total < size->min || m->total > size->max || m->total % size->multiple_of)
         return wrong(s, arena_printf(&s->arena, "%s = %lld of all ranks is not what `assume` promises", size->name,
                                      (long long)m->total));
-    m->piece = dist_piece(sp, m->total);
+    m->piece = dist_piece(sp->pieces, m->total);
     for (int r = 1; r < comm->size && sp->pieces && sp->problem->determinism == DET_DEVICE; r++) {
         const int64_t first = m->first[r];
         if (first % m->piece && first < m->total)
@@ -132,15 +139,20 @@ static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
 ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const int64_t *size, struct dist_room **out)
 {
     struct dist_room *m = *out = calloc(1, sizeof *m);
-    const bool halo = d->split->before + d->split->after > 0;
     if (!m)
         return PTXGEN_NO_MEMORY;
     m->d = d;
-    memcpy(m->size, size, sizeof *size * (size_t)d->split->problem->nsizes);
-    ptxgen_status status = fits_whole(s, m);
-    if (status == PTXGEN_OK && (d->split->combined || (halo && machine_of(d)->tells)))
+    memcpy(m->size, size, sizeof *size * (size_t)d->shape->nsizes);
+    if (d->split && d->split->alike)
+        return PTXGEN_OK;
+    ptxgen_status status = find_parts(s, m);
+    if (status == PTXGEN_OK)
+        status = d->program ? program_make(s, m) : fits_whole(s, m);
+    if (d->program)
+        return status;
+    if (status == PTXGEN_OK && (d->split->combined || (has_halo(d->split) && machine_of(d)->tells)))
         status = make_states(s, m);
-    if (status == PTXGEN_OK && halo)
+    if (status == PTXGEN_OK && has_halo(d->split))
         status = halo_make(s, m);
     return status;
 }
@@ -150,7 +162,10 @@ void room_free(struct dist_room *m)
     if (!m)
         return;
     const struct dist_machine *machine = machine_of(m->d);
-    halo_free(m);
+    if (m->d->program)
+        program_free(m);
+    else
+        halo_free(m);
     if (machine->close)
         machine->close(m);
     machine->free(m->d, m->own);

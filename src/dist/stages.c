@@ -12,6 +12,12 @@ bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct 
     int nsymbols;
     const struct host_symbol *symbols = simt_symbols(&nsymbols);
     bool good = device_by_name("sm_80", 0, &device);
+    for (int i = 0; d->program && i < d->program->nstages && good; i++) {
+        d->of[i]->modes = d->modes;
+        good = dist_compile(s, d->of[i], o);
+    }
+    if (d->program)
+        return good;
     for (int i = 0; i < DIST_STAGES && good; i++) {
         if (!d->split->stage[i].problem)
             continue;
@@ -29,6 +35,8 @@ void dist_release(struct ptxgen_dist *d)
         next = m->next;
         room_free(m);
     }
+    for (int i = 0; d->program && i < d->program->nstages && d->of[i]; i++)
+        dist_release(d->of[i]);
     for (int i = 0; i < DIST_STAGES; i++) {
         if (d->code[i])
             host_destroy(d->code[i]);
@@ -114,6 +122,13 @@ static ptxgen_status host_write(struct ptxgen_session *s, struct ptxgen_dist *d,
     return PTXGEN_OK;
 }
 
+static ptxgen_status host_read(struct launch *l, void *host, const void *from, size_t bytes)
+{
+    (void)l;
+    memcpy(host, from, bytes);
+    return PTXGEN_OK;
+}
+
 static ptxgen_status host_copy(struct launch *l, const struct dist_copy *c)
 {
     (void)l;
@@ -144,6 +159,7 @@ const struct dist_machine dist_machine_host = { .tells = true,
                                                 .alloc = host_alloc,
                                                 .free = host_free,
                                                 .write = host_write,
+                                                .read = host_read,
                                                 .copy = host_copy,
                                                 .gather = host_gather,
                                                 .swap = host_swap };

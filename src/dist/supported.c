@@ -116,7 +116,7 @@ static bool fits_arrays(struct ptxgen_session *s, const struct dist_split *sp)
     return good;
 }
 
-static bool exact(const struct problem *p)
+bool dist_exact(const struct problem *p)
 {
     bool all = true;
     for (int r = 0; r < p->nreductions; r++)
@@ -159,7 +159,7 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
 {
     const struct problem *p = sp->problem;
     const int segments = p->offsets >= 0 ? p->offsets : p->flags;
-    const bool depends = sp->combined && p->determinism != DET_ANY && !exact(p);
+    const bool depends = sp->combined && p->determinism != DET_ANY && !dist_exact(p);
     sp->pieces = depends && leads(sp);
     if (p->nby)
         return refuse(s, p->at, "a reduce with `by` is not split over ranks yet", NULL, NULL);
