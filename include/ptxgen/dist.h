@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file dist.h
- * One problem on several ranks: threads, processes, machines.  docs/distributed.md is the guide.
+ * One problem or program on several ranks: threads, processes, machines.  docs/distributed.md is the guide.
  *
  *     #include <ptxgen/dist.h>
  *     #include <stdio.h>
@@ -49,6 +49,10 @@
  * array of the part's elements; any other array is whole on every rank, with the same content.  The sizes of a launch
  * are those of the part.  Expressions of the spec see the whole: `n` is the size of all parts together, `index(n)` the
  * position in the whole.
+ *
+ * A program of stages (docs/stages.md) is split along one dimension in all stages and steps.  A stage without that
+ * dimension is computed by every rank, with the same bits.  Arrays between stages are cut as those of the program are.  A
+ * loop with `until` ends on all ranks after the same step.
  *
  * Results: those without the split dimension, as the result of a reduction along it, are on every rank, with the same
  * bits.  Those with the split dimension are where their elements are.  States of ranks are combined in the order of the
@@ -109,16 +113,18 @@ PTXGEN_API int ptxgen_comm_rank(const ptxgen_comm *comm);
 PTXGEN_API int ptxgen_comm_size(const ptxgen_comm *comm);
 PTXGEN_API void ptxgen_comm_destroy(ptxgen_comm *PTXGEN_OPTIONAL comm);
 
-/* ---- distributed problems ---------------------------------------------------------------------------------------- */
+/* ---- distributed problems and programs --------------------------------------------------------------------------- */
 typedef struct ptxgen_dist_options {
     size_t struct_size; /**< PTXGEN_DIST_OPTIONS_INIT sets it */
-    const char *split;  /**< name of the dimension that is split; NULL: the first of the iteration space with a name */
-    const char *modes;  /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones; GPUs ignore it */
+    const char
+        *split; /**< name of the dimension that is split; NULL: the first of the iteration space with a name, of a
+                             program the first of its first stage */
+    const char *modes; /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones; GPUs ignore it */
 } ptxgen_dist_options;
-/** A problem, compiled for a rank. */
+/** A problem or program, compiled for a rank. */
 typedef struct ptxgen_dist ptxgen_dist;
 /** Plan and compile.  Collective.  PTXGEN_UNSUPPORTED: the spec cannot be split along that dimension, and the message
- * says what stands against it, and where.  options: NULL for defaults; borrowed. */
+ * says what stands against it, and where; of a program, in which stage.  options: NULL for defaults; borrowed. */
 PTXGEN_API ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxgen_problem *p,
                                           const ptxgen_dist_options *PTXGEN_OPTIONAL options, ptxgen_dist **out);
 PTXGEN_API void ptxgen_dist_destroy(ptxgen_dist *PTXGEN_OPTIONAL dist);
@@ -149,6 +155,9 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
  * launch fails after that takes part in the exchanges nonetheless; then the results of the others mean nothing.  A rank
  * that does not launch leaves the others' streams waiting, as with NCCL: ncclCommAbort() ends that.  In host memory: as
  * ptxgen_dist_launch(), without a stream.
+ *
+ * A program whose loop has `until` is launched step by step: after each of them the call waits for the stream, and the ranks
+ * tell each other whether the condition holds, and whether one has failed (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
  */
 PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);

@@ -205,12 +205,28 @@ static ptxgen_status fit(ptxgen_session *s, ptxgen_dist *d, const ptxgen_argumen
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
+/* why: what a stream capture does not allow. */
+static ptxgen_status outside_capture(ptxgen_session *s, const ptxgen_dist *d, ptxgen_stream stream, const char *why)
+{
+    bool captures = false;
+    const ptxgen_status status = launch_captures(s, d->comm->gpu, stream, &captures);
+    if (status != PTXGEN_OK || !captures)
+        return status;
+    session_report(s, D_CAPTURE, why);
+    return PTXGEN_USAGE;
+}
+
 ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                     ptxgen_stream stream)
 {
     struct fit_arguments a;
     NEED(PTXGEN_USAGE, s, s, dist, args);
     ptxgen_status status = alive(s, dist->comm);
+    if (status == PTXGEN_OK && dist->comm->gpu && dist->program && dist->program->until >= 0)
+        status =
+            outside_capture(s, dist, stream,
+                            "the loop has `until`, and ranks tell each other after each step whether it holds, which "
+                            "a stream capture does not allow");
     if (status != PTXGEN_OK)
         return status;
     WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, stream, fit(s, dist, args, &a)));
@@ -221,16 +237,6 @@ ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptx
 {
     NEED(PTXGEN_USAGE, s, s, dist, args);
     return ptxgen_dist_launch_on(s, dist, args, NULL);
-}
-
-static ptxgen_status outside_capture(ptxgen_session *s, const ptxgen_dist *d, ptxgen_stream stream)
-{
-    bool captures = false;
-    const ptxgen_status status = launch_captures(s, d->comm->gpu, stream, &captures);
-    if (status != PTXGEN_OK || !captures)
-        return status;
-    session_report(s, D_CAPTURE, "ptxgen_dist_prepare() waits, which a stream capture does not allow");
-    return PTXGEN_USAGE;
 }
 
 ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
@@ -245,7 +251,7 @@ ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const pt
     if (!dist->comm->gpu)
         return own;
     if (own == PTXGEN_OK)
-        own = outside_capture(s, dist, stream);
+        own = outside_capture(s, dist, stream, "ptxgen_dist_prepare() waits, which a stream capture does not allow");
     WITH_MEMORY(s, status = dist_prepare(s, dist, &a.args, stream, own));
     return status;
 }

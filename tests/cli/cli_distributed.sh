@@ -5,6 +5,7 @@
 
 run run "$specs/mss.yaml" --size n=100 --distributed --device cuda; exits 2; err_has 'host executor alone'
 run run "$specs/mss.yaml" --size n=100 --distributed --set threads=64; exits 2; err_has 'leave out --plan, --variant and --set'
+run run "$specs/apps/heat.yaml" --size m=9 --size n=9 --distributed --verify; exits 2; err_has 'not yet: --verify of a spec with stages'
 PTXGEN_LIBMPI=/no/such/library run run "$specs/mss.yaml" --size n=100 --distributed; exits 3; err_has 'no MPI library was found'
 
 if ! command -v mpirun > /dev/null; then
@@ -43,6 +44,25 @@ for spec in mss argmin interval_identity scan_mss scan_exclusive life column_fir
         cmp -s alone shared || complain "other results than alone"
     done
 done
+
+# Programs of stages, and a loop that ends by its condition.
+for more in 'heat.yaml --size m=31 --size n=9 --param eps=0.02' \
+    'hotspot.yaml --size m=31 --size n=9 --param steps=9 --param step_div_cap=0.1 --param rx=1 --param ry=1 --param rz=1 --param amb=0' \
+    'mri_q.yaml --size n=40 --size k=6'; do
+    spec=$specs/apps/${more%% *}
+    # shellcheck disable=SC2086
+    run run "$spec" ${more#* } --device cpu; exits 0
+    shard=
+    [ "${more#mri_q}" = "$more" ] || shard='--shard n'
+    sed '/random data/d' out > alone
+    for n in 1 2 3 4 7; do
+        # shellcheck disable=SC2086
+        ranks "$n" "$spec" ${more#* } --device cpu --distributed $shard; exits 0
+        sed '/random data/d' out > shared
+        cmp -s alone shared || complain "other results than alone"
+    done
+done
+ranks 2 "$specs/apps/kmeans.yaml" --size n=40 --size k=3 --size f=2 --distributed; exits 1; err_has 'error: stage assign: '
 
 # Another dimension; results in files; a refusal is located.
 ranks 3 "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --shard n --distributed --verify; exits 0; out_has 'verified: 200'

@@ -59,7 +59,8 @@ static void allow(struct harness *h, double part)
             for (int64_t i = 0; i < h->count[o] * a.field_count; i++) {
                 const int f = (int)(i % a.field_count);
                 const ptxgen_value v = ptxgen_value_load(
-                    a.field_type[f], (char *)h->expected[o] + i / a.field_count * (int64_t)a.element_size + a.field_offset[f]);
+                    a.field_type[f],
+                    (char *)h->expected[o] + i / a.field_count * (int64_t)a.element_size + a.field_offset[f]);
                 const bool is_float = a.field_type[f] >= PTXGEN_F16;
                 if (!pass && is_float && fabs(v.f) > most && !isinf(v.f))
                     most = fabs(v.f);
@@ -175,16 +176,19 @@ static const char softmax[] = "inputs: {x: 'f32[n]'}\nstages:\n"
 /* Sums before and behind, of what neighbours make; scalars that go through a stage of their own. */
 static const char mixed[] =
     "inputs: {x: 'i32[n, m]', w: 'i32[m]'}\nlet: {here: index(n)}\nstages:\n"
-    "  blur: {kind: stencil, boundary: clamp, outputs: {b: {type: 'i32[n, m]', value: 'x[-1, 0] + x[1, 0] - x[0, -1]'}}}\n"
+    "  blur: {kind: stencil, boundary: clamp, outputs: {b: {type: 'i32[n, m]', value: 'x[-1, 0] + x[1, 0] - x[0, "
+    "-1]'}}}\n"
     "  columns: {kind: reduce, over: n, map: b, operator: add, init: 7, outputs: {c: {type: 'i32[m]', value: r}}}\n"
     "  width: {kind: reduce, inputs: [w, c], map: w * c, operator: add, outputs: {k: i64}}\n"
     "  along: {kind: scan, over: n, map: b + c, operator: add, outputs: {s: {type: 'i32[n, m]', value: s + i32(k)}}}\n"
     "  mark: {kind: map, outputs: {y: {type: 'i64[n, m]', value: i64(s) * 10 + here * n + k}}}\n"
     "outputs: [y, c]\n";
 static const char heat[] =
-    "inputs: {u: 'f32[n, m]', taken: 'i32[k]'}\nparams: {steps: {type: i32, value: 50}, eps: {type: f32, value: 0.05}}\nstages:\n"
+    "inputs: {u: 'f32[n, m]', taken: 'i32[k]'}\nparams: {steps: {type: i32, value: 50}, eps: {type: f32, value: "
+    "0.05}}\nstages:\n"
     "  sweep:\n    kind: stencil\n    boundary: clamp\n    reductions: {r: {map: abs(next - u), operator: max}}\n"
-    "    outputs:\n      next: {type: 'f32[n, m]', value: 'u + 0.2 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u)'}\n"
+    "    outputs:\n      next: {type: 'f32[n, m]', value: 'u + 0.2 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * "
+    "u)'}\n"
     "      moved: {type: f32, value: r}\n"
     "  count: {kind: map, inputs: [taken], outputs: {next_taken: {type: 'i32[k]', value: taken + 1}}}\n"
     "outputs: [next, moved, next_taken]\n"
@@ -362,7 +366,10 @@ Test(dist_program, a_stage_fails_on_one_gpu, .timeout = 120)
             fails_after = run;
             world_all(&w, rank, rank_runs);
             for (int r = 0; r < 3; r++)
-                cr_assert_eq(rank[r].status, r == 1 ? PTXGEN_FINDING : specs[i] == heat ? PTXGEN_RANKS : PTXGEN_OK,
+                cr_assert_eq(rank[r].status,
+                             r == 1             ? PTXGEN_FINDING
+                             : specs[i] == heat ? PTXGEN_RANKS
+                                                : PTXGEN_OK,
                              "run %d, rank %d: %s", run, r, rank[r].text);
             world_free(&w, rank);
         }
@@ -386,8 +393,8 @@ Test(dist_program, an_exchange_fails, .timeout = 120)
         w.hub.fails_call = call;
         world_all(&w, rank, rank_runs);
         for (int r = 0; r < 3; r++)
-            cr_assert(rank[r].status == PTXGEN_RANKS && strstr(rank[r].text, "an exchange with"), "call %d, rank %d: %s",
-                      call, r, rank[r].text);
+            cr_assert(rank[r].status == PTXGEN_RANKS && strstr(rank[r].text, "an exchange with"),
+                      "call %d, rank %d: %s", call, r, rank[r].text);
         end(&w, rank);
     }
 }
@@ -417,7 +424,8 @@ Test(dist_program, params_differ)
     data(&w, rank, 40, 0);
     world_all(&w, rank, runs_with_another_param);
     for (int r = 0; r < 3; r++) {
-        cr_expect(rank[r].status == PTXGEN_RANKS && strstr(rank[r].text, "has another param 'eps'"), "%s", rank[r].text);
+        cr_expect(rank[r].status == PTXGEN_RANKS && strstr(rank[r].text, "has another param 'eps'"), "%s",
+                  rank[r].text);
         rank[r].world = &w;
     }
     end(&w, rank);

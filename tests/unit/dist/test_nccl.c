@@ -10,6 +10,16 @@ static const char heat_spec[] =
     "kind: stencil\ninputs: {x: 'f32[n, m]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
     "outputs: {y: {type: 'f32[n, m]', value: 'x[-1, 0] + x[1, 0] + x[0, -1]'}}\n";
 
+static const char softmax_spec[] =
+    "inputs: {x: 'f32[n]'}\nstages:\n  top: {kind: reduce, map: x, operator: max, outputs: {most: f32}}\n"
+    "  sum: {kind: reduce, map: exp(x - most), operator: add, outputs: {all: f32}}\n"
+    "  scale: {kind: map, outputs: {y: {type: 'f32[n]', value: exp(x - most) / all}}}\noutputs: [y]\n";
+static const char until_spec[] =
+    "inputs: {x: 'f32[n, m]'}\nstages:\n  sweep:\n    kind: stencil\n    boundary: clamp\n"
+    "    reductions: {r: {map: abs(next - x), operator: max}}\n    outputs:\n"
+    "      next: {type: 'f32[n, m]', value: '0.5 * (x[-1, 0] + x[1, 0])'}\n      moved: {type: f32, value: r}\n"
+    "outputs: [next]\niterate: {steps: 9, feedback: {x: next}, until: moved < 0.01}\n";
+
 static void begin(struct world *w, struct harness *h, struct rank *rank, const char *spec, int ranks, bool kernels)
 {
     setenv("PTXGEN_CACHE", "off", 1);
@@ -201,6 +211,31 @@ static void step_beside(int capturing)
 }
 Test(nccl, ghosts_travel_beside_the_part) { step_beside(0); }
 Test(nccl, ghosts_travel_beside_the_part_in_a_capture) { step_beside(1); }
+
+/* A program: the partial and the fold of each sum, and the map. */
+Test(nccl, program_is_an_exchange_per_sum) { captured(softmax_spec, "gg", 4, 5); }
+
+/* The ranks tell each other whether the loop ends, which waits. */
+Test(nccl, condition_in_a_capture)
+{
+    struct world w;
+    struct harness h;
+    struct rank rank[RANKS_MAX];
+    begin(&w, &h, rank, until_spec, 2, false);
+    parts(rank, 7, 20);
+    world_all(&w, rank, prepares);
+    expect(&w, rank, PTXGEN_OK, "");
+    fake_gpu->capturing = 1;
+    const int exchanged = fake_nccl->ncalls;
+    world_all(&w, rank, launches);
+    expect(&w, rank, PTXGEN_USAGE, "the loop has `until`");
+    cr_expect_eq(fake_gpu->capture_spoiled, 0);
+    cr_expect_eq(fake_nccl->ncalls, exchanged);
+    fake_gpu->capturing = 0;
+    world_all(&w, rank, launches);
+    expect(&w, rank, PTXGEN_OK, "");
+    end(&w, rank);
+}
 
 /* Fixed times: what was prepared for sizes serves further launches with them. */
 Test(nccl, sizes_must_be_prepared)
