@@ -16,7 +16,8 @@ struct derive {
     bool folds;                  /* the space is the states' and the kept axes; else that of the part */
     bool swapped;                /* operators take their operands in the other order */
     int axis[SPACE_MAX];         /* folds: new numbers, -1: gone */
-    int input[PROBLEM_ARGS_MAX]; /* new numbers, -1: gone */
+    int input[PROBLEM_ARGS_MAX]; /* of what is read at the element: new numbers, -1: gone */
+    int table[PROBLEM_ARGS_MAX]; /* of what at() and sums read */
 };
 
 static struct expr *node(struct derive *d, const struct expr *like, enum expr_kind kind, int which)
@@ -62,6 +63,8 @@ static const struct expr *rewrite(struct derive *d, const struct expr *e)
         return in_fold(d, e, d->input[e->which]);
     struct expr *copy = arena_new(d->a, struct expr, 1);
     *copy = *e;
+    if (d->folds && e->kind == EX_AT)
+        copy->which = d->table[e->which];
     if (d->folds && e->kind == EX_TOTAL)
         copy->kind = EX_STATE;
     if (d->swapped && (e->kind == EX_LEFT || e->kind == EX_RIGHT))
@@ -359,12 +362,14 @@ static void fold_space(struct derive *d, struct problem *p, struct dist_derived 
         for (int k = 0; k < from->array.rank; k++)
             kept &= from->axis[k] >= 0 && d->axis[from->axis[k]] >= 0;
         d->input[i] = kept ? p->ninputs : -1;
-        if (!kept)
+        d->table[i] = p->ninputs;
+        if (!kept && !from->placed)
             continue;
         to->input[p->ninputs] = i;
         in[p->ninputs] = *from;
+        in[p->ninputs].role = kept ? ROLE_ELEMENT : ROLE_TABLE;
         for (int k = 0; k < from->array.rank; k++)
-            in[p->ninputs].axis[k] = d->axis[from->axis[k]];
+            in[p->ninputs].axis[k] = kept ? d->axis[from->axis[k]] : -1;
         p->ninputs++;
     }
     p->input = in;

@@ -382,6 +382,34 @@ Test(dist, another_spec)
     end(&w, rank);
 }
 
+/* What results read at places, and in sums, is there where states are folded: tables, and arrays whose own dimension is
+ * combined as well. */
+Test(dist, results_read_tables)
+{
+    static const char *const specs[] = {
+        "kind: reduce\ninputs: {x: 'i32[n]', w: 'i32[k]'}\noperator: add\noutputs: {y: {type: i32, value: 'r + at(w, "
+        "2)'}}\n",
+        "kind: reduce\nover: n\ninputs: {x: 'i32[n, m]', w: 'i32[k]'}\noperator: add\n"
+        "outputs: {y: {type: 'i32[m]', value: 'r + at(w, index(m)) + sum(k, w)'}}\n",
+        "kind: reduce\ninputs: {x: 'i32[n, m]', w: 'i32[m]'}\nlet: {z: w * 2}\nmap: x * z\noperator: add\n"
+        "outputs: {y: {type: i32, value: 'r + at(w, 1)'}}\n",
+    };
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct world w;
+        struct harness h;
+        struct rank rank[RANKS_MAX];
+        begin(&w, &h, rank, specs[i], 3);
+        harness_data_at(&h, (const int64_t[8]){ 50, 4, 6, 6 }, 1, 0, 0);
+        cr_assert(harness_expect(&h), "%s", h.text);
+        world_parts(&w, rank, 50, 9);
+        run(&w, rank);
+        all_ok(&w, rank);
+        cr_expect_null(world_collect(&w, rank));
+        cr_expect(harness_compare(&h), "%s", h.text);
+        end(&w, rank);
+    }
+}
+
 /* Nothing reads what other ranks have: `index` and `n` are those of the whole. */
 Test(dist, positions_are_those_in_the_whole)
 {
