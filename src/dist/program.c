@@ -106,7 +106,7 @@ ptxgen_status program_walk(struct launch *l)
 {
     const struct prog_stages *p = l->d->program;
     struct program_walk w = { .l = l };
-    const struct stages_doer doer = { &w, run, copy, holds };
+    const struct stages_doer doer = { &w, run, copy, holds, l->prepares };
     const char *why;
     if (stages_steps(p, l->args->param, &why) < 0) {
         diag_error(&l->s->diags, D_RUN_DATA, span_none(), "%s: %s", l->d->shape->name, why);

@@ -73,6 +73,7 @@ FAKE_CUDA_COPIES=1 FAKE_CUDA_LOG=$work/log run run copy.yaml --size n=100 --devi
 
 # States travel, and results are on all GPUs with the same bits.
 FAKE_CUDA_COPIES=0 run run "$specs/first.yaml" --size n=200 --devices 0,1 --verify; exits 0; out_has 'verified: 1 value'
+run run "$specs/apps/heat.yaml" --size m=9 --size n=9 --devices 0,1 --verify; exits 2; err_has 'not yet: --verify of a spec with stages'
 FAKE_CUDA_COPIES=0 FAKE_CUDA_WRONG=1 run run "$specs/first.yaml" --size n=200 --devices 0,1 --verify; exits 4; err_has 'first has other bits on GPU 1 than on GPU 0'
 run run "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --devices 0,1,2; exits 0; out_has 'f32\[5, 40\]'
 run run "$specs/sum.yaml" --size n=100 --devices 0,1 --json; exits 0; out_has '"device": "2 GPUs, Fake GPU 0"'

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c - see parts.h. */
 #include "parts.h"
+#include "ptxgen/stages.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+int parts_verify(const struct job *j)
+{
+    if (j->options->verify && ptxgen_stage_count(j->problem))
+        return fail(EXIT_USAGE, "not yet: --verify of a spec with stages on several ranks; without --distributed and "
+                                "--devices each stage is compared with the reference");
+    return EXIT_OK;
+}
 
 int parts_split(const struct job *j, const ptxgen_dist *dist)
 {

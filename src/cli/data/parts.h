@@ -6,6 +6,8 @@
 #include "cli.h"
 #include "ptxgen/dist.h"
 
+/* Can ranks verify what they compute?  EXIT_OK where --verify is not asked for. */
+int parts_verify(const struct job *j);
 /* Number of the size that is split. */
 int parts_split(const struct job *j, const ptxgen_dist *dist);
 struct array *parts_array(struct job *j, int i); /* inputs, and then outputs */

@@ -10,7 +10,6 @@
 #include "data/parts.h"
 #include "mpi.h"
 #include "progress.h"
-#include "ptxgen/stages.h"
 
 struct shared {
     struct job *j;
@@ -115,9 +114,9 @@ int distributed_run(struct job *j, bool *shows)
         return fail(EXIT_USAGE, "--distributed runs on the host executor alone: use it with --device cpu");
     if (o->plan || o->variant || o->set.n)
         return fail(EXIT_USAGE, "--distributed makes its own plans: leave out --plan, --variant and --set");
-    if (o->verify && ptxgen_stage_count(j->problem))
-        return fail(EXIT_USAGE, "not yet: --verify of a spec with stages on several ranks; leave out --distributed to "
-                                "compare each stage with the reference");
+    const int verifies = parts_verify(j);
+    if (verifies != EXIT_OK)
+        return verifies;
     s.mpi = mpi_open(&s.rank, &s.ranks, &why);
     if (!s.mpi)
         return fail(EXIT_DEVICE, "%s", why);

@@ -87,7 +87,8 @@ static int read_options(struct several *x)
     if (o->plan || o->variant || o->set.n || o->tuning || o->arch || o->ptx || o->math_library)
         return fail(EXIT_USAGE, "--devices makes its own plans: leave out --plan, --variant, --set, --tuning, --arch, "
                                 "--ptx and --math-library");
-    return read_devices(x, o->devices);
+    const int verifies = parts_verify(x->j);
+    return verifies ? verifies : read_devices(x, o->devices);
 }
 
 /* One GPU after the other, so that the first that is not there is named. */

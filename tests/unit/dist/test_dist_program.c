@@ -258,6 +258,24 @@ Test(dist_program, loop_ends_by_its_condition)
     }
 }
 
+/* The ranks tell each other after every fourth step only. */
+Test(dist_program, loop_whose_condition_is_read_seldom)
+{
+    char spec[sizeof heat + 20], *end_of = strcpy(spec, heat) + strlen(heat) - strlen("}\n");
+    strcpy(end_of, ", check_every: 4}\n");
+    for (int i = 0; i < 2; i++) {
+        struct world w;
+        struct harness h;
+        struct rank rank[RANKS_MAX];
+        begin(&w, &h, rank, spec, 3, i ? &over_nccl : NULL);
+        data(&w, rank, 40, 0);
+        check_same(&w, rank);
+        const int steps = ((int32_t *)h.output[2])[0] - ((int32_t *)h.input[1])[0];
+        cr_expect(steps > 1 && steps < 50 && steps % 4 == 0, "%d steps", steps);
+        end(&w, rank);
+    }
+}
+
 /* Without a step, what is fed back is what was given. */
 Test(dist_program, no_step)
 {
