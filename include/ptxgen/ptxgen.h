@@ -404,7 +404,6 @@ PTXGEN_API char *ptxgen_tuning_row(const ptxgen_plan *plan, const char *evidence
 typedef struct ptxgen_compile_options {
     size_t struct_size;       /**< PTXGEN_COMPILE_OPTIONS_INIT sets it */
     int pipeline;             /**< 0 lean (default), 2, 3: LLVM's O2, O3 */
-    int assertions;           /**< checks in the device code */
     const char *math_library; /**< path of a libdevice or libclc bitcode file; NULL: searched */
     int threads;              /**< 0: a thread for each case, ended before the call returns; 1: the caller's alone */
 } ptxgen_compile_options;
@@ -491,7 +490,7 @@ PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 #define PTXGEN_PLAN_OPTIONS_INIT { sizeof(ptxgen_plan_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 #define PTXGEN_EXPLAIN_OPTIONS_INIT { sizeof(ptxgen_explain_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, PTXGEN_FORM_TEXT, 0 }
 #define PTXGEN_VARIANT_OPTIONS_INIT { sizeof(ptxgen_variant_options), NULL, NULL, 0, 0, 0, 0, 0, 0 }
-#define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, 0, NULL, 0 }
+#define PTXGEN_COMPILE_OPTIONS_INIT { sizeof(ptxgen_compile_options), 0, NULL, 0 }
 /* clang-format on */
 
 #ifdef __cplusplus

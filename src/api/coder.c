@@ -44,7 +44,6 @@ static bool key_common(struct coder *k, const ptxgen_problem *problem)
     cache_key_number(&k->common, llvm ? 0 : llvmgen_version());
     cache_key_text(&k->common, text);
     cache_key_number(&k->common, (int64_t)k->options.pipeline);
-    cache_key_number(&k->common, k->options.assertions);
     key_library(&k->common, k->options.libdevice);
     free(text);
     return text != NULL;

@@ -215,7 +215,6 @@ bool api_compile_options(ptxgen_session *s, const ptxgen_compile_options *option
     *to = (struct llvmgen_options){ .pipeline = o.pipeline == 3   ? PIPELINE_O3
                                                 : o.pipeline == 2 ? PIPELINE_O2
                                                                   : PIPELINE_LEAN,
-                                    .assertions = o.assertions != 0,
                                     .threads = o.threads,
                                     .libdevice = o.math_library };
     return fits;

@@ -195,7 +195,6 @@ static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, 
     const struct kb_options ko = { .sm = plan->device.sm,
                                    .ptx = plan->device.ptx,
                                    .contract = contract,
-                                   .assertions = true,
                                    .omit_point = o->omit_point > before ? o->omit_point - before : 0,
                                    .shared_max = plan->device.shared_per_block };
     kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;

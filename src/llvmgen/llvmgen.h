@@ -10,7 +10,6 @@ enum llvmgen_stage { STAGE_MACHINE, STAGE_EMIT, STAGE_PASSES, STAGE_CODEGEN, STA
 
 struct llvmgen_options {
     enum { PIPELINE_LEAN, PIPELINE_O2, PIPELINE_O3 } pipeline;
-    bool assertions;
     int threads;    /* 1: compile on the caller's thread alone; 0: a thread per case */
     int omit_point; /* mutation tests */
     double

@@ -86,12 +86,9 @@ struct codegen *codegen_begin(const struct device *d, const struct llvmgen_optio
     if (!llvm_guard(create, cg, &cg->errors))
         cg->abandoned = true;
     stage_end(cg, STAGE_MACHINE);
-    const struct kb_options ko = { .sm = d->sm,
-                                   .ptx = d->ptx,
-                                   .contract = contract,
-                                   .assertions = o->assertions,
-                                   .omit_point = o->omit_point,
-                                   .shared_max = d->shared_per_block };
+    const struct kb_options ko = {
+        .sm = d->sm, .ptx = d->ptx, .contract = contract, .omit_point = o->omit_point, .shared_max = d->shared_per_block
+    };
     cg->k = kb_new(cg->cx, cg->mod, &kb_target_nvptx, &ko);
     if (cg->k)
         return cg;

@@ -2,21 +2,17 @@
 /* ptx_layout.c - PTX as short as it can be said without saying anything else.
  *
  * A quarter of what LLVM prints is blanks and comments: columns, loops' nests, marks around each inline assembly.  The
- * driver reads all of it at every load, and headers carry it.  Names of blocks and
- * assertions stay, for people.
+ * driver reads all of it at every load, and headers carry it.  Names of blocks stay, for people.
  */
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
 #include "llvmgen/ptx.h"
 
-/* What stays of a line's comments: the name of a block, "// %tiles.loop", and what an emitter wrote beside an
- * instruction. NULL: nothing. */
-static const char *kept_comment(const char *line, size_t length, const char *comment)
+/* What stays of a line's comments: the name of a block, "// %tiles.loop". NULL: nothing. */
+static const char *kept_comment(const char *line, size_t length)
 {
     const char *name = NULL, *end = line + length;
-    if (comment > line + 1 && comment[-2] == ';')
-        return comment;
     for (const char *at = line; (at = memmem(at, (size_t)(end - at), "// %", 4)); at += 4)
         name = at;
     return name && (end - name < 7 || memcmp(name, "// %bb.", 7) != 0) ? name : NULL;
@@ -41,7 +37,7 @@ static char *add_statement(char *to, const char *line, size_t length)
 /* A line without its newline.  Never longer than before, so that it may be written where it is. */
 static char *add_line(char *to, const char *line, size_t length)
 {
-    const char *comment = memmem(line, length, "//", 2), *name = comment ? kept_comment(line, length, comment) : NULL;
+    const char *comment = memmem(line, length, "//", 2), *name = comment ? kept_comment(line, length) : NULL;
     const size_t named = name ? (size_t)(line + length - name) : 0;
     size_t statement = comment ? (size_t)(comment - line) : length;
     while (statement > 0 && (line[statement - 1] == ' ' || line[statement - 1] == '\t'))

@@ -315,12 +315,10 @@ static bool every(const struct problem *p, bool (*holds)(const struct op *op))
 
 static bool op_commutes(const struct op *op) { return op->commutative; }
 static bool op_exact(const struct op *op) { return op->exact; }
-static bool op_identity(const struct op *op) { return op->identity[0] != NULL; }
 static bool op_pad(const struct op *op) { return op->pad[0] != NULL || (op->builtin && op->identity[0] != NULL); }
 
 bool state_commutative(const struct problem *p) { return every(p, op_commutes); }
 bool state_exact(const struct problem *p) { return every(p, op_exact); }
-bool state_identity(const struct problem *p) { return every(p, op_identity); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
 enum determinism state_determinism(const struct problem *p) { return state_exact(p) ? DET_ANY : p->determinism; }
 

@@ -61,7 +61,6 @@ int kept_bytes(const struct problem *p);
 int state_words(const struct problem *p, int *offset);
 bool state_commutative(const struct problem *p);
 bool state_exact(const struct problem *p);
-bool state_identity(const struct problem *p);                /* every operator has one */
 bool state_pad(const struct problem *p);                     /* every operator has a padding element */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 

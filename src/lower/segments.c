@@ -12,8 +12,6 @@ bool segments_kept(const struct problem *p)
     return false;
 }
 
-bool segments_any(const struct problem *p) { return p->offsets >= 0 || segments_kept(p); }
-
 /* First and last reduced axis. */
 static void reduced_range(const struct problem *p, int *first, int *last)
 {

@@ -16,7 +16,6 @@
 
 struct planner;
 bool segments_kept(const struct problem *p);            /* an axis is kept */
-bool segments_any(const struct problem *p);             /* an axis is kept, or there are offsets */
 bool segments_trailing(const struct problem *p);        /* also with offsets */
 bool segments_adjacent(const struct problem *p);        /* the reduced axes are neighbours, so the box above exists */
 int segments_behind(const struct problem *p);           /* the first axis behind the reduced ones */

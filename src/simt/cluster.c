@@ -7,7 +7,6 @@
 #include "simt_impl.h"
 
 uint32_t simt_cluster_rank(void) { return (uint32_t)simt_current->block->rank; }
-uint32_t simt_cluster_size(void) { return (uint32_t)simt_current->block->cluster->nblocks; }
 
 void *simt_cluster_map(void *shared, uint32_t rank)
 {

@@ -236,9 +236,3 @@ void simt_backoff(uint32_t nanoseconds)
     (void)nanoseconds;
     exec_poll(simt_current, NULL, true);
 }
-
-void simt_assert(uint32_t ok, const char *message)
-{
-    if (!ok)
-        finding(simt_current, SIMT_TRAP, "%s", message ? message : "assertion fails");
-}

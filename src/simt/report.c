@@ -17,7 +17,6 @@ const char *report_what(int what)
     case SIMT_BOUNDS: return "out of bounds";
     case SIMT_UNINIT: return "uninitialised read";
     case SIMT_CRASH: return "crash";
-    case SIMT_TRAP: return "assertion";
     case SIMT_TWICE: return "two elements at one place";
     case SIMT_NO_MEMORY: return "no memory";
     default: return "check";

@@ -39,7 +39,6 @@ struct simt_report {
         SIMT_UNINIT,
         SIMT_CRASH,
         SIMT_CHECK,
-        SIMT_TRAP,
         SIMT_TWICE,
         SIMT_NO_MEMORY
     } what;

@@ -36,7 +36,6 @@ uint32_t simt_tid(void);
 uint32_t simt_block(void);
 uint32_t simt_blocks(void);
 uint32_t simt_cluster_rank(void);
-uint32_t simt_cluster_size(void);
 void *simt_shared(void); /* the block's shared bytes, static first */
 
 /* Accesses; order RELEASE is for stores, ACQUIRE for loads, both for neither: a read-modify-write is relaxed. */
@@ -81,6 +80,5 @@ void simt_copy_commit(void);
 void simt_copy_wait(uint32_t pending);
 
 void simt_backoff(uint32_t nanoseconds);
-void simt_assert(uint32_t ok, const char *message);
 
 #endif

@@ -12,7 +12,6 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_block),
     SYMBOL(simt_blocks),
     SYMBOL(simt_cluster_rank),
-    SYMBOL(simt_cluster_size),
     SYMBOL(simt_shared),
     SYMBOL(simt_load),
     SYMBOL(simt_store),
@@ -44,7 +43,6 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_copy_commit),
     SYMBOL(simt_copy_wait),
     SYMBOL(simt_backoff),
-    SYMBOL(simt_assert),
 };
 
 const struct host_symbol *simt_symbols(int *count)

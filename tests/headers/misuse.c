@@ -158,7 +158,7 @@ static void make_structures(void)
         PTXGEN_FORM_TEXT,         0
     };
     v.variant_options = (ptxgen_variant_options){ sizeof v.variant_options, &v.plan_options, "H200", 0, 1, 2, 1, 0, 1 };
-    v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, 0, NULL, 1 };
+    v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, NULL, 1 };
     v.jit_options = (ptxgen_jit_options){ sizeof v.jit_options, &v.plan_options, &v.compile_options, "off", 1 };
     v.comm_callbacks = (ptxgen_comm_callbacks){ sizeof v.comm_callbacks, alone, to_itself, &v };
     v.nccl_options = (ptxgen_nccl_options){ sizeof v.nccl_options, 1 };

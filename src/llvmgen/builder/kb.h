@@ -82,11 +82,10 @@ struct kb_target;
 
 /* ---- builder and kernels --------------------------------------------------------------------------------------- */
 struct kb_options {
-    int sm, ptx;     /* 90, 80 */
-    bool contract;   /* fuse a*b+c */
-    bool assertions; /* kb_assert emits a trap */
-    int omit_point;  /* tests: leave out this ordering point (1, 2, …); 0: none */
-    int shared_max;  /* shared memory that a block may have, bytes; 0: what every device has, 48 KiB */
+    int sm, ptx;    /* 90, 80 */
+    bool contract;  /* fuse a*b+c */
+    int omit_point; /* tests: leave out this ordering point (1, 2, …); 0: none */
+    int shared_max; /* shared memory that a block may have, bytes; 0: what every device has, 48 KiB */
 };
 kb *kb_new(LLVMContextRef cx, LLVMModuleRef mod, const struct kb_target *t, const struct kb_options *o);
 void kb_free(kb *k);
@@ -279,11 +278,9 @@ void kb_backoff(kb *k, int nanoseconds); /* in a loop that waits for others; 0: 
 /* The element with these indices (i64, at most three) is about to be written, alone, to the `bytes` at p.  For targets that check (kb_checks_places) and no code elsewhere. */
 void kb_placed(kb *k, kb_ptr p, int bytes, int rank, const kb_val *index);
 bool kb_checks_places(const kb *k);
-void kb_assert(kb *k, kb_val cond, const char *message);
 
 /* ---- clusters and dependent launch (sm_90) ----------------------------------------------------------------------- */
-kb_val kb_cluster_rank(kb *k); /* i32, block-uniform */
-kb_val kb_cluster_size(kb *k);
+kb_val kb_cluster_rank(kb *k);                                /* i32, block-uniform */
 kb_ptr kb_cluster_map(kb *k, kb_ptr shared, kb_val rank);     /* the same object in the shared memory of block `rank` */
 void kb_cluster_arrive_at(kb *k, const char *file, int line); /* release; every thread */
 void kb_cluster_wait_at(kb *k, const char *file, int line);   /* acquire; every thread */

@@ -11,7 +11,7 @@
 
 #include "kb.h"
 
-enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_CLUSTER_SIZE, KB_SREG_COUNT };
+enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_COUNT };
 /* Numbers of kb_target.math beside those of functions.def. */
 enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
 enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT, KB_VOTE_MATCH };
@@ -68,7 +68,6 @@ struct kb_target {
     LLVMValueRef (*extreme)(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b);
     /* x * y + z in f16 or bf16, rounded once; NULL, or a NULL result: no instruction for it. */
     LLVMValueRef (*narrow_fma)(kb *k, enum ty ty, LLVMValueRef *args);
-    void (*trap)(kb *k, LLVMValueRef cond_ok, const char *message);
     LLVMValueRef (*cluster_map)(kb *k, LLVMValueRef shared, LLVMValueRef rank);
     void (*cluster_arrive)(kb *k);
     void (*cluster_wait)(kb *k);

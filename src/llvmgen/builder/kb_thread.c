@@ -24,22 +24,15 @@ kb_val kb_tid(kb *k) { return special(k, KB_SREG_TID, KB_DIVERGENT, "tid"); }
 kb_val kb_block(kb *k) { return special(k, KB_SREG_BLOCK, KB_UNI_BLOCK, "block"); }
 kb_val kb_blocks(kb *k) { return special(k, KB_SREG_BLOCKS, KB_UNI_GRID, "blocks"); }
 
-static bool clustered(kb *k)
+static void need_clusters(kb *k)
 {
     if (!cap_has(CAP_CLUSTER, k->options.sm, k->options.ptx))
         kb_misuse(k, "clusters need sm_90 and PTX 7.8");
-    return k->cluster > 0;
 }
 kb_val kb_cluster_rank(kb *k)
 {
-    clustered(k);
+    need_clusters(k);
     return special(k, KB_SREG_CLUSTER_RANK, KB_UNI_BLOCK, "cluster_rank");
-}
-kb_val kb_cluster_size(kb *k)
-{
-    if (clustered(k))
-        return kb_imm(k, TY_I32, k->cluster);
-    return special(k, KB_SREG_CLUSTER_SIZE, KB_UNI_GRID, "cluster_size");
 }
 
 kb_val kb_lane(kb *k)
@@ -126,21 +119,6 @@ void kb_placed(kb *k, kb_ptr p, int bytes, int rank, const kb_val *index)
     k->target->placed(k, p.ir, bytes, rank, at, p.name);
 }
 
-void kb_assert(kb *k, kb_val cond, const char *message)
-{
-    int64_t known;
-    if (!k->options.assertions)
-        return;
-    if (cond.ty != TY_BOOL) {
-        kb_misuse(k, "asserted condition is not bool: %s", message);
-        return;
-    }
-    if (kb_is_const(cond, &known) && known)
-        return;
-    kb_ready(k);
-    k->target->trap(k, cond.ir, message);
-}
-
 /* ---- warp operations --------------------------------------------------------------------------------------------- */
 
 static kb_val vote(kb *k, enum kb_vote mode, kb_val pred, enum ty result)
@@ -224,7 +202,7 @@ kb_val kb_shfl_v(kb *k, int mode, kb_val x, kb_val arg, int width)
 
 kb_ptr kb_cluster_map(kb *k, kb_ptr shared, kb_val rank)
 {
-    clustered(k);
+    need_clusters(k);
     kb_ready(k);
     if (shared.space != KB_SHARED || rank.ty != TY_I32) {
         kb_misuse(k, "only shared memory has a counterpart in another block");
@@ -239,7 +217,7 @@ kb_ptr kb_cluster_map(kb *k, kb_ptr shared, kb_val rank)
 /* Arrive and wait are one ordering point: half of a cluster barrier would only hang. */
 void kb_cluster_arrive_at(kb *k, const char *file, int line)
 {
-    clustered(k);
+    need_clusters(k);
     kb_require(k, KB_UNI_BLOCK, "cluster arrive");
     kb_ready(k);
     k->arrive_omitted = kb_omit(k, "cluster barrier", file, line);
@@ -251,7 +229,7 @@ void kb_cluster_wait_at(kb *k, const char *file, int line)
 {
     (void)file;
     (void)line;
-    clustered(k);
+    need_clusters(k);
     kb_require(k, KB_UNI_BLOCK, "cluster wait");
     kb_ready(k);
     if (!k->arrive_omitted)

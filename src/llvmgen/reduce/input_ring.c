@@ -62,7 +62,7 @@ void input_ring_take(struct input_ring *r, kb_val part, int vectors, int vector,
             for (int j = 0; j < vector; j++)
                 d[q * vector + j].v[slot] = x[j];
         }
-    ring_release(&r->ring, r->here);
+    ring_release(&r->ring);
     fill(r, kb_add(k, part, kb_mul(k, r->step, r->ring.stages)), r->here);
     ring_advance(&r->ring, r->here);
 }

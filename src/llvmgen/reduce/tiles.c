@@ -37,16 +37,6 @@ struct share {
     struct input_ring ring;
 };
 
-/* The balanced tree over the contributions of elements [lo, hi) of one thread. */
-static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
-{
-    if (hi - lo == 1)
-        return point_map(&pt[lo]);
-    const int mid = lo + (hi - lo) / 2;
-    const kb_tup left = tree(g, pt, lo, mid);
-    return state_combine(g, left, tree(g, pt, mid, hi));
-}
-
 /* One vector of points beginning at base[offset + plus], its direct inputs in d. */
 static void vector_points(struct share *s, struct point *pt, const struct direct *d, kb_val base, kb_val offset,
                           int64_t plus)
@@ -152,7 +142,7 @@ static void full_tile(struct share *s, kb_val t, kb_val base)
         struct point pt[GEN_VECTOR_MAX];
         vector_points(s, pt, &d[u * s->vector], base, s->offset, (int64_t)u * row);
         points_store(pt, s->vector, s->aligned);
-        const kb_tup x = tree(g, pt, 0, s->vector);
+        const kb_tup x = state_of_points(g, pt, 0, s->vector);
         total = u == 0 ? x : state_combine(g, total, x);
     }
     take(s, total);
@@ -164,12 +154,12 @@ static void take_if(struct share *s, kb_val valid, struct point *pt, int n, bool
     struct gen *g = s->g;
     kb *k = g->k;
     if (g->padded && !problem_writes(g->p, AT_POINT)) {
-        take(s, kb_select(k, valid, tree(g, pt, 0, n), state_pad_value(g)));
+        take(s, kb_select(k, valid, state_of_points(g, pt, 0, n), state_pad_value(g)));
         return;
     }
     kb_if(k, valid) {
         points_store(pt, n, aligned);
-        take(s, tree(g, pt, 0, n));
+        take(s, state_of_points(g, pt, 0, n));
     }
 }
 

@@ -212,15 +212,6 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
     }
 }
 
-static kb_tup tree(struct gen *g, struct point *pt, int lo, int hi)
-{
-    if (hi - lo == 1)
-        return point_map(&pt[lo]);
-    const int mid = lo + (hi - lo) / 2;
-    const kb_tup left = tree(g, pt, lo, mid);
-    return state_combine(g, left, tree(g, pt, mid, hi));
-}
-
 static void vector_points(const struct run *r, const struct round *in, int i, struct point *pt)
 {
     for (int j = 0; j < r->vector; j++) {
@@ -232,7 +223,7 @@ static void vector_points(const struct run *r, const struct round *in, int i, st
 static kb_tup vector_total(const struct run *r, struct point *pt)
 {
     points_store(pt, r->vector, r->aligned);
-    return tree(r->g, pt, 0, r->vector);
+    return state_of_points(r->g, pt, 0, r->vector);
 }
 
 static void round_take(const struct run *r, const struct round *in, struct partial *into)

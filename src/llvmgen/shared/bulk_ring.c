@@ -1,39 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bulk_ring.c - stages, the mbarriers that say who may use them, and places that go around. */
+/* bulk_ring.c - the stages, an mbarrier for each that says when it is full, and places that go around. */
 #include "bulk_ring.h"
-
-enum { MBARRIER_BYTES = 8, ALIGN = 16 };
-
-int bulk_ring_bytes(int stages, int bytes, int rings)
-{
-    return rings * stages * (bytes + 2 * MBARRIER_BYTES) + 2 * ALIGN;
-}
-
-/* One thread: the barriers of one ring. */
-static void init_barriers(const struct bulk_ring *r, int consumers)
-{
-    kb *k = r->k;
-    for (int s = 0; s < r->stages; s++) {
-        const kb_val i = kb_add(k, r->first, s);
-        kb_mbar_init(k, r->full, i, 1);
-        if (r->shared)
-            kb_mbar_init(k, r->empty, i, consumers);
-    }
-    kb_mbar_ready(k);
-}
-
-struct bulk_ring bulk_ring_block(kb *k, int stages, int bytes, int consumers)
-{
-    struct bulk_ring r = { .k = k, .stages = stages, .bytes = bytes, .shared = true, .first = kb_imm(k, TY_I32, 0) };
-    r.memory = kb_shared_v(k, TY_U8, stages * bytes, "stage");
-    r.full = kb_mbarriers(k, stages, "full");
-    r.empty = kb_mbarriers(k, stages, "empty");
-    kb_if(k, kb_thread0(k)) {
-        init_barriers(&r, consumers);
-    }
-    kb_barrier(k);
-    return r;
-}
 
 struct bulk_ring bulk_ring_warp(kb *k, int stages, int bytes)
 {
@@ -42,7 +9,9 @@ struct bulk_ring bulk_ring_warp(kb *k, int stages, int bytes)
     r.memory = kb_shared_v(k, TY_U8, warps * stages * bytes, "stage");
     r.full = kb_mbarriers(k, warps * stages, "full");
     kb_if(k, kb_lane0(k)) {
-        init_barriers(&r, 0);
+        for (int s = 0; s < stages; s++)
+            kb_mbar_init(k, r.full, kb_add(k, r.first, s), 1);
+        kb_mbar_ready(k);
     }
     kb_warp_sync(k);
     return r;
@@ -82,13 +51,7 @@ kb_ptr ring_stage(const struct bulk_ring *r, struct ring_place at, int byte, enu
     return p;
 }
 
-/* ---- producer ---------------------------------------------------------------------------------------------------- */
-
-void ring_acquire(const struct bulk_ring *r, struct ring_place at)
-{
-    if (r->shared) /* in the first round nobody has to release anything: the parity of a phase before the first */
-        kb_mbar_wait(r->k, r->empty, number(r, at), kb_xor(r->k, kb_get(r->k, at.parity), 1));
-}
+/* ---- filling and using ------------------------------------------------------------------------------------------- */
 
 void ring_announce(const struct bulk_ring *r, struct ring_place at, kb_val bytes)
 {
@@ -100,17 +63,9 @@ void ring_copy(const struct bulk_ring *r, struct ring_place at, int to, kb_ptr f
     kb_bulk_load(r->k, ring_stage(r, at, to, TY_U8), from, bytes, r->full, number(r, at));
 }
 
-/* ---- consumers --------------------------------------------------------------------------------------------------- */
-
 void ring_await(const struct bulk_ring *r, struct ring_place at)
 {
     kb_mbar_wait(r->k, r->full, number(r, at), kb_get(r->k, at.parity));
 }
 
-void ring_release(const struct bulk_ring *r, struct ring_place at)
-{
-    if (r->shared)
-        kb_mbar_arrive(r->k, r->empty, number(r, at));
-    else
-        kb_warp_sync(r->k); /* all lanes have read */
-}
+void ring_release(const struct bulk_ring *r) { kb_warp_sync(r->k); /* all lanes have read */ }

@@ -122,6 +122,15 @@ kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
     return x;
 }
 
+kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi)
+{
+    if (hi - lo == 1)
+        return point_map(&pt[lo]);
+    const int mid = lo + (hi - lo) / 2;
+    const kb_tup left = state_of_points(g, pt, lo, mid);
+    return state_combine(g, left, state_of_points(g, pt, mid, hi));
+}
+
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
 {
     struct point pt;

@@ -88,7 +88,6 @@ static LLVMValueRef host_sreg(kb *k, enum kb_sreg which)
         [KB_SREG_BLOCK] = "simt_block",
         [KB_SREG_BLOCKS] = "simt_blocks",
         [KB_SREG_CLUSTER_RANK] = "simt_cluster_rank",
-        [KB_SREG_CLUSTER_SIZE] = "simt_cluster_size",
     };
     return kb_call(k, name[which], type_i32(k), 0, NULL, false);
 }
@@ -157,12 +156,6 @@ static void host_dependency_launch(kb *k) { kb_call(k, "simt_dependency_launch",
 static void host_backoff(kb *k, int nanoseconds)
 {
     kb_call(k, "simt_backoff", type_void(k), 1, (LLVMValueRef[]){ i32(k, (uint32_t)nanoseconds) }, true);
-}
-
-static void host_trap(kb *k, LLVMValueRef cond_ok, const char *message)
-{
-    LLVMValueRef ok = LLVMBuildZExt(kb_builder(k), cond_ok, type_i32(k), "");
-    kb_call(k, "simt_assert", type_void(k), 2, (LLVMValueRef[]){ ok, text(k, message) }, true);
 }
 
 static void host_placed(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name)
@@ -404,7 +397,6 @@ const struct kb_target kb_target_host = {
     .backoff = host_backoff,
     .math = host_math,
     .extreme = host_extreme,
-    .trap = host_trap,
     .placed = host_placed,
     .cluster_map = host_cluster_map,
     .cluster_arrive = host_cluster_arrive,

@@ -81,7 +81,6 @@ static LLVMValueRef nv_sreg(kb *k, enum kb_sreg which)
         [KB_SREG_BLOCK] = "llvm.nvvm.read.ptx.sreg.ctaid.x",
         [KB_SREG_BLOCKS] = "llvm.nvvm.read.ptx.sreg.nctaid.x",
         [KB_SREG_CLUSTER_RANK] = "llvm.nvvm.read.ptx.sreg.cluster.ctarank",
-        [KB_SREG_CLUSTER_SIZE] = "llvm.nvvm.read.ptx.sreg.cluster.nctarank",
     };
     return kb_call(k, name[which], i32_ty(k), 0, NULL, false);
 }
@@ -162,18 +161,6 @@ static void nv_backoff(kb *k, int nanoseconds)
         kb_call(k, "llvm.nvvm.nanosleep", void_ty(k), 1, &ns, false);
 }
 
-/* The message ends up in the PTX as a comment, without what would end a comment or be taken for an operand. */
-static void nv_trap(kb *k, LLVMValueRef ok, const char *message)
-{
-    char text[160];
-    size_t n = (size_t)snprintf(text, sizeof text, "@!$0 trap; // ");
-    for (const char *c = message; *c && n < sizeof text - 1; c++)
-        text[n++] = *c == '$' || *c == '\n' || *c == '{' || *c == '|' || *c == '}' ? ' ' : *c;
-    text[n] = '\0';
-    LLVMTypeRef bit = kb_llvm_ty(k, TY_BOOL);
-    nv_asm(k, void_ty(k), text, "b,~{memory}", 1, &ok, &bit);
-}
-
 static void plain_call(kb *k, const char *name) { kb_call(k, name, void_ty(k), 0, NULL, true); }
 static void nv_cluster_arrive(kb *k) { plain_call(k, "llvm.nvvm.barrier.cluster.arrive.aligned"); }
 static void nv_cluster_wait(kb *k) { plain_call(k, "llvm.nvvm.barrier.cluster.wait.aligned"); }
@@ -218,7 +205,6 @@ const struct kb_target kb_target_nvptx = {
     .math = nv_math,
     .extreme = nv_extreme,
     .narrow_fma = nv_narrow_fma,
-    .trap = nv_trap,
     .cluster_map = nv_cluster_map,
     .cluster_arrive = nv_cluster_arrive,
     .cluster_wait = nv_cluster_wait,

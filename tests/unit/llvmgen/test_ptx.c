@@ -166,7 +166,6 @@ Test(ptx, layout)
         { "// %bb.0:            // %entry\n", "// %entry\n" },
         { "// %bb.3:\n\n\tret;\n", "\n\tret;\n" },
         { "\t@%p1 bra \t$L__BB0_3;\n", "\t@%p1 bra $L0_3;\n" },
-        { "\t@!%p2 trap; // index in range\n", "\t@!%p2 trap; // index in range\n" },
         { "", "" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
