@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agree.c - what ranks tell each other before and after they compute, so that all come to the same verdict.
+/* agree.c - what ranks exchange before and after they compute, so that all come to the same verdict.
  *
- * A rank that fails still takes part in the exchanges: the others learn it there, and none waits for a rank that has
- * returned.  Only a failed exchange, and ranks that are not at the same call, leave a communicator broken.
+ * A rank that fails still takes part in the exchanges.  So the other ranks learn of the failure, and no rank waits for one
+ * that has returned.  A communicator is broken only after a failed exchange, or if ranks are not at the same call.
  */
 #include "dist.h"
 
@@ -44,7 +44,7 @@ static ptxgen_status gather(struct ptxgen_session *s, struct ptxgen_comm *comm, 
     return dist_broken(s, comm, "an exchange with the other ranks failed");
 }
 
-/* own: what happened here, which has been told already. */
+/* own: the status of this rank, whose message exists already. */
 static ptxgen_status failed(struct ptxgen_session *s, int64_t own, int rank, int64_t status)
 {
     if (own != PTXGEN_OK)

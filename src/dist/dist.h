@@ -12,13 +12,13 @@
 struct dist_machine;
 struct dist_room;
 
-/* How bytes travel.  Functions give 0, or something else when an exchange failed. */
+/* The transport.  Functions give 0, or another value when an exchange failed. */
 struct dist_transport {
     const struct dist_machine *machine; /* what ranks compute on, and how the arrays of a launch travel: launch.h */
     int (*allgather)(void *self, const void *own, void *all, size_t bytes); /* in host memory; what ranks tell */
     int (*sendrecv)(void *self, const void *send, size_t send_bytes, int to, void *get, size_t get_bytes, int from);
     bool (*sends)(void *self);        /* can neighbours exchange? */
-    const char *(*fault)(void *self); /* what is known of a failure, or NULL; the row may be NULL */
+    const char *(*fault)(void *self); /* the reason of a failure, or NULL; the row may be NULL */
     bool ends;                        /* after a failure, the caller's communicator is of no use any more */
     void (*close)(void *self);
 };
@@ -44,11 +44,11 @@ struct ptxgen_comm {
 /* NULL: memory is exhausted, and `self` is closed. */
 struct ptxgen_comm *dist_comm_create(const struct dist_transport *transport, void *self, int rank, int size);
 extern const struct dist_transport dist_transport_host, dist_transport_nccl;
-/* After a failure of which the ranks may know nothing: the communicator refuses further work. */
+/* After a failure that other ranks may not know of: the communicator refuses further work. */
 ptxgen_status dist_broken(struct ptxgen_session *s, struct ptxgen_comm *comm, const char *why);
 
-/* Exchange hellos.  PTXGEN_OK when all ranks do the same and none has failed; else no rank gets that, and each a
- * message.  shape: names of what the values of launches are of. */
+/* Every rank must call.  Exchange hellos: PTXGEN_OK on all ranks if all make the same call and none has failed; else on
+ * no rank, and each rank has a message.  shape: names of what the values of launches are of. */
 ptxgen_status dist_agree(struct ptxgen_session *s, struct ptxgen_comm *comm, const struct program *shape,
                          struct dist_hello *own);
 /* Exchange `bytes` bytes per rank, of which the first eight are this rank's status: as above. */

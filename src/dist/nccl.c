@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.c - the transport over a caller's NCCL communicator.  NCCL is opened at run time.
  *
- * What ranks tell each other is short and in host memory.  It goes through memory on the device, on a stream of its own,
- * and the wait for it is bounded: where a rank died, or makes another call, the others end with a message.
+ * What ranks tell each other is short and lies in host memory.  It is sent through memory on the device, on a stream of
+ * its own.  The wait is bounded: if a rank died, or makes another call, the others end with a message.
  */
 #define _GNU_SOURCE
 #include "nccl.h"
@@ -41,7 +41,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Let some time pass; false: it is later than that. */
+/* Sleep a little; false: the limit is over. */
 static bool before(double end)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);

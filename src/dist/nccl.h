@@ -24,7 +24,7 @@ struct nccl {
 /* Rank and size are the communicator's.  false: a message; nothing is left over. */
 ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds,
                         struct ptxgen_comm **out);
-/* Is that what a call of NCCL should give?  Else the fault is kept.  The gpu's context is current. */
+/* Is this result of a call of NCCL a success?  If not, the fault is kept.  The gpu's context must be current. */
 bool nccl_did(struct nccl *n, int result, const char *call);
 /* Until the stream is done; false after a fault, or when that takes too long.  The gpu's context is current. */
 bool nccl_wait(struct nccl *n, ptxgen_stream stream);

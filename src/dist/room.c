@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room.c - what ranks know of each other's parts, from the table of hellos, and the memory that a launch with them needs.
  *
- * Every rank decides from the same table, so all take the same way.
+ * Every rank decides from the same table, so all decide the same.
  */
 #include "launch.h"
 

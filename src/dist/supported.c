@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* supported.c - what of a problem cannot be split, told with its place. */
+/* supported.c - what cannot be split, with located messages. */
 #include "derive.h"
 
 enum { ARGUMENTS_MORE = 6 }; /* of a stage, beside the problem's: positions, whole size, number of states, states */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* branches.c - stages of a capture that do not depend on each other become branches of the graph.
  *
- * A stage follows every earlier worker that has written memory that it touches, or has touched memory that it writes;
- * and itself, in an earlier step, whose kept memory it works in.  Memory counts and not names: arrays between stages
- * share memory where they do not live at the same time.  Beside the stages, what decides about the end of a loop is a
- * worker.
+ * The workers are the stages, and the kernel that decides about the end of a loop.  A worker follows every earlier worker
+ * that has written memory that this one touches, or has touched memory that this one writes.  It also follows its own run
+ * of the step before, because both use the same kept memory.  Addresses decide and not names: arrays between stages share
+ * memory where they do not live at the same time.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code.c - from PTX to a loaded module, by the driver's compiler.
  *
- * The driver keeps what it compiled in a disk cache of its own, by the text.  Its linker would hand out the machine
- * code for a cache of ours, but compiles for later linking, with more registers: on an H200 reductions lost 3 to 15 %
- * that way.
+ * The driver keeps the machine code in a disk cache of its own; the key is the text of the PTX.  A cache of ours would need
+ * the driver's linker, which gives out machine code.  But the linker compiles for later linking, with more registers: on
+ * an H200 reductions lost 3 to 15 % that way.
  */
 #include "base/session.h"
 #include "launch_impl.h"

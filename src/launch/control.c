@@ -8,11 +8,11 @@
  * captured it may still be replayed, and freeing would wait for the device.  Doubling keeps the sum of all outgrown
  * memory below the memory in use.  All zeros is a valid state of any control region, so a new one needs no copy.
  *
- * Streams are told apart by the driver's id, which is never used twice, unlike the handle: a graph that was captured on
- * a stream that is gone keeps its memory to itself.  While a stream is being captured the driver refuses to tell its
- * id, and asking would spoil the capture; the handle stands for it then, and the newest block of that handle is the one
- * that ptxgen_prepare() made.  Both questions are look-ups inside the driver (bench/launch measures them), and only a
- * launch that works in kept memory asks them.
+ * Streams are told apart by the driver's id, which is never used twice, unlike the handle.  So a graph that was captured
+ * on a destroyed stream keeps its memory to itself.  While a stream is being captured, the driver refuses to give the id,
+ * and asking would spoil the capture.  The handle is used instead; the newest block of this handle is the one that
+ * ptxgen_prepare() made.  Both queries are look-ups inside the driver (bench/launch measures them).  Only a launch that
+ * uses kept memory makes them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ struct stream_name {
     bool by_handle; /* the id cannot be known now */
     uint64_t id;
     cu_stream handle;
-    const void *thread; /* whose, for the per-thread default stream */
+    const void *thread; /* for the per-thread default stream: its thread */
 };
 
 static bool name_stream(const struct driver *cu, cu_stream stream, struct stream_name *out, struct fault *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c - the entry points of the CUDA driver, found at run time, and what its failures mean.
+/* driver.c - the entry points of the CUDA driver, found at run time, and the meaning of its failures.
  *
  * Each row of CUDA_TABLE is looked up by its versioned symbol.  A missing required symbol means a driver older than
  * anything ptxgen generates code for; missing optional ones leave a NULL entry that the users of the row test.

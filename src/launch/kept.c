@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.c - graphs of stages that are kept for a stream, and that launches start again: one call for all stages.
+/* kept.c - graphs of stages: kept for a stream, and started again by later launches, with one call for all stages.
  *
- * A graph is found by the arguments of a launch, all of them.  A loop that ends on a condition becomes a graph at once.
- * Launches of a fixed number of steps are walked (stages.c) until the same arguments come for the third time.  In a
- * capture of the caller's the nodes of a loop become part of the caller's graph.
+ * All arguments of a launch together are the key of a graph.  A loop that ends on a condition becomes a graph at once.
+ * Launches of a fixed number of steps are walked (stages.c) until the same arguments come for the third time.  While the
+ * caller captures, the nodes of a loop become part of the caller's graph.
  *
  * What a graph holds is captured in a stream that belongs to the caller's stream, and works in the memory that stages
  * keep for it.

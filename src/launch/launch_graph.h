@@ -11,7 +11,7 @@
 
 #include "launch_stages.h"
 
-/* A set of nodes: what the next one follows. */
+/* A set of nodes; the next node follows all of them. */
 enum { GRAPH_NODES_MAX = 2 * STAGES_MAX };
 struct graph_nodes {
     size_t count;
@@ -52,7 +52,7 @@ bool branches_before(struct branches *b, int worker, const struct touched *memor
 bool branches_before_stage(struct branches *b, int stage, const struct program *p, const struct run_args *args,
                            struct fault *f);
 bool branches_after(struct branches *b, int worker, struct fault *f);
-/* What comes next in the stream follows all of them. */
+/* The next node of the stream follows all of these. */
 bool branches_join(struct branches *b, struct fault *f);
 void branches_free(struct branches *b);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - a program on one gpu: checked at once, its code loaded case by case.
  *
- * Loading a module is the driver's compilation of its PTX, tens of milliseconds, and making the PTX takes milliseconds
- * too where a code_source does that, so both wait until a launch (or ptxgen_prepare) takes the case.  `ready` is
- * published with release order after everything of the case is in place; the launch path reads it with acquire and
- * takes no lock.
+ * The driver compiles the PTX when a module is loaded, which takes tens of milliseconds.  A code_source takes milliseconds
+ * more to make the PTX.  So both wait until a launch (or ptxgen_prepare) takes the case.  `ready` is set with release
+ * order after everything of the case is in place; the launch path reads it with acquire order and takes no lock.
  */
 #include <stdlib.h>
 #include <string.h>

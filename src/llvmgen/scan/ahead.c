@@ -5,20 +5,20 @@
  *         every lane reads its tiles of the window until those before the block's own have published
  *         combine them; complete windows go into `whole`, the last one into the prefix alone
  *
- * A block gets its prefix when the tile that was published last has been seen, read and combined, and every stage waits
- * for that.  So windows are small and read one at a time: what comes behind the last word is short.  Two windows read
- * at once, and windows twice as long or half as long, are slower.
+ * A block gets its prefix after the tile that was published last has been seen, read and combined, and every stage waits
+ * for the prefix.  So windows are small and read one at a time, which leaves little work after the last word.  Two
+ * windows read at once, and windows twice as long or half as long, are slower.
  *
  * Note [Fixed windows]
- * Totals are combined in windows of the same tiles by every warp, the last one partly: so the tree depends on sizes
- * and tunables alone, whichever block takes which tile, and results are the same on every run.
+ * Every warp combines totals in windows of the same tiles; only the last window is partly filled.  So the tree depends
+ * on sizes and tunables alone, whichever block takes which tile, and results are the same on every run.
  *
  * Note [Back to the last cut]
- * Where segments begin anywhere, nothing before the last tile in which one begins is waited for, or combined.  As long
- * as a block finds a cut in its own window it looks at no other; when it finds none it makes up for the windows that it
- * has not read since, and if they are many, begins with the last one in which it sees a cut.  The combination from
- * there on is the same as if it had begun before.  From then on earlier windows are read first, so that they need not
- * be read behind the last word, until there is a cut again.
+ * Where segments begin anywhere, tiles before the last tile with a cut are neither waited for nor combined.  While a
+ * block finds a cut in its own window, it reads no other window.  When it finds none, it reads the windows that it has
+ * skipped; if they are many, it begins with the last one in which it sees a cut.  The combination from there on is the
+ * same as from any earlier window.  From then on earlier windows are read first, so that none is left to read after the
+ * last word, until there is a cut again.
  */
 #include "ahead.h"
 
@@ -35,16 +35,16 @@ void scan_ahead_new(struct gen *g, struct scan_ahead *a)
     a->ends = kb_var_new(k, kb_false(k), "ends");
 }
 
-/* Have those of the lanes' tiles published that the window's total is made of, all behind the last cut? */
+/* Have all tiles after the last cut published? */
 static kb_val enough(struct scan_ahead *a, kb_val lane_is_there, kb_val lane_cuts)
 {
     kb *k = a->g->k;
     const kb_val cuts = kb_ballot(k, lane_cuts), missing = kb_ballot(k, kb_not(k, lane_is_there));
-    return kb_ge(k, kb_clz(k, missing), kb_clz(k, cuts)); /* the last lane that is missing is none behind a cut */
+    return kb_ge(k, kb_clz(k, missing), kb_clz(k, cuts)); /* the last lane that is missing is not after the last cut */
 }
 
 /* Of the window that begins at tile `first`, the lane's tiles, as soon as those among the first `count` have published,
- * or with `nearest` those of them behind the last one in which a segment begins. */
+ * or with `nearest` those of them from the last one in which a segment begins on. */
 static void read_window(struct scan_ahead *a, struct ticket t, kb_val first, kb_val count, bool nearest,
                         struct run_var *seen)
 {

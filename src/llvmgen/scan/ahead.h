@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ahead.h - what comes before a tile, from the totals of all tiles before it, which one warp keeps for its block
- * from tile to tile. */
+/* ahead.h - the look-ahead: one warp computes the prefixes of its block's tiles from the totals of all tiles, and keeps
+ * the combination from tile to tile. */
 #ifndef PTXGEN_SCAN_AHEAD_H
 #define PTXGEN_SCAN_AHEAD_H
 
@@ -15,8 +15,8 @@ struct scan_ahead {
     struct run_var whole; /* in lane 0: the combination of the windows before it, from the last cut on */
 };
 void scan_ahead_new(struct gen *g, struct scan_ahead *a);
-/* The combination of all tiles before the ticket's, which is tile `index` of its segment, in lane 0; nothing that means
- * anything for tile 0.  Waits until they have published.  All lanes of the warp; tiles grow from call to call. */
+/* All lanes of the warp arrive.  Lane 0 gets the combination of all tiles before the ticket's, which is tile `index` of
+ * its segment; undefined for tile 0.  Waits until these tiles have published.  Tiles grow from call to call. */
 kb_tup scan_ahead_prefix(struct scan_ahead *a, struct ticket t, kb_val index);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_marks.c - where segments between offsets begin in the only tile of a block, which has nothing else to do while
- * it waits for them.  So all that may be needed is asked for at once:
+/* block_marks.c - where segments between offsets begin in the only tile of a block.  The block has no other work while it
+ * waits for the offsets, so it requests at once all that it may need:
  *
  *     guess     a batch of offsets from the place on where they would be if all segments were alike, some per thread,
  *               and every warp 32 of them farther and farther from there
- *     search    where the batch does not hold the first offset in the tile, which segments that differ bring about:
- *               between the 32
- *     mark      in a map of the tile's places, the next batch on its way, until one lies behind the tile
+ *     search    between the 32, if the batch does not hold the first offset in the tile (segments of different sizes)
+ *     mark      in a map of the tile's places, while the next batch is being loaded, until an offset lies after the tile
  *
  * The map has a byte per place, so that neighbouring offsets seldom meet in a word.  Backwards, a segment begins in
  * front of the next one's offset.  Note [Empty segments] of marks.c holds here too.
@@ -20,7 +19,8 @@ static kb_val offset_below(struct gen *g, const void *least, kb_val i)
     return kb_lt(g->k, segment_offset(g, i), *(const kb_val *)least);
 }
 
-/* As many threads' worth of offsets as segments that are alike have in the tile, and some more on both sides. */
+/* The number of offsets that the tile has if all segments are alike, rounded up to whole threads, and some more on both
+ * sides. */
 static kb_val batch_size(struct block_marks *m, kb_val in_tile)
 {
     kb *k = m->g->k;
@@ -48,7 +48,7 @@ void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base
     }
 }
 
-/* The batch from m->begin on; behind the last offset it again. */
+/* The batch from m->begin on; the last offset stands for those after it. */
 static void batch_load(struct block_marks *m)
 {
     kb *k = m->g->k;
@@ -102,7 +102,7 @@ static void batch_mark(struct block_marks *m, const kb_val *at)
     }
 }
 
-/* Does the batch that was guessed begin no later than the first offset in the tile, and end no earlier? */
+/* Does the guessed batch hold the first offset in the tile? */
 static kb_val guessed_right(struct block_marks *m)
 {
     kb *k = m->g->k;
@@ -112,8 +112,8 @@ static kb_val guessed_right(struct block_marks *m)
     return kb_and(k, early, kb_or(k, all, kb_ge(k, kb_get(k, m->last), m->least)));
 }
 
-/* Where the batch behind this one begins: at `next`, or where a search finds the first offset in the tile unless it has
- * been `found`, or the first one that differs from this batch's if those are all the same. */
+/* Where the batch after this one begins: at `next`.  Or where a search finds the first offset in the tile, if it is not
+ * `found` yet; or the first offset that differs, if all offsets of this batch are the same. */
 static kb_val next_begin(struct block_marks *m, kb_val found, kb_val next)
 {
     struct gen *g = m->g;

@@ -10,8 +10,8 @@
  *
  * The look-ahead reads the totals of all tiles, and of many columns that takes longer than the tiles themselves; so
  * with look-back tiles publish prefixes too.  It waits for totals alone and never for a prefix, as the look-ahead does.
- * One warp would be too slow: how many tiles are looked at in the time that a look takes bounds how fast tiles can
- * follow one another.
+ * One warp would be too slow: the number of tiles that are read in the time of one look bounds how fast tiles can follow
+ * one another.
  *
  * A thread has an odd number of rows, which makes accesses to the plain layout of bulk copies free of bank conflicts
  * whatever q.  Backwards, rows are counted from the end; columns stay where they are.
@@ -186,7 +186,7 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
             state_publish(g, t->ticket, number, total, r->looks ? kb_eq(k, t->index, 0) : kb_false(k));
         }
     }
-    /* Who looks back waits for the totals, and `scanned` for that. */
+    /* Look-back waits for the totals, and `scanned` waits for look-back. */
     kb_mbar_arrive(k, r->looks ? r->published : r->scanned, t->stage);
 }
 

@@ -8,7 +8,7 @@
 
 /* All lanes of a warp: store the totals of warp `warp`'s part of the tile. */
 void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp);
-/* One warp, which then has nothing to do with the stage any more: publish the tile's totals. */
+/* One whole warp: publish the tile's totals; the warp does not use the stage afterwards. */
 void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
 
 /* What comes before a block's tiles, kept by one warp. */
@@ -18,12 +18,12 @@ struct columns_ahead {
     struct run_var whole[SCAN_COLUMNS_VECTOR]; /* in the lane's columns */
 };
 void columns_ahead_new(struct gen *g, struct columns_ahead *a);
-/* All lanes: what comes before the tile, into its stage; arrive at `prefixed` behind it. */
+/* All lanes: store the tile's prefix in its stage; then arrive at `prefixed`. */
 void columns_prefix(struct columns_ahead *a, const struct scan_ring *r, const struct scan_ring_tile *t);
 
-/* By look-back instead, all lanes of each warp that looks, warp `own`: store what it sees; arrive at `looked` behind it.
- * One of them, behind `looked`: what comes before the tile, into its stage and with its totals for those that look
- * back; arrive at `prefixed` behind it. */
+/* Look-back in place of the look-ahead.  All lanes of each look-back warp (`own` is its number): store what the warp has
+ * read, then arrive at `looked`.  One of these warps, after `looked`: store the tile's prefix in its stage, publish the
+ * inclusive prefix, then arrive at `prefixed`. */
 void columns_look(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val own);
 void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t);
 

@@ -8,14 +8,13 @@
  *              from the place on to which the threads before it come
  *     drain    the storer copies them from there as one piece
  *
- * Bulk copies begin at multiples of 16 bytes in memory and in shared memory.  So the first value lies as far behind
- * such a multiple in the stage as it does in memory; what stands before the first whole unit of 16 bytes and behind the
- * last one is stored by lanes.
+ * Bulk copies begin at multiples of 16 bytes in memory and in shared memory.  So the distance of the first value from such
+ * a multiple is the same in the stage as in memory.  Lanes store what stands before the first whole unit of 16 bytes and
+ * after the last one.
  *
  * Note [Registers]
- * A thread holds what it has loaded, and bits.  A condition that is still there when values are put would take a
- * register per position, and so would the number of values before each.  A position's state is used and forgotten before
- * the next one's is made.
+ * A thread holds what it has loaded, and bits.  A condition that lives until values are put would take a register per
+ * position, and so would the number of values before each.  A position's state is used before the next one is made.
  */
 #include "ring.h"
 

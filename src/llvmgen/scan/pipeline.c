@@ -12,18 +12,17 @@
  *                   put the values that are kept side by side (kept_ring.c)
  *     storer        one warp: starts the copies of scanned tiles to memory, and frees their stages
  *
- * Against look-back there is no chain: a block never waits for another one's prefix, only for totals.  And nothing that
- * leads to a total ever waits for another block: those who combine and those who scan are different warps, so a block
- * whose prefix is late still publishes what others need.  Tiles of many vectors keep the memory busy with few words
- * exchanged.
+ * Unlike look-back, there is no chain: a block never waits for another block's prefix, only for totals.  And no total
+ * waits for another block: different warps combine and scan, so a block whose prefix is late still publishes what others
+ * need.  Tiles of many vectors keep the memory busy, with few words exchanged.
  *
  * Rows have tiles of their own, and what the look-ahead keeps is what comes before in the row: it begins anew with
  * each.  A few columns are scanned side by side (columns.c): roles and barriers are the same.
  *
  * Note [Progress]
- * Of all tiles that are not published, the first one's block can only be waiting for a stage, hence for the prefix of
- * an earlier tile, whose predecessors have all been published.  Tickets are taken by running blocks, so nothing is
- * assumed about how many run at once.
+ * Take the first tile that is not published.  Its block can only wait for a stage, hence for the prefix of an earlier
+ * tile, whose predecessors have all been published.  Running blocks take the tickets, so nothing is assumed about how
+ * many blocks run at once.
  *
  * Words, tags and epochs are those of tile_state.c; a block goes on taking tickets until they are used up, so
  * the last one is number tiles + blocks - 1 and starts the next epoch.
@@ -103,7 +102,7 @@ static void produce(struct scan_ring *r)
 
 struct marking {
     struct scan_marker marker;
-    kb_var turn; /* i32: whose turn it is */
+    kb_var turn; /* i32: the marker warp that takes the next tile */
     kb_val own;
 };
 
@@ -121,7 +120,8 @@ static void mark_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     kb_set(k, m->turn, kb_select(k, around, kb_imm(k, TY_I32, 0), next));
 }
 
-/* They take tiles in turn, and all arrive for each, so that no stage is used again before all have seen its ticket. */
+/* Marker warps take tiles in turn.  All of them arrive for each tile, so that no stage is used again before all have seen
+ * its ticket. */
 static void mark(struct scan_ring *r, kb_val own)
 {
     kb *k = r->g->k;
@@ -199,7 +199,7 @@ static void store(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, 
 
 /* ---- the upsweep ------------------------------------------------------------------------------------------------- */
 
-/* Park the total of a warp's part of the tile, all lanes of one warp. */
+/* All lanes of one warp: store the total of the warp's part of the tile in shared memory. */
 static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val warp)
 {
     struct gen *g = r->g;

@@ -13,9 +13,9 @@
  *
  *     scan.resident       every row has tiles of its own
  *     segscan.resident    tiles cut across rows and begin with whole vectors, in lines (lines.h).  What comes before
- * a tile in its row begins in the tile in which the row does, whose total is that of what lies behind its last cut.
- * Segments between offsets likewise, but nobody knows where one begins before a tile says so: totals are read back to
- * the nearest one that does.
+ * a tile in its row begins in the tile in which the row does; the total of that tile covers what lies after its last cut.
+ * Segments between offsets likewise, but only a tile's state tells whether one begins in it: totals are read back to the
+ * nearest tile in which one does.
  */
 #include "llvmgen/shared/lookback.h"
 #include "lines.h"
@@ -207,7 +207,7 @@ static void narrow(struct lines *l, const struct block_marks *m)
 }
 
 /* What comes before the tile, for those warps before which no segment begins in it.  The first one waits for the tiles
- * back to where one does, the others for the first one only if none begins in its places. */
+ * back to where one does; the others wait for the first warp, unless a segment begins in the first warp's places. */
 static struct run before_warp(struct gen *g, struct ticket t, const struct aggregates *aggregates)
 {
     kb *k = g->k;

@@ -14,22 +14,23 @@ struct scan_ring {
     struct aggregates aggregates; /* per stage and warp: the total of its part */
     kb_ptr marks;                 /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
     kb_ptr data;
-    kb_ptr ticket; /* u64 per stage: the word that was drawn for it */
+    kb_ptr ticket; /* u64 per stage: the word of its ticket */
     kb_arr prefix; /* per stage */
     /* outputs that some elements write: per stage and output, where the first value of the tile goes (i64), and how many
      * there are (i32) */
     kb_ptr kept_first, kept_count;
     /* mbarriers per stage, one arrival each but for `combined` and `scanned` */
-    kb_ptr empty;    /* nobody uses the stage any more */
+    kb_ptr empty;    /* the stage is free */
     kb_ptr numbered; /* its ticket is there */
     kb_ptr full;     /* its tile is there, and its bitmap */
     kb_ptr combined; /* the total of every warp's part of it is there */
     kb_ptr prefixed; /* the prefix of its tile is there */
-    kb_ptr scanned;  /* every warp of the downsweep has written its results, and who publishes has read the parts */
+    kb_ptr
+        scanned; /* every warp of the downsweep has written its results, and the publishing warp has read the parts */
     /* columns by look-back */
-    int looks;               /* warps that look back; 0: one looks ahead */
+    int looks;               /* look-back warps; 0: one look-ahead warp */
     kb_ptr published;        /* the totals of the stage's tile are in `total`, and published */
-    kb_ptr looked;           /* each of them has looked, and what it saw is in `seen` and `ends` */
+    kb_ptr looked;           /* each look-back warp has stored what it has read in `seen` and `ends` */
     kb_arr total;            /* per stage and column */
     kb_arr seen;             /* per stage, warp and lane */
     kb_ptr ends;             /* u32 per stage and warp, a bit per lane: what it has seen ends with a prefix */
@@ -66,8 +67,8 @@ kb_ptr scan_ring_array(const struct scan_ring *r, const struct scan_ring_tile *t
 
 /* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
-/* Where segments begin anywhere, all lanes of a warp: fill its bitmap, which no other warp writes; who arrives at
- * `full` says so. */
+/* Where segments begin anywhere, all lanes of a warp: fill the bitmap, which no other warp writes.  The caller then arrives
+ * at `full`. */
 struct scan_marker {
     const struct scan_ring *r;
     kb_var first,
@@ -89,12 +90,12 @@ void scan_ring_drain_piece(const struct scan_ring *r, kb_ptr stage, kb_ptr memor
 /* Before the first of them: what lies outside of all segments is not copied. */
 void scan_ring_bounds(struct scan_ring *r);
 
-/* The total of a warp's part of the tile, which lane 0 has. */
+/* Store the total of a warp's part of the tile, which lane 0 has. */
 void scan_ring_publish_part(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
 /* What comes before this warp's part of the tile, and the tile's total; waits until all parts are stored.  All lanes.
  */
 struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);
-/* One warp, which then has nothing to do with the stage any more: publish the tile's total. */
+/* One whole warp: publish the tile's total; the warp does not use the stage afterwards. */
 void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
 
 /* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */

@@ -75,8 +75,8 @@ struct point {
     kb_val offset;                       /* … and the i32 distance of this one, so that addresses fold */
     int64_t plus;                        /* … and a distance known when generating */
     kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
-    kb_val near;                         /* see point_is_near() … */
-    int distance;                        /* … */
+    kb_val near;                         /* see point_is_near(): the same for many points */
+    int distance;                        /* see point_is_near(): of this point */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
     int before, after;                   /* points of an array of one dimension beside it whose values are there too */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
@@ -134,23 +134,23 @@ void state_store(struct gen *g, const kb_tup *results);
 void state_finish(struct gen *g, kb_tup total, kb_val empty);
 
 /* ---- collectives (collectives.c) --------------------------------------------------------------------------------- */
-/* How many of the leading lanes, threads or warps hold a state; with padding all do. */
+/* The leading lanes, threads or warps that hold a state: all, if the state has a padding element. */
 struct valid_items {
     bool all;
     kb_val count; /* i32, when not all */
 };
 static inline struct valid_items valid_all(void) { return (struct valid_items){ .all = true }; }
 static inline struct valid_items valid_first(kb_val count) { return (struct valid_items){ .count = count }; }
-/* The total of the valid lanes among the first `lanes` (a power of two), in lane 0.  The whole warp arrives. */
+/* The whole warp arrives.  Lane 0 gets the total of the valid lanes among the first `lanes` (a power of two). */
 kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct valid_items f);
-/* The total of the warps, in thread 0; x is each warp's total in its lane 0. `aggregates`: state_shared of 32.  The whole
- * block arrives. */
+/* The whole block arrives; lane 0 of each warp has the warp's total in x.  Thread 0 gets the total of the warps.
+ * `aggregates`: state_shared of 32. */
 kb_tup warps_combine(struct gen *g, kb_tup x, struct valid_items valid, kb_arr aggregates);
-/* The total of the valid threads, in thread 0, in order of the threads. The whole block arrives. */
+/* The whole block arrives.  Thread 0 gets the total of the valid threads, in their order. */
 kb_tup block_reduce(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
-/* The total of those threads that have something, in order, in thread 0, and whether there is any. The whole block
- * arrives. */
+/* The whole block arrives.  Thread 0 gets the total of the threads that have a state, in their order, and whether any has
+ * one. */
 kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);
 
 /* States number first, first + 1, … in order, `count` of them, each as `load` gives it to one thread: every thread
@@ -164,12 +164,13 @@ kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load,
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
-/* How long a thread sleeps that finds a word of another block missing: a choice, not measured against others. */
+/* The back-off: nanoseconds that a thread sleeps when a word of another block is not there yet.  Not measured against
+ * other values. */
 enum { BACKOFF_NANOSECONDS = 20 };
 
 /* ---- searches by a warp (search.c) ------------------------------------------------------------------------------- */
-/* The first place in [first, end) for which `before` does not hold, or `end`, i64; it holds up to that place and not
- * behind.  32 places are looked at in a round, `apart` from one another in the first: warp_evenly over all of them, or
+/* The first place in [first, end) for which `before` does not hold, or `end`, i64; `before` holds for all places in front
+ * of this one and for none after it.  32 places are looked at in a round, `apart` from one another in the first: warp_evenly over all of them, or
  * 1 where the answer is expected near `first`.  All arguments are the same in all lanes; the whole warp arrives. */
 typedef kb_val is_before(struct gen *g, const void *what, kb_val place);
 kb_val warp_search(struct gen *g, kb_val first, kb_val end, kb_val apart, is_before *before, const void *what);
@@ -196,37 +197,40 @@ void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x);
 /* The same where no other thread touches the words: without atomic operations. */
 void combine_words(struct gen *g, const kb_ptr *word, kb_tup x);
 kb_tup decode_words(struct gen *g, const kb_val *bits);
-/* The total; one thread, ordered behind all updates.  take: and zero in its place. */
+/* One thread, after all updates: the total.  take_accumulated() also leaves zero. */
 kb_tup read_accumulated(struct gen *g, kb_ptr words);
 kb_tup take_accumulated(struct gen *g, kb_ptr words);
 
 /* ---- the last block to finish (reduce/reduce.c) ------------------------------------------------------------------ */
-/* Thread 0 publishes the block's total and takes a ticket; true in every thread of the block that took the last one. */
+/* The whole block arrives.  Thread 0 stores the block's total and takes a ticket; true in every thread of the block that
+ * takes the last ticket. */
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
-/* Partials number first, first + 1, … in order, `valid` of them, in thread 0.  The whole block arrives. */
+/* The whole block arrives.  Thread 0 gets `valid` partials from number `first` on, combined in order. */
 kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid);
 
 /* ---- totals in words that carry their own validity (reduce/gather.c) ------------------------- */
-/* Buffer "words", control: behind a line of the launches' own, slots of 8 bytes for each 32-bit word of the state
- * behind `spare` words of the caller's own, which are where a slot begins. */
+/* Buffer "words", control memory: first a cache line with the word of the tickets, then the slots.  A slot has `spare`
+ * words of the caller, then 8 bytes for each 32-bit word of the state. */
 kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
-/* One thread: a total beside the launch's tag, u32, which no word bore before. */
+/* One thread: publish a total with the tag of the launch, u32, which no earlier word has. */
 void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
-/* The totals of slots first, first + 1, … in order, of `valid` of them, which running blocks publish or have
- * published; in thread 0.  The whole block arrives. */
+/* The whole block arrives.  Thread 0 gets the totals of `valid` slots from `first` on, combined in order; waits for those
+ * that running blocks have not published yet. */
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag);
 
 /* ---- one thread's or warp's share (reduce/tiles.c, reduce/windows.c) --------------------------------------------- */
-/* Sum up what falls to this thread, tiles round-robin over the blocks; how many threads of the block hold something. */
+/* Each thread gets the total of its elements, tiles round-robin over the blocks; *threads: the threads of the block that
+ * have one. */
 kb_tup tiles_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *threads);
-/* Where bulk copies exist: have the beginning of the block's first tile brought to the second-level cache.  It reads
- * nothing, so it may come before gen_wait_for_predecessor(). */
+/* Where bulk copies exist: prefetch the beginning of the block's first tile into the second-level cache.  Nothing is
+ * read, so this may come before gen_wait_for_predecessor(). */
 void tiles_prefetch(struct gen *g, kb_val block);
-/* How many blocks, counted from the first, hold something then; for states without padding. */
+/* The number of leading blocks that have a total then; for states without padding. */
 kb_val tiles_valid_blocks(struct gen *g, kb_val blocks);
-/* Sum up this warp's consecutive windows in order, in lane 0; how many warps of the block hold something. */
+/* The whole warp arrives.  Lane 0 gets the total of the warp's consecutive windows, in order; *warps: the warps of the
+ * block that have one. */
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *warps);
-/* Either of the two, and the combination within the block: the block's total in thread 0. The whole block arrives. */
+/* The whole block arrives.  tiles_reduce() or windows_reduce(), combined: thread 0 gets the block's total. */
 kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
 
 #define STRATEGY(id, kind, name, reference, tunables, chain) void emit_##id(struct gen *g);

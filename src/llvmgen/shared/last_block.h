@@ -5,16 +5,16 @@
 
 #include "llvmgen/shared/gen.h"
 
-/* One thread takes a ticket; it is the last one of its group if it equals `last`. */
+/* Called in one thread; takes a ticket, which is the last one of its group if it equals `last`. */
 struct finish {
     kb_val ticket, last;
 };
 
-/* A ticket of counter[group] (u32), of which `blocks` are taken; the last one leaves zero there. */
+/* One thread: take one of the `blocks` tickets of counter[group] (u32); the last one resets the counter to zero. */
 struct finish finish_ticket(struct gen *g, kb_ptr counter, kb_val group, kb_val blocks);
 
-/* Thread 0 takes a ticket by `take`; true in every thread of the block that took the last one.  What thread 0 has
- * written, or seen written before a barrier, is there for that block.  The whole block arrives. */
+/* The whole block arrives.  Thread 0 takes a ticket by `take`; true in every thread of the block that takes the last one.
+ * This block sees what thread 0 of every block has written, or has seen written before a barrier. */
 kb_val last_to_finish(struct gen *g, struct finish (*take)(struct gen *g, const void *what), const void *what);
 
 /* The same by counter `group` of buffer "counter", for `blocks`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookback.c - decoupled look-back (Merrill and Garland, NVR-2016-002).
  *
- *     publish the tile's total;  if nothing before it matters, that is the prefix already
+ *     publish the tile's total;  if nothing before the tile matters, the total is the inclusive prefix already
  *     window of 32 or 128 tiles before this one, some per lane, until one of them has published a prefix:
  *         wait until all from the nearest prefix on have published
  *         combine them in order, older ones on the left
@@ -20,7 +20,7 @@ static int tiles_per_lane(const struct gen *g)
 /* What one lane sees of its tiles. */
 struct lane_tiles {
     kb_val found;   /* bool: one of them has published a prefix, and all later ones have published */
-    kb_val missing; /* bool: one that is not there stands before any prefix */
+    kb_val missing; /* bool: a tile that has not published comes before any prefix */
 };
 
 /* Combine the lane's tiles, `tile` the latest of them, back to the nearest prefix. */

@@ -5,13 +5,13 @@
 
 #include "llvmgen/shared/tile_state.h"
 
-/* Publish the tile's total and find what comes before it; called by one whole warp, with the same arguments in all
- * lanes, and the result holds in all lanes.  `alone`: nothing before the tile goes into its first element; then there
- * is no search. */
+/* One whole warp arrives, with the same arguments in all lanes.  Publishes the tile's total; all lanes get the exclusive
+ * prefix of the tile.  `alone`: nothing before the tile is combined with its first element, so there is no look-back. */
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone);
 
-/* Everything before the tile, back to the nearest one that has published a prefix; one whole warp, in all lanes.  Where
- * tiles publish prefixes only because segments begin in them, it is combined in the same order on every run. */
+/* One whole warp arrives; all lanes get the combination of the tiles before this one, back to the nearest tile that has
+ * published a prefix.  Where tiles publish prefixes only because segments begin in them, the order of combination is the
+ * same on every run. */
 kb_tup tiles_before(struct gen *g, struct ticket t);
 
 #endif

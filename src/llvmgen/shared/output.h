@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.h - what a kernel stores.
  *
- * An emitter knows a moment: the values of these points are known, the state of this segment is known.  What is stored
- * then, and where, follows from the form of each output (output.def) and is known here alone.  A new form is a row of
- * output.def and the function of output.c that this row asks for; the general way, one point at a time, then works in
- * every strategy.
+ * An emitter knows when values are known: those of these points, or the state of this segment.  The form of each output
+ * (output.def) says what is stored then, and where; only this file knows the forms.  A new form is a row of output.def
+ * and the function of output.c that this row asks for.  Storing one point at a time then works in every strategy.
  *
  * Emitters that move whole tiles (through shared memory, as words, by bulk copies) take vector outputs
- * (access_output_vector) away from the general way: they ask for values with output_value(), and store what lies side
- * by side in memory with output_store_vector().
+ * (access_output_vector) differently: they ask for values with output_value(), and store values that lie side by side
+ * in memory with output_store_vector().
  */
 #ifndef PTXGEN_OUTPUT_H
 #define PTXGEN_OUTPUT_H
@@ -35,12 +34,12 @@ void output_store(struct point *pt, int output);
 void outputs_store(struct point *const *pt, int n, bool aligned);
 void outputs_store_at(enum moment moment, struct point *const *pt, int n, bool aligned);
 void points_store(struct point *pt, int n, bool aligned);
-/* The same of one point that may have no value. */
+/* The same for one point that may have no value. */
 void point_store(struct point *pt);
 /* Values of n neighbouring points of a vector output, in the order of memory, of which the first lies at `at`. */
 void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool aligned, const kb_val *x);
-/* The next n (i32) values of an output of kept elements, of which there were `before` (i64), from shared memory; the
- * whole array has `length` elements.  The whole block arrives, after a barrier. */
+/* The whole block arrives, after a barrier.  Stores n (i32) kept values from shared memory, after the `before` (i64)
+ * values that are stored already; the whole array has `length` elements. */
 void output_store_kept(struct gen *g, int output, kb_ptr from, kb_val n, kb_val before, kb_val length);
 /* The element number of the point, i64, and whether the output, which may be shorter than the space, has it. */
 kb_val output_element(struct point *pt, int output);

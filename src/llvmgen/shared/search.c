@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - a search in what ascends, as offsets do, by all lanes of a warp.
  *
- * A binary search's latency is one load per bit; 32 lanes look at 32 places at once, so a round takes five bits:
+ * A binary search has the latency of one load per bit.  Here 32 lanes read 32 places at once, so a round finds five
+ * bits:
  *
  *     while [lo, hi) is not empty:   lane i looks at lo + i * apart, evenly over what is left
- *                                    the answer lies behind the last that is before it, and not behind the first that
- *                                    is not
+ *                                    the answer lies after the last place for which `before` holds, and not after the
+ *                                    first place for which it does not
  */
 #include "gen.h"
 

@@ -16,10 +16,10 @@ struct segment {
     kb_val first, last; /* … and its positions, [first, last) */
     struct point here;  /* its first element, for what does not vary within it */
 };
-/* Segment `number`, which exists; segment_enter() makes it the one whose invariants operators read, until another one
- * is entered. */
+/* Segment `number`, which must exist.  After segment_enter(), operators read the invariants of this segment, until
+ * another one is entered. */
 void segment_at(struct gen *g, struct segment *s, kb_val number);
-/* Segment `number` between offsets, without looking these up; its element is `first`, say. */
+/* Segment `number` between offsets, without reading the offsets: the caller gives the first element. */
 void segment_known(struct gen *g, struct segment *s, kb_val number, kb_val first);
 /* The segment of a column (see lower/segments.h). */
 void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val column);
@@ -27,8 +27,8 @@ void segment_enter(struct gen *g, struct segment *s);
 /* The point at position base + offset + plus of the segment. */
 void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_val base, kb_val offset, int plus);
 
-/* One thread: init, the empty case and the outputs of the segment, which is entered.  The second one for a segment
- * whose positions are not known; empty: bool. */
+/* One thread, in a segment that is entered: applies init, treats the empty case and stores the outputs.  The second
+ * function is for a segment whose positions are not known; empty: bool. */
 void segment_store(struct gen *g, struct segment *s, kb_tup total);
 void segment_store_known(struct gen *g, struct segment *s, kb_tup total, kb_val empty);
 

@@ -3,8 +3,8 @@
  *
  * One word, at the beginning of the buffer, counts the tickets that have been taken in its low bits and the launches
  * above them: one atomic addition gives a block both.  The block with the last ticket may begin the next launch with
- * the count at zero, since every other block has taken its own already.  Nothing that a launch leaves behind has to be
- * cleared: what it has written bears its number.
+ * the count at zero, since every other block has taken its own already.  Words that a launch has written carry its
+ * number, so nothing is cleared between launches.
  */
 #ifndef PTXGEN_TICKET_H
 #define PTXGEN_TICKET_H
@@ -16,13 +16,13 @@ struct tickets {
     int bits; /* of the word that count tickets; at most 32 */
 };
 
-/* One thread, after gen_wait_for_predecessor(): take a ticket; the word, u64.  Nothing waits for it before its use. */
+/* One thread, after gen_wait_for_predecessor(): take a ticket; gives the word, u64.  The thread waits at the first use. */
 kb_val ticket_take(struct gen *g, const struct tickets *l);
-/* The same by thread 0; the other threads have zero. */
+/* Every thread calls this; thread 0 takes the ticket, the other threads get zero. */
 kb_var ticket_take_early(struct gen *g, const struct tickets *l);
-/* Of such a word: the ticket, u32, which no other block has; the number of the launch, u64, which no other launch has
- * before it outgrows the word; and a tag, u32, which none of the 2^32 - 1 launches before had and which is not zero in
- * the first 2^32 - 1. */
+/* The parts of such a word: the ticket, u32, unique among the blocks; the number of the launch, u64, unique until the
+ * number outgrows the word; and a tag, u32, which differs from the tags of the 2^32 - 1 launches before, and is not zero
+ * in the first 2^32 - 1 launches. */
 kb_val ticket_number(struct gen *g, const struct tickets *l, kb_val word);
 kb_val ticket_launch(struct gen *g, const struct tickets *l, kb_val word);
 kb_val ticket_tag(struct gen *g, const struct tickets *l, kb_val word);

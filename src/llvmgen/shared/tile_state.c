@@ -5,17 +5,17 @@
  * A state is published as words of 64 bits: 32 bits of the state and a tag, 2 * epoch + (total: 0, prefix: 1).  A word
  * is written and read as a whole, so relaxed accesses are enough: a reader that finds the same tag in all words of a
  * tile has words that were published together, since a tile publishes each tag once per launch.  Words of an earlier
- * launch have an earlier epoch and count as not there, so nobody clears them.
+ * launch have an earlier epoch and count as not there, so they are never cleared.
  *
  * Note [Tickets and epochs]
- * Tiles are numbered in the order in which blocks start, which is what makes waiting for earlier tiles safe.  Epochs
- * are 31 bits; a tile's word would have to survive 2^31 launches that all have fewer tiles before it could be mistaken
- * for a new one.
+ * Tiles are numbered in the order in which blocks start.  So the blocks of earlier tiles run already, and waiting for
+ * them is safe.  Epochs have 31 bits: an old word could be mistaken for a new one only after 2^31 launches that all have
+ * fewer tiles.
  *
  * Note [Where the counter lies]
- * The counter and the tiles' words are one buffer.  At addresses that have nothing to do with each other, scans of
- * medium size took a fifth longer in every other program, whatever the distance; side by side in none.  What fits is
- * that an address belongs to one of two halves of the second-level cache.
+ * The counter and the tiles' words are one buffer.  With the counter elsewhere, scans of medium size took a fifth longer
+ * in every second program, whatever the distance; with the counter beside the words, in none.  The likely reason: an
+ * address belongs to one of two halves of the second-level cache.
  */
 #include "tile_state.h"
 

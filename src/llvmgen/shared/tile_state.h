@@ -16,17 +16,18 @@ struct ticket {
     kb_val tile;  /* i32, block-uniform: 0, 1, … in the order in which blocks started */
     kb_val epoch; /* u32, block-uniform: number of this launch */
 };
-/* Take the block's ticket, one for each of `tiles`.  The whole block arrives. */
+/* The whole block arrives: takes the block's ticket, one for each of `tiles`. */
 struct ticket ticket_take_tile(struct gen *g, kb_val tiles);
-/* For blocks that take several: the word of the first one, shared in `slot`, which may be used again at once. */
+/* The same for a block that takes several tickets: the word of the first one, shared in `slot`, which is free again on
+ * return. */
 kb_val ticket_take_first(struct gen *g, kb_ptr slot);
-/* The block's number as its tile, for grids that are resident as a whole; every thread reads the epoch, which differs
- * from thread to thread for the builder but not in fact.  The thread that knows that all blocks have published, which
- * they do when all their threads have read the epoch, starts the next one (one thread). */
+/* For grids that are resident as a whole: the tile is the block's number, and every thread reads the epoch.  The builder
+ * takes the epoch for divergent; it is the same in all threads.  A block publishes after all its threads have read the
+ * epoch; one thread that knows that all blocks have published starts the next epoch. */
 struct ticket ticket_of_block(struct gen *g);
 void ticket_next_epoch(struct gen *g, struct ticket t);
-/* For blocks that take tickets until one is beyond the last of `tiles`: thread 0 of the block whose last ticket, number
- * `last`, is the last of all begins the next epoch. */
+/* For blocks that take tickets until one is beyond the last of `tiles`.  `last` is the block's last ticket; if it is the
+ * last of all blocks, thread 0 begins the next epoch. */
 void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles);
 
 /* A state as words of 32 bits (state_words() of them), and back; and a published word: one of these beside its tag. */

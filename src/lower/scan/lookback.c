@@ -10,9 +10,9 @@
  * prefix is combined depends on which tiles have published theirs, so rounding differs from run to run; scan.resident
  * combines in a fixed order.
  *
- * scan.resident wants its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
- * and no more than SCAN_RESIDENT, which everything that runs kernels offers.  Blocks wait for earlier ones only, so a
- * grid that has to share the device goes on as long as blocks start in order.
+ * scan.resident needs its whole grid resident at once: as many blocks per multiprocessor as its launch bounds promise,
+ * and no more than SCAN_RESIDENT, which every device and the host executor have.  Blocks wait for earlier blocks only, so
+ * a grid that shares the device still makes progress as long as blocks start in order.
  */
 #include "lower/lower_impl.h"
 #include "scan.h"

@@ -2,9 +2,9 @@
 /* pipeline.c - planning of scan.pipeline: blocks that stay, a ring of tiles in shared memory.
  *
  * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
- * left to look-back.  Kept values lie in a stage as in memory, as far behind a multiple of 16, so their outputs begin at
- * such a multiple as well.  A reversed scan begins its tiles at the end of memory, and rows begin with tiles of their own, so
- * there the length counts as well.
+ * left to look-back.  Kept values have the same distance from a multiple of 16 in a stage as in memory, so their outputs
+ * must be aligned, too.  For reversed scans, whose tiles begin at the end of memory, and for rows with tiles of their
+ * own, the length must be a multiple as well.
  */
 #include "lower/lower_impl.h"
 #include "scan.h"

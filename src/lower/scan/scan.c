@@ -3,13 +3,12 @@
  *
  *   scan.block      one block takes the whole array tile by tile, the carry in registers (also with flags)
  *
- * They take every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
+ * It takes every scan of the language: any axes, directions, operators, sizes.  A tile has threads x items x vector
  * elements, and a thread holds items x vector consecutive ones.  The combination tree depends on the tunables alone, so
  * results are the same on every run and device.
  *
- * Cases of all strategies come in pairs: with vectors where the pointers (and lengths, where segments or reversal make
- * them matter) are multiples of a vector, and with single elements, in the same arrangement and so with the same
- * results.
+ * Cases of all strategies come in pairs.  One has vectors, and needs pointers (with segments or reversal also lengths)
+ * that are multiples of a vector.  The other has single elements in the same arrangement, and so the same results.
  */
 #include "lower/lower_impl.h"
 #include "scan.h"

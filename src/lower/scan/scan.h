@@ -20,7 +20,7 @@ bool scan_marked(const struct problem *p);
 /* The same: columns are scanned side by side, at most 32 threads with so many each. */
 enum { SCAN_COLUMNS_VECTOR = 4 };
 bool scan_few_columns(const struct problem *p);
-/* Columns that there is room for, of threads with `vector` each: where warps look back, one per lane. */
+/* The most columns, of threads with `vector` columns each; with look-back, one per lane. */
 static inline int scan_columns_most(int looks, int vector) { return looks ? 32 : 32 * vector; }
 /* Else: rows begin with tiles of their own. */
 static inline bool scan_own_tiles(const struct problem *p)
@@ -77,12 +77,12 @@ struct plan_case;
 struct misfit;
 /* Of the tunables of a case; false after a diagnostic. */
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
-/* Runs of elements, whose tiles a grid that waits for itself may take. */
+/* Segments are runs of elements, so blocks that wait for each other may take tiles of them. */
 bool scan_grid_fits(const struct problem *p, const char **why);
-/* Blocks of a grid that waits for itself, per multiprocessor: everything that runs kernels offers as many. */
+/* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
-/* Long rows that are few, the fewer the shorter they are: up to 2^14 elements by a block each take no longer than
- * tiles that wait for one another.  The tiles of both strategies fit a device only where rows are no more than
+/* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles
+ * that wait for one another.  The tiles of both strategies fit a device only if there are no more rows than
  * multiprocessors. */
 struct formula scan_few_rows(const struct problem *p);
 /* Does a strategy that spreads long scans over the device take what is left? */
