@@ -10,6 +10,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/session.h"
@@ -135,6 +136,16 @@ static inline void setup(void)
 }
 
 static inline void teardown(void) { arena_finish(&session.arena); }
+/* The messages of a session of the test's own. */
+static inline const char *message_of(ptxgen_session *s)
+{
+    static char text[2000];
+    char *all = ptxgen_diagnostics_text(s, 0);
+    snprintf(text, sizeof text, "%s", all ? all : "");
+    ptxgen_free(all);
+    return text;
+}
+
 static inline void open_all(void)
 {
     cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);

@@ -3,8 +3,6 @@
  * and goes through graphs as the real one does. */
 #include "ptxgen/stages.h"
 
-#include <stdio.h>
-
 #include "support/launch_fixture.h"
 
 /* x becomes y, and its twin, in turn. */
@@ -42,18 +40,9 @@ static void end_graphs(void)
 }
 TestSuite(stage_graphs, .init = begin_graphs);
 
-static const char *message(void)
-{
-    static char text[2000];
-    char *all = ptxgen_diagnostics_text(s, 0);
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    ptxgen_free(all);
-    return text;
-}
-
 static void load(const char *spec)
 {
-    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, strlen(spec), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, strlen(spec), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
 }
 
 /* What has run since the call number `from`: a letter for each kernel, the first of its stage's name. */
@@ -98,12 +87,12 @@ static int nodes_of(const char *what)
 Test(stage_graphs, a_launch_starts_the_graph_that_was_prepared)
 {
     load(settle);
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuGraphLaunch"), 0);
     for (int holds = 0; holds < 2; holds++) {
         const int before = fake->ncalls;
         condition(holds);
-        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
         cr_expect_eq(calls_of("cuGraphLaunch"), holds + 1);
         cr_expect_eq(not_launches(before), 0);
         cr_expect_str_eq(ran(before), holds ? "mfu" : "mfumfumfumfumfu", "%s", ran(before));
@@ -142,13 +131,13 @@ Test(stage_graphs, the_last_step_that_counts_is_in_the_outputs)
         for (int ends = 1; ends < 8; ends++) {
             const float want = (float)(steps[0].i < ends ? steps[0].i : ends);
             last = (float)ends;
-            cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message());
+            cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message_of(s));
             y[0] = y[N - 1] = most = -1;
-            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message_of(s));
             cr_expect(y[0] == want && y[N - 1] == want && most == want, "launched: %g, %g, not %g", (double)y[0],
                       (double)most, (double)want);
             cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK);
-            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+            cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message_of(s));
             cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK);
             y[0] = y[N - 1] = most = -1;
             cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK);
@@ -246,19 +235,19 @@ Test(stage_graphs, each_set_of_arguments_has_a_graph_and_few_are_kept)
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; i < 40; i++) {
             steps[0].i = 10 + i;
-            cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+            cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
             condition(true);
-            cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+            cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
         }
     cr_expect_eq(nodes_of("while"), 80);
     steps[0].i = 49 - 31;
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(nodes_of("while"), 80, "thirty-two are kept");
-    cr_expect_eq(ptxgen_stream_reset(s, loaded, NULL), PTXGEN_OK, "%s", message());
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_stream_reset(s, loaded, NULL), PTXGEN_OK, "%s", message_of(s));
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(nodes_of("while"), 80);
-    cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK, "%s", message());
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK, "%s", message_of(s));
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(nodes_of("while"), 81);
     end_graphs();
 }
@@ -271,20 +260,20 @@ Test(stage_graphs, a_loop_becomes_part_of_the_graph_that_the_caller_captures)
     cr_assert_eq(ptxgen_stream_create(s, gpu, &stream), PTXGEN_OK);
     cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK);
     cr_expect_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "ptxgen_prepare"), "%s", message());
+    cr_expect(strstr(message_of(s), "ptxgen_prepare"), "%s", message_of(s));
     ptxgen_capture_end(s, gpu, stream, &graph);
     ptxgen_graph_destroy(gpu, graph);
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message_of(s));
 
     const int before = fake->ncalls;
-    cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK, "%s", message_of(s));
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
-    cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message_of(s));
+    cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(not_launches(before), 0);
     cr_expect_eq(calls_of("cuGraphLaunch"), 0);
     condition(false);
-    cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK, "%s", message_of(s));
     cr_expect_str_eq(ran(before), "mfumfumfumfumfumfumfumfumfumfu", "%s", ran(before));
     ptxgen_graph_destroy(gpu, graph);
     cr_expect_eq(ptxgen_stream_release(s, loaded, stream), PTXGEN_OK);
@@ -309,14 +298,14 @@ Test(stage_graphs, where_the_driver_refuses_the_host_walks)
         fake->fail = rows[i].fails;
         fake->fail_result = 801;
         steps[0].i = 3;
-        cr_expect_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+        cr_expect_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
         const int before = fake->ncalls;
-        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
         cr_expect_eq(calls_of("cuGraphLaunch"), 0);
         cr_expect_gt(not_launches(before), 0, "the host waits");
         fake->capturing = 1;
         cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_USAGE);
-        cr_expect(strstr(message(), "has `until`") && strstr(message(), rows[i].says), "%s", message());
+        cr_expect(strstr(message_of(s), "has `until`") && strstr(message_of(s), rows[i].says), "%s", message_of(s));
         fake->capturing = 0;
         fake->fail = NULL;
         ptxgen_loaded_destroy(loaded);
@@ -353,12 +342,12 @@ Test(stage_graphs, stages_that_do_not_need_each_other_are_branches)
 {
     load(fork);
     steps[0].i = 2;
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     fake->capturing = 1;
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     /* In the second step a overwrites what d has read. */
     cr_expect_str_eq(edges(), "a b c:ab d:a a:cd b:c c:ab d:a", "%s", edges());
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_str_eq(edges() + strlen("a b c:ab d:a a:cd b:c c:ab d:a "), "a:cd b:cd c:ab d:a a:cd b:c c:ab d:a",
                      "the next launch follows all branches: %s", edges());
     fake->capturing = 0;
@@ -373,7 +362,7 @@ Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
     steps[0].i = 2;
     for (int launch = 1; launch < 6; launch++) {
         const int before = fake->ncalls;
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
         cr_expect_eq(calls_of("cuGraphLaunch"), launch < 3 ? 0 : launch - 2);
         if (launch > 3)
             cr_expect_eq(not_launches(before), 0);
@@ -383,7 +372,7 @@ Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
     steps[0].i = 1000; /* a large graph */
     fake->ncalls = 0;
     for (int launch = 1; launch < 6; launch++)
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuGraphLaunch"), 0);
     end_graphs();
 }

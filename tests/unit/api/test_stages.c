@@ -23,18 +23,9 @@ static void end_stages(void)
 }
 TestSuite(stages, .init = begin_stages, .fini = end_stages);
 
-static const char *message(void)
-{
-    static char text[2000];
-    char *all = ptxgen_diagnostics_text(s, 0);
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    ptxgen_free(all);
-    return text;
-}
-
 static void read_spec(const char *text)
 {
-    cr_assert_eq(ptxgen_problem_from_string(s, text, strlen(text), "t", &p), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_problem_from_string(s, text, strlen(text), "t", &p), PTXGEN_OK, "%s", message_of(s));
 }
 
 /* Values go towards their mean; the loop ends when the largest step is small. */
@@ -92,8 +83,8 @@ static ptxgen_status run_relaxed(struct relaxed *r, int steps, float eps, bool r
     ptxgen_host *host;
     if (reference)
         return ptxgen_evaluate(s, p, &args);
-    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
-    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message_of(s));
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message_of(s));
     const ptxgen_status status = ptxgen_host_run(s, host, &args, modes);
     ptxgen_host_destroy(host);
     return status;
@@ -113,7 +104,7 @@ Test(stages, a_loop_ends_where_its_condition_holds)
             fill(&r);
             const int64_t last = by_hand(&r, rows[i].steps, rows[i].eps, y);
             cr_assert_eq(run_relaxed(&r, rows[i].steps, rows[i].eps, way == 0, way == 1 ? NULL : "seed:3,all"),
-                         PTXGEN_OK, "%s", message());
+                         PTXGEN_OK, "%s", message_of(s));
             cr_expect_eq(r.when[7], last, "row %zu, way %d: %d instead of %d", i, way, (int)r.when[7], (int)last);
             for (int k = 0; k < N; k++)
                 cr_assert_float_eq(r.y[k], y[k], 1e-3f, "row %zu, way %d, element %d", i, way, k);
@@ -125,9 +116,9 @@ Test(stages, wrong_numbers_of_steps_are_refused)
     struct relaxed r = { 0 };
     read_spec(relax);
     cr_expect_eq(run_relaxed(&r, 0, 1, false, NULL), PTXGEN_INVALID);
-    cr_expect(strstr(message(), "without a step there is no value for every output"), "%s", message());
+    cr_expect(strstr(message_of(s), "without a step there is no value for every output"), "%s", message_of(s));
     cr_expect_eq(run_relaxed(&r, -2, 1, true, NULL), PTXGEN_INVALID);
-    cr_expect(strstr(message(), "the number of steps is negative"), "%s", message());
+    cr_expect(strstr(message_of(s), "the number of steps is negative"), "%s", message_of(s));
 }
 
 Test(stages, a_host_outlives_its_session)
@@ -144,7 +135,7 @@ Test(stages, a_host_outlives_its_session)
     cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
     ptxgen_session_destroy(s);
     cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
-    cr_expect_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_float_eq(r.moved, 25, 2, "%g", r.moved);
     ptxgen_host_destroy(host);
 }
@@ -175,7 +166,7 @@ Test(stages, visits_see_every_stage_and_may_end_the_run)
     cr_expect_null(ptxgen_stage_problem(p, 4));
     cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
     cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
-    cr_expect_eq(ptxgen_host_run_stages(s, host, &args, NULL, visit, &seen), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_host_run_stages(s, host, &args, NULL, visit, &seen), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(seen, 7);
     ptxgen_host_destroy(host);
 }
@@ -191,7 +182,7 @@ Test(stages, what_needs_one_problem_says_so)
     cr_expect_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_USAGE);
     cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
     cr_expect_null(ptxgen_problem_key(s, p));
-    cr_expect(strstr(message(), "a key is of one problem"), "%s", message());
+    cr_expect(strstr(message_of(s), "a key is of one problem"), "%s", message_of(s));
     cr_expect_eq(ptxgen_error_bound(s, p, &(ptxgen_arguments){ 0 }, NULL), PTXGEN_USAGE);
 }
 
@@ -202,10 +193,11 @@ Test(stages, a_plan_reads_back_and_what_is_wrong_has_its_line)
     read_spec(relax);
     cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
     char *text = ptxgen_plan_text(plan);
-    cr_assert_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_OK, "%s",
+                 message_of(s));
     char *same = ptxgen_plan_text(again);
     cr_expect_str_eq(same, text);
-    cr_expect_eq(ptxgen_host_create(s, again, NULL, &host), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_host_create(s, again, NULL, &host), PTXGEN_OK, "%s", message_of(s));
     ptxgen_host_destroy(host);
     char *key = strstr(strstr(text, "# stage move"), "arch:");
     int line = 1;
@@ -215,10 +207,10 @@ Test(stages, a_plan_reads_back_and_what_is_wrong_has_its_line)
     char place[40];
     snprintf(place, sizeof place, "relax.plan:%d:", line);
     cr_expect_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_INVALID);
-    cr_expect(strstr(message(), place), "%s: %s", place, message());
+    cr_expect(strstr(message_of(s), place), "%s: %s", place, message_of(s));
     strstr(text, "# stage move")[3] = ' ';
     cr_expect_eq(ptxgen_plan_from_string(s, p, text, strlen(text), "relax.plan", &again), PTXGEN_INVALID);
-    cr_expect(strstr(message(), "`# stage move` is missing"), "%s", message());
+    cr_expect(strstr(message_of(s), "`# stage move` is missing"), "%s", message_of(s));
     ptxgen_free(same);
     ptxgen_free(text);
 }
@@ -244,7 +236,7 @@ static char *explained(ptxgen_plan *plan, int form)
     o.size = &n;
     o.form = form;
     char *text = ptxgen_explain(s, plan, &o);
-    cr_assert(text, "%s", message());
+    cr_assert(text, "%s", message_of(s));
     return text;
 }
 
@@ -254,7 +246,7 @@ Test(stages, maps_that_became_part_of_a_stage_are_not_counted_and_are_explained)
     read_spec(chain);
     cr_expect_eq(ptxgen_stage_count(p), 1);
     cr_expect_str_eq(ptxgen_stage_name(p, 0), "c");
-    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message_of(s));
     char *text = explained(plan, PTXGEN_FORM_TEXT), *json = explained(plan, PTXGEN_FORM_JSON);
     cr_expect(strstr(text, "# stage c: reads x; writes w\n# fused into it: a, b\n"), "%s", text);
     cr_expect(strstr(text, "Not fused:\n  c: 'w' is used outside of the stages\n"), "%s", text);
@@ -280,9 +272,9 @@ Test(stages, a_chain_of_maps_gives_what_its_stages_give)
         ptxgen_plan *plan;
         ptxgen_host *host;
         read_spec(specs[k]);
-        cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
-        cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
-        cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:2,all"), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message_of(s));
+        cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message_of(s));
+        cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:2,all"), PTXGEN_OK, "%s", message_of(s));
         ptxgen_host_destroy(host);
     }
     cr_expect_float_eq(w[1][3], 27 * x[3] + 13, 1e-3f);
@@ -300,9 +292,9 @@ static void run_spec(const char *text, float *y, float *moved)
     for (int i = 0; i < N; i++)
         x[i] = (float)(i % 10);
     read_spec(text);
-    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message());
-    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message());
-    cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:4,all"), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK, "%s", message_of(s));
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK, "%s", message_of(s));
+    cr_expect_eq(ptxgen_host_run(s, host, &args, "seed:4,all"), PTXGEN_OK, "%s", message_of(s));
     ptxgen_host_destroy(host);
 }
 
@@ -331,15 +323,15 @@ Test(stages, launches_follow_each_other_and_share_memory)
     const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w }, NULL };
     cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
     memset(fake->kernel, 0, sizeof fake->kernel);
-    cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
     cr_assert_eq(ptxgen_prepare(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL), PTXGEN_OK, "%s",
-                 message());
+                 message_of(s));
     cr_expect_eq(calls_of("cuModuleLoadDataEx"), 3, "a case of each stage");
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 0);
     const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2");
     fake->capturing = 1; /* everything is there, so a capture may follow */
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel"), 9);
     cr_expect_eq(calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2"), allocated);
     for (int i = 0; i < 9; i++) {
@@ -351,7 +343,7 @@ Test(stages, launches_follow_each_other_and_share_memory)
     cr_expect_eq(ptxgen_stream_release(s, loaded, NULL), PTXGEN_OK);
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &(ptxgen_workspace){ 0 }), PTXGEN_USAGE);
     cr_expect_eq(ptxgen_launch(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL, NULL), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "array 'x' is null"), "%s", message());
+    cr_expect(strstr(message_of(s), "array 'x' is null"), "%s", message_of(s));
     ptxgen_loaded_destroy(loaded);
     ptxgen_gpu_close(gpu);
     cr_expect_eq(fake->live, 0);
@@ -368,7 +360,7 @@ Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
     o.arch = "sm_90";
     read_spec(two);
     cr_assert_eq(ptxgen_plan_create(s, p, &o, &plan), PTXGEN_OK);
-    cr_assert_eq(ptxgen_compile(s, plan, NULL, &compiled), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_compile(s, plan, NULL, &compiled), PTXGEN_OK, "%s", message_of(s));
     ptxgen_session_destroy(s);
     cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
     char *ptx = ptxgen_program_ptx(compiled), *manifest = ptxgen_program_manifest(compiled);
@@ -394,8 +386,8 @@ Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
     ptxgen_free(manifest);
     cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
     memset(fake->kernel, 0, sizeof fake->kernel);
-    cr_assert_eq(ptxgen_load(s, gpu, compiled, &loaded), PTXGEN_OK, "%s", message());
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_load(s, gpu, compiled, &loaded), PTXGEN_OK, "%s", message_of(s));
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel"), 9);
     ptxgen_loaded_destroy(loaded);
     ptxgen_program_destroy(compiled);
@@ -411,15 +403,16 @@ Test(stages, a_condition_is_read_after_each_step)
     const ptxgen_arguments args = { &n, (const void *[]){ r.x }, (void *[]){ r.y, &r.moved, r.when }, param };
     cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
     memset(fake->kernel, 0, sizeof fake->kernel);
-    cr_assert_eq(ptxgen_jit_string(s, gpu, relax, strlen(relax), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, relax, strlen(relax), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     const int waited = calls_of("cuStreamSynchronize");
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     const int steps = calls_of("cuStreamSynchronize") - waited;
     cr_expect(steps >= 1 && steps <= 4, "%d steps", steps); /* the driver runs nothing: memory is what it was */
     fake->capturing = 1;
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "has `until`") && strstr(message(), "an expression reads `step`"), "%s", message());
+    cr_expect(strstr(message_of(s), "has `until`") && strstr(message_of(s), "an expression reads `step`"), "%s",
+              message_of(s));
     fake->capturing = 0;
     ptxgen_loaded_destroy(loaded);
     ptxgen_gpu_close(gpu);

@@ -20,28 +20,33 @@ static const char until_spec[] =
     "      next: {type: 'f32[n, m]', value: '0.5 * (x[-1, 0] + x[1, 0])'}\n      moved: {type: f32, value: r}\n"
     "outputs: [next]\niterate: {steps: 9, feedback: {x: next}, until: moved < 0.01}\n";
 
-static void begin(struct world *w, struct harness *h, struct rank *rank, const char *spec, int ranks, bool kernels)
+/* Each test is a process of its own, with one world. */
+static struct world w;
+static struct harness h;
+static struct rank rank[RANKS_MAX];
+
+static void begin(const char *spec, int ranks, bool kernels)
 {
     setenv("PTXGEN_CACHE", "off", 1);
     nccl_kernels = kernels;
-    cr_assert(harness_open(h, "whole", spec, "sm_80", NULL), "%s", h->text);
-    *w = (struct world){ .whole = h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
-    world_open(w, rank);
+    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
+    w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
+    world_open(&w, rank);
     for (int r = 0; r < ranks; r++)
         cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
 }
 
-static void end(struct world *w, struct rank *rank)
+static void end(void)
 {
-    world_free(w, rank);
-    world_close(w, rank);
-    harness_close(w->whole);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
     cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
 }
 
-static void expect(const struct world *w, const struct rank *rank, ptxgen_status status, const char *words)
+static void expect(ptxgen_status status, const char *words)
 {
-    for (int r = 0; r < w->ranks; r++) {
+    for (int r = 0; r < w.ranks; r++) {
         cr_expect_eq(rank[r].status, status, "rank %d: %s: %s", r, ptxgen_status_text(rank[r].status), rank[r].text);
         cr_expect(strstr(rank[r].text, words), "rank %d: '%s' is not in: %s", r, words, rank[r].text);
     }
@@ -78,7 +83,8 @@ static void *checks(void *user)
     rank_text(r);
     return NULL;
 }
-static void parts(struct rank *rank, int64_t first, int64_t second)
+static void all(void *(*work)(void *)) { world_all(&w, rank, work); }
+static void parts(int64_t first, int64_t second)
 {
     rank[0].count = first;
     rank[1].count = second;
@@ -110,18 +116,15 @@ static int kernels(int from, const struct rank *r)
 /* Captured on both ranks after a preparation; the NCCL calls of rank 0 as letters. */
 static void captured(const char *spec, const char *exchanges, unsigned long bytes, int least)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
     char seen[100] = "";
-    begin(&w, &h, rank, spec, 2, true);
-    parts(rank, 7, 20);
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_OK, "");
+    begin(spec, 2, true);
+    parts(7, 20);
+    all(prepares);
+    expect(PTXGEN_OK, "");
     fake_gpu->capturing = 1;
     const int before = fake_gpu->ncalls, exchanged = fake_nccl->ncalls;
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
+    all(launches);
+    expect(PTXGEN_OK, "");
     fake_gpu->capturing = 0;
     cr_expect_eq(fake_gpu->capture_spoiled, 0);
     only_enqueues(before);
@@ -135,7 +138,7 @@ static void captured(const char *spec, const char *exchanges, unsigned long byte
             strncat(seen, &c->what, 1);
     }
     cr_expect_str_eq(seen, exchanges);
-    end(&w, rank);
+    end();
 }
 
 /* The partial and the fold. */
@@ -180,17 +183,14 @@ static void step_beside(int capturing)
 {
     static const char step_spec[] = "kind: stencil\ninputs: {x: 'f32[n, m]'}\nboundary: wrap\n"
                                     "outputs: {y: {type: 'f32[n, m]', value: 'x[-1, 0] + x[1, 0] + x[0, -1]'}}\n";
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, step_spec, 2, true);
-    parts(rank, 7, 20);
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_OK, "");
+    begin(step_spec, 2, true);
+    parts(7, 20);
+    all(prepares);
+    expect(PTXGEN_OK, "");
     fake_gpu->capturing = capturing;
     const int before = fake_gpu->ncalls, exchanged = fake_nccl->ncalls;
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
+    all(launches);
+    expect(PTXGEN_OK, "");
     fake_gpu->capturing = 0;
     cr_expect_eq(fake_gpu->capture_spoiled, 0);
     only_enqueues(before);
@@ -207,7 +207,7 @@ static void step_beside(int capturing)
             if (fake_nccl->call[i].rank == r)
                 cr_expect_eq(fake_nccl->call[i].stream, first->stream);
     }
-    end(&w, rank);
+    end();
 }
 Test(nccl, ghosts_travel_beside_the_part) { step_beside(0); }
 Test(nccl, ghosts_travel_beside_the_part_in_a_capture) { step_beside(1); }
@@ -218,85 +218,73 @@ Test(nccl, program_is_an_exchange_per_sum) { captured(softmax_spec, "gg", 4, 5);
 /* The ranks tell each other whether the loop ends, which waits. */
 Test(nccl, condition_in_a_capture)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, until_spec, 2, false);
-    parts(rank, 7, 20);
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_OK, "");
+    begin(until_spec, 2, false);
+    parts(7, 20);
+    all(prepares);
+    expect(PTXGEN_OK, "");
     fake_gpu->capturing = 1;
     const int exchanged = fake_nccl->ncalls;
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_USAGE, "the loop has `until`");
+    all(launches);
+    expect(PTXGEN_USAGE, "the loop has `until`");
     cr_expect_eq(fake_gpu->capture_spoiled, 0);
     cr_expect_eq(fake_nccl->ncalls, exchanged);
     fake_gpu->capturing = 0;
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
-    end(&w, rank);
+    all(launches);
+    expect(PTXGEN_OK, "");
+    end();
 }
 
 /* Fixed times: what was prepared for sizes serves further launches with them. */
 Test(nccl, sizes_must_be_prepared)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 2, false);
-    parts(rank, 7, 20);
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_USAGE, "'whole' was not prepared for these sizes on this stream");
-    expect(&w, rank, PTXGEN_USAGE, "ptxgen_dist_prepare()");
-    world_all(&w, rank, prepares);
+    begin(sum_spec, 2, false);
+    parts(7, 20);
+    all(launches);
+    expect(PTXGEN_USAGE, "'whole' was not prepared for these sizes on this stream");
+    expect(PTXGEN_USAGE, "ptxgen_dist_prepare()");
+    all(prepares);
     for (int i = 0; i < 3; i++) {
-        world_all(&w, rank, launches);
-        expect(&w, rank, PTXGEN_OK, "");
+        all(launches);
+        expect(PTXGEN_OK, "");
     }
-    end(&w, rank);
+    end();
 }
 
 /* Rank 0 has 7 elements among both pairs of parts: by its sizes it cannot tell them apart, so the older pair is gone, on
  * both ranks. */
 Test(nccl, parts_that_are_partly_the_same, .timeout = 60)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 2, false);
-    parts(rank, 7, 20);
-    world_all(&w, rank, prepares);
-    parts(rank, 8, 21);
-    world_all(&w, rank, prepares);
-    parts(rank, 7, 30);
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_OK, "");
-    parts(rank, 8, 21);
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
-    parts(rank, 7, 30);
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
-    cr_expect_eq(call((parts(rank, 7, 20), &rank[1]), ptxgen_dist_launch_on), PTXGEN_USAGE);
-    end(&w, rank);
+    begin(sum_spec, 2, false);
+    parts(7, 20);
+    all(prepares);
+    parts(8, 21);
+    all(prepares);
+    parts(7, 30);
+    all(prepares);
+    expect(PTXGEN_OK, "");
+    parts(8, 21);
+    all(launches);
+    expect(PTXGEN_OK, "");
+    parts(7, 30);
+    all(launches);
+    expect(PTXGEN_OK, "");
+    cr_expect_eq(call((parts(7, 20), &rank[1]), ptxgen_dist_launch_on), PTXGEN_USAGE);
+    end();
 }
 
 /* ---- what goes wrong --------------------------------------------------------------------------------------------- */
 
 Test(nccl, no_preparation_in_a_capture)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 2, false);
-    parts(rank, 7, 20);
+    begin(sum_spec, 2, false);
+    parts(7, 20);
     fake_gpu->capturing = 1;
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_USAGE, "which a stream capture does not allow");
+    all(prepares);
+    expect(PTXGEN_USAGE, "which a stream capture does not allow");
     fake_gpu->capturing = 0;
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_OK, "");
-    end(&w, rank);
+    all(prepares);
+    expect(PTXGEN_OK, "");
+    end();
 }
 
 static int (*fake_gather)(const void *, void *, size_t, int, void *, void *);
@@ -315,85 +303,70 @@ static void *prepares_alone(void *user)
 
 Test(nccl, dead_rank, .timeout = 60)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 3, false);
+    begin(sum_spec, 3, false);
     rank[2].count = 1;
-    parts(rank, 7, 20);
+    parts(7, 20);
     *(void **)&fake_gather = fake_open(FAKE_NCCL, "ncclAllGather", "PTXGEN_LIBNCCL");
-    world_all(&w, rank, prepares_alone);
-    expect(&w, rank, PTXGEN_RANKS, "remote error");
+    all(prepares_alone);
+    expect(PTXGEN_RANKS, "remote error");
     cr_expect(strstr(rank[0].text, "ncclCommAbort()"), "%s", rank[0].text);
     rank[1].status = call(&rank[0], ptxgen_dist_launch_on);
     cr_expect(strstr(rank[0].text, "the communicator cannot be used any more"), "%s", rank[0].text);
     cr_expect_eq(rank[1].status, PTXGEN_RANKS);
     cr_expect_eq(ptxgen_dist_reset(rank[0].s, rank[0].dist), PTXGEN_UNSUPPORTED);
-    end(&w, rank);
+    end();
 }
 
 /* A device that never ends what it was given: the wait is bounded. */
 Test(nccl, limit_of_waits, .timeout = 60)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
     nccl_seconds = 0.1;
-    begin(&w, &h, rank, sum_spec, 2, false);
-    parts(rank, 7, 20);
+    begin(sum_spec, 2, false);
+    parts(7, 20);
     fake_gpu->busy = 1;
-    world_all(&w, rank, prepares);
-    expect(&w, rank, PTXGEN_RANKS, "not all ranks came within 0.1 s");
+    all(prepares);
+    expect(PTXGEN_RANKS, "not all ranks came within 0.1 s");
     fake_gpu->busy = 0;
-    end(&w, rank);
+    end();
 }
 
 Test(nccl, errors_that_come_later)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 2, false);
-    world_all(&w, rank, checks);
-    expect(&w, rank, PTXGEN_OK, "");
+    begin(sum_spec, 2, false);
+    all(checks);
+    expect(PTXGEN_OK, "");
     fake_nccl->error = 2;
-    world_all(&w, rank, checks);
-    expect(&w, rank, PTXGEN_RANKS, "NCCL reports an error: NCCL: the words of NCCL");
-    end(&w, rank);
+    all(checks);
+    expect(PTXGEN_RANKS, "NCCL reports an error: NCCL: the words of NCCL");
+    end();
 }
 
 /* Of a communicator that does not block. */
 Test(nccl, calls_that_are_done_later)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, heat_spec, 2, false);
-    parts(rank, 7, 20);
+    begin(heat_spec, 2, false);
+    parts(7, 20);
     fake_nccl->in_flight = 1;
-    world_all(&w, rank, prepares);
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
-    end(&w, rank);
+    all(prepares);
+    all(launches);
+    expect(PTXGEN_OK, "");
+    end();
 }
 
 /* Rank 1 has too little memory: all learn it, and go on. */
 Test(nccl, one_rank_cannot_prepare, .timeout = 60)
 {
-    struct world w;
-    struct harness h;
-    struct rank rank[RANKS_MAX];
-    begin(&w, &h, rank, sum_spec, 2, false);
-    parts(rank, 7, 20);
+    begin(sum_spec, 2, false);
+    parts(7, 20);
     nccl_poor = 1;
-    world_all(&w, rank, prepares);
+    all(prepares);
     cr_expect_eq(rank[1].status, PTXGEN_NO_MEMORY);
     cr_expect(rank[0].status == PTXGEN_RANKS && strstr(rank[0].text, "rank 1 failed"), "%s", rank[0].text);
     nccl_poor = -1;
-    world_all(&w, rank, prepares);
-    world_all(&w, rank, launches);
-    expect(&w, rank, PTXGEN_OK, "");
-    end(&w, rank);
+    all(prepares);
+    all(launches);
+    expect(PTXGEN_OK, "");
+    end();
 }
 
 Test(nccl, no_library)

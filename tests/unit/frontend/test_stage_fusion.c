@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stage_fusion.c - which stages become part of others, what these are then, and why the rest does not. */
-#include "frontend/stages/stages.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
+#include "support/stages_fixture.h"
 
 #define X      "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
 #define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', t: 'f32[n, m]'}\nstages:\n"
@@ -194,27 +192,11 @@ static const struct row joined[] = {
       "# apart: b, in one stage with 'a', names or dimensions" },
 };
 
-static void build(const char *text, struct str *out)
-{
-    struct ptxgen_session s = { 0 };
-    struct frontend_spec built;
-    jmp_buf oom;
-    arena_init(&s.arena);
-    s.arena.oom = &oom;
-    diags_init(&s.diags, &s.arena);
-    if (setjmp(oom))
-        cr_assert_fail("out of memory");
-    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built))
-        stages_print(built.stages, out);
-    diags_render_text(&s.diags, out, false);
-    arena_finish(&s.arena);
-}
-
 static void check(const struct row *row, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct str text = { 0 };
-        build(row[i].text, &text);
+        build_stages(row[i].text, &text);
         cr_expect(strstr(text.text, row[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, row[i].text, text.text,
                   row[i].says);
         str_finish(&text);
@@ -229,8 +211,8 @@ Test(stage_fusion, reductions_in_their_writers) { check(joined, sizeof joined / 
 Test(stage_fusion, messages_are_of_what_was_written)
 {
     struct str text = { 0 };
-    build(X "  a: {kind: map, let: {unseen: x}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n",
-          &text);
+    build_stages(
+        X "  a: {kind: map, let: {unseen: x}, outputs: {y: {type: 'f32[n]', value: x}}}\n" ADD "outputs: [z]\n", &text);
     const char *warning = strstr(text.text, "t.yaml:3:24: warning: nothing uses the let 'unseen'");
     cr_assert(warning, "%s", text.text);
     cr_expect_null(strstr(warning + 40, "nothing uses"), "%s", text.text);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stage_messages.c - what specs with stages become, and what is said where they are misused. */
-#include "frontend/stages/stages.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
+#include "support/stages_fixture.h"
 
 #define X      "inputs: {x: 'f32[n]'}\n"
 #define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
@@ -100,30 +98,11 @@ static const struct {
       "only an output may be smaller than a dimension" },
 };
 
-/* Canonical text, then the messages, each of which has a place. */
-static void build(const char *text, struct str *out)
-{
-    struct ptxgen_session s = { 0 };
-    struct frontend_spec built;
-    jmp_buf oom;
-    arena_init(&s.arena);
-    s.arena.oom = &oom;
-    diags_init(&s.diags, &s.arena);
-    if (setjmp(oom))
-        cr_assert_fail("out of memory");
-    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built) && built.stages)
-        stages_print(built.stages, out);
-    diags_render_text(&s.diags, out, false);
-    for (const struct diag *d = s.diags.first; d; d = d->next)
-        cr_expect(d->at.begin != SPAN_NONE, "'%s' has no place", d->text);
-    arena_finish(&s.arena);
-}
-
 Test(stage_messages, each_row_says_it)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct str text = { 0 };
-        build(rows[i].text, &text);
+        build_stages(rows[i].text, &text);
         cr_expect(strstr(text.text, rows[i].says), "row %zu:\n%s\ngives\n%s\nwithout: %s", i, rows[i].text, text.text,
                   rows[i].says);
         str_finish(&text);
