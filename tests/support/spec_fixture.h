@@ -4,6 +4,7 @@
 #define PTXGEN_SPEC_FIXTURE_H
 
 #include "frontend/problem/problem.h"
+#include "frontend/stages/stages.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -54,6 +55,25 @@ static inline void spec_rows(const struct spec_row *row, size_t count)
         cr_expect(strstr(spec_text(&f), row[i].says), "wanted '%s' for\n%s%s", row[i].says, row[i].text, spec_text(&f));
         spec_end(&f);
     }
+}
+
+/* Canonical text, then the messages, each of which has a place. */
+static inline void build_stages(const char *text, struct str *out)
+{
+    struct ptxgen_session s = { 0 };
+    struct frontend_spec built;
+    jmp_buf oom;
+    arena_init(&s.arena);
+    s.arena.oom = &oom;
+    diags_init(&s.diags, &s.arena);
+    if (setjmp(oom))
+        cr_assert_fail("out of memory");
+    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built) && built.stages)
+        stages_print(built.stages, out);
+    diags_render_text(&s.diags, out, false);
+    for (const struct diag *d = s.diags.first; d; d = d->next)
+        cr_expect(d->at.begin != SPAN_NONE, "'%s' has no place", d->text);
+    arena_finish(&s.arena);
 }
 
 #endif

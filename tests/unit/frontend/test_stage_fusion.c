@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stage_fusion.c - which stages become part of others, what these are then, and why the rest does not. */
 
-#include "support/stages_fixture.h"
+#include "support/spec_fixture.h"
 
 #define X      "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
 #define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', t: 'f32[n, m]'}\nstages:\n"

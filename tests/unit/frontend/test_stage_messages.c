@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stage_messages.c - what specs with stages become, and what is said where they are misused. */
 
-#include "support/stages_fixture.h"
+#include "support/spec_fixture.h"
 
 #define X      "inputs: {x: 'f32[n]'}\n"
 #define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
