@@ -172,12 +172,12 @@ static void seldom_ends(ptxgen_stream stream, int every, int ends)
     const float want = (float)(checked < steps[0].i ? checked : steps[0].i);
     ptxgen_graph graph;
     last = (float)ends;
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_prepare(s, loaded, &args, stream), PTXGEN_OK, "%s", message_of(s));
     for (int captured = 0; captured < 2; captured++) {
         y[0] = y[N - 1] = most = -1;
         if (captured)
             cr_assert_eq(ptxgen_capture_begin(s, gpu, stream), PTXGEN_OK);
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, stream, NULL), PTXGEN_OK, "%s", message_of(s));
         if (captured) {
             cr_assert_eq(ptxgen_capture_end(s, gpu, stream, &graph), PTXGEN_OK);
             cr_assert_eq(ptxgen_graph_launch(s, gpu, graph, stream), PTXGEN_OK);
@@ -216,10 +216,10 @@ Test(stage_graphs, the_condition_s_kernel_runs_only_where_it_is_read)
 {
     load(seldom(3, false));
     for (steps[0].i = 2; steps[0].i < 9; steps[0].i += 6) {
-        cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
         const int before = fake->ncalls;
         condition(false);
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
         cr_expect_eq(not_launches(before), 0);
         if (steps[0].i == 8)
             cr_expect_str_eq(ran(before), "mfmfmfumfmfmfumfmf", "%s", ran(before));

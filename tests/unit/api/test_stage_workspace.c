@@ -21,15 +21,6 @@ static const int64_t n = N;
 static ptxgen_value steps[] = { { .i = 5 } };
 static const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ y }, steps };
 
-static const char *message(void)
-{
-    static char text[2000];
-    char *all = ptxgen_diagnostics_text(s, 0);
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    ptxgen_free(all);
-    return text;
-}
-
 static void begin_workspace(void)
 {
     setup();
@@ -52,7 +43,7 @@ static void load(const char *more)
 {
     char spec[1000];
     snprintf(spec, sizeof spec, sums, more);
-    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, strlen(spec), "t", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, strlen(spec), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
 }
 
 /* Zeros, with a mark after the last byte. */
@@ -67,7 +58,7 @@ static char *region(size_t bytes)
 static ptxgen_workspace workspace(void)
 {
     ptxgen_workspace w;
-    cr_assert_eq(ptxgen_workspace_query(s, loaded, &args, &w), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_workspace_query(s, loaded, &args, &w), PTXGEN_OK, "%s", message_of(s));
     cr_assert(w.control_bytes > 0 && w.scratch_bytes >= sizeof x, "%zu, %zu", w.control_bytes, w.scratch_bytes);
     w.control = region(w.control_bytes);
     w.scratch = region(w.scratch_bytes);
@@ -103,7 +94,7 @@ Test(stage_workspace, a_launch_works_in_the_workspace_alone)
     uint64_t of[2][FAKE_PARAMS] = { { 0 } };
     int between = 0, many[2] = { 0 };
     for (int i = 0; i < 4; i++)
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, &w), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, &w), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(allocations(), before, "nothing is allocated, and no graph made");
     for (int i = 0; i < fake->ncalls; i++) {
         const struct fake_call *c = &fake->call[i];
@@ -136,7 +127,7 @@ Test(stage_workspace, memory_that_is_too_small_or_not_aligned_is_refused)
         const int before = fake->ncalls;
         static const char *const says[] = { "control and", "this launch needs", "not aligned to 256", "no memory" };
         cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &small[i]), PTXGEN_USAGE);
-        cr_expect(strstr(message(), says[i]), "%s", message());
+        cr_expect(strstr(message_of(s), says[i]), "%s", message_of(s));
         for (int c = before; c < fake->ncalls; c++)
             cr_expect_null(strstr(fake->call[c].name, "cuLaunch"), "nothing was launched");
     }
@@ -153,11 +144,11 @@ Test(stage_workspace, the_host_reads_a_condition_so_a_capture_needs_a_loop_witho
     for (int ends = 0; ends < 2; ends++) {
         load(ends ? ", until: most < 1" : "");
         const ptxgen_workspace w = workspace();
-        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, &w), PTXGEN_OK, "%s", message());
+        cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, &w), PTXGEN_OK, "%s", message_of(s));
         cr_expect_eq(calls_of("cuStreamSynchronize") > 0, ends);
         fake->capturing = 1;
-        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &w), ends ? PTXGEN_USAGE : PTXGEN_OK, "%s", message());
-        cr_expect_eq(strstr(message(), "the workspace is NULL") != NULL, ends, "%s", message());
+        cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &w), ends ? PTXGEN_USAGE : PTXGEN_OK, "%s", message_of(s));
+        cr_expect_eq(strstr(message_of(s), "the workspace is NULL") != NULL, ends, "%s", message_of(s));
         fake->capturing = 0;
         free_workspace(&w);
         ptxgen_loaded_destroy(loaded);
