@@ -107,18 +107,19 @@ PyObject *array_new(const struct slot *slot, const int64_t *shape, int ndim, str
     }
     a->item = info.element_size;
     a->bytes = a->item;
+    bool fits = true;
     a->ndim = ndim;
     for (int d = ndim - 1; d >= 0; d--) {
         a->shape[d] = a->extent[d] = shape[d];
         a->strides[d] = (Py_ssize_t)a->bytes;
-        a->bytes *= (size_t)shape[d];
+        fits = fits && !__builtin_mul_overflow(a->bytes, (size_t)shape[d], &a->bytes) && a->bytes < SIZE_MAX / 2;
     }
     a->device = device;
     a->stream = stream;
     a->plain = info.field_count == 1;
     a->type = type_of(info.field_type[0]);
     a->format = format_of(&info);
-    a->data = on_gpu(device) ? gpu_memory(device.id, a->bytes, stream) : calloc(1, a->bytes + 1);
+    a->data = !fits ? NULL : on_gpu(device) ? gpu_memory(device.id, a->bytes, stream) : calloc(1, a->bytes + 1);
     if (a->data == NULL || a->format == NULL) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();

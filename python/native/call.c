@@ -14,8 +14,11 @@ static bool wrong_type(const struct call *c, int i)
     if (c->array[i].structure)
         return refuse("array '%s' has elements '%s', whose fields are not those of the spec", slot->info.name,
                       c->array[i].buffer.format);
-    return refuse("array '%s' has elements of type %s%d; the spec says %s%s", slot->info.name,
-                  t.code < 7 ? codes[t.code] : "?", t.bits, ptxgen_type_name(slot->info.field_type[0]),
+    char bits[8] = "";
+    if (t.code != DL_BOOL)
+        PyOS_snprintf(bits, sizeof bits, "%d", t.bits);
+    return refuse("array '%s' has elements of type %s%s; the spec says %s%s", slot->info.name,
+                  t.code < 7 ? codes[t.code] : "?", bits, ptxgen_type_name(slot->info.field_type[0]),
                   slot->info.field_count > 1 ? " and further fields" : "");
 }
 
@@ -52,13 +55,13 @@ static bool infer(struct call *c, int i)
            wrong_shape(c, i, a->rank, a->field_count, "the number of fields");
 }
 
-static bool same_place(struct call *c, int i)
+static bool same_place(struct call *c, int i, bool first)
 {
     const struct taken *t = &c->array[i];
 
     if (!on_gpu(t->device) && t->device.type != DL_CPU && t->device.type != DL_CUDA_HOST)
         return refuse("array '%s' is on a device of DLPack's type %d", c->f->slot[i].info.name, t->device.type);
-    if (c->leader == NULL)
+    if (first)
         c->device = (struct dl_device){ on_gpu(t->device) ? DL_CUDA : DL_CPU, t->device.id };
     else if (on_gpu(t->device) != on_gpu(c->device))
         return refuse("array '%s' is on %s, and the arrays before are not", c->f->slot[i].info.name,
@@ -76,29 +79,53 @@ static bool take_array(struct call *c, int i)
     struct slot *slot = &c->f->slot[i];
     struct taken *t = &c->array[i];
     const struct kind *kind = kind_of(c->object[i]);
+    const bool first = c->leader.type == NULL;
 
-    if (kind == NULL || !take(c->object[i], kind, slot->name, c->stream, t))
+    if (kind == NULL)
+        return false;
+    const struct kind own = *kind; /* taking an array may run Python's code, and other types may be looked up */
+    if (first)
+        c->leader = kind_keep(kind);
+    if (!take(c->object[i], &own, slot->name, c->stream, t))
         return false;
     if (!take_type(t, slot))
         return wrong_type(c, i);
     if (!t->contiguous)
-        return refuse("array '%s' is not contiguous in row-major order; give a copy that is", slot->info.name);
-    if (i >= c->f->inputs && (t->read_only || kind->family == FAMILY_JAX))
+        return refuse("array '%s' does not lie in row-major order without gaps; give a copy that does, such as "
+                      "numpy.ascontiguousarray(x)",
+                      slot->info.name);
+    if (i >= c->f->inputs && (t->read_only || own.family == FAMILY_JAX))
         return refuse("output '%s' is read-only", slot->info.name);
-    if (!infer(c, i) || !same_place(c, i))
+    if (!infer(c, i) || !same_place(c, i, first))
         return false;
-    if (c->leader == NULL) {
-        c->leader = kind;
-        if (on_gpu(c->device) && c->stream_object == NULL &&
-            !producer_stream(kind, t, c->device.id < 0 ? 0 : c->device.id, &c->stream))
-            return false;
-    }
+    if (first && on_gpu(c->device) && c->stream_object == NULL &&
+        !producer_stream(&own, t, c->device.id < 0 ? 0 : c->device.id, &c->stream))
+        return false;
     c->pointer[i] = t->data;
     return true;
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------------- */
-/* Of out=: an array, or a sequence or dict of them. */
+/* Names in out= that are none of the outputs'. */
+static bool known_names(const struct call *c)
+{
+    const Function *f = c->f;
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+
+    while (PyDict_Next(c->out, &at, &key, &value)) {
+        int o = 0;
+        while (o < f->outputs && PyObject_RichCompareBool(key, f->slot[f->inputs + o].name, Py_EQ) == 0)
+            o++;
+        if (o == f->outputs) {
+            PyErr_Format(PyExc_TypeError, "%U() has no output %R, which out= names", f->name, key);
+            return false;
+        }
+    }
+    return !PyErr_Occurred();
+}
+
+/* Of out=: an array, or a sequence or dict of them.  Owned: others may change the sequence during the call. */
 static bool spread_out(struct call *c)
 {
     const Function *f = c->f;
@@ -113,11 +140,15 @@ static bool spread_out(struct call *c)
     } else if (!several && f->outputs == 1) {
         c->object[f->inputs] = c->out;
     }
-    for (int o = 0; o < f->outputs && !PyErr_Occurred(); o++)
+    for (int o = 0; o < f->outputs; o++)
+        Py_XINCREF(c->object[f->inputs + o]);
+    if (PyErr_Occurred() || (PyDict_Check(c->out) && !known_names(c)))
+        return false;
+    for (int o = 0; o < f->outputs; o++)
         if (c->object[f->inputs + o] == NULL)
             return refuse("out is no array for each of the %d outputs; the first that misses one is '%s'", f->outputs,
                           f->slot[f->inputs + o].info.name);
-    return !PyErr_Occurred();
+    return true;
 }
 
 static bool take_outputs(struct call *c)
@@ -148,7 +179,7 @@ static bool make_outputs(struct call *c)
         if (f->slot[i].info.role == PTXGEN_ROLE_CONTINUED)
             return refuse("the elements of output '%s' are combined with what it holds: give out=",
                           f->slot[i].info.name);
-        c->object[i] = give(&f->slot[i], c->size, c->object[0], c->leader, c->device, c->stream, &data);
+        c->object[i] = give(&f->slot[i], c->size, c->object[0], &c->leader, c->device, c->stream, &data);
         if (c->object[i] == NULL)
             return false;
         c->pointer[i] = data;
@@ -163,7 +194,7 @@ static void pretend(struct call *c)
     for (int i = 0; i < c->f->inputs + c->f->outputs; i++)
         if (c->pointer[i] == NULL)
             c->pointer[i] = (const void *)((uintptr_t)(i + 1) << 40);
-    if (c->leader == NULL)
+    if (c->leader.type == NULL)
         c->device = (struct dl_device){ DL_CUDA, 0 };
 }
 
@@ -173,7 +204,7 @@ bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t n
 
     c->f = f;
     c->out = c->stream_object = NULL;
-    c->leader = NULL;
+    c->leader = (struct kind){ .type = NULL };
     c->device = (struct dl_device){ DL_CPU, 0 };
     c->made = false;
     c->stream = NULL;
@@ -194,13 +225,13 @@ bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t n
             return false;
     if (c->out && (!spread_out(c) || !take_outputs(c)))
         return false;
-    if (!sizes_known(c))
+    if (!sizes_known(c) || !call_places(c))
         return false;
     if (why == PREPARE)
         pretend(c);
     if (on_gpu(c->device) && c->device.id < 0)
         c->device.id = 0;
-    if (why == CALL && c->leader == NULL)
+    if (why == CALL && c->leader.type == NULL)
         return refuse("'%s' has no inputs: give out=", ptxgen_problem_name(f->problem));
     return why == PREPARE || c->out || make_outputs(c);
 }
@@ -231,14 +262,18 @@ static bool run_on_gpu(struct call *c, enum purpose why)
     }
     if (ptxgen_session_create(&s) != PTXGEN_OK)
         return PyErr_NoMemory() != NULL;
-    Py_BEGIN_ALLOW_THREADS status = why == PREPARE ? ptxgen_prepare(s, on->program, &args, c->stream)
-                                                   : ptxgen_launch(s, on->program, &args, c->stream, NULL);
-    Py_END_ALLOW_THREADS if (status == PTXGEN_OK)
+    ptxgen_loaded *program = on->program;
+    on->users++;
+    Py_BEGIN_ALLOW_THREADS status = why == PREPARE ? ptxgen_prepare(s, program, &args, c->stream)
+                                                   : ptxgen_launch(s, program, &args, c->stream, NULL);
+    Py_END_ALLOW_THREADS if (on->program == program)
     {
-        on->warm = true;
+        on->users--;
+        on->warm = status == PTXGEN_OK;
         memcpy(on->size, c->size, bytes);
     }
-    else raise_status(status, s);
+    if (status != PTXGEN_OK)
+        raise_status(status, s);
     ptxgen_session_destroy(s);
     return status == PTXGEN_OK;
 }
@@ -280,7 +315,7 @@ PyObject *call_result(struct call *c)
     PyObject *result;
 
     for (int o = 0; o < f->outputs && c->made; o++)
-        if ((c->object[f->inputs + o] = give_converted(c->object[f->inputs + o], c->leader)) == NULL)
+        if ((c->object[f->inputs + o] = give_converted(c->object[f->inputs + o], &c->leader)) == NULL)
             return NULL;
     if (f->outputs == 1)
         return Py_NewRef(c->object[f->inputs]);
@@ -294,8 +329,9 @@ void call_end(struct call *c)
 {
     for (int i = 0; i < c->f->inputs + c->f->outputs; i++)
         release(&c->array[i]);
-    for (int i = c->f->inputs; i < c->f->inputs + c->f->outputs && c->made; i++)
+    for (int i = c->f->inputs; i < c->f->inputs + c->f->outputs; i++)
         Py_XDECREF(c->object[i]);
+    kind_drop(&c->leader);
 }
 
 PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)

@@ -94,6 +94,21 @@ ptxgen_host *function_host(Function *f)
     return f->host;
 }
 
+/* A program that another thread may be launching stays until the function ends. */
+static bool forget(Function *f, struct loaded *on)
+{
+    if (on->users > 0) {
+        ptxgen_loaded **more = PyMem_Realloc(f->old, sizeof *more * (size_t)(f->olds + 1));
+        if (more == NULL)
+            return PyErr_NoMemory() != NULL;
+        f->old = more;
+        f->old[f->olds++] = on->program;
+    } else
+        ptxgen_loaded_destroy(on->program);
+    *on = (struct loaded){ .program = NULL };
+    return true;
+}
+
 /* What was made is made again at the next call: after tuning. */
 static PyObject *function_forget(PyObject *self, PyObject *nothing)
 {
@@ -101,12 +116,11 @@ static PyObject *function_forget(PyObject *self, PyObject *nothing)
 
     (void)nothing;
     function_lock(f);
-    for (int i = 0; i < DEVICES_MAX; i++) {
-        ptxgen_loaded_destroy(f->on[i].program);
-        f->on[i] = (struct loaded){ NULL, false, { 0 } };
-    }
+    bool ok = true;
+    for (int i = 0; i < DEVICES_MAX && ok; i++)
+        ok = forget(f, &f->on[i]);
     function_unlock(f);
-    Py_RETURN_NONE;
+    return ok ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
@@ -153,12 +167,12 @@ static bool read_names(Function *f)
 /* The type of several results: a tuple with names. */
 static bool make_result_type(Function *f)
 {
-    PyStructSequence_Field field[NAMES_MAX + 1] = { { NULL, NULL } };
+    PyObject *names = f->outputs > 1 ? PyTuple_New(f->outputs) : NULL;
 
-    for (int o = 0; o < f->outputs; o++)
-        field[o].name = f->slot[f->inputs + o].info.name;
-    PyStructSequence_Desc desc = { "ptxgen.Results", "The outputs of a spec, in its order.", field, f->outputs };
-    f->result_type = f->outputs > 1 ? PyStructSequence_NewType(&desc) : NULL;
+    for (int o = 0; names && o < f->outputs; o++)
+        PyTuple_SetItem(names, o, Py_NewRef(f->slot[f->inputs + o].name));
+    f->result_type = names ? (PyTypeObject *)results_type(names) : NULL;
+    Py_XDECREF(names);
     return f->outputs <= 1 || f->result_type;
 }
 
@@ -176,8 +190,9 @@ static bool allocate(Function *f)
     f->size_name = PyMem_Calloc((size_t)f->sizes + 1, sizeof *f->size_name);
     f->param_name = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param_name);
     f->param = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param);
+    f->in_place = PyMem_Calloc((size_t)(f->inputs * f->outputs) + 1, 1);
     f->lock = PyThread_allocate_lock();
-    return f->slot && f->size_name && f->param_name && f->param && f->lock;
+    return f->in_place && f->slot && f->size_name && f->param_name && f->param && f->lock;
 }
 
 static bool read_spec(Function *f)
@@ -237,6 +252,7 @@ static void free_arrays(Function *f)
     for (int i = 0; f->param_name && i < f->params; i++)
         Py_XDECREF(f->param_name[i]);
     PyMem_Free(f->slot);
+    PyMem_Free(f->in_place);
     PyMem_Free(f->size_name);
     PyMem_Free(f->param_name);
     PyMem_Free(f->param);
@@ -247,9 +263,14 @@ static void function_dealloc(PyObject *self)
     Function *f = (Function *)self;
     PyTypeObject *type = Py_TYPE(self);
 
+    if (f->weak)
+        PyObject_ClearWeakRefs(self);
     free_arrays(f);
     for (int i = 0; i < DEVICES_MAX; i++)
         ptxgen_loaded_destroy(f->on[i].program);
+    for (int i = 0; i < f->olds; i++)
+        ptxgen_loaded_destroy(f->old[i]);
+    PyMem_Free(f->old);
     ptxgen_host_destroy(f->host);
     ptxgen_session_destroy(f->session);
     if (f->lock)
@@ -359,6 +380,30 @@ static PyObject *function_params(PyObject *self, void *unused)
     return dict;
 }
 
+static PyObject *value_of(const ptxgen_param_info *p)
+{
+    return p->type >= PTXGEN_F16    ? PyFloat_FromDouble(p->default_value.f)
+           : p->type == PTXGEN_BOOL ? PyBool_FromLong(p->default_value.u != 0)
+           : p->type >= PTXGEN_U8   ? PyLong_FromUnsignedLongLong(p->default_value.u)
+                                    : PyLong_FromLongLong(p->default_value.i);
+}
+
+/* A dict from names of params to the values that the spec gives. */
+static PyObject *function_defaults(PyObject *self, void *unused)
+{
+    Function *f = (Function *)self;
+    PyObject *dict = PyDict_New();
+
+    (void)unused;
+    for (int i = 0; dict && i < f->params; i++) {
+        PyObject *value = f->param[i].has_default ? value_of(&f->param[i]) : NULL;
+        if (PyErr_Occurred() || (value && PyDict_SetItem(dict, f->param_name[i], value) < 0))
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
 /* For those who call with a tuple and a dict. */
 static PyObject *function_tp_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -385,7 +430,10 @@ static PyObject *function_tp_call(PyObject *self, PyObject *args, PyObject *kwar
 bool function_ready(PyObject *module)
 {
     static PyMethodDef own_methods[] = {
-        { "prepare", (PyCFunction)(void (*)(void))function_prepare, METH_FASTCALL | METH_KEYWORDS, NULL },
+        { "prepare", (PyCFunction)(void (*)(void))function_prepare, METH_FASTCALL | METH_KEYWORDS,
+          "prepare($self, /, *inputs, out=None, stream=None, **words)\n--\n\n"
+          "Plan, compile and load for calls like this one, and run nothing; arrays may be left out where sizes are "
+          "given." },
         { "_verify", (PyCFunction)(void (*)(void))function_verify, METH_FASTCALL | METH_KEYWORDS, NULL },
         { "_seconds", (PyCFunction)(void (*)(void))function_seconds, METH_FASTCALL | METH_KEYWORDS, NULL },
         { "_entry", function_entry, METH_VARARGS, NULL },
@@ -394,6 +442,7 @@ bool function_ready(PyObject *module)
     };
     static PyMemberDef members[] = {
         { "__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, NULL },
+        { "__weaklistoffset__", T_PYSSIZET, offsetof(Function, weak), READONLY, NULL },
         { "yaml", T_OBJECT, offsetof(Function, text), READONLY, "The spec." },
         { "diagnostics", T_OBJECT, offsetof(Function, diagnostics), READONLY, "Warnings about the spec." },
         { "_choice", T_OBJECT, offsetof(Function, choice), READONLY, NULL },
@@ -402,6 +451,7 @@ bool function_ready(PyObject *module)
     static PyGetSetDef attributes[] = {
         { "name", function_name, NULL, "The problem's name.", NULL },
         { "_problem", function_problem, NULL, NULL, NULL },
+        { "_defaults", function_defaults, NULL, NULL, NULL },
         { "inputs", function_inputs, NULL, "Name and declaration of each input.", NULL },
         { "outputs", function_outputs, NULL, "Name and declaration of each output.", NULL },
         { "sizes", function_sizes, NULL, "The names of the sizes.", NULL },
@@ -416,7 +466,8 @@ bool function_ready(PyObject *module)
         { Py_tp_methods, methods },
         { Py_tp_members, members },
         { Py_tp_getset, attributes },
-        { Py_tp_doc, "A compiled spec. Call it with arrays; see help(ptxgen)." },
+        { Py_tp_doc,
+          "A compiled spec. Call it with arrays: f(x, y, param=1, out=z); inspect.signature(f) says with which." },
         { 0, NULL },
     };
     static PyType_Spec spec = { "ptxgen.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL, slots };

@@ -192,7 +192,10 @@ static PyObject *give_called(struct slot *slot, enum family family, bool structu
          memcmp(slot->shape, shape, sizeof *shape * (size_t)ndim) != 0) &&
         !remember(slot, family, structured, shape, ndim, like, device))
         return NULL;
-    PyObject *made = PyObject_Call(maker_of(family), slot->args, slot->kwargs);
+    PyObject *args = Py_NewRef(slot->args), *kwargs = Py_XNewRef(slot->kwargs); /* other threads may set others */
+    PyObject *made = PyObject_Call(maker_of(family), args, kwargs);
+    Py_DECREF(args);
+    Py_XDECREF(kwargs);
     const bool ok = made == NULL             ? false
                     : family == FAMILY_NUMPY ? buffer_pointer(made, data)
                     : family == FAMILY_CUPY  ? cupy_pointer(made, data)

@@ -99,15 +99,32 @@ const struct kind *kind_of(PyObject *object)
     struct kind fresh = { .type = type };
     if (family_of((PyObject *)type, &fresh.family) < 0)
         return NULL;
+    PyObject *masked = find_imported("numpy", "ma.MaskedArray");
+    fresh.masked = masked && PyObject_IsSubclass((PyObject *)type, masked) == 1;
+    Py_XDECREF(masked);
     fresh.exchange = exchange_of((PyObject *)type);
     if (fresh.exchange == NULL && (fresh.family == FAMILY_OTHER || fresh.family == FAMILY_JAX))
         fresh.from_dlpack = converter_of(object);
+    struct kind *to = &known[next], old = *to;
     Py_INCREF((PyObject *)type);
-    Py_XDECREF((PyObject *)known[next].type);
-    Py_XDECREF(known[next].from_dlpack);
-    known[next] = fresh;
+    *to = fresh;
     next = (next + 1) % KINDS;
-    return &known[(next + KINDS - 1) % KINDS];
+    kind_drop(&old); /* may run Python's code */
+    return to;
+}
+
+struct kind kind_keep(const struct kind *kind)
+{
+    Py_INCREF((PyObject *)kind->type);
+    Py_XINCREF(kind->from_dlpack);
+    return *kind;
+}
+
+void kind_drop(struct kind *kind)
+{
+    Py_CLEAR(kind->from_dlpack);
+    Py_XDECREF((PyObject *)kind->type);
+    kind->type = NULL;
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -209,6 +226,7 @@ static PyMethodDef module_methods[] = {
     { "schema", schema, METH_NOARGS, "schema()\n--\n\nThe JSON Schema of the spec language." },
     { "_tuning_path", tuning_path, METH_NOARGS, NULL },
     { "explain_code", explain_code, METH_O, "explain_code(code)\n--\n\nTitle and explanation of a message." },
+    { "_results", results_type_for, METH_O, NULL },
     { NULL, NULL, 0, NULL },
 };
 

@@ -7,7 +7,9 @@
  *     words.c     arguments of a call
  *     call.c      a call: sizes, where it runs, what comes back
  *     take.c      arrays of callers: DLPack, CUDA array interface, buffers
+ *     place.c     where arrays may lie
  *     give.c      results in arrays of the caller's kind
+ *     results.c   types of several results
  *     array.c     ptxgen.Array: results for callers without a library of arrays
  *     verify.c    a call beside the sequential reference
  *     tune.c      how long a call takes; entries of a tuning file
@@ -36,10 +38,15 @@ struct kind {
     PyTypeObject *type; /* owned */
     enum family family;
     const struct dl_exchange *exchange; /* or NULL */
+    bool masked;                        /* a masked array of NumPy's */
     PyObject *from_dlpack;              /* of its module of functions, as the array API standard has it; or NULL */
 };
-/* Of the type of an object; looked up once.  NULL: an exception is set. */
+/* Of the type of an object; looked up once.  NULL: an exception is set.  Borrowed until the next look-up, which may be one
+ * of another thread's. */
 const struct kind *kind_of(PyObject *object);
+/* A copy that owns what it names, and its end. */
+struct kind kind_keep(const struct kind *kind);
+void kind_drop(struct kind *kind);
 /* `a.b.c` in a module that was imported by others; NULL without an exception where that is not so.  A new reference. */
 PyObject *find_imported(const char *module, const char *path);
 /* An attribute whose name is made once, and kept in *name. NULL for a NULL object. A new reference. */
@@ -72,6 +79,7 @@ struct slot {
 struct loaded {
     ptxgen_loaded *program;
     bool warm;
+    int users;               /* launches without the GIL */
     int64_t size[NAMES_MAX]; /* of the last launch: others may have to load code first */
 };
 
@@ -88,10 +96,14 @@ typedef struct {
     int sizes, inputs, outputs, params;
     PyObject **size_name, **param_name; /* interned */
     ptxgen_param_info *param;
-    struct slot *slot; /* inputs, then outputs */
+    struct slot *slot;       /* inputs, then outputs */
+    unsigned char *in_place; /* per input and output: what place.c knows */
     ptxgen_host *host;
     PyThread_type_lock lock; /* of making programs, and of the host executor */
     struct loaded on[DEVICES_MAX];
+    ptxgen_loaded **old; /* programs that were in use when they were to be forgotten: end with the function */
+    int olds;
+    PyObject *weak; /* list of weak references */
 } Function;
 
 extern PyTypeObject *Function_type;
@@ -103,6 +115,11 @@ void function_lock(Function *f);
 void function_unlock(Function *f);
 struct loaded *function_on(Function *f, int device);
 ptxgen_host *function_host(Function *f);
+
+/* ---- several results (results.c) ------------------------------------------------------------------------------- */
+/* The type for outputs of these names.  A new reference. */
+PyObject *results_type(PyObject *names);
+PyObject *results_type_for(PyObject *self, PyObject *names);
 
 /* ---- work besides calls (work.c) --------------------------------------------------------------------------------- */
 extern PyMethodDef work_methods[];
@@ -174,14 +191,16 @@ struct call {
     const void *pointer[NAMES_MAX];
     struct dl_device device;
     ptxgen_stream stream;
-    const struct kind *leader; /* of the first array */
-    bool made;                 /* outputs were made here */
+    struct kind leader; /* of the first array; its type NULL: there was none */
+    bool made;          /* outputs were made here */
 };
 enum purpose { CALL, PREPARE };
 /* Arguments by position and keyword (words.c). */
 bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why);
 /* A number, or a stream of torch, CuPy, or of the protocol __cuda_stream__. */
 bool stream_given(PyObject *stream, ptxgen_stream *out);
+/* Do the arrays lie where the call may read and write them? (place.c) */
+bool call_places(struct call *c);
 /* The stream that the producer works on now. */
 bool producer_stream(const struct kind *kind, const struct taken *t, int device, ptxgen_stream *out);
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,

@@ -224,7 +224,11 @@ static bool take_buffer(PyObject *object, PyObject *name, struct taken *to)
     if (b->ndim > RANK_MAX)
         return too_many(name);
     if (!take_format(b, to))
-        return refuse("array '%s' has elements of the format '%s'", utf8(name), b->format ? b->format : "B");
+        return b->format && (b->format[0] == '>' || b->format[0] == '!')
+                   ? refuse("array '%s' has the other byte order ('%s'); give a copy in this machine's", utf8(name),
+                            b->format)
+                   : refuse("array '%s' has elements of the format '%s', which is no type of specs", utf8(name),
+                            b->format ? b->format : "B");
     for (int d = 0; d < b->ndim; d++)
         shape[d] = b->shape[d], strides[d] = b->strides ? b->strides[d] : 0;
     to->data = b->buf;
@@ -251,8 +255,11 @@ static bool take_other(PyObject *object, enum family family, PyObject *name, ptx
     PyErr_Clear();
     if (PyObject_CheckBuffer(object))
         return take_buffer(object, name, to);
-    PyErr_Format(PyExc_TypeError, "%R is no array: it has neither DLPack nor the CUDA array interface nor a buffer",
-                 name);
+    PyErr_Format(
+        PyExc_TypeError,
+        "%R is no array, but an object of %R: it has neither DLPack nor the CUDA array interface nor a buffer; "
+        "numpy.asarray(x, dtype) makes an array of numbers",
+        name, (PyObject *)Py_TYPE(object));
     return false;
 }
 
@@ -327,6 +334,9 @@ static bool take_cupy(PyObject *object, struct taken *to)
 bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stream stream, struct taken *to)
 {
     memset(to, 0, offsetof(struct taken, buffer));
+    if (kind->masked)
+        return refuse("array '%s' has a mask, which would not be looked at; give what it holds, or a filled copy",
+                      utf8(name));
     if (kind->exchange)
         return take_exchange(object, kind->exchange, name, to);
     if (kind->family == FAMILY_NUMPY || PyMemoryView_Check(object))

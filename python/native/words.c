@@ -27,6 +27,19 @@ static int find_input(const Function *f, PyObject *key)
     return -1;
 }
 
+/* A TypeError or OverflowError that has the name; others stay. */
+static bool no_number(const char *what, const char *name, const char *type, PyObject *value)
+{
+    PyObject *error = PyErr_ExceptionMatches(PyExc_TypeError)       ? PyExc_TypeError
+                      : PyErr_ExceptionMatches(PyExc_OverflowError) ? PyExc_OverflowError
+                                                                    : NULL;
+    if (error) {
+        PyErr_Clear();
+        PyErr_Format(error, "%s '%s' is %s, which %R is not", what, name, type, value);
+    }
+    return false;
+}
+
 /* Whole numbers in the range of the type; floats rounded to it. */
 static bool take_param(const ptxgen_param_info *info, PyObject *value, ptxgen_value *out)
 {
@@ -46,7 +59,7 @@ static bool take_param(const ptxgen_param_info *info, PyObject *value, ptxgen_va
         Py_XDECREF(index);
     }
     if (PyErr_Occurred())
-        return false;
+        return no_number("param", info->name, ptxgen_type_name(info->type), value);
     const ptxgen_value asked = *out;
     ptxgen_value_store(info->type, image, *out);
     *out = ptxgen_value_load(info->type, image);
@@ -63,9 +76,9 @@ static bool take_size(struct call *c, int i, PyObject *value)
     c->size[i] = index ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
     c->size_from[i] = "the keyword";
-    if (!PyErr_Occurred() && c->size[i] < 0)
-        return refuse("size '%s' is negative", ptxgen_problem_size_name(c->f->problem, i));
-    return !PyErr_Occurred();
+    if (PyErr_Occurred())
+        return no_number("size", ptxgen_problem_size_name(c->f->problem, i), "a whole number below 2^63", value);
+    return c->size[i] >= 0 || refuse("size '%s' is negative", ptxgen_problem_size_name(c->f->problem, i));
 }
 
 static bool unknown_word(const Function *f, PyObject *key)

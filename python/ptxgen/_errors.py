@@ -62,6 +62,9 @@ class InternalError(Error, RuntimeError):
     """A fault of ptxgen."""
 
 
+for _kind in (Diagnostic, Error, SpecError, UsageError, UnsupportedError, DeviceError, FileError, MismatchError, FindingError, InternalError):
+    _kind.__module__ = "ptxgen"  # where users find them
+
 # By ptxgen_status; 5 is MemoryError.
 CLASSES = {1: SpecError, 2: UsageError, 3: UnsupportedError, 4: DeviceError, 6: FileError, 7: MismatchError, 8: FindingError}
 

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of Function that are no calls, over the plain ones of the extension."""
+import inspect
 import json
+import keyword
+import math
 import os
 import pathlib
+import re
+import struct
 
 from ._errors import Error, MismatchError, UsageError
-from ._native import _tuning_path
+from ._native import _results, _tuning_path
 
 PTX, MANIFEST = 0, 1
 TEXT, HTML = 0, 2
@@ -95,10 +100,56 @@ def keep(path, change):
     new.replace(path)
 
 
+def defaults(self):
+    """The values of params by name: floats in as few digits as their type needs."""
+    def shortest(kind, value):
+        if kind not in ("f16", "f32") or value != value or value in (math.inf, -math.inf):
+            return value
+        code = "e" if kind == "f16" else "f"
+        return next(x for x in (float(f"{value:.{digits}g}") for digits in range(1, 18)) if struct.unpack(code, struct.pack(code, x))[0] == value)
+
+    return {name: shortest(self.params[name], value) for name, value in self._defaults.items()}
+
+
+def hidden_sizes(self):
+    """Sizes that no input shows: these are given, or out= is."""
+    return [size for size in self.sizes if not any(re.search(rf"\b{size}\b", what.partition("[")[2]) for what in self.inputs.values())]
+
+
 def represent(self):
-    """<ptxgen.Function dot(x: f32[n], y: f32[n]) -> dot: f32>"""
-    inputs, outputs = (", ".join(f"{name}: {what}" for name, what in rows.items()) for rows in (self.inputs, self.outputs))
-    return f"<ptxgen.Function {self.name}({inputs}) -> {outputs}>"
+    """<ptxgen.Function saxpy(x: f32[n], y: f32[n], *, a: f32) -> z: f32[n]>"""
+    known = defaults(self)
+    words = [f"{name}: {what}{f' = {known[name]}' if name in known else ''}" for name, what in self.params.items()] + hidden_sizes(self)
+    inputs = [f"{name}: {what}" for name, what in self.inputs.items()]
+    outputs = ", ".join(f"{name}: {what}" for name, what in self.outputs.items())
+    return f"<ptxgen.Function {self.name}({', '.join(inputs + ['*'] * bool(words) + words)}) -> {outputs}>"
+
+
+def signature(self):
+    """For inspect.signature(), help() and editors.  A name that is a word of Python's is given by position, or as **{'name': value}."""
+    kind, known = inspect.Parameter, defaults(self)
+    by_name = not any(keyword.iskeyword(name) for name in self.inputs)
+    made = [kind(name if by_name or not keyword.iskeyword(name) else name + "_", kind.POSITIONAL_OR_KEYWORD if by_name else kind.POSITIONAL_ONLY,
+                 annotation=what) for name, what in self.inputs.items()]
+    words = {name: kind(name, kind.KEYWORD_ONLY, annotation=what, default=known.get(name, kind.empty))
+             for name, what in self.params.items() if not keyword.iskeyword(name)}
+    words.update({name: kind(name, kind.KEYWORD_ONLY, default=None) for name in [*self.sizes, "out", "stream"] if not keyword.iskeyword(name)})
+    rest = [kind("words", kind.VAR_KEYWORD)] if any(keyword.iskeyword(name) for name in [*self.params, *self.sizes]) else []
+    returns = next(iter(self.outputs.values())) if len(self.outputs) == 1 else ", ".join(f"{name}: {what}" for name, what in self.outputs.items())
+    return inspect.Signature(made + list(words.values()) + rest, return_annotation=returns)
+
+
+def reduce_function(self):
+    """Pickled and copied as what it was made of; compiled again at its next call."""
+    return type(self), (self.yaml, self.name, self._choice)
+
+
+def reduce_results(self):
+    return restore_results, (type(self).__match_args__, tuple(self))
+
+
+def restore_results(names, values):
+    return _results(names)(values)
 
 
 def page(self):
@@ -111,4 +162,6 @@ def attach(function):
         setattr(function, method.__name__, method)
     function.manifest = property(manifest)
     function.__repr__ = represent
+    function.__signature__ = property(signature)
+    function.__reduce__ = reduce_function
     function._repr_html_ = page

@@ -10,7 +10,7 @@ import ptxgen
 STUB = ast.parse((pathlib.Path(ptxgen.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
 INHERITED = {name for kind in (object, Exception, OSError) for name in dir(kind)}
 HIDDEN = {"__module__", "__slots__", "__weakref__", "__vectorcalloffset__", "__annotations__", "__dict__", "__buffer__", "__static_attributes__", "__firstlineno__", "__annotate__",
-          "__annotate_func__", "__annotations_cache__"}
+          "__annotate_func__", "__annotations_cache__", "__slotnames__", "__signature__"}
 
 
 def names(body):
