@@ -105,12 +105,27 @@ static bool apart(struct call *c, int i, int out)
                                      f->slot[out].info.name, f->slot[i].info.name);
 }
 
+/* "f32[k - 1]" at k = 0 */
+static bool negative(const struct call *c, int i)
+{
+    const ptxgen_array_info *a = &c->f->slot[i].info;
+
+    for (int d = 0; d < a->rank; d++) {
+        const int64_t n = a->size_add[d] + (a->size_index[d] < 0 ? 0 : c->size[a->size_index[d]]);
+        if (n < 0)
+            return !refuse("output '%s' would have %lld elements in dimension %d, at %s = %lld", a->name, (long long)n,
+                           d, ptxgen_problem_size_name(c->f->problem, a->size_index[d]),
+                           (long long)c->size[a->size_index[d]]);
+    }
+    return false;
+}
+
 bool call_places(struct call *c)
 {
     const int inputs = c->f->inputs, arrays = inputs + c->f->outputs;
 
     for (int i = 0; i < arrays; i++)
-        if (c->pointer[i] && !aligned(c, i))
+        if ((i >= inputs && negative(c, i)) || (c->pointer[i] && !aligned(c, i)))
             return false;
     for (int out = inputs; out < arrays && c->out; out++)
         for (int i = 0; i < out; i++)
