@@ -88,7 +88,8 @@ typedef enum ptxgen_status {
     PTXGEN_MISMATCH,    /**< verification found a difference */
     PTXGEN_FINDING,     /**< the host executor found a fault in a kernel (race, deadlock, …) */
     PTXGEN_INTERNAL,    /**< a fault of ptxgen; please report it */
-    PTXGEN_RANKS        /**< the ranks of a communicator do not agree, or one does not answer; dist.h */
+    PTXGEN_RANKS,       /**< the ranks of a communicator do not agree, or one does not answer; dist.h */
+    PTXGEN_STOPPED      /**< the watcher ended the run; outputs hold a part of the results, or nothing */
 } ptxgen_status;
 
 typedef struct ptxgen_session ptxgen_session;
@@ -481,6 +482,13 @@ PTXGEN_API void ptxgen_host_destroy(ptxgen_host *PTXGEN_OPTIONAL host);
  * is kept from run to run. */
 PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args,
                                          const char *PTXGEN_OPTIONAL modes);
+/** Called during runs, about fifty times a second, by the thread that runs and on its own stack.  Another value than 0 ends
+ * the run, which gives PTXGEN_STOPPED.  It must not use the host program or the session of the run. */
+typedef int ptxgen_host_watcher(void *user);
+/** From now on runs call `watch`; NULL: none.  The next run after one that was ended is as any other.  With the mode
+ * `guard`, which runs in another process, nothing is called. */
+PTXGEN_API void ptxgen_host_watch(ptxgen_host *host, ptxgen_host_watcher *PTXGEN_OPTIONAL watch,
+                                  void *PTXGEN_OPTIONAL user);
 /** Name of the case that the last run took, or NULL. */
 PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 

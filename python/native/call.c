@@ -278,6 +278,17 @@ static bool run_on_gpu(struct call *c, enum purpose why)
     return status == PTXGEN_OK;
 }
 
+/* An interrupt ends the run: Python's handlers of signals run in the main thread, wherever the call is. */
+static int interrupted(void *unused)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const int stop = PyErr_CheckSignals() != 0;
+
+    (void)unused;
+    PyGILState_Release(state);
+    return stop;
+}
+
 static bool run_on_host(struct call *c)
 {
     const ptxgen_arguments args = call_arguments(c);
@@ -289,8 +300,9 @@ static bool run_on_host(struct call *c)
     function_lock(c->f);
     ptxgen_host *host = function_host(c->f);
     if (host) {
+        ptxgen_host_watch(host, interrupted, NULL);
         Py_BEGIN_ALLOW_THREADS status = ptxgen_host_run(s, host, &args, NULL);
-        Py_END_ALLOW_THREADS if (status != PTXGEN_OK) raise_status(status, s);
+        Py_END_ALLOW_THREADS if (status != PTXGEN_OK && !PyErr_Occurred()) raise_status(status, s);
     }
     function_unlock(c->f);
     ptxgen_session_destroy(s);

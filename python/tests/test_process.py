@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls and the process around them: memory, threads, signals, other interpreters."""
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 
 import ptxgen
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -114,7 +116,43 @@ class Threads(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
-    def test_an_interrupt_comes_after_the_run(self):
+    def interrupted(self, f, *args, **words):
+        """Seconds from the signal to the exception, of a run that takes much longer."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sent = []
+        timer = threading.Timer(0.3, lambda: (sent.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT)))
+        with self.assertRaises(KeyboardInterrupt):
+            timer.start()
+            f(*args, **words)
+        timer.join()
+        return time.monotonic() - sent[0]
+
+    def test_an_interrupt_ends_a_long_run(self):
+        f, x = ptxgen.compile(SCAN), np.ones(1 << 25, "f4")
+        f(x[:100])
+        self.assertLess(self.interrupted(f, x), 2)
+        np.testing.assert_array_equal(f(x[:1 << 18]), np.arange(1, (1 << 18) + 1))  # what the run left half done is no harm
+
+    def test_an_interrupt_ends_a_long_loop(self):
+        f = ptxgen.load(ROOT / "specs/apps/heat.yaml")
+        u = np.random.default_rng(1).random((40, 40)).astype("f4")
+        want = f(u, steps=3)
+        self.assertLess(self.interrupted(f, u, steps=200000, eps=0.0), 2)
+        np.testing.assert_array_equal(f(u, steps=3).next, want.next)
+
+    def test_a_handler_that_goes_on(self):
+        f, x, seen = ptxgen.compile(SUM), np.ones(1 << 24, "f4"), []
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic())))
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        try:
+            self.assertEqual(f(x), 1 << 24)
+            done = time.monotonic()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        self.assertGreater(len([t for t in seen if t < done - 0.02]), 1)
+
+    def test_interrupts_between_runs(self):
         f, x = ptxgen.compile(SUM), np.ones(1 << 22, "f4")
         f(x)
         self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))

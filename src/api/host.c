@@ -125,12 +125,22 @@ ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen
         return status;
     if (!api_fit_arguments(s, host_program(host->code), args, &a))
         return PTXGEN_USAGE;
+    o.watch = o.guard ? NULL : host->watch;
+    o.watch_user = host->watch_user;
     simt_run(host->code, &a.args, host->control, &o, &report);
     host->case_index = report.case_index;
     WITH_MEMORY(s, status = simt_status(s, &report));
     session_log(s, PTXGEN_LOG_DEBUG, begin, "%s: ran on the host, case %s", host_program(host->code)->name,
                 host->case_index < 0 ? "none" : ptxgen_host_case(host));
     return status;
+}
+
+void ptxgen_host_watch(ptxgen_host *host, ptxgen_host_watcher *watch, void *user)
+{
+    if (!host)
+        return;
+    host->watch = watch;
+    host->watch_user = user;
 }
 
 const char *ptxgen_host_case(const ptxgen_host *host)

@@ -34,6 +34,7 @@ const char *ptxgen_status_text(ptxgen_status status)
     case PTXGEN_FINDING: return "the host executor found a fault in a kernel";
     case PTXGEN_INTERNAL: return "internal error";
     case PTXGEN_RANKS: return "the ranks do not agree, or one does not answer";
+    case PTXGEN_STOPPED: return "the watcher ended the run";
     }
     return "unknown status";
 }

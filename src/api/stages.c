@@ -456,5 +456,7 @@ ptxgen_status api_host_run_stages(ptxgen_session *s, ptxgen_host *host, const pt
         return status;
     if (!api_fit_arguments(s, host->stages->stages->data.shape, args, &a))
         return PTXGEN_USAGE;
+    o.watch = o.guard ? NULL : host->watch;
+    o.watch_user = host->watch_user;
     return walk(&(struct host_walk){ s, host->stages->stages, host->stages, &o, visit, user, -1, PTXGEN_OK }, &a.args);
 }

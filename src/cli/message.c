@@ -112,6 +112,7 @@ static int exit_of(ptxgen_status status)
     case PTXGEN_RANKS:
     case PTXGEN_NO_MEMORY: return EXIT_DEVICE;
     case PTXGEN_MISMATCH: return EXIT_DIFFERENT;
+    case PTXGEN_STOPPED:
     case PTXGEN_FINDING:
     case PTXGEN_INTERNAL: return EXIT_INTERNAL;
     }

@@ -12,10 +12,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 _Thread_local struct exec *simt_current __attribute__((tls_model("initial-exec")));
 
 enum { FUEL_RANDOM = 512, FUEL_FIXED = 1 << 16 };
+static const double WATCH_SECONDS = 0.02;
 static const uint64_t ACCESS_LIMIT = UINT64_C(1) << 30; /* accesses without progress: an endless loop */
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -28,6 +30,31 @@ uint32_t exec_random(struct exec *x, uint32_t n)
 }
 
 static bool is_random(const struct exec *x) { return x->options.seed != 0; }
+
+/* ---- the watcher ----------------------------------------------------------------------------- */
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void exec_watch(struct exec *x)
+{
+    if (x->options.watch && now() - x->watched_at > WATCH_SECONDS)
+        x->pause = true;
+}
+
+/* On main's stack: a watcher may need more than a fiber has.  False: the run ends. */
+static bool watched(struct exec *x)
+{
+    x->pause = false;
+    x->watched_at = now();
+    if (x->options.watch(x->options.watch_user) == 0)
+        return true;
+    report_plain(x->report, SIMT_STOPPED, "the run was ended from outside");
+    return false;
+}
 
 /* ---- queue of warps -------------------------------------------------------------------------- */
 static void enqueue(struct exec *x, struct warp *w)
@@ -99,7 +126,9 @@ static bool pick(struct exec *x)
 void exec_suspend(struct exec *x)
 {
     struct thread *self = x->thread;
-    if (!pick(x)) {
+    const bool found = pick(x);
+    x->pause = x->pause && found;
+    if (!found || x->pause) { /* after a pause main switches to the thread that was picked */
         fiber_switch(&self->fiber, &x->main);
     } else if (x->thread != self) {
         x->report->switches++;
@@ -133,6 +162,7 @@ void exec_preempt(struct exec *x)
     if (x->accesses > ACCESS_LIMIT)
         finding(x, SIMT_DEADLOCK, "reads memory without end, and no thread makes progress");
     async_drift(x, 4);
+    exec_watch(x);
     yield(x, true);
 }
 
@@ -260,6 +290,7 @@ static void block_ends(struct exec *x)
     struct block *b = x->block;
     struct cluster *c = b->cluster;
     weak_flush(x, b);
+    exec_watch(x);
     async_block_ends(x);
     if (++b->grid->finished == b->grid->nblocks)
         grid_ends(x, b->grid);
@@ -444,7 +475,10 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
     struct exec *outer = simt_current;
     simt_current = x;
     fill_slots(x);
-    if (pick(x))
+    x->pause = false;
+    exec_watch(x); /* many short runs make a long one */
+    const bool goes_on = !x->pause || watched(x);
+    for (bool more = goes_on && pick(x); more; more = x->pause && x->report->what == SIMT_OK && watched(x))
         fiber_switch(&x->main, &x->thread->fiber);
     if (x->report->what == SIMT_OK && !all_finished(x))
         report_stuck(x);

@@ -19,6 +19,7 @@ const char *report_what(int what)
     case SIMT_CRASH: return "crash";
     case SIMT_TWICE: return "two elements at one place";
     case SIMT_NO_MEMORY: return "no memory";
+    case SIMT_STOPPED: return "ended from outside";
     default: return "check";
     }
 }
@@ -173,6 +174,7 @@ ptxgen_status simt_status(struct ptxgen_session *s, const struct simt_report *r)
     case SIMT_TWICE:
     case SIMT_CHECK: diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", r->text); return PTXGEN_INVALID;
     case SIMT_NO_MEMORY: return PTXGEN_NO_MEMORY;
+    case SIMT_STOPPED: return PTXGEN_STOPPED;
     default: diag_error(&s->diags, D_RUN_FINDING, span_none(), "%s", r->text); return PTXGEN_FINDING;
     }
 }

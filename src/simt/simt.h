@@ -14,16 +14,18 @@
 struct host_code;
 
 struct simt_options {
-    uint64_t seed; /* 0: round robin; else random order from this seed */
-    int resident;  /* blocks resident per simulated multiprocessor, default 2 */
-    int sms;       /* simulated multiprocessors, default 4 */
-    bool race;     /* shared-memory (and cluster) race detector */
-    bool weak;     /* store buffers per block: finds missing release ordering */
-    bool stale;    /* loads may see old values until an acquire: finds missing acquire ordering */
-    bool uninit;   /* reads of shared memory never written by the block */
-    bool bounds;   /* global accesses must lie in an argument's extent (default on) */
-    bool late;     /* dependent launches overlap; asynchronous copies land late */
-    bool guard;    /* run in a forked child with guard pages around buffers */
+    uint64_t seed;            /* 0: round robin; else random order from this seed */
+    int resident;             /* blocks resident per simulated multiprocessor, default 2 */
+    int sms;                  /* simulated multiprocessors, default 4 */
+    bool race;                /* shared-memory (and cluster) race detector */
+    bool weak;                /* store buffers per block: finds missing release ordering */
+    bool stale;               /* loads may see old values until an acquire: finds missing acquire ordering */
+    bool uninit;              /* reads of shared memory never written by the block */
+    bool bounds;              /* global accesses must lie in an argument's extent (default on) */
+    bool late;                /* dependent launches overlap; asynchronous copies land late */
+    bool guard;               /* run in a forked child with guard pages around buffers */
+    int (*watch)(void *user); /* called from time to time, on the stack of the caller; not 0: the run ends. Or NULL */
+    void *watch_user;
 };
 void simt_options_default(struct simt_options *o);
 /* "seed:7,race,weak,resident:3": NULL on success, else a message. */
@@ -40,7 +42,8 @@ struct simt_report {
         SIMT_CRASH,
         SIMT_CHECK,
         SIMT_TWICE,
-        SIMT_NO_MEMORY
+        SIMT_NO_MEMORY,
+        SIMT_STOPPED
     } what;
     char text[1024];
     int case_index; /* the case that was taken; -1: none */

@@ -242,6 +242,9 @@ struct exec {
     int queue_size, queue_head, queue_count;
     struct grid *grid;
     int ngrids;
+    /* the watcher */
+    double watched_at; /* when it was called last */
+    bool pause;        /* the next switch is to main, which calls it */
     /* progress */
     uint64_t idle, idle_limit, accesses, votes;
     char *watched; /* target of the last read-modify-write, and its value before */
@@ -272,7 +275,8 @@ void exec_suspend(struct exec *x);    /* the current thread waits; somebody will
 void exec_interleave(struct exec *x); /* a place where other threads may come in between */
 void exec_preempt(struct exec *x);    /* out of fuel */
 void exec_poll(struct exec *x, const char *name,
-               bool leave); /* the current thread may be spinning; leave: others first */
+               bool leave);      /* the current thread may be spinning; leave: others first */
+void exec_watch(struct exec *x); /* is it time to call the watcher? */
 static inline void exec_progress(struct exec *x) { x->idle = 0, x->accesses = 0, x->votes = 0; }
 /* A warp operation is progress, but not when warps do nothing else: those that wait may vote on it again and again. */
 static inline void exec_vote(struct exec *x)

@@ -91,7 +91,7 @@ static void expect(int ok)
 }
 static void good(ptxgen_status r) { expect(r == PTXGEN_OK); }
 static void bad(ptxgen_status r) { expect(r == PTXGEN_USAGE); }
-static void any(ptxgen_status r) { expect((unsigned)r <= PTXGEN_RANKS && r != PTXGEN_INTERNAL); }
+static void any(ptxgen_status r) { expect((unsigned)r <= PTXGEN_STOPPED && r != PTXGEN_INTERNAL); }
 /* And a message says that this is NULL. */
 static void refused(ptxgen_status r, const char *name)
 {
@@ -106,6 +106,12 @@ static int visit_stage(int stage, int64_t step, const ptxgen_arguments *args, vo
 {
     (void)stage, (void)step;
     return args && user ? 0 : 1;
+}
+
+static int watch(void *user)
+{
+    (void)user;
+    return 0;
 }
 
 static int visit_count(const ptxgen_variant_count *count, void *user) { return count && user ? 0 : 1; }

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n]'}\nparams: {k: {type: f32, value: 2}, m: i32}\n"
@@ -190,4 +191,43 @@ Test(arguments, params_that_are_null_have_their_defaults)
     cr_expect_eq(ptxgen_evaluate(s, problem, &args), PTXGEN_OK);
     cr_expect_eq(y, 12);
     ptxgen_host_destroy(host);
+}
+
+/* ---- watchers ---------------------------------------------------------------------------------------------------- */
+struct watched {
+    int calls, last; /* the call that ends the run; 0: none */
+};
+
+static int count_call(void *user)
+{
+    struct watched *w = user;
+    return ++w->calls == w->last;
+}
+
+Test(arguments, a_watcher_ends_a_run)
+{
+    enum { MANY = 1 << 23 };
+    float *many = malloc(sizeof *many * MANY);
+    const ptxgen_arguments args = { (int64_t[]){ MANY }, (const void *[]){ many }, (void *[]){ &y },
+                                    (ptxgen_value[]){ { .f = 2 }, { .i = 1 } } };
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    for (int i = 0; i < MANY; i++)
+        many[i] = 1;
+    cr_assert_eq(ptxgen_plan_create(s, problem, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    static const char *const modes[] = { NULL, "seed:3" };
+    for (int m = 0; m < 2; m++)
+        for (int last = 0; last < 4; last++) {
+            struct watched w = { 0, last };
+            ptxgen_host_watch(host, count_call, &w);
+            cr_expect_eq(ptxgen_host_run(s, host, &args, modes[m]), last ? PTXGEN_STOPPED : PTXGEN_OK);
+            cr_expect(last ? w.calls == last : w.calls > 3 && y == 3 * MANY, "%d calls, %g", w.calls, (double)y);
+        }
+    ptxgen_host_watch(host, NULL, NULL);
+    cr_expect_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK);
+    cr_expect_eq(y, 3 * MANY);
+    cr_expect_eq(ptxgen_diagnostic_count(s), 0);
+    ptxgen_host_destroy(host);
+    free(many);
 }
