@@ -454,8 +454,7 @@ typedef struct ptxgen_argument {
 /** Every size and array, and the params that have no default, by name in any order.  *out belongs to the session. */
 PTXGEN_API ptxgen_status ptxgen_arguments_create(ptxgen_session *s, const ptxgen_problem *p,
                                                  const ptxgen_argument *list, int count, const ptxgen_arguments **out);
-/** From a spec's text to its results on the host, as one call: reads, plans, compiles and runs.  name as in
- * ptxgen_problem_from_string(). */
+/** From a spec's text to its results on the host, in one call.  name as in ptxgen_problem_from_string(). */
 PTXGEN_API ptxgen_status ptxgen_run_string(ptxgen_session *s, const char *text, size_t length,
                                            const char *PTXGEN_OPTIONAL name, const ptxgen_argument *list, int count);
 
@@ -482,13 +481,6 @@ PTXGEN_API void ptxgen_host_destroy(ptxgen_host *PTXGEN_OPTIONAL host);
  * is kept from run to run. */
 PTXGEN_API ptxgen_status ptxgen_host_run(ptxgen_session *s, ptxgen_host *host, const ptxgen_arguments *args,
                                          const char *PTXGEN_OPTIONAL modes);
-/** Called during runs, about fifty times a second, by the thread that runs and on its own stack.  Another value than 0 ends
- * the run, which gives PTXGEN_STOPPED.  It must not use the host program or the session of the run. */
-typedef int ptxgen_host_watcher(void *user);
-/** From now on runs call `watch`; NULL: none.  The next run after one that was ended is as any other.  With the mode
- * `guard`, which runs in another process, nothing is called. */
-PTXGEN_API void ptxgen_host_watch(ptxgen_host *host, ptxgen_host_watcher *PTXGEN_OPTIONAL watch,
-                                  void *PTXGEN_OPTIONAL user);
 /** Name of the case that the last run took, or NULL. */
 PTXGEN_API const char *ptxgen_host_case(const ptxgen_host *host);
 

@@ -74,6 +74,14 @@ PTXGEN_API ptxgen_status ptxgen_launch_stages(ptxgen_session *PTXGEN_OPTIONAL s,
                                               const ptxgen_arguments *args, ptxgen_stream PTXGEN_OPTIONAL stream,
                                               ptxgen_stage_visitor *visit, void *PTXGEN_OPTIONAL user);
 
+/** Called during runs, about fifty times a second, by the thread that runs and on its own stack.  Another value than 0 ends
+ * the run, which gives PTXGEN_STOPPED.  It must not use the host program or the session of the run. */
+typedef int ptxgen_host_watcher(void *user);
+/** From now on runs call `watch`; NULL: none.  The next run after one that was ended is as any other.  With the mode
+ * `guard`, which runs in another process, nothing is called. */
+PTXGEN_API void ptxgen_host_watch(ptxgen_host *host, ptxgen_host_watcher *PTXGEN_OPTIONAL watch,
+                                  void *PTXGEN_OPTIONAL user);
+
 #ifdef __cplusplus
 }
 #endif

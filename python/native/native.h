@@ -25,6 +25,7 @@
 #include <stdbool.h>
 
 #include <ptxgen/launch.h>
+#include <ptxgen/stages.h>
 
 #include "dlpack.h"
 

@@ -29,7 +29,7 @@ struct ptxgen_host {
     struct host_code *code;
     struct simt_control *control;
     int case_index;             /* of the last run */
-    ptxgen_host_watcher *watch; /* or NULL */
+    int (*watch)(void *user);   /* a ptxgen_host_watcher, or NULL */
     void *watch_user;
     struct host_stages *stages; /* in place of all these, or NULL */
 };

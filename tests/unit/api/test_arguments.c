@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_arguments.c - what a run is given, by place and by name; options of other sizes; roles; the log. */
 #include "ptxgen/ptxgen.h"
+#include "ptxgen/stages.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
