@@ -28,8 +28,8 @@ struct ptxgen_program {
 struct ptxgen_host {
     struct host_code *code;
     struct simt_control *control;
-    int case_index;             /* of the last run */
-    int (*watch)(void *user);   /* a ptxgen_host_watcher, or NULL */
+    int case_index;           /* of the last run */
+    int (*watch)(void *user); /* a ptxgen_host_watcher, or NULL */
     void *watch_user;
     struct host_stages *stages; /* in place of all these, or NULL */
 };
