@@ -23,7 +23,7 @@ static char *add_statement(char *to, const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         const bool blank = line[i] == ' ' && ((i + 1 < length && line[i + 1] == '\t') || (i && line[i - 1] == ','));
-        if (length - i > 6 && memcmp(line + i, "$L__BB", 6) == 0) {
+        if (line[i] == '$' && length - i > 6 && memcmp(line + i, "$L__BB", 6) == 0) {
             *to++ = '$';
             *to++ = 'L';
             i += 5;
