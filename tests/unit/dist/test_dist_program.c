@@ -242,27 +242,9 @@ Test(dist_program, results_for_the_next_stage) { on_ranks(softmax, 1e-5); }
 Test(dist_program, every_kind_of_stage) { on_ranks(mixed, 0); }
 Test(dist_program, loop_with_neighbours) { on_ranks(heat, 0); }
 
-/* Before its last step, on all ranks. */
-Test(dist_program, loop_ends_by_its_condition)
+/* Before its last step, on all ranks, after a multiple of `every` steps. */
+static void ends_early(const char *spec, int every)
 {
-    for (int i = 0; i < 2; i++) {
-        struct world w;
-        struct harness h;
-        struct rank rank[RANKS_MAX];
-        begin(&w, &h, rank, heat, 3, i ? &over_nccl : NULL);
-        data(&w, rank, 40, 0);
-        check_same(&w, rank);
-        const int steps = ((int32_t *)h.output[2])[0] - ((int32_t *)h.input[1])[0];
-        cr_expect(steps > 1 && steps < 50, "%d steps", steps);
-        end(&w, rank);
-    }
-}
-
-/* The ranks tell each other after every fourth step only. */
-Test(dist_program, loop_whose_condition_is_read_seldom)
-{
-    char spec[sizeof heat + 20], *end_of = strcpy(spec, heat) + strlen(heat) - strlen("}\n");
-    strcpy(end_of, ", check_every: 4}\n");
     for (int i = 0; i < 2; i++) {
         struct world w;
         struct harness h;
@@ -271,9 +253,18 @@ Test(dist_program, loop_whose_condition_is_read_seldom)
         data(&w, rank, 40, 0);
         check_same(&w, rank);
         const int steps = ((int32_t *)h.output[2])[0] - ((int32_t *)h.input[1])[0];
-        cr_expect(steps > 1 && steps < 50 && steps % 4 == 0, "%d steps", steps);
+        cr_expect(steps > 1 && steps < 50 && steps % every == 0, "%d steps", steps);
         end(&w, rank);
     }
+}
+
+Test(dist_program, loop_ends_by_its_condition) { ends_early(heat, 1); }
+
+Test(dist_program, loop_whose_condition_is_read_seldom)
+{
+    char spec[sizeof heat + 20], *brace = strcpy(spec, heat) + strlen(heat) - strlen("}\n");
+    strcpy(brace, ", check_every: 4}\n");
+    ends_early(spec, 4);
 }
 
 /* Without a step, what is fed back is what was given. */
