@@ -51,9 +51,9 @@ struct stage_walk {
     struct ptxgen_loaded *l;
     struct ptxgen_session *s;
     cu_stream stream;
-    bool prepares;                      /* loads what a launch needs, and launches nothing */
-    const ptxgen_workspace *workspace;  /* of the caller, or NULL */
-    const struct stages_pieces *pieces; /* of that */
+    bool prepares;                     /* loads what a launch needs, and launches nothing */
+    const ptxgen_workspace *workspace; /* of the caller, or NULL */
+    struct stages_pieces pieces;       /* of that */
     ptxgen_stage_visitor *visit;
     void *user;
     struct branches *branches; /* in a capture, else NULL */
@@ -87,7 +87,7 @@ static bool walk_run(void *user, int stage, const struct run_args *given)
     if (w->branches && !branches_before_stage(w->branches, stage, l->program, given, &f))
         return fails(w, &f);
     w->status = w->prepares ? ptxgen_prepare(w->s, l, &args, w->stream)
-                            : ptxgen_launch(w->s, l, &args, w->stream, w->pieces ? &w->pieces->piece[stage] : NULL);
+                            : ptxgen_launch(w->s, l, &args, w->stream, w->workspace ? &w->pieces.piece[stage] : NULL);
     if (w->status == PTXGEN_OK && w->branches && !branches_after(w->branches, stage, &f))
         return fails(w, &f);
     if (w->status != PTXGEN_OK || (w->visit && !wait(w)))
@@ -254,14 +254,12 @@ static bool go_in_workspace(struct stage_walk *w, const struct run_args *run, co
 {
     const struct prog_stages *p = w->l->stages->p;
     const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds, false };
-    struct stages_pieces pieces;
     const char *why;
 
-    w->status = stages_measure(w->s, w->l, run, layout, w->workspace, &pieces);
+    w->status = stages_measure(w->s, w->l, run, layout, w->workspace, &w->pieces);
     if (w->status != PTXGEN_OK)
         return true;
-    w->pieces = &pieces;
-    return launch_check_workspace(w->workspace, pieces.control_bytes, pieces.scratch_bytes, f) &&
+    return launch_check_workspace(w->workspace, w->pieces.control_bytes, w->pieces.scratch_bytes, f) &&
            walk_branches(w, run, layout, w->workspace->scratch, &doer, stages_steps(p, run->param, &why), f);
 }
 
