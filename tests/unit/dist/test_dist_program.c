@@ -150,17 +150,19 @@ static void check_spec(const char *path, int number, int *supported)
     free(spec);
 }
 
-/* Half of the applications. */
+/* Half of the applications; PTXGEN_TEST_SPECS=N: one in N of these. */
 static void check_part(int part, int least)
 {
+    const char *in = getenv("PTXGEN_TEST_SPECS");
+    const int one_in = in ? atoi(in) : 1;
     glob_t specs;
     int supported = 0;
     setenv("PTXGEN_CACHE", "off", 1);
     cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/apps/*.yaml", 0, NULL, &specs), 0);
-    for (size_t i = (size_t)part; i < specs.gl_pathc; i += 2)
+    for (size_t i = (size_t)part; i < specs.gl_pathc; i += 2 * (size_t)one_in)
         check_spec(specs.gl_pathv[i], (int)i / 2, &supported);
     globfree(&specs);
-    cr_assert_geq(supported, least);
+    cr_assert(one_in > 1 || supported >= least, "%d", supported);
 }
 
 Test(dist_program, applications) { check_part(0, 7); }
@@ -327,7 +329,7 @@ static ptxgen_status may_fail(struct launch *l, enum dist_stage stage, const str
 }
 
 /* Each run of a stage fails once on one rank: all ranks learn it, none waits in vain, and the next launch is in order. */
-Test(dist_program, a_stage_fails_on_one_rank, .timeout = 120)
+Test(dist_program, a_stage_fails_on_one_rank, .timeout = 900)
 {
     static const char *const specs[] = { heat, mixed };
     for (int i = 0; i < 2; i++) {
@@ -361,7 +363,7 @@ Test(dist_program, a_stage_fails_on_one_rank, .timeout = 120)
 }
 
 /* On GPUs a launch without a condition tells nothing, and goes on; with one, all learn it. */
-Test(dist_program, a_stage_fails_on_one_gpu, .timeout = 120)
+Test(dist_program, a_stage_fails_on_one_gpu, .timeout = 900)
 {
     static const char *const specs[] = { heat, mixed };
     for (int i = 0; i < 2; i++) {
@@ -389,7 +391,7 @@ Test(dist_program, a_stage_fails_on_one_gpu, .timeout = 120)
 }
 
 /* Whichever exchange fails: all ranks learn it in bounded time. */
-Test(dist_program, an_exchange_fails, .timeout = 120)
+Test(dist_program, an_exchange_fails, .timeout = 900)
 {
     for (int call = 1; call < 8; call++) {
         struct world w;
