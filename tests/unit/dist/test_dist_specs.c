@@ -6,37 +6,13 @@
 #include <criterion/criterion.h>
 #include <glob.h>
 
+#include "refusals.h"
 #include "support/nccl_ranks.h"
 
-/* Spec, dimension, words of the message. */
-static const struct refusal {
-    const char *spec, *split, *why;
-} refusals[] = {
+static const struct refusal refusals[] = {
 #include "refused.def"
+    { NULL, NULL, NULL },
 };
-enum { REFUSALS = sizeof refusals / sizeof *refusals };
-
-static const struct refusal *refusal_of(const char *spec, const char *split)
-{
-    for (int i = 0; i < REFUSALS; i++)
-        if (!strcmp(refusals[i].spec, spec) && !strcmp(refusals[i].split, split))
-            return &refusals[i];
-    return NULL;
-}
-
-/* Refused alike on all ranks, at a place of the spec, for the reason that is listed. */
-static void check_refusal(const struct world *w, const struct rank *rank)
-{
-    const struct refusal *expected = refusal_of(w->name, w->split);
-    for (int r = 0; r < w->ranks; r++) {
-        cr_assert_eq(rank[r].status, PTXGEN_UNSUPPORTED, "%s, %s: %s", w->name, w->split, rank[r].text);
-        cr_expect(expected, "not listed as refused: { \"%s\", \"%s\", … },\n%s", w->name, w->split, rank[r].text);
-        if (!expected)
-            return;
-        cr_assert(strstr(rank[r].text, expected->why) && strstr(rank[r].text, "PTXG-3008") && strstr(rank[r].text, "^"),
-                  "%s, %s: %s", w->name, w->split, rank[r].text);
-    }
-}
 
 static void check_run(struct world *w, struct rank *rank, const int64_t *size, uint64_t seed)
 {
@@ -90,11 +66,11 @@ static bool check_split(struct harness *h, const char *name, const char *spec, c
     world_open(&w, rank);
     const bool supported = rank[0].status == PTXGEN_OK;
     if (supported)
-        cr_expect(!refusal_of(name, split), "%s, %s is supported: take it off the list", name, split);
+        cr_expect(!refusal_of(refusals, name, split), "%s, %s is supported: take it off the list", name, split);
     if (supported)
         check_sizes(&w, rank);
     else
-        check_refusal(&w, rank);
+        check_refusal(refusals, &w, rank);
     world_close(&w, rank);
     return supported;
 }
