@@ -238,6 +238,8 @@ static bool launch(struct rank *r, struct arrays *m, bool prepares)
     const struct job *j = r->job;
     const ptxgen_arguments args = { m->size, (const void *const *)m->device, m->device + j->ninputs, j->param };
     ptxgen_dist *dist = j->dist[r->number];
+    if (r->number == 0)
+        r->world->transport = ptxgen_dist_transport(dist);
     return (prepares ? ptxgen_dist_prepare(r->s, dist, &args, r->stream)
                      : ptxgen_dist_launch_on(r->s, dist, &args, r->stream)) == PTXGEN_OK;
 }
@@ -291,7 +293,7 @@ void check_all(struct world *w)
 {
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
         const bool ok = check(w, &subjects[i]);
-        printf("%-4s %s\n", ok ? "ok" : "FAIL", subjects[i].label);
+        printf("%-4s %s (%s)\n", ok ? "ok" : "FAIL", subjects[i].label, w->transport);
         fflush(stdout);
         w->failed += !ok;
     }

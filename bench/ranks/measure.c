@@ -41,6 +41,8 @@ static bool launch(struct rank *r, const struct trial *t, struct state *m, int s
     const void *in[] = { m->in + (size_t)slice * m->stride };
     void *out[] = { m->out };
     const ptxgen_arguments args = { t->size, in, out, &steps };
+    if (t->way == DIST && r->number == 0)
+        r->world->transport = ptxgen_dist_transport(m->dist);
     if (t->way == DIST)
         return (prepares ? ptxgen_dist_prepare(r->s, m->dist, &args, r->stream)
                          : ptxgen_dist_launch_on(r->s, m->dist, &args, r->stream)) == PTXGEN_OK;
@@ -188,7 +190,7 @@ static const char five[] =
 
 static void sums(struct world *w)
 {
-    puts("\nf32 sum, us: elements per device, mode, alone, over NCCL, alone + ncclAllReduce; added by both");
+    puts("\nf32 sum, us: elements per device, mode, alone, of all ranks, alone + ncclAllReduce; added by both");
     for (int e = 16; e <= 28; e += 4)
         for (int graph = 1; graph >= 0; graph--) {
             double us[WAYS];
@@ -208,7 +210,7 @@ static void sums(struct world *w)
 
 static void scans(struct world *w)
 {
-    puts("\ni32 scan, us: elements per device, mode, one device alone, one device with twice as many, two over NCCL; "
+    puts("\ni32 scan, us: elements per device, mode, one device alone, one device with twice as many, both; "
          "speedup");
     for (int e = 20; e <= 28; e += e < 24 ? 2 : 4)
         for (int graph = 1; graph >= 0; graph--) {
@@ -228,7 +230,7 @@ static void scans(struct world *w)
 static void stencils(struct world *w)
 {
     static const int64_t rows[] = { 512, 2048, 4096 };
-    puts("\n5 points, 16384 columns, f32, us per step: rows per device, steps per launch, mode, alone, over NCCL; "
+    puts("\n5 points, 16384 columns, f32, us per step: rows per device, steps per launch, mode, alone, of all ranks; "
          "efficiency against a launch of one step alone");
     for (int k = 0; k < 3; k++)
         for (int graph = 1; graph >= 0; graph--) {
@@ -257,4 +259,5 @@ void measure_all(struct world *w)
     sums(w);
     scans(w);
     stencils(w);
+    printf("\nbytes travelled over: %s\n", w->transport);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c - problems on several devices of this machine: results against the reference, then times.
  *
- *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE]
+ *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE] [--over nccl]
+ *
+ * --over nccl: all bytes travel through NCCL, also between devices that can write into each other's memory.
  *
  * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.  With RANKS_ON_ONE_DEVICE
  * set, one device may stand for all, as that of tests/support/fake_cuda.c does.
@@ -85,6 +87,7 @@ static bool open_rank(struct rank *r)
 {
     ptxgen_nccl_options o = PTXGEN_NCCL_OPTIONS_INIT;
     o.seconds = 60;
+    o.only_nccl = r->world->only_nccl;
     const bool ok = ptxgen_stream_create(r->s, r->gpu, &r->stream) == PTXGEN_OK &&
                     ptxgen_event_create(r->s, r->gpu, &r->begin) == PTXGEN_OK &&
                     ptxgen_event_create(r->s, r->gpu, &r->end) == PTXGEN_OK &&
@@ -154,6 +157,7 @@ int main(int argc, char **argv)
     int devices[RANKS_MAX], there = 0;
     const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : "all", *csv = option(argc, argv, "--csv", NULL);
     w.specs = option(argc, argv, "--specs", "specs");
+    w.only_nccl = !strcmp(option(argc, argv, "--over", ""), "nccl");
     w.ranks = read_devices(option(argc, argv, "--devices", "0,1"), devices);
     ptxgen_gpu_count(NULL, &there);
     if (there < 2 && !getenv("RANKS_ON_ONE_DEVICE")) {

@@ -29,10 +29,11 @@ struct rank {
 };
 
 struct world {
-    int ranks;
+    int ranks, only_nccl;
     struct rank rank[RANKS_MAX];
     pthread_barrier_t barrier;
     const char *specs;
+    const char *transport; /* of the last launches */
     FILE *csv;
     int failed;
     int bad; /* since this was 0, a rank has failed */

@@ -97,6 +97,7 @@ PTXGEN_API ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_c
 typedef struct ptxgen_nccl_options {
     size_t struct_size; /**< PTXGEN_NCCL_OPTIONS_INIT sets it */
     double seconds;     /**< the longest wait of a collective call for other ranks; 0: 300 */
+    int only_nccl; /**< 1: all bytes travel through NCCL, also between GPUs that can write into each other's memory */
 } ptxgen_nccl_options;
 /**
  * A rank whose arrays lie in the memory of a GPU.  nccl_comm: the caller's ncclComm_t on the device of `gpu`, borrowed as
@@ -161,6 +162,11 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
  */
 PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);
+/**
+ * How the bytes of the launches that were prepared last travel: "host"; "nccl"; or "peers": by kernels that write into the
+ * memory of the other GPUs.  All ranks have the same answer.  Before a preparation on a GPU: "nccl".  Never NULL.
+ */
+PTXGEN_API const char *ptxgen_dist_transport(const ptxgen_dist *dist);
 /** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, NCCL reports an error, or the ranks disagreed: then every launch with
  * the communicator is refused.  Not collective. */
 PTXGEN_API ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist);
@@ -171,7 +177,7 @@ PTXGEN_API ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
 
 /* clang-format off */
 #define PTXGEN_COMM_CALLBACKS_INIT { sizeof(ptxgen_comm_callbacks), NULL, NULL, NULL }
-#define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0 }
+#define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0, 0 }
 #define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL }
 /* clang-format on */
 

@@ -40,7 +40,9 @@ ptxgen_status ptxgen_comm_from_nccl(ptxgen_session *s, ptxgen_gpu *gpu, void *nc
     if (LACKS(s, s, gpu, nccl_comm, out) || !TAKE(s, options, &o))
         return PTXGEN_USAGE;
     WITH_MEMORY(s, fits = api_fit_seconds(s, "seconds", o.seconds));
-    return fits ? nccl_open(s, gpu, nccl_comm, o.seconds > 0 ? o.seconds : NCCL_SECONDS, out) : PTXGEN_USAGE;
+    if (o.seconds <= 0)
+        o.seconds = NCCL_SECONDS;
+    return fits ? nccl_open(s, gpu, nccl_comm, &o, out) : PTXGEN_USAGE;
 }
 
 int ptxgen_comm_rank(const ptxgen_comm *comm) { return comm ? comm->rank : -1; }
@@ -256,12 +258,16 @@ ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const pt
     return status;
 }
 
+const char *ptxgen_dist_transport(const ptxgen_dist *dist) { return dist ? dist_transport_name(dist) : "host"; }
+
 ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
 {
     NEED(PTXGEN_USAGE, s, s, dist);
     ptxgen_comm *comm = dist->comm;
     if (!comm->broken && comm->transport->fault && comm->transport->fault(comm->self))
         WITH_MEMORY(s, dist_broken(s, comm, "NCCL reports an error"));
+    if (!comm->broken && dist_late(dist))
+        WITH_MEMORY(s, dist_broken(s, comm, "a GPU waited too long for what another rank sends"));
     return alive(s, comm);
 }
 

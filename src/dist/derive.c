@@ -256,15 +256,15 @@ static void mask(struct derive *d, struct problem *p)
     }
 }
 
-/* Along the split dimension, neighbours are there: ghosts. */
-static const struct input *with_ghosts(struct derive *d)
+/* What is beyond the part along the split dimension is of this mode. */
+static const struct input *with_ghosts(struct derive *d, enum boundary_mode mode)
 {
     struct input *in = arena_new(d->a, struct input, d->from->ninputs + 1);
     memcpy(in, d->from->input, sizeof *in * (size_t)d->from->ninputs);
     for (int i = 0; i < d->from->ninputs; i++)
         for (int k = 0; k < in[i].array.rank; k++)
             if (in[i].axis[k] == d->sp->axis && !d->sp->interior)
-                in[i].boundary[k].mode = BOUND_CLAMP;
+                in[i].boundary[k].mode = mode;
     return in;
 }
 
@@ -290,7 +290,7 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     p->reduction = reductions(d);
     p->output = out;
     if (d->sp->before + d->sp->after > 0) {
-        p->input = with_ghosts(d);
+        p->input = with_ghosts(d, BOUND_CLAMP);
         mask(d, p);
         p->steps = 1;
         p->steps_param = -1;
@@ -307,6 +307,15 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     for (int i = 0; i < p->ninputs; i++)
         to->input[i] = i;
     return p;
+}
+
+/* Elements that it leaves out keep what the outputs hold. */
+static void make_inner(struct derive *d, struct dist_derived *to)
+{
+    struct problem *p = on_part(d, to, true, true);
+    p->input = with_ghosts(d, BOUND_INTERIOR);
+    p->iterated = false;
+    p->nfeedback = 0;
 }
 
 static void make_partial(struct derive *d, struct dist_derived *to)
@@ -423,6 +432,8 @@ static void make_stages(struct derive *d)
     const bool scan = d->from->kind == KIND_SCAN && problem_writes(d->from, AT_POINT);
     if (!sp->combined || scan)
         on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
+    if (!sp->combined && sp->before + sp->after > 0 && d->from->kind == KIND_STENCIL && !sp->interior)
+        make_inner(d, &sp->stage[STAGE_INNER]);
     if (!sp->combined)
         return;
     make_partial(d, &sp->stage[STAGE_PARTIAL]);

@@ -5,6 +5,7 @@
  * its own, made of the expressions of the user's problem, and is planned and compiled like any other:
  *
  *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
+ *     INNER    a stencil's LOCAL without the elements whose neighbours along the dimension are on other ranks
  *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`; a reduction's outputs per element
  *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
  *     CARRY    the same for the ranks before this one; writes the state
@@ -18,7 +19,7 @@
 
 #include "frontend/problem/problem.h"
 
-enum dist_stage { STAGE_LOCAL, STAGE_PARTIAL, STAGE_TOTAL, STAGE_CARRY, STAGE_NEXT, DIST_STAGES };
+enum dist_stage { STAGE_LOCAL, STAGE_INNER, STAGE_PARTIAL, STAGE_TOTAL, STAGE_CARRY, STAGE_NEXT, DIST_STAGES };
 
 /* A stage and where its arguments come from. */
 struct dist_derived {

@@ -90,6 +90,10 @@ ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const
 /* On a GPU: agree on the parts, and make all that launches with these sizes on this stream need. */
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                            ptxgen_stream stream, ptxgen_status own_status);
+/* By which way the launches that were prepared last exchange bytes, in a word for users. */
+const char *dist_transport_name(const struct ptxgen_dist *d);
+/* Has this rank's GPU waited too long for another one? */
+bool dist_late(const struct ptxgen_dist *d);
 /* Begin and number of elements of an even share. */
 void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 

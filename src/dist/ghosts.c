@@ -260,17 +260,17 @@ static char *lies_at(const struct launch *l, int i, char *packed, int64_t rows, 
     return packed || !rows ? packed : in.array + in.at * r.inner;
 }
 
-static struct dist_message message_of(struct launch *l, int i, int shift)
+static struct exchange_message message_of(struct launch *l, int i, int shift)
 {
     const struct ghosts *g = &ghosts_of(l->room, i)[shift];
     const int size = l->d->comm->size, rank = l->d->comm->rank;
     const struct rows r = rows_of(l->room, &l->d->split->problem->input[i].array);
-    return (struct dist_message){ .send = lies_at(l, i, g->send, g->out_rows, g->out[0].from),
-                                  .get = lies_at(l, i, g->get, g->in_rows, g->in[0].to),
-                                  .send_bytes = (size_t)(g->out_rows * r.outer * r.inner),
-                                  .get_bytes = (size_t)(g->in_rows * r.outer * r.inner),
-                                  .to = (rank + shift) % size,
-                                  .from = (rank + size - shift) % size };
+    return (struct exchange_message){ .send = lies_at(l, i, g->send, g->out_rows, g->out[0].from),
+                                      .get = lies_at(l, i, g->get, g->in_rows, g->in[0].to),
+                                      .send_bytes = (size_t)(g->out_rows * r.outer * r.inner),
+                                      .get_bytes = (size_t)(g->in_rows * r.outer * r.inner),
+                                      .to = (rank + shift) % size,
+                                      .from = (rank + size - shift) % size };
 }
 
 /* Those of one input that need no other rank, and what goes to others. */
@@ -301,7 +301,7 @@ static void unpack(struct launch *l, int i)
 ptxgen_status ghosts_fill(struct launch *l, const int *input, int n)
 {
     const int size = l->d->comm->size;
-    struct dist_message *message = calloc((size_t)(n * size) + 1, sizeof *message);
+    struct exchange_message *message = calloc((size_t)(n * size) + 1, sizeof *message);
     int messages = 0;
     if (!message)
         return PTXGEN_NO_MEMORY;

@@ -5,6 +5,9 @@
  * that NCCL has its connections, on the communicator's own stream; it runs nothing and copies nothing.
  */
 #include "launch.h"
+
+#include <stdlib.h>
+
 #include "launch/launch_dist.h"
 #include "nccl.h"
 
@@ -44,7 +47,7 @@ static ptxgen_status read(struct launch *l, void *host, const void *from, size_t
     bool pushed;
     if (!launch_enter(l->s, l->d->comm->gpu, &pushed))
         return PTXGEN_NO_DEVICE;
-    const bool done = nccl_wait(nccl_of(l), l->room->stream);
+    const bool done = nccl_wait(nccl_of(l), l->room->stream) && !exchange_failed(l->room->peers->exchange);
     launch_leave(l->d->comm->gpu, pushed);
     return done ? ptxgen_gpu_read(l->s, l->d->comm->gpu, host, from, bytes)
                 : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
@@ -62,8 +65,8 @@ static ptxgen_status copy(struct launch *l, const struct dist_copy *c)
 static ptxgen_stream exchange_stream(const struct launch *l) { return l->prepares ? nccl_of(l)->stream : stream_of(l); }
 
 /* f with the gpu's context. */
-static ptxgen_status exchange(struct launch *l, bool (*f)(struct launch *l, const struct dist_message *m, int n),
-                              const struct dist_message *m, int n)
+static ptxgen_status exchange(struct launch *l, bool (*f)(struct launch *l, const struct exchange_message *m, int n),
+                              const struct exchange_message *m, int n)
 {
     bool pushed;
     if (!launch_enter(l->s, l->d->comm->gpu, &pushed))
@@ -73,7 +76,7 @@ static ptxgen_status exchange(struct launch *l, bool (*f)(struct launch *l, cons
     return good ? PTXGEN_OK : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
 }
 
-static bool gather_all(struct launch *l, const struct dist_message *m, int n)
+static bool gather_all(struct launch *l, const struct exchange_message *m, int n)
 {
     struct nccl *with = nccl_of(l);
     (void)m, (void)n;
@@ -82,7 +85,40 @@ static bool gather_all(struct launch *l, const struct dist_message *m, int n)
         "ncclAllGather");
 }
 
-static ptxgen_status gather(struct launch *l) { return l->room->block ? exchange(l, gather_all, NULL, 0) : PTXGEN_OK; }
+/* Do exchanges go past NCCL? */
+static bool direct(const struct launch *l) { return !l->prepares && l->room->peers->exchange; }
+
+/* Message `shift` goes to the rank that many after this one. */
+static struct exchange_message *gather_messages(const struct launch *l)
+{
+    const struct dist_room *m = l->room;
+    const int size = l->d->comm->size, rank = l->d->comm->rank;
+    struct exchange_message *message = calloc((size_t)size, sizeof *message);
+    for (int shift = 0; shift < size && message; shift++) {
+        const int from = (rank + size - shift) % size;
+        message[shift] = (struct exchange_message){ .send = m->own,
+                                                    .get = m->all + (size_t)from * m->block,
+                                                    .send_bytes = m->block,
+                                                    .get_bytes = m->block,
+                                                    .to = (rank + shift) % size,
+                                                    .from = from };
+    }
+    return message;
+}
+
+static ptxgen_status gather(struct launch *l)
+{
+    struct exchange_message *message = l->room->block ? gather_messages(l) : NULL;
+    ptxgen_status status = !l->room->block || message ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+    if (message && direct(l))
+        status = peers_send(l, message, l->d->comm->size, stream_of(l));
+    else if (l->room->block)
+        status = exchange(l, gather_all, NULL, 0);
+    if (message && l->prepares)
+        peers_note(l, message, l->d->comm->size);
+    free(message);
+    return status;
+}
 
 /* In a group, where nothing is done before its end. */
 static bool queued(struct nccl *with, int result, const char *call)
@@ -90,7 +126,7 @@ static bool queued(struct nccl *with, int result, const char *call)
     return result == NCCL_IN_PROGRESS || nccl_did(with, result, call);
 }
 
-static bool swap_one(struct nccl *with, const struct dist_message *m, ptxgen_stream stream)
+static bool swap_one(struct nccl *with, const struct exchange_message *m, ptxgen_stream stream)
 {
     return (!m->send_bytes ||
             queued(with, with->Send(m->send, m->send_bytes, NCCL_INT8, m->to, with->comm, stream), "ncclSend")) &&
@@ -99,7 +135,7 @@ static bool swap_one(struct nccl *with, const struct dist_message *m, ptxgen_str
 }
 
 /* All at once.  A group that was begun ends, whatever happens. */
-static bool swap_all(struct launch *l, const struct dist_message *m, int n)
+static bool swap_all(struct launch *l, const struct exchange_message *m, int n)
 {
     struct nccl *with = nccl_of(l);
     bool good = nccl_did(with, with->GroupStart(), "ncclGroupStart");
@@ -111,7 +147,14 @@ static bool swap_all(struct launch *l, const struct dist_message *m, int n)
     return good && nccl_did(with, ended, "ncclGroupEnd");
 }
 
-static ptxgen_status swap(struct launch *l, const struct dist_message *m, int n) { return exchange(l, swap_all, m, n); }
+static ptxgen_status swap(struct launch *l, const struct exchange_message *m, int n)
+{
+    if (direct(l))
+        return peers_send(l, m, n, stream_of(l));
+    if (l->prepares)
+        peers_note(l, m, n);
+    return exchange(l, swap_all, m, n);
+}
 
 /* ---- beside the launch's stream ---------------------------------------------------------------------------------- */
 
@@ -153,6 +196,13 @@ static void close_beside(struct dist_room *m)
     ptxgen_stream_destroy(gpu, m->beside);
 }
 
+static void close_all(struct dist_room *m)
+{
+    close_beside(m);
+    if (m->peers)
+        peers_drop(m);
+}
+
 const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .run = run,
                                                .alloc = alloc,
@@ -164,4 +214,5 @@ const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .swap = swap,
                                                .fork = fork_off,
                                                .join = join,
-                                               .close = close_beside };
+                                               .open = peers_open,
+                                               .close = close_all };

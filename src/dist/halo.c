@@ -6,9 +6,10 @@
  * along the split dimension.  Only with `interior` there are no ghosts beyond the whole: points there are not computed.
  * Points at ghosts are computed along with the others, and thrown away: results are cut out of room of their own.
  *
- * A single time step copies no whole array.  The part is computed in the caller's arrays, as if it were the whole.  Its
- * outermost rows, which are wrong there, are computed once more, in a little memory with ghosts on each side, and replace
- * those.  Only the last of this waits for the part: on a GPU, ghosts travel while the part is computed.
+ * A single time step copies no whole array.  The part is computed in the caller's arrays, without its outermost rows.
+ * These are computed in a little memory with ghosts on each side, and copied from there.  On a GPU, all this and the
+ * exchange go on while the part is computed.  Where only all rows of the part can be computed, as if it were the whole, the
+ * outermost ones are wrong, and replaced afterwards.
  */
 #include "launch.h"
 
@@ -263,6 +264,13 @@ static void give_side(struct launch *l, const struct side *side, int64_t count)
     }
 }
 
+static void give_sides(struct launch *l, int64_t count, ptxgen_status filled)
+{
+    for (int k = 0; k < 2 && filled == PTXGEN_OK; k++)
+        if (l->room->side[k].count)
+            give_side(l, &l->room->side[k], count);
+}
+
 /* Ghosts, and the sides with them. */
 static ptxgen_status fill_sides(struct launch *l, int64_t count)
 {
@@ -291,17 +299,19 @@ ptxgen_status halo_direct(struct launch *l)
     const struct dist_run part = {
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count
     };
+    const bool apart = l->d->split->stage[STAGE_INNER].problem;
     if (machine->fork && l->d->comm->size > 1)
         did(l, machine->fork(l));
     const bool forked = l->beside;
     const ptxgen_status status = fill_sides(l, count);
+    if (apart)
+        give_sides(l, count, status);
     l->beside = false;
     if (l->failed == PTXGEN_OK)
-        did(l, dist_run_stage(l, STAGE_LOCAL, &part));
+        did(l, dist_run_stage(l, apart ? STAGE_INNER : STAGE_LOCAL, &part));
     if (forked)
         did(l, machine->join(l));
-    for (int k = 0; k < 2 && status == PTXGEN_OK; k++)
-        if (m->side[k].count)
-            give_side(l, &m->side[k], count);
+    if (!apart)
+        give_sides(l, count, status);
     return status;
 }

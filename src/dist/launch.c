@@ -230,18 +230,22 @@ ptxgen_status dist_told(struct launch *l, ptxgen_status here)
     return dist_exchange(l->s, comm, own, comm->hello, sizeof own);
 }
 
-static void room_stream(struct dist_room *m, ptxgen_stream stream)
+static void set_shared(struct dist_room *m, ptxgen_stream stream, struct dist_peers *peers)
 {
     m->stream = stream;
+    m->peers = peers;
     for (int i = 0; m->program && i < m->d->program->nstages && m->program->of[i]; i++)
-        m->program->of[i]->stream = stream;
+        set_shared(m->program->of[i], stream, peers);
 }
 
 static ptxgen_status make_for(struct launch *l)
 {
-    const ptxgen_status status = room_make(l->s, l->d, l->args->size, &l->room);
+    struct dist_peers *peers = calloc(1, sizeof *peers);
+    const ptxgen_status status = peers ? room_make(l->s, l->d, l->args->size, &l->room) : PTXGEN_NO_MEMORY;
     if (l->room)
-        room_stream(l->room, l->stream);
+        set_shared(l->room, l->stream, peers);
+    else
+        free(peers);
     return status;
 }
 
@@ -250,7 +254,9 @@ static ptxgen_status prepare(struct launch *l, struct dist_hello *own)
     ptxgen_status status = dist_agree(l->s, l->d->comm, l->d->shape, own);
     if (status == PTXGEN_OK)
         status = dist_told(l, make_for(l));
-    return status == PTXGEN_OK ? dist_told(l, dist_walk(l)) : status;
+    if (status == PTXGEN_OK)
+        status = dist_told(l, dist_walk(l));
+    return status == PTXGEN_OK && machine_of(l->d)->open ? machine_of(l->d)->open(l) : status;
 }
 
 /* Also when memory runs out on the way, l knows what is to be freed. */

@@ -4,6 +4,7 @@
 #define PTXGEN_DIST_LAUNCH_H
 
 #include "dist.h"
+#include "launch/exchange.h"
 
 /* Consecutive rows of an array, for each element of the dimensions before the split one. */
 struct strip {
@@ -52,6 +53,14 @@ struct dist_room {
     ptxgen_stream beside; /* on a GPU, for exchanges beside the part's kernel, and what orders it with `stream` */
     ptxgen_event order[2];
     struct program_room *program; /* in place of all from `piece` on, where there are stages */
+    /* On GPUs that write into each other's memory.  Stages of a program have those of the program. */
+    struct dist_peers *peers;
+};
+
+/* How bytes travel past NCCL.  A walk that prepares finds how many messages of how many bytes an exchange has. */
+struct dist_peers {
+    int64_t messages, most;
+    struct exchange *exchange; /* NULL: through NCCL */
 };
 
 /* Of a program: memory for arrays between stages, and a room for each stage. */
@@ -83,14 +92,6 @@ static inline void did(struct launch *l, ptxgen_status status)
         l->failed = status;
 }
 
-/* Bytes that travel with one call: to a rank, and from one; either may be none. */
-struct dist_message {
-    const char *send;
-    char *get;
-    size_t send_bytes, get_bytes;
-    int to, from;
-};
-
 /* A copy of `rows` times `width` bytes. */
 struct dist_copy {
     char *to;
@@ -111,12 +112,14 @@ struct dist_machine {
     ptxgen_status (*read)(struct launch *l, void *host, const void *from, size_t bytes); /* waits */
     ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
     ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
-    ptxgen_status (*swap)(struct launch *l, const struct dist_message *m, int n);
+    ptxgen_status (*swap)(struct launch *l, const struct exchange_message *m, int n);
     /* NULL: there is one stream.  Else what follows fork() goes beside the launch's stream as long as l->beside is set, and
      * what follows join() begins after it. */
     ptxgen_status (*fork)(struct launch *l);
     ptxgen_status (*join)(struct launch *l);
-    void (*close)(struct dist_room *m); /* what fork() made */
+    /* After the walk that prepares, on all ranks.  NULL: nothing. */
+    ptxgen_status (*open)(struct launch *l);
+    void (*close)(struct dist_room *m); /* what fork() and open() made */
 };
 enum { HEAD = 16 };
 extern const struct dist_machine dist_machine_host, dist_machine_gpu;
@@ -146,6 +149,13 @@ ptxgen_status dist_walk(struct launch *l);
 enum { PREPARED_STEPS = 3 }; /* by then, each array has been in each place */
 /* Tells all ranks what happened here; none gets PTXGEN_OK unless all have it. */
 ptxgen_status dist_told(struct launch *l, ptxgen_status here);
+
+/* peers.c: exchanges past NCCL, on all ranks alike.  A walk that prepares notes each exchange; then the ranks decide. */
+void peers_note(struct launch *l, const struct exchange_message *m, int n);
+ptxgen_status peers_open(struct launch *l);
+void peers_drop(struct dist_room *m);
+/* Where room->peers->exchange is there. */
+ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int n, ptxgen_stream stream);
 
 /* program.c: the same for programs.  m->first is there. */
 ptxgen_status program_make(struct ptxgen_session *s, struct dist_room *m);

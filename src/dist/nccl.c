@@ -193,7 +193,7 @@ static ptxgen_status ask(ptxgen_session *s, struct nccl *n, int *rank, int *size
     return status;
 }
 
-ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds,
+ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, const ptxgen_nccl_options *o,
                         struct ptxgen_comm **out)
 {
     struct nccl *n = calloc(1, sizeof *n);
@@ -202,7 +202,8 @@ ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *com
         return PTXGEN_NO_MEMORY;
     n->gpu = gpu;
     n->comm = comm;
-    n->seconds = seconds;
+    n->seconds = o->seconds;
+    n->only_nccl = o->only_nccl;
     ptxgen_status status = open_library(s, n);
     if (status == PTXGEN_OK)
         status = ask(s, n, &rank, &size);

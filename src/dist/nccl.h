@@ -5,6 +5,7 @@
 
 #include "dist.h"
 #include "nccl_abi.h"
+#include "ptxgen/dist.h"
 
 struct nccl {
     void *library;
@@ -18,11 +19,12 @@ struct nccl {
     char *staging;         /* and where it lies on the device: of this rank, then of all */
     size_t room;           /* of this rank */
     double seconds;        /* the longest wait for other ranks */
+    bool only_nccl;        /* GPUs do not write into each other's memory */
     char fault[200];       /* the last one; "": none */
 };
 
 /* Rank and size are the communicator's.  false: a message; nothing is left over. */
-ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, double seconds,
+ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *comm, const ptxgen_nccl_options *o,
                         struct ptxgen_comm **out);
 /* Is this result of a call of NCCL a success?  If not, the fault is kept.  The gpu's context must be current. */
 bool nccl_did(struct nccl *n, int result, const char *call);

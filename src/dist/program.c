@@ -44,8 +44,10 @@ void program_free(struct dist_room *m)
 {
     if (!m->program)
         return;
-    for (int i = 0; i < m->d->program->nstages; i++)
+    for (int i = 0; i < m->d->program->nstages && m->program->of[i]; i++) {
+        m->program->of[i]->peers = NULL;
         room_free(m->program->of[i]);
+    }
     machine_of(m->d)->free(m->d, m->program->memory);
     free(m->program);
 }

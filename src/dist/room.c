@@ -173,6 +173,7 @@ void room_free(struct dist_room *m)
     if (m->ordered != m->all)
         machine->free(m->d, m->ordered);
     machine->free(m->d, m->all);
+    free(m->peers);
     free(m->first);
     free(m);
 }

@@ -145,7 +145,7 @@ static ptxgen_status host_gather(struct launch *l)
     return dist_exchange(l->s, l->d->comm, l->room->own, l->room->all, l->room->block);
 }
 
-static ptxgen_status host_swap(struct launch *l, const struct dist_message *m, int n)
+static ptxgen_status host_swap(struct launch *l, const struct exchange_message *m, int n)
 {
     ptxgen_status status = PTXGEN_OK;
     for (int i = 0; i < n && status == PTXGEN_OK; i++)

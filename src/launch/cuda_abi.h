@@ -46,6 +46,7 @@ enum {
     CU_UNSUPPORTED_PTX = 222,
     CU_NOT_READY = 600,
     CU_ILLEGAL_ADDRESS = 700,
+    CU_PEER_ACCESS_ENABLED = 704,
     CU_MISALIGNED_ADDRESS = 716,
 };
 
@@ -131,6 +132,12 @@ struct cu_copy_2d {
 };
 enum { CU_MEMORY_DEVICE = 2 };
 
+/* CUipcMemHandle */
+struct cu_ipc_handle {
+    char bytes[64];
+};
+enum { CU_HOST_PORTABLE_MAPPED = 3, CU_IPC_PEER_ACCESS = 1 };
+
 /* clang-format off */
 #define CUDA_TABLE(X)                                                                                                     \
     X(Init,               "cuInit",                        1, (unsigned flags))                                           \
@@ -167,6 +174,12 @@ enum { CU_MEMORY_DEVICE = 2 };
     X(MemFree,            "cuMemFree_v2",                  1, (cu_pointer pointer))                                       \
     X(MemAllocAsync,      "cuMemAllocAsync",               0, (cu_pointer *pointer, size_t bytes, cu_stream stream))      \
     X(MemFreeAsync,       "cuMemFreeAsync",                0, (cu_pointer pointer, cu_stream stream))                     \
+    X(MemHostAlloc,       "cuMemHostAlloc",                0, (void **memory, size_t bytes, unsigned flags))               \
+    X(MemFreeHost,        "cuMemFreeHost",                 0, (void *memory))                                             \
+    X(CtxEnablePeerAccess, "cuCtxEnablePeerAccess",        0, (cu_context context, unsigned flags))                       \
+    X(IpcGetHandle,       "cuIpcGetMemHandle",             0, (struct cu_ipc_handle *handle, cu_pointer pointer))         \
+    X(IpcOpen,            "cuIpcOpenMemHandle_v2",         0, (cu_pointer *pointer, struct cu_ipc_handle handle, unsigned flags)) \
+    X(IpcClose,           "cuIpcCloseMemHandle",           0, (cu_pointer pointer))                                       \
     X(MemcpyHtoD,         "cuMemcpyHtoD_v2",               1, (cu_pointer to, const void *from, size_t bytes))            \
     X(MemcpyDtoH,         "cuMemcpyDtoH_v2",               1, (void *to, cu_pointer from, size_t bytes))                  \
     X(MemcpyDtoDAsync,    "cuMemcpyDtoDAsync_v2",          1, (cu_pointer to, cu_pointer from, size_t bytes,              \

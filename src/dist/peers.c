@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.c - exchanges of ranks whose GPUs write into each other's memory.  All ranks take this way, or none does.
+ *
+ * What decides is found when launches are prepared: the walk notes how large exchanges are, the ranks make windows of the
+ * largest, and each tries to reach all others.
+ */
+#include "launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl.h"
+
+enum { WINDOW_MAX = 256 << 20 }; /* bytes of one exchange; larger ones are left to NCCL, which needs no memory of ours */
+
+struct needs {
+    int64_t status, messages, most;
+};
+
+void peers_note(struct launch *l, const struct exchange_message *m, int n)
+{
+    struct dist_peers *peers = l->room->peers;
+    peers->messages = n > peers->messages ? n : peers->messages;
+    for (int i = 0; i < n; i++) {
+        const int64_t bytes = (int64_t)(m[i].send_bytes > m[i].get_bytes ? m[i].send_bytes : m[i].get_bytes);
+        peers->most = bytes > peers->most ? bytes : peers->most;
+    }
+}
+
+/* The largest of all ranks. */
+static ptxgen_status agree_on_needs(struct launch *l, struct needs *needs)
+{
+    const int size = l->d->comm->size;
+    const struct needs own = { .messages = l->room->peers->messages, .most = l->room->peers->most };
+    struct needs *all = calloc((size_t)size, sizeof *all);
+    ptxgen_status status = all ? dist_exchange(l->s, l->d->comm, &own, all, sizeof own) : PTXGEN_NO_MEMORY;
+    *needs = own;
+    for (int r = 0; r < size && status == PTXGEN_OK; r++) {
+        needs->messages = all[r].messages > needs->messages ? all[r].messages : needs->messages;
+        needs->most = all[r].most > needs->most ? all[r].most : needs->most;
+    }
+    if (needs->messages > EXCHANGE_MESSAGES)
+        needs->messages = EXCHANGE_MESSAGES;
+    free(all);
+    return status;
+}
+
+/* *reached: this rank can write to all others. */
+static ptxgen_status show_windows(struct launch *l, const struct needs *needs, bool *reached)
+{
+    struct ptxgen_comm *comm = l->d->comm;
+    struct dist_peers *peers = l->room->peers;
+    const struct nccl *with = comm->self;
+    struct exchange_card own = { 0 }, *all = calloc((size_t)comm->size, sizeof *all);
+    if (!all) /* the others must not wait for this rank */
+        return dist_broken(l->s, comm, "there is no memory for what the ranks tell each other");
+    if (!with->only_nccl)
+        exchange_open(comm->gpu, comm->rank, comm->size, (int)needs->messages, (size_t)needs->most, with->seconds, &own,
+                      &peers->exchange);
+    const ptxgen_status status = dist_exchange(l->s, comm, &own, all, sizeof own);
+    *reached = status == PTXGEN_OK && peers->exchange && exchange_reach(peers->exchange, all);
+    free(all);
+    return status;
+}
+
+/* Is it so on all ranks? */
+static ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
+{
+    const int64_t own[HEAD / sizeof(int64_t)] = { PTXGEN_OK, so };
+    const int64_t *const told = (const int64_t *)(const void *)l->d->comm->hello;
+    const ptxgen_status status = dist_exchange(l->s, l->d->comm, own, l->d->comm->hello, sizeof own);
+    *all_so = status == PTXGEN_OK;
+    for (int r = 0; r < l->d->comm->size && *all_so; r++)
+        *all_so = told[2 * r + 1] != 0;
+    return status;
+}
+
+ptxgen_status peers_open(struct launch *l)
+{
+    struct needs needs;
+    bool reached = false, all = false;
+    ptxgen_status status = agree_on_needs(l, &needs);
+    if (status != PTXGEN_OK || needs.messages == 0 || needs.most > WINDOW_MAX / needs.messages)
+        return status;
+    status = show_windows(l, &needs, &reached);
+    if (status == PTXGEN_OK)
+        status = all_say(l, reached, &all);
+    if (!all)
+        peers_drop(l->room);
+    return status;
+}
+
+void peers_drop(struct dist_room *m)
+{
+    exchange_close(m->peers->exchange);
+    m->peers->exchange = NULL;
+}
+
+ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int n, ptxgen_stream stream)
+{
+    ptxgen_status status = PTXGEN_OK;
+    for (int i = 0; i < n && status == PTXGEN_OK; i += EXCHANGE_MESSAGES)
+        status = exchange_launch(l->s, l->room->peers->exchange, m + i,
+                                 n - i < EXCHANGE_MESSAGES ? n - i : EXCHANGE_MESSAGES, stream);
+    return status;
+}
+
+const char *dist_transport_name(const struct ptxgen_dist *d)
+{
+    if (!machine_of(d)->open)
+        return "host";
+    return d->rooms && d->rooms->peers->exchange ? "peers" : "nccl";
+}
+
+bool dist_late(const struct ptxgen_dist *d)
+{
+    bool late = false;
+    for (const struct dist_room *m = d->rooms; m; m = m->next)
+        late |= m->peers && exchange_failed(m->peers->exchange);
+    return late;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange.h - bytes between the GPUs of one machine, which write into each other's memory. */
+#ifndef PTXGEN_LAUNCH_EXCHANGE_H
+#define PTXGEN_LAUNCH_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ptxgen/launch.h"
+
+/* EXCHANGE_SHORT: bytes of a message that travels as words.  EXCHANGE_PIECES: of a longer one, at most. */
+enum { EXCHANGE_MESSAGES = 16, EXCHANGE_PIECES = 32, EXCHANGE_SHORT = 2048, EXCHANGE_THREADS = 512 };
+
+/* The parameters of the kernels: exchange_code.c.  Addresses, bytes, nanoseconds. */
+struct exchange_row {
+    uint64_t send_bytes, send;
+    uint64_t slot_there, flag_there; /* of the receiver.  No flag: `slot` is where a long message is wanted, on this device */
+    uint64_t done_there;             /* on this device: what the receiver has done */
+    uint64_t get_bytes, get;
+    uint64_t slot_here, flag_here;
+};
+struct exchange_table {
+    uint64_t window; /* of this rank: struct window_head */
+    uint64_t piece;  /* bytes; of both halves of the slots alike */
+    uint64_t half;   /* bytes from the slots of even exchanges to those of odd ones */
+    uint64_t fault;  /* a word in host memory: 1 after a wait that was too long */
+    uint64_t limit;
+    uint64_t shortest; /* EXCHANGE_SHORT */
+    struct exchange_row row[EXCHANGE_MESSAGES];
+};
+enum { EXCHANGE_CODE_PARTS = 4 };
+extern const char *const exchange_code[EXCHANGE_CODE_PARTS]; /* one after the other */
+
+/* What a rank tells the others of its window. */
+struct exchange_card {
+    int64_t status;            /* PTXGEN_OK */
+    uint64_t ready;            /* 0: there is no window */
+    uint64_t machine, process; /* equal where ranks have them in common */
+    uint64_t context, memory;  /* in the process */
+    char handle[64];           /* for other processes of the machine */
+};
+
+/* Bytes that travel with one call: to a rank and from one.  Message i of a rank is message i of its receiver. */
+struct exchange_message {
+    const void *send;
+    void *get;
+    size_t send_bytes, get_bytes;
+    int to, from;
+};
+
+/* This rank's window, and those of the others. */
+struct exchange;
+/* For up to `messages` messages of up to `most` bytes at a time.  seconds: the longest wait of a kernel for other ranks.
+ * *out is NULL, and the card is not ready, where the device or the driver cannot do it. */
+void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t most, double seconds,
+                   struct exchange_card *card, struct exchange **out);
+/* The windows of all ranks, by their cards.  False: some cannot be reached. */
+bool exchange_reach(struct exchange *x, const struct exchange_card *cards);
+/* Enqueue; n <= EXCHANGE_MESSAGES.  All ranks make the same calls in the same order, on streams that keep this order. */
+ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struct exchange_message *m, int n,
+                              ptxgen_stream stream);
+/* Has a wait been too long?  Then all that came later is wrong. */
+bool exchange_failed(const struct exchange *x);
+/* After all launches of this rank.  Waits until the other ranks have no more to write to this one; where that takes too
+ * long, the memory is lost. */
+void exchange_close(struct exchange *x);
+
+#endif
