@@ -6,7 +6,7 @@
 
 bool dist_reduced(const struct problem *p, int axis) { return p->kind == KIND_STENCIL || p->space[axis].reduced; }
 
-enum { PARAMS_MORE = 4 };
+enum { PARAMS_MORE = 5, PARAM_STEPS = 4 };
 
 /* What the copy of an expression has in place of the original's. */
 struct derive {
@@ -215,7 +215,8 @@ static const struct dimension *sizes(struct derive *d)
 
 static const struct prog_param *params(struct derive *d)
 {
-    static const char *const more[PARAMS_MORE] = { "dist_first", "dist_total", "dist_own_first", "dist_own_end" };
+    static const char *const more[PARAMS_MORE] = { "dist_first", "dist_total", "dist_own_first", "dist_own_end",
+                                                   "dist_steps" };
     struct prog_param *to = arena_new(d->a, struct prog_param, d->from->nparams + PARAMS_MORE);
     if (d->from->nparams)
         memcpy(to, d->from->param, sizeof *to * (size_t)d->from->nparams);
@@ -316,6 +317,15 @@ static void make_inner(struct derive *d, struct dist_derived *to)
     p->input = with_ghosts(d, BOUND_INTERIOR);
     p->iterated = false;
     p->nfeedback = 0;
+}
+
+/* Several steps need ghosts for all of them.  Beyond the ends of the whole there are none: what is there follows from the
+ * boundary in each step.  Where that is the other end, it has ghosts, whose positions are not those of the whole. */
+static void make_steps(struct derive *d, struct dist_derived *to)
+{
+    struct problem *p = on_part(d, to, true, true);
+    p->input = d->from->input;
+    p->steps_param = d->from->nparams + PARAM_STEPS;
 }
 
 static void make_partial(struct derive *d, struct dist_derived *to)
@@ -434,6 +444,9 @@ static void make_stages(struct derive *d)
         on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
     if (!sp->combined && sp->before + sp->after > 0 && d->from->kind == KIND_STENCIL && !sp->interior)
         make_inner(d, &sp->stage[STAGE_INNER]);
+    if (!sp->combined && d->from->iterated && sp->before + sp->after > 0 && sp->wraps == sp->only_wraps &&
+        !(sp->wraps && sp->indexed))
+        make_steps(d, &sp->stage[STAGE_STEPS]);
     if (!sp->combined)
         return;
     make_partial(d, &sp->stage[STAGE_PARTIAL]);

@@ -6,6 +6,7 @@
  *
  *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
  *     INNER    a stencil's LOCAL without the elements whose neighbours along the dimension are on other ranks
+ *     STEPS    a stencil's time steps one after the other, as many as one more param says, with the user's boundaries
  *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`; a reduction's outputs per element
  *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
  *     CARRY    the same for the ranks before this one; writes the state
@@ -19,7 +20,16 @@
 
 #include "frontend/problem/problem.h"
 
-enum dist_stage { STAGE_LOCAL, STAGE_INNER, STAGE_PARTIAL, STAGE_TOTAL, STAGE_CARRY, STAGE_NEXT, DIST_STAGES };
+enum dist_stage {
+    STAGE_LOCAL,
+    STAGE_INNER,
+    STAGE_STEPS,
+    STAGE_PARTIAL,
+    STAGE_TOTAL,
+    STAGE_CARRY,
+    STAGE_NEXT,
+    DIST_STAGES
+};
 
 /* A stage and where its arguments come from. */
 struct dist_derived {
@@ -36,6 +46,8 @@ struct dist_split {
     int64_t before, after;         /* neighbours along it that an element reads */
     bool alike;                    /* nothing of it is split: each rank solves all of it, with the same bits */
     bool interior;                 /* points that read beyond the whole are not computed */
+    bool wraps, only_wraps;        /* some, all neighbours beyond the whole are those at its other end */
+    bool indexed;                  /* expressions read positions along it */
     bool pieces;     /* a part is computed in pieces that the whole size alone decides; see dist_piece() */
     int state_bytes; /* of the states of all reductions, one element */
     struct dist_derived stage[DIST_STAGES];

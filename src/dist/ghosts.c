@@ -61,12 +61,20 @@ static int64_t element_at(enum boundary_mode mode, int64_t at, int64_t total)
 void halo_reach(const struct dist_room *m, int64_t from, int64_t to, int64_t *begin, int64_t *end)
 {
     const struct dist_split *sp = m->d->split;
-    *begin = from - sp->before;
-    *end = to + sp->after;
-    if (sp->interior) {
+    *begin = from - sp->before * m->depth;
+    *end = to + sp->after * m->depth;
+    if (m->clipped) {
         *begin = *begin < 0 ? 0 : *begin;
         *end = *end > m->total ? m->total : *end;
     }
+}
+
+/* Does an exchange fill the ghosts of this input?  Elements that are only read where they are have some, too, where several
+ * steps compute what is at ghosts. */
+static bool has_ghosts(const struct dist_room *m, int i)
+{
+    const struct input *in = &m->d->split->problem->input[i];
+    return rows_of(m, &in->array).split && (in->neighbours || m->depth > 1);
 }
 
 static const struct boundary *boundary_of(const struct dist_room *m, int i)
@@ -91,7 +99,7 @@ static int64_t each_ghost(const struct dist_room *m, int i, int needs, int owns,
             at = to;
         if (at >= end)
             break;
-        const int64_t row = element_at(boundary_of(m, i)->mode, at, m->total);
+        const int64_t row = element_at(m->depth > 1 ? BOUND_WRAP : boundary_of(m, i)->mode, at, m->total);
         if (owns < 0 ? row >= 0 : row < mine || row >= behind)
             continue;
         ghosts++;
@@ -200,10 +208,9 @@ static struct ghosts *ghosts_of(const struct dist_room *m, int i) { return m->gh
 
 ptxgen_status ghosts_make(struct ptxgen_session *s, struct dist_room *m, int i)
 {
-    const struct input *in = &m->d->split->problem->input[i];
     const int size = m->d->comm->size;
     ptxgen_status status = PTXGEN_OK;
-    if (!rows_of(m, &in->array).split || !in->neighbours)
+    if (!has_ghosts(m, i))
         return PTXGEN_OK;
     for (int shift = 0; shift < size && status == PTXGEN_OK; shift++)
         status = shift_make(s, m, i, shift, &ghosts_of(m, i)[shift]);

@@ -6,10 +6,11 @@
  * along the split dimension.  Only with `interior` there are no ghosts beyond the whole: points there are not computed.
  * Points at ghosts are computed along with the others, and thrown away: results are cut out of room of their own.
  *
- * A single time step copies no whole array.  The part is computed in the caller's arrays, without its outermost rows.
+ * Time steps of a problem that combines nothing copy no whole array.  The part is computed in the caller's arrays, without its outermost rows.
  * These are computed in a little memory with ghosts on each side, and copied from there.  On a GPU, all this and the
  * exchange go on while the part is computed.  Where only all rows of the part can be computed, as if it were the whole, the
  * outermost ones are wrong, and replaced afterwards.
+ * So it is with several steps after one exchange, whose ghosts are as many times as deep.
  */
 #include "launch.h"
 
@@ -35,21 +36,18 @@ static bool swaps(const struct dist_split *sp)
     return good;
 }
 
-/* Is there nothing to compute beyond these rows, because `interior` ends at the whole? */
-static bool is_end(const struct dist_room *m, int64_t at)
-{
-    return m->d->split->interior && (at == 0 || at == m->total);
-}
+static bool is_end(const struct dist_room *m, int64_t at) { return at == 0 || at == m->total; }
 
-/* Does the part have outermost rows on both sides, with all their ghosts, and is everything an element of it? */
-static bool is_direct(const struct dist_room *m)
+/* The part needs outermost rows on both sides, with all their ghosts, and everything must be an element of it. */
+bool halo_is_direct(const struct dist_room *m, int r, int64_t depth)
 {
     const struct dist_split *sp = m->d->split;
     const struct problem *p = sp->problem;
-    const int64_t first = m->first[m->d->comm->rank], end = m->first[m->d->comm->rank + 1];
-    bool good = !sp->combined && swaps(sp) && part_of(m, m->d->comm->rank) >= sp->before + sp->after;
-    if (sp->interior)
-        good &= (is_end(m, first) || first >= sp->before) && (is_end(m, end) || m->total - end >= sp->after);
+    const int64_t first = m->first[r], end = m->first[r + 1];
+    bool good = !sp->combined && swaps(sp) && part_of(m, r) >= (sp->before + sp->after) * depth;
+    if (depth > 1 ? !sp->wraps : sp->interior)
+        good &= (is_end(m, first) || first >= sp->before * depth) &&
+                (is_end(m, end) || m->total - end >= sp->after * depth);
     for (int o = 0; o < p->noutputs; o++)
         good &= p->output[o].role == OUT_ELEMENT && rows_of(m, &p->output[o].array).split;
     return good;
@@ -79,23 +77,27 @@ ptxgen_status halo_make(struct ptxgen_session *s, struct dist_room *m)
     const struct dist_split *sp = m->d->split;
     const struct problem *p = sp->problem;
     const int rank = m->d->comm->rank;
-    const int64_t reach = sp->before + sp->after, count = part_of(m, rank);
+    const int64_t before = sp->before * m->depth, after = sp->after * m->depth, reach = before + after;
+    const int64_t count = part_of(m, rank);
     int64_t end;
     ptxgen_status status = PTXGEN_OK;
     halo_reach(m, m->first[rank], m->first[rank + 1], &m->begin, &end);
     m->extent = end - m->begin;
-    m->direct = is_direct(m);
-    m->side[0] = (struct side){ .count = is_end(m, m->first[rank]) ? 0 : sp->before,
-                                .begin = -sp->before,
-                                .extent = sp->before + reach };
-    m->side[1] = (struct side){ .first = count - sp->after,
-                                .count = is_end(m, m->first[rank + 1]) ? 0 : sp->after,
+    m->direct = halo_is_direct(m, rank, m->depth);
+    m->all_direct = true;
+    for (int r = 0; r < m->d->comm->size; r++)
+        m->all_direct &= halo_is_direct(m, r, m->depth);
+    m->side[0] = (struct side){ .count = m->clipped && is_end(m, m->first[rank]) ? 0 : before,
+                                .begin = -before,
+                                .extent = before + reach };
+    m->side[1] = (struct side){ .first = count - after,
+                                .count = m->clipped && is_end(m, m->first[rank + 1]) ? 0 : after,
                                 .begin = count - reach,
-                                .extent = reach + sp->after };
+                                .extent = reach + after };
     m->ghosts = calloc((size_t)p->ninputs * (size_t)(m->d->comm->size + 1) + 1, sizeof *m->ghosts);
     if (!m->ghosts)
         return PTXGEN_NO_MEMORY;
-    if (!m->direct || p->iterated)
+    if (!m->direct || (p->iterated && !m->all_direct))
         status = make_arrays(s, m, m->extent, m->array);
     for (int k = 0; k < 2 && status == PTXGEN_OK && m->direct; k++)
         status = make_arrays(s, m, m->side[k].extent, m->side[k].array);
@@ -233,8 +235,25 @@ static void take_side(struct launch *l, const struct side *side, int64_t count)
     }
 }
 
-/* The results of a side's rows, in its memory. */
-static void run_side(struct launch *l, const struct side *side)
+/* Where an output of the caller would begin if it were as long as the side. */
+static void *in_place(const struct launch *l, const struct side *side, int output)
+{
+    const struct rows r = rows_of(l->room, &l->d->split->problem->output[output].array);
+    return (void *)((uintptr_t)l->args->output[output] + (uintptr_t)(side->begin * r.inner));
+}
+
+/* Can the rows of a side be computed where the caller has them?  Nothing but them is written then. */
+static bool lies_in_place(const struct launch *l)
+{
+    const struct problem *p = l->d->split->problem;
+    bool good = l->d->split->stage[STAGE_INNER].problem != NULL;
+    for (int o = 0; o < p->noutputs; o++)
+        good &= rows_of(l->room, &p->output[o].array).outer == 1;
+    return good;
+}
+
+/* The results of a side's rows, in its memory, or with INNER in the caller's. */
+static void run_side(struct launch *l, const struct side *side, enum dist_stage stage, int64_t steps)
 {
     const struct problem *p = l->d->split->problem;
     const int64_t first = l->room->first[l->d->comm->rank];
@@ -243,14 +262,15 @@ static void run_side(struct launch *l, const struct side *side)
     for (int i = 0; i < p->ninputs; i++)
         input[i] = side->array[i] ? side->array[i] : l->args->input[i];
     for (int o = 0; o < p->noutputs; o++)
-        output[o] = side->array[p->ninputs + o];
+        output[o] = stage == STAGE_INNER ? in_place(l, side, o) : side->array[p->ninputs + o];
     const struct run_args args = { l->args->size, input, output, l->args->param };
     const struct dist_run run = { .args = &args,
                                   .first = first + side->begin,
                                   .count = side->extent,
                                   .own_first = first + side->first,
-                                  .own_count = side->count };
-    did(l, dist_run_stage(l, STAGE_LOCAL, &run));
+                                  .own_count = side->count,
+                                  .steps = steps };
+    did(l, dist_run_stage(l, stage, &run));
 }
 
 /* From there to the caller. */
@@ -264,54 +284,62 @@ static void give_side(struct launch *l, const struct side *side, int64_t count)
     }
 }
 
-static void give_sides(struct launch *l, int64_t count, ptxgen_status filled)
+/* What the rank needs of others. */
+static ptxgen_status fill_ghosts(struct launch *l)
 {
-    for (int k = 0; k < 2 && filled == PTXGEN_OK; k++)
+    const struct problem *p = l->d->split->problem;
+    int fill[PROBLEM_ARGS_MAX], n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (rows_of(l->room, array_of(p, i)).split && (p->input[i].neighbours || l->room->depth > 1))
+            fill[n++] = i;
+    return ghosts_fill(l, fill, n);
+}
+
+static void run_sides(struct launch *l, int64_t count, enum dist_stage stage, int64_t steps)
+{
+    for (int k = 0; k < 2 && l->failed == PTXGEN_OK; k++)
+        if (l->room->side[k].count) {
+            take_side(l, &l->room->side[k], count);
+            run_side(l, &l->room->side[k], stage, steps);
+        }
+}
+
+static void give_sides(struct launch *l, int64_t count)
+{
+    for (int k = 0; k < 2 && l->failed == PTXGEN_OK; k++)
         if (l->room->side[k].count)
             give_side(l, &l->room->side[k], count);
 }
 
-/* Ghosts, and the sides with them. */
-static ptxgen_status fill_sides(struct launch *l, int64_t count)
-{
-    const struct problem *p = l->d->split->problem;
-    const struct dist_room *m = l->room;
-    int fill[PROBLEM_ARGS_MAX], n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (rows_of(m, array_of(p, i)).split && p->input[i].neighbours)
-            fill[n++] = i;
-    const ptxgen_status status = ghosts_fill(l, fill, n);
-    for (int k = 0; k < 2 && status == PTXGEN_OK && l->failed == PTXGEN_OK; k++)
-        if (m->side[k].count) {
-            take_side(l, &m->side[k], count);
-            run_side(l, &m->side[k]);
-        }
-    return status;
-}
-
-ptxgen_status halo_direct(struct launch *l)
+/* Blocks of the part fill the device, and stay until its end.  So the sides of many steps, which take long, begin before it,
+ * and wait for the exchange; the exchange of a single step is beside the part. */
+ptxgen_status halo_direct(struct launch *l, int64_t steps)
 {
     const struct dist_room *m = l->room;
     const struct dist_machine *machine = machine_of(l->d);
     const int rank = l->d->comm->rank;
-    const int64_t count = part_of(m, rank);
-    const int64_t first = m->first[rank];
+    const int64_t count = part_of(m, rank), first = m->first[rank];
+    const bool apart = steps == 1 && l->d->split->stage[STAGE_INNER].problem, inside = apart && lies_in_place(l);
+    const enum dist_stage stage = steps > 1 ? STAGE_STEPS : apart ? STAGE_INNER : STAGE_LOCAL;
     const struct dist_run part = {
-        .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count
+        .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count, .steps = steps
     };
-    const bool apart = l->d->split->stage[STAGE_INNER].problem;
-    if (machine->fork && l->d->comm->size > 1)
+    ptxgen_status status = steps > 1 ? fill_ghosts(l) : PTXGEN_OK;
+    if (machine->fork && l->d->comm->size > 1 && status == PTXGEN_OK)
         did(l, machine->fork(l));
     const bool forked = l->beside;
-    const ptxgen_status status = fill_sides(l, count);
-    if (apart)
-        give_sides(l, count, status);
+    if (steps == 1)
+        status = fill_ghosts(l);
+    if (status == PTXGEN_OK)
+        run_sides(l, count, apart && !inside ? STAGE_LOCAL : stage, steps);
+    if (status == PTXGEN_OK && apart && !inside)
+        give_sides(l, count);
     l->beside = false;
-    if (l->failed == PTXGEN_OK)
-        did(l, dist_run_stage(l, apart ? STAGE_INNER : STAGE_LOCAL, &part));
+    if (l->failed == PTXGEN_OK && status == PTXGEN_OK)
+        did(l, dist_run_stage(l, stage, &part));
     if (forked)
         did(l, machine->join(l));
-    if (!apart)
-        give_sides(l, count, status);
+    if (status == PTXGEN_OK && !apart)
+        give_sides(l, count);
     return status;
 }

@@ -163,12 +163,11 @@ static ptxgen_status steps(struct launch *l)
     int64_t count = !p->iterated ? 1 : p->steps_param < 0 ? p->steps : l->args->param[p->steps_param].i;
     if (count <= 0)
         return count < 0 ? wrong(l, "the number of steps is negative") : no_step(l);
-    if (l->prepares && count > PREPARED_STEPS)
+    const bool combined = l->d->split->combined, direct = l->room->all_direct || (l->room->direct && count == 1);
+    if (l->prepares && !direct && count > PREPARED_STEPS)
         count = PREPARED_STEPS;
-    const bool combined = l->d->split->combined;
-    l->direct = l->room->direct && count == 1;
-    ptxgen_status status = l->direct ? halo_direct(l) : halo_begin(l);
-    for (int64_t i = 1; !l->direct && i <= count && status == PTXGEN_OK; i++) {
+    ptxgen_status status = direct ? steps_direct(l, count) : halo_begin(l);
+    for (int64_t i = 1; !direct && i <= count && status == PTXGEN_OK; i++) {
         l->ends = i == count;
         if (l->failed == PTXGEN_OK && !(l->ends && combined))
             l->failed = combined ? partials(l) : local(l);
@@ -234,6 +233,8 @@ static void set_shared(struct dist_room *m, ptxgen_stream stream, struct dist_pe
 {
     m->stream = stream;
     m->peers = peers;
+    if (m->deep)
+        set_shared(m->deep, stream, peers);
     for (int i = 0; m->program && i < m->d->program->nstages && m->program->of[i]; i++)
         set_shared(m->program->of[i], stream, peers);
 }

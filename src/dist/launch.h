@@ -48,8 +48,12 @@ struct dist_room {
     char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */
     int64_t begin, extent;        /* position of the first ghost or element; their number */
     struct ghosts *ghosts;        /* per input: of each shift, then of `edge` */
-    bool direct;                  /* a single time step needs only `side` */
+    bool direct, all_direct; /* time steps need only `side`: a single one, on this rank; any number, on all ranks */
     struct side side[2];
+    int64_t depth;                 /* time steps for which ghosts are enough */
+    bool clipped;                  /* there are no ghosts beyond the whole */
+    struct dist_room *deep;        /* for `depth` > 1; NULL: each step has an exchange */
+    char *spare[PROBLEM_ARGS_MAX]; /* per output that is fed back: what one exchange leaves to the next */
     ptxgen_stream beside; /* on a GPU, for exchanges beside the part's kernel, and what orders it with `stream` */
     ptxgen_event order[2];
     struct program_room *program; /* in place of all from `piece` on, where there are stages */
@@ -138,6 +142,7 @@ struct dist_run {
     int64_t behind;               /* elements of the rank's part before it */
     int64_t own_first, own_count; /* with ghosts: the elements that count */
     int64_t states;               /* of folds: how many */
+    int64_t steps;                /* of STEPS */
     const void *states_in;
     void *states_out;
 };
@@ -175,8 +180,16 @@ void halo_free(struct dist_room *m);
 ptxgen_status halo_begin(struct launch *l);
 /* The outputs become the inputs of the next time step, as the problem's feedback says. */
 ptxgen_status halo_feed(struct launch *l);
-/* A single time step, where the room is direct. */
-ptxgen_status halo_direct(struct launch *l);
+/* Is the part of rank r direct, with ghosts for `depth` steps? */
+bool halo_is_direct(const struct dist_room *m, int r, int64_t depth);
+/* Time steps after one exchange, from l->args to l->args, where the room is direct: up to its depth. */
+ptxgen_status halo_direct(struct launch *l, int64_t steps);
+
+/* steps.c: a room for several time steps per exchange, where that pays. */
+ptxgen_status steps_make(struct ptxgen_session *s, struct dist_room *m);
+void steps_free(struct dist_room *m);
+/* Time steps where the room is direct. */
+ptxgen_status steps_direct(struct launch *l, int64_t count);
 /* As dist_run_stage(), with neighbours: run->first, count, behind are of the elements whose results are wanted. */
 ptxgen_status halo_run(struct launch *l, enum dist_stage stage, const struct dist_run *run);
 

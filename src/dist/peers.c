@@ -11,7 +11,9 @@
 
 #include "nccl.h"
 
-enum { WINDOW_MAX = 256 << 20 }; /* bytes of one exchange; larger ones are left to NCCL, which needs no memory of ours */
+enum {
+    WINDOW_MAX = 256 << 20
+}; /* bytes of one exchange; larger ones are left to NCCL, which needs no memory of ours */
 
 struct needs {
     int64_t status, messages, most;

@@ -142,6 +142,8 @@ ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const i
     if (!m)
         return PTXGEN_NO_MEMORY;
     m->d = d;
+    m->depth = 1;
+    m->clipped = d->split && d->split->interior;
     memcpy(m->size, size, sizeof *size * (size_t)d->shape->nsizes);
     if (d->split && d->split->alike)
         return PTXGEN_OK;
@@ -154,6 +156,8 @@ ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const i
         status = make_states(s, m);
     if (status == PTXGEN_OK && has_halo(d->split))
         status = halo_make(s, m);
+    if (status == PTXGEN_OK && has_halo(d->split))
+        status = steps_make(s, m);
     return status;
 }
 
@@ -164,8 +168,10 @@ void room_free(struct dist_room *m)
     const struct dist_machine *machine = machine_of(m->d);
     if (m->d->program)
         program_free(m);
-    else
+    else {
+        steps_free(m);
         halo_free(m);
+    }
     if (machine->close)
         machine->close(m);
     machine->free(m->d, m->own);

@@ -62,6 +62,8 @@ static bool fits_neighbours(struct ptxgen_session *s, struct dist_split *sp)
         for (int f = 0; f < p->output[o].array.nfields; f++)
             expr_walk(p->output[o].value[f], neighbour, &l);
     sp->interior = (l.modes & 1u << BOUND_INTERIOR) != 0;
+    sp->wraps = (l.modes & 1u << BOUND_WRAP) != 0;
+    sp->only_wraps = l.modes == 1u << BOUND_WRAP;
     if (l.good && sp->interior && l.modes != 1u << BOUND_INTERIOR)
         return refuse(s, p->at, "inputs with the boundary `interior` along '%s' cannot be mixed with others",
                       name_of(sp), "split another dimension, or give all inputs one boundary along this one");

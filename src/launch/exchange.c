@@ -104,7 +104,8 @@ static uint64_t process_number(void)
 
 static bool has_calls(const struct driver *cu)
 {
-    return cu->CtxEnablePeerAccess && cu->IpcGetHandle && cu->IpcOpen && cu->IpcClose && cu->MemHostAlloc && cu->MemFreeHost;
+    return cu->CtxEnablePeerAccess && cu->IpcGetHandle && cu->IpcOpen && cu->IpcClose && cu->MemHostAlloc &&
+           cu->MemFreeHost;
 }
 
 static bool load_code(struct exchange *x, struct fault *f)
@@ -288,7 +289,8 @@ static bool quiet(const struct exchange *x)
     char *host = malloc(bytes);
     bool done = host && x->gpu->cu.MemcpyDtoH(host, x->window[x->rank], bytes) == CU_OK;
     for (int r = 0; r < x->ranks && done; r++)
-        done = *(const uint32_t *)(const void *)(host + done_at(x, r)) == ((const struct window_head *)(const void *)host)->last;
+        done = *(const uint32_t *)(const void *)(host + done_at(x, r)) ==
+               ((const struct window_head *)(const void *)host)->last;
     free(host);
     return done;
 }

@@ -14,8 +14,9 @@ enum { EXCHANGE_MESSAGES = 16, EXCHANGE_PIECES = 32, EXCHANGE_SHORT = 2048, EXCH
 /* The parameters of the kernels: exchange_code.c.  Addresses, bytes, nanoseconds. */
 struct exchange_row {
     uint64_t send_bytes, send;
-    uint64_t slot_there, flag_there; /* of the receiver.  No flag: `slot` is where a long message is wanted, on this device */
-    uint64_t done_there;             /* on this device: what the receiver has done */
+    uint64_t slot_there,
+        flag_there;      /* of the receiver.  No flag: `slot` is where a long message is wanted, on this device */
+    uint64_t done_there; /* on this device: what the receiver has done */
     uint64_t get_bytes, get;
     uint64_t slot_here, flag_here;
 };
