@@ -35,6 +35,7 @@ static const struct expr *in_whole(struct derive *d, const struct expr *e)
         return e->which == d->sp->size ? node(d, e, EX_PARAM, total) : e;
     if (e->which != d->sp->axis)
         return e;
+    d->sp->indexed = true;
     struct expr *sum = node(d, e, EX_BINARY, 0);
     sum->op = BIN_ADD;
     sum->nargs = 2;

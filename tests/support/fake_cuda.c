@@ -9,7 +9,7 @@
 
 #include "fake_graphs.h"
 
-enum { NO_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900 };
+enum { NO_CONTEXT = 201, PEER_ACCESS_UNSUPPORTED = 217, CAPTURE_UNSUPPORTED = 900 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char context_memory[FAKE_DEVICES];
@@ -265,6 +265,8 @@ ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned g
     c->block = bx * by * bz;
     c->shared = shared;
     take_params(c, function, params);
+    if (fake.launched)
+        fake.launched(c->kernel, (unsigned[]){ gx, gy }, bx, params);
     if (!fake_capture(stream, c->kernel, c))
         fake_do_launch(c);
     return fake_result("cuLaunchKernel");
@@ -315,6 +317,39 @@ ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMem
 ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
 {
     return allocate("cuMemAllocAsync", pointer, bytes, stream);
+}
+ENTRY(cuMemHostAlloc, void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *memory = calloc(1, bytes);
+    return fake_count("cuMemHostAlloc", 1);
+}
+ENTRY(cuMemFreeHost, void *memory)
+{
+    free(memory);
+    return fake_count("cuMemFreeHost", -1);
+}
+ENTRY(cuCtxEnablePeerAccess, cu_context context, unsigned flags)
+{
+    (void)context, (void)flags;
+    return fake.peers ? CU_OK : PEER_ACCESS_UNSUPPORTED;
+}
+/* A handle is the address, as all processes of the fake are one. */
+ENTRY(cuIpcGetMemHandle, struct cu_ipc_handle *handle, cu_pointer pointer)
+{
+    memcpy(handle->bytes, &pointer, sizeof pointer);
+    return CU_OK;
+}
+ENTRY(cuIpcOpenMemHandle_v2, cu_pointer *pointer, struct cu_ipc_handle handle, unsigned flags)
+{
+    (void)flags;
+    memcpy(pointer, handle.bytes, sizeof *pointer);
+    return fake_count("cuIpcOpenMemHandle", 1);
+}
+ENTRY(cuIpcCloseMemHandle, cu_pointer pointer)
+{
+    (void)pointer;
+    return fake_count("cuIpcCloseMemHandle", -1);
 }
 ENTRY(cuMemFree_v2, cu_pointer pointer)
 {

@@ -64,6 +64,9 @@ struct fake_cuda {
     int nnodes;
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
+    int peers;                                  /* devices reach each other's memory */
+    /* What launches without attributes do, with all parameters; NULL: nothing. */
+    void (*launched)(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params);
 };
 
 /* In the shared object, as "fake_cuda_state". */

@@ -81,7 +81,7 @@ ENTRY(ncclCommUserRank, const struct ncclComm *comm, int *rank)
 }
 ENTRY(ncclCommCuDevice, const struct ncclComm *comm, int *device)
 {
-    *device = comm->device;
+    *device = fake.apart ? comm->rank : comm->device;
     return NCCL_OK;
 }
 ENTRY(ncclCommGetAsyncError, struct ncclComm *comm, int *error)

@@ -23,6 +23,7 @@ struct fake_nccl {
     int ranks;
     int dead;      /* this rank never comes again; -1: none */
     int error;     /* what ncclCommGetAsyncError() gives */
+    int apart;     /* each rank is on a device of its own, that of its number */
     int in_flight; /* calls are done later: they give ncclInProgress, and the next question ncclSuccess */
     int ncalls;
     struct fake_nccl_call call[FAKE_NCCL_CALLS];

@@ -20,6 +20,8 @@ static struct fake_nccl *fake_nccl;
 static fake_nccl_comm_fn *fake_comm;
 static double nccl_seconds = 60;
 static bool nccl_kernels;  /* those of the driver are launched, which runs nothing */
+static bool nccl_apart;    /* each rank has a device of its own */
+static bool nccl_only;     /* bytes travel through NCCL alone */
 static int nccl_poor = -1; /* this rank has no memory left */
 static struct dist_machine nccl_machine;
 static struct dist_transport nccl_transport;
@@ -50,6 +52,8 @@ static inline void nccl_begin(int ranks)
     fake_nccl =
         (*(fake_nccl_state_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_state", "PTXGEN_LIBNCCL") })(ranks);
     fake_comm = *(fake_nccl_comm_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_comm", "PTXGEN_LIBNCCL") };
+    fake_nccl->apart = nccl_apart;
+    fake_gpu->devices = nccl_apart ? ranks : 1;
     nccl_machine = dist_machine_gpu;
     nccl_machine.run = nccl_run;
     nccl_machine.alloc = nccl_alloc;
@@ -61,7 +65,8 @@ static inline ptxgen_status nccl_comm(struct rank *r)
 {
     ptxgen_nccl_options o = PTXGEN_NCCL_OPTIONS_INIT;
     o.seconds = nccl_seconds;
-    ptxgen_status status = ptxgen_gpu_open(r->s, 0, &r->gpu);
+    o.only_nccl = nccl_only;
+    ptxgen_status status = ptxgen_gpu_open(r->s, nccl_apart ? r->end.rank : 0, &r->gpu);
     if (status == PTXGEN_OK)
         status = ptxgen_stream_create(r->s, r->gpu, &r->stream);
     if (status == PTXGEN_OK)

@@ -30,7 +30,8 @@ struct hub {
     size_t bytes;
     char *gathered, *result;
     struct mail *mail;
-    int calls[RANKS_MAX];
+    int calls[RANKS_MAX];       /* of allgather */
+    int messages;               /* of all ranks */
     int fails_rank, fails_call; /* this call of that rank fails; -1: none */
     int late_rank;              /* comes a little late to each exchange; -1: none */
 };
@@ -119,6 +120,7 @@ static inline int hub_sendrecv(void *user, const void *send, size_t send_bytes, 
     const struct hub_end *end = user;
     struct hub *h = end->hub;
     pthread_mutex_lock(&h->lock);
+    h->messages++;
     struct mail *mail = malloc(sizeof *mail + send_bytes);
     *mail = (struct mail){ .next = h->mail, .from = end->rank, .to = to, .bytes = send_bytes };
     memcpy(mail + 1, send, send_bytes);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_dist_steps.c - time steps on ranks: several of them after each exchange, with every boundary and uneven parts. */
+#include <criterion/criterion.h>
+
+#include "support/ranks.h"
+
+static const struct {
+    const char *spec;
+    bool deep; /* several steps after an exchange */
+} stencils[] = {
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: clamp\niterate: {steps: 37, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'f32[n]', value: '0.25 * x[-1] + 0.5 * x + 0.25 * x[1]'}}\n",
+      true },
+    { "kind: stencil\ninputs: {x: 'i32[n, 3]'}\nboundary: wrap\niterate: {steps: 33, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'i32[n, 3]', value: 'x[-2, 0] - x[1, 1] + x[0, -1]'}}\n",
+      true },
+    { "kind: stencil\ninputs: {x: 'f32[n, 3]'}\nboundary: {constant: 2}\niterate: {steps: 16, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'f32[n, 3]', value: '0.25 * (x[-1, 0] + x[1, 0] + x[0, -1] + x[0, 1])'}}\n",
+      true },
+    { "kind: stencil\ninputs: {x: 'i32[n]'}\nboundary: reflect\niterate: {steps: 21, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[3] + i32(index(n))'}}\n",
+      true },
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: interior\niterate: {steps: 20, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'f32[n]', value: '0.5 * (x[-1] + x[1])'}}\n",
+      true },
+    { "kind: stencil\ninputs: {x: 'f32[4, n]'}\nboundary: mirror\niterate: {steps: 9, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'f32[4, n]', value: '0.5 * (x[0, -1] + x[1, 1])'}}\n",
+      true },
+    /* An input that is read where it is, one whose neighbours are read, and two that are fed back. */
+    { "kind: stencil\ninputs: {a: 'i32[n]', b: 'i32[n]', s: 'i32[n]', t: 'i32[n]'}\nboundary: clamp\n"
+      "iterate: {steps: 25, feedback: {a: p, b: q}}\noutputs:\n"
+      "  p: {type: 'i32[n]', value: 'a[-1] + b + s'}\n  q: {type: 'i32[n]', value: 'a - b[1] + t[-1] - t[1]'}\n"
+      "  r: {type: 'i32[n]', value: 'a + b'}\n",
+      true },
+    { "kind: stencil\ninputs: {a: 'i32[n]', s: 'i32[n]'}\nboundary: wrap\niterate: {steps: 12, feedback: {a: p}}\n"
+      "outputs: {p: {type: 'i32[n]', value: 'a[-1] + a[1] + s'}}\n",
+      true },
+    /* Positions beyond the whole are none of its own; mixed boundaries; a sum of all points. */
+    { "kind: stencil\ninputs: {a: 'i32[n]'}\nboundary: wrap\niterate: {steps: 12, feedback: {a: p}}\n"
+      "outputs: {p: {type: 'i32[n]', value: 'a[-1] + a[1] + i32(index(n))'}}\n",
+      false },
+    { "kind: stencil\ninputs: {a: 'i32[n]', b: 'i32[n]'}\nboundary: {a: wrap, b: clamp}\n"
+      "iterate: {steps: 12, feedback: {a: p}}\noutputs: {p: {type: 'i32[n]', value: 'a[-1] + b[1]'}}\n",
+      false },
+    { "kind: stencil\ninputs: {x: 'i32[n]'}\nboundary: clamp\niterate: {steps: 12, feedback: {x: y}}\n"
+      "reductions: {all: {map: x, operator: add}}\n"
+      "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[1]'}, sum: {type: i32, value: all}}\n",
+      false },
+};
+
+/* Parts of uneven length, none of which is thin. */
+static void cut(struct rank *rank, int ranks, int64_t n)
+{
+    int64_t first = 0;
+    for (int r = 0; r < ranks; r++) {
+        rank[r].first = first;
+        rank[r].count = r == ranks - 1 ? n - first : n / ranks + (r % 2 ? -7 : 5);
+        first += rank[r].count;
+    }
+}
+
+static void check(int i, int ranks)
+{
+    struct world w;
+    struct harness h;
+    struct rank rank[RANKS_MAX];
+    cr_assert(harness_open(&h, "whole", stencils[i].spec, "sm_80", NULL), "%s", h.text);
+    w = (struct world){ .whole = &h, .name = "whole", .spec = stencils[i].spec, .split = "n", .ranks = ranks };
+    world_open(&w, rank);
+    harness_data(&h, 260 * ranks + 11, (uint64_t)i + 1, 0, 0);
+    cr_assert(harness_expect(&h), "%s", h.text);
+    cut(rank, ranks, h.size[0]);
+    world_all(&w, rank, rank_runs);
+    for (int r = 0; r < ranks; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "stencil %d, rank %d: %s", i, r, rank[r].text);
+    cr_expect_null(world_collect(&w, rank), "stencil %d, %d ranks", i, ranks);
+    cr_expect(harness_compare(&h), "stencil %d, %d ranks: %s", i, ranks, h.text);
+    /* one input or two, to two neighbours, for 37 steps in exchanges for four at least */
+    const int deep = 4 * 4 * 10, each = 11 * 2;
+    if (ranks > 2)
+        cr_expect(stencils[i].deep ? w.hub.messages <= deep * ranks : w.hub.messages >= each * ranks,
+                  "stencil %d: %d ranks send %d messages", i, ranks, w.hub.messages);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
+Test(dist_steps, several_after_one_exchange)
+{
+    static const int ranks[] = { 1, 2, 3, 7 };
+    for (size_t i = 0; i < sizeof stencils / sizeof *stencils; i++)
+        for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++)
+            check((int)i, ranks[k]);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_peers.c - exchanges by kernels that write into the memory of other devices.
+ *
+ * The devices are those of fake_cuda.c, and what the kernels do is said again here, in C: so everything but the PTX is
+ * tested, which `run-gpu-tests ranks` runs.
+ */
+#include <criterion/criterion.h>
+
+#include "support/nccl_ranks.h"
+
+static struct world w;
+static struct harness h;
+static struct rank rank[RANKS_MAX];
+static _Atomic int exchanges;
+
+/* ---- the kernels ------------------------------------------------------------------------------------------------- */
+
+static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct kernel {
+    const struct exchange_table *t;
+    uint32_t e;
+    double end; /* of waits */
+};
+
+/* Until the word is e or later, or with `same` e itself. */
+static void wait_for(struct kernel *k, const uint32_t *word, uint32_t e, bool same)
+{
+    for (;;) {
+        const uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+        if (same ? seen == e : (int32_t)(seen - e) >= 0)
+            return;
+        if (seconds() > k->end) {
+            *(uint32_t *)at(k->t->fault) = 1;
+            return;
+        }
+        sched_yield();
+    }
+}
+
+/* Where piece c of a message begins, and its bytes. */
+static bool piece_of(const struct exchange_table *t, uint64_t bytes, unsigned c, uint64_t *begin, uint64_t *n)
+{
+    *begin = c * t->piece;
+    *n = *begin < bytes ? bytes - *begin : 0;
+    *n = *n > t->piece ? t->piece : *n;
+    return *n > 0;
+}
+
+static void send_piece(struct kernel *k, const struct exchange_row *m, unsigned c)
+{
+    const struct exchange_table *t = k->t;
+    uint64_t begin, n;
+    if (!piece_of(t, m->send_bytes, c, &begin, &n))
+        return;
+    if (!m->flag_there) {
+        memcpy((char *)at(m->slot_there) + begin, (char *)at(m->send) + begin, n);
+        return;
+    }
+    wait_for(k, at(m->done_there), k->e - 2, false);
+    char *slot = (char *)at(m->slot_there) + (k->e & 1) * t->half;
+    if (m->send_bytes > t->shortest) {
+        memcpy(slot + begin, (char *)at(m->send) + begin, n);
+        __atomic_store_n((uint32_t *)at(m->flag_there) + c, k->e, __ATOMIC_RELEASE);
+    }
+    for (uint64_t i = 0; m->send_bytes <= t->shortest && i < n; i += 4) {
+        memcpy(slot + 2 * i, (char *)at(m->send) + i, n - i < 4 ? n - i : 4);
+        __atomic_store_n((uint32_t *)(void *)(slot + 2 * i + 4), k->e, __ATOMIC_RELEASE);
+    }
+}
+
+static void get_piece(struct kernel *k, const struct exchange_row *m, unsigned c)
+{
+    const struct exchange_table *t = k->t;
+    uint64_t begin, n;
+    if (!piece_of(t, m->get_bytes, c, &begin, &n))
+        return;
+    const char *slot = (char *)at(m->slot_here) + (k->e & 1) * t->half;
+    if (m->get_bytes > t->shortest) {
+        wait_for(k, (uint32_t *)at(m->flag_here) + c, k->e, false);
+        memcpy((char *)at(m->get) + begin, slot + begin, n);
+    }
+    for (uint64_t i = 0; m->get_bytes <= t->shortest && i < n; i += 4) {
+        wait_for(k, (const uint32_t *)(const void *)(slot + 2 * i + 4), k->e, true);
+        memcpy((char *)at(m->get) + i, slot + 2 * i, n - i < 4 ? n - i : 4);
+    }
+}
+
+static void launched(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params)
+{
+    if (strncmp(kernel, "ptxgen_exchange", 15) != 0)
+        return;
+    struct kernel k = { .t = params[0] };
+    uint32_t *head = at(k.t->window);
+    const bool words = !strcmp(kernel, "ptxgen_exchange_words");
+    const unsigned messages = words ? threads / 32 : grid[1];
+    cr_assert(words ? grid[0] * grid[1] == 1 && threads % 32 == 0 : threads == EXCHANGE_THREADS);
+    cr_assert(messages <= EXCHANGE_MESSAGES && grid[0] <= EXCHANGE_PIECES);
+    k.e = head[0] + 1;
+    k.end = seconds() + 1e-9 * (double)k.t->limit;
+    for (unsigned j = 0; j < messages; j++)
+        for (unsigned c = 0; c < grid[0]; c++)
+            send_piece(&k, &k.t->row[j], c);
+    for (unsigned j = 0; j < messages; j++)
+        for (unsigned c = 0; c < grid[0]; c++)
+            get_piece(&k, &k.t->row[j], c);
+    head[0] = k.e;
+    for (uint32_t r = 0; r < head[3]; r++)
+        __atomic_store_n((uint32_t *)at(((uint64_t *)(void *)(head + 4))[r]), k.e, __ATOMIC_RELEASE);
+    exchanges++;
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+static void begin(const char *spec, int ranks)
+{
+    setenv("PTXGEN_CACHE", "off", 1);
+    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
+    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
+    w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
+    nccl_apart = true;
+    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched = launched;
+    world_open(&w, rank);
+    for (int r = 0; r < ranks; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+}
+
+static void end(void)
+{
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
+}
+
+/* Three runs with different data, over `transport`. */
+static void agrees(const char *spec, int ranks, int64_t n, bool peers, const char *transport)
+{
+    begin(spec, ranks);
+    fake_gpu->peers = peers;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        harness_data(&h, n, seed, 0, 0);
+        cr_assert(harness_expect(&h), "%s", h.text);
+        for (int r = 0; r < ranks; r++) {
+            rank[r].first = n * r / ranks;
+            rank[r].count = n * (r + 1) / ranks - rank[r].first;
+        }
+        world_free(&w, rank);
+        const int before = exchanges;
+        world_all(&w, rank, rank_runs);
+        for (int r = 0; r < ranks; r++) {
+            cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+            cr_expect_str_eq(ptxgen_dist_transport(rank[r].dist), transport);
+        }
+        cr_expect_eq(exchanges > before, !strcmp(transport, "peers"), "%d exchanges: %s", exchanges - before, spec);
+        cr_expect_null(world_collect(&w, rank), "%s", spec);
+        cr_expect(harness_compare(&h), "%d ranks: %s\n%s", ranks, h.text, spec);
+    }
+    end();
+}
+
+static const char *const specs[] = {
+    "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n",
+    "kind: reduce\ninputs: {x: 'u8[n]'}\noperator: max\noutputs: {most: u8}\n", /* fewer bytes than a word */
+    /* states of one piece, and of several; rows that are not aligned */
+    "kind: reduce\ninputs: {x: 'f32[n, 2500]'}\nover: n\noperator: add\noutputs: {sums: 'f32[2500]'}\n",
+    "kind: reduce\ninputs: {x: 'u8[n, 70001]'}\nover: n\noperator: max\noutputs: {most: 'u8[70001]'}\n",
+    "kind: scan\ninputs: {x: 'i64[n]'}\noperator: add\noutputs: {y: 'i64[n]'}\n",
+    "kind: stencil\ninputs: {x: 'f32[n, 2001]'}\nboundary: clamp\niterate: {steps: 3, feedback: {x: y}}\n"
+    "outputs: {y: {type: 'f32[n, 2001]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
+    "kind: stencil\ninputs: {x: 'i32[n, 5]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
+    "reductions: {r: {map: x, operator: add}}\n"
+    "outputs: {y: {type: 'i32[n, 5]', value: 'x[-1, 0] + x[1, 0]'}, sum: {type: i32, value: r}}\n",
+};
+
+Test(peers, two_ranks)
+{
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        agrees(specs[i], 2, 40, true, "peers");
+}
+Test(peers, three_ranks)
+{
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        agrees(specs[i], 3, 45, true, "peers");
+}
+Test(peers, devices_that_do_not_reach_each_other) { agrees(specs[0], 2, 40, false, "nccl"); }
+Test(peers, nccl_alone_is_wanted)
+{
+    nccl_only = true;
+    agrees(specs[0], 2, 40, true, "nccl");
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+static void *launches_first(void *user)
+{
+    struct rank *r = user;
+    static float x[10], sum[RANKS_MAX];
+    const void *in[] = { x };
+    void *out[] = { &sum[r->end.rank] };
+    const ptxgen_arguments args = { (int64_t[]){ 10 }, in, out, NULL };
+    r->status = ptxgen_dist_prepare(r->s, r->dist, &args, r->stream);
+    if (r->status == PTXGEN_OK && r->end.rank == 0)
+        r->status = ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
+    return NULL;
+}
+
+Test(peers, a_rank_that_does_not_come)
+{
+    nccl_seconds = 0.3;
+    begin(specs[0], 2);
+    fake_gpu->peers = 1;
+    world_all(&w, rank, launches_first);
+    for (int r = 0; r < 2; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "%s", rank[r].text);
+    cr_expect_eq(ptxgen_dist_check(rank[1].s, rank[1].dist), PTXGEN_OK);
+    cr_expect_eq(ptxgen_dist_check(rank[0].s, rank[0].dist), PTXGEN_RANKS);
+    rank_text(&rank[0]);
+    cr_expect(strstr(rank[0].text, "waited too long"), "%s", rank[0].text);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
