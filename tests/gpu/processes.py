@@ -7,6 +7,7 @@ Sums and time steps are compared with Python's own. Exit status: 0 only when all
 import ctypes
 import multiprocessing
 import os
+import queue
 import struct
 import sys
 
@@ -17,7 +18,7 @@ HEAT = (b"kind: stencil\ninputs: {x: 'i32[n, m]'}\nboundary: wrap\niterate: {ste
 
 
 class Id(ctypes.Structure):
-    _fields_ = [("bytes", ctypes.c_char * 128)]
+    _fields_ = [("bytes", ctypes.c_ubyte * 128)]
 
 
 def good(status, what):
@@ -76,7 +77,7 @@ def cell(row, column):
 
 
 def work(library, number, unique, answers):
-    rank = Rank(library, number, Id(unique))
+    rank = Rank(library, number, Id.from_buffer_copy(unique))
     values = [(i * 37 + number) % 11 - 5 for i in range(100003 + number)]
     total, way = rank.run(SUM, [len(values)], struct.pack(f"{len(values)}f", *values), 4, 5)
     rows = [cell(number * ROWS + r, c) for r in range(ROWS) for c in range(COLUMNS)]
@@ -104,7 +105,13 @@ def main():
     ranks = [spawn.Process(target=work, args=(sys.argv[1], r, bytes(unique), answers)) for r in range(RANKS)]
     for rank in ranks:
         rank.start()
-    got = sorted(answers.get(timeout=100) for _ in ranks)
+    try:
+        got = sorted(answers.get(timeout=60) for _ in ranks)
+    except queue.Empty:
+        for rank in ranks:
+            rank.kill()
+        print("FAIL: the processes have not both answered within a minute")
+        return 1
     for rank in ranks:
         rank.join()
     want_sum, want = sum(own for _, own, _, _, _ in got), steps()

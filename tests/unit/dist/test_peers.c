@@ -126,7 +126,8 @@ static void begin(const char *spec, int ranks)
     cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
     w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
     nccl_apart = true;
-    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched = launched;
+    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
+        launched;
     world_open(&w, rank);
     for (int r = 0; r < ranks; r++)
         cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
