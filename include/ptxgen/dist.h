@@ -164,7 +164,7 @@ PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *d
                                                ptxgen_stream PTXGEN_OPTIONAL stream);
 /**
  * How the bytes of the launches that were prepared last travel: "host"; "nccl"; or "peers": by kernels that write into the
- * memory of the other GPUs.  All ranks have the same answer.  Before a preparation on a GPU: "nccl".  Never NULL.
+ * memory of the other GPUs.  All ranks have the same answer.  Before a preparation on a GPU: "nccl".  Borrowed.
  */
 PTXGEN_API const char *ptxgen_dist_transport(const ptxgen_dist *dist);
 /** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, NCCL reports an error, or the ranks disagreed: then every launch with

@@ -258,7 +258,7 @@ ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dist, const pt
     return status;
 }
 
-const char *ptxgen_dist_transport(const ptxgen_dist *dist) { return dist ? dist_transport_name(dist) : "host"; }
+const char *ptxgen_dist_transport(const ptxgen_dist *dist) { return dist ? dist_transport_name(dist) : NULL; }
 
 ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
 {
