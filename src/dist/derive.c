@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derive.c - the stages of a split problem, by copying its structures with other numbers in them. */
-#include "derive.h"
+#include "derive_impl.h"
 
 #include <string.h>
 
@@ -8,122 +8,10 @@ bool dist_reduced(const struct problem *p, int axis) { return p->kind == KIND_ST
 
 enum { PARAMS_MORE = 5, PARAM_STEPS = 4 };
 
-/* What the copy of an expression has in place of the original's. */
-struct derive {
-    struct arena *a;
-    struct dist_split *sp;
-    const struct problem *from;
-    bool folds;                  /* the space is the states' and the kept axes; else that of the part */
-    bool swapped;                /* operators take their operands in the other order */
-    int axis[SPACE_MAX];         /* folds: new numbers, -1: gone */
-    int input[PROBLEM_ARGS_MAX]; /* of what is read at the element: new numbers, -1: gone */
-    int table[PROBLEM_ARGS_MAX]; /* of what at() and sums read */
-};
-
-static struct expr *node(struct derive *d, const struct expr *like, enum expr_kind kind, int which)
-{
-    struct expr *e = arena_new(d->a, struct expr, 1);
-    *e = (struct expr){ .kind = kind, .type = like->type, .at = like->at, .which = which };
-    return e;
-}
-
-/* On a part: positions and the size that expressions see are those in the whole. */
-static const struct expr *in_whole(struct derive *d, const struct expr *e)
-{
-    const int first = d->from->nparams, total = first + 1;
-    if (e->kind == EX_SIZE)
-        return e->which == d->sp->size ? node(d, e, EX_PARAM, total) : e;
-    if (e->which != d->sp->axis)
-        return e;
-    d->sp->indexed = true;
-    struct expr *sum = node(d, e, EX_BINARY, 0);
-    sum->op = BIN_ADD;
-    sum->nargs = 2;
-    sum->arg[0] = e;
-    sum->arg[1] = node(d, e, EX_PARAM, first);
-    return sum;
-}
-
-/* In a fold: what varies along the split axis is gone; no result depends on it. */
-static const struct expr *in_fold(struct derive *d, const struct expr *e, int which)
-{
-    struct expr *copy = node(d, e, which < 0 ? EX_CONST : e->kind, which < 0 ? 0 : which);
-    copy->field = which < 0 ? 0 : e->field;
-    return copy;
-}
-
-static const struct expr *rewrite(struct derive *d, const struct expr *e)
-{
-    if (!e)
-        return NULL;
-    if (!d->folds && (e->kind == EX_SIZE || e->kind == EX_INDEX))
-        return in_whole(d, e);
-    if (d->folds && e->kind == EX_INDEX)
-        return in_fold(d, e, d->axis[e->which]);
-    if (d->folds && e->kind == EX_INPUT)
-        return in_fold(d, e, d->input[e->which]);
-    struct expr *copy = arena_new(d->a, struct expr, 1);
-    *copy = *e;
-    if (d->folds && e->kind == EX_AT)
-        copy->which = d->table[e->which];
-    if (d->folds && e->kind == EX_TOTAL)
-        copy->kind = EX_STATE;
-    if (d->swapped && (e->kind == EX_LEFT || e->kind == EX_RIGHT))
-        copy->kind = e->kind == EX_LEFT ? EX_RIGHT : EX_LEFT;
-    for (int i = 0; i < e->nargs; i++)
-        copy->arg[i] = rewrite(d, e->arg[i]);
-    return copy;
-}
-
-static void rewrite_all(struct derive *d, const struct expr *const *from, const struct expr **to, int n)
-{
-    for (int i = 0; i < n; i++)
-        to[i] = rewrite(d, from[i]);
-}
-
-static const struct let *lets(struct derive *d, const struct let *from, int n)
-{
-    struct let *to = arena_new(d->a, struct let, n + 1);
-    for (int i = 0; i < n; i++)
-        to[i] = (struct let){ from[i].name, rewrite(d, from[i].value) };
-    return to;
-}
-
-static const struct op *operator(struct derive *d, const struct op *from)
-{
-    struct op *to = arena_new(d->a, struct op, 1);
-    *to = *from;
-    to->let = lets(d, from->let, from->nlets);
-    rewrite_all(d, from->identity, to->identity, from->nfields);
-    rewrite_all(d, from->pad, to->pad, from->nfields);
-    rewrite_all(d, from->combine, to->combine, from->nfields);
-    return to;
-}
-
-static struct reduction *reductions(struct derive *d)
-{
-    struct reduction *to = arena_new(d->a, struct reduction, d->from->nreductions + 1);
-    for (int i = 0; i < d->from->nreductions; i++) {
-        const struct reduction *r = &d->from->reduction[i];
-        to[i] = *r;
-        to[i].op = operator(d, r->op);
-        rewrite_all(d, r->map, to[i].map, r->op->nfields);
-        rewrite_all(d, r->init, to[i].init, r->op->nfields);
-    }
-    return to;
-}
-
-static struct output output_of(struct derive *d, const struct output *from)
-{
-    struct output to = *from;
-    rewrite_all(d, from->value, to.value, from->array.nfields);
-    return to;
-}
-
 /* ---- states in memory -------------------------------------------------------------------------------------------- */
 
-/* An array of the states of all reductions with the kept dimensions, behind one of `count` states where that is >= 0.
- * axis: the numbers of the kept axes, from `first_axis` on. */
+/* An array of the states of all reductions with the bins and the kept dimensions, after one of `count` states where that
+ * is >= 0. */
 static struct prog_array states(struct derive *d, int count)
 {
     const struct problem *p = d->from;
@@ -143,6 +31,8 @@ static struct prog_array states(struct derive *d, int count)
     array.stride = (offset + align - 1) / align * align;
     if (count >= 0)
         array.dim[array.rank++] = (struct prog_dim){ count, 0 };
+    for (int i = 0; i < p->nby; i++)
+        array.dim[array.rank++] = p->bin[i];
     for (int i = 0; i < p->rank; i++)
         if (!dist_reduced(p, i))
             array.dim[array.rank++] = p->space[i].extent;
@@ -150,29 +40,26 @@ static struct prog_array states(struct derive *d, int count)
     return array;
 }
 
-/* The kept axes of the space in order; folds: behind the axis of the states. */
-static void state_axes(struct derive *d, int *axis)
+/* The axes of an array of states: in a fold, all of the space in order; else the kept ones, and none for bins. */
+static void state_axes(struct derive *d, int rank, int *axis)
 {
-    int n = 0;
-    if (d->folds)
-        axis[n++] = 0;
-    for (int i = 0; i < d->from->rank; i++)
-        if (!dist_reduced(d->from, i)) {
-            axis[n] = d->folds ? n : i;
-            n++;
-        }
+    for (int n = 0; n < rank; n++)
+        axis[n] = d->folds ? n : -1;
+    for (int i = 0, n = 0; i < d->from->rank && !d->folds && !d->from->nby; i++)
+        if (!dist_reduced(d->from, i))
+            axis[n++] = i;
 }
 
 static struct output state_output(struct derive *d)
 {
     struct output o = { .array = states(d, -1), .role = OUT_SEGMENT, .at = d->from->at };
     const struct expr like = { .at = d->from->at };
-    int kept[SPACE_MAX + 1];
-    state_axes(d, kept);
-    memcpy(o.axis, kept + d->folds, sizeof(int) * (size_t)o.array.rank);
+    state_axes(d, o.array.rank, o.axis);
+    for (int i = 0; i < o.array.rank && d->folds; i++)
+        o.axis[i]++; /* without that of the states */
     for (int r = 0, i = 0; r < d->from->nreductions; r++)
         for (int f = 0; f < d->from->reduction[r].op->nfields; f++, i++) {
-            struct expr *e = node(d, &like, EX_STATE, r);
+            struct expr *e = derive_node(d, &like, EX_STATE, r);
             e->type = d->from->reduction[r].op->field[f];
             e->field = f;
             o.value[i] = e;
@@ -183,9 +70,7 @@ static struct output state_output(struct derive *d)
 static struct input state_input(struct derive *d, int count)
 {
     struct input in = { .array = states(d, count), .role = ROLE_ELEMENT, .used = true, .at = d->from->at };
-    int kept[SPACE_MAX + 1];
-    state_axes(d, kept);
-    memcpy(in.axis, kept, sizeof(int) * (size_t)in.array.rank);
+    state_axes(d, in.array.rank, in.axis);
     return in;
 }
 
@@ -193,7 +78,7 @@ static struct input state_input(struct derive *d, int count)
 static const struct expr *state_field(struct derive *d, int which, int i, enum ty type)
 {
     const struct expr like = { .at = d->from->at, .type = type };
-    struct expr *e = node(d, &like, EX_INPUT, which);
+    struct expr *e = derive_node(d, &like, EX_INPUT, which);
     e->field = i;
     return e;
 }
@@ -230,25 +115,25 @@ static const struct prog_param *params(struct derive *d)
 static void mask(struct derive *d, struct problem *p)
 {
     const struct expr like = { .type = TY_I64, .at = d->from->at };
-    const struct expr *at = rewrite(d, node(d, &like, EX_INDEX, d->sp->axis));
+    const struct expr *at = derive_expr(d, derive_node(d, &like, EX_INDEX, d->sp->axis));
     const struct expr *edge[2];
     for (int i = 0; i < 2; i++) {
-        struct expr *e = node(d, &like, EX_BINARY, 0);
+        struct expr *e = derive_node(d, &like, EX_BINARY, 0);
         e->type = TY_BOOL;
         e->op = i ? BIN_LT : BIN_GE;
         e->nargs = 2;
         e->arg[0] = at;
-        e->arg[1] = node(d, &like, EX_PARAM, d->from->nparams + 2 + i);
+        e->arg[1] = derive_node(d, &like, EX_PARAM, d->from->nparams + 2 + i);
         edge[i] = e;
     }
-    struct expr *own = node(d, edge[0], EX_BINARY, 0);
+    struct expr *own = derive_node(d, edge[0], EX_BINARY, 0);
     own->op = BIN_LAND;
     own->nargs = 2;
     memcpy(own->arg, edge, sizeof edge);
     for (int r = 0; r < p->nreductions; r++) {
         struct reduction *red = &((struct reduction *)(uintptr_t)p->reduction)[r];
         for (int f = 0; f < red->op->nfields; f++) {
-            struct expr *e = node(d, red->map[f], EX_IF, 0);
+            struct expr *e = derive_node(d, red->map[f], EX_IF, 0);
             e->nargs = 3;
             e->arg[0] = own;
             e->arg[1] = red->map[f];
@@ -288,8 +173,8 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     p->size = sizes(d);
     p->param = params(d);
     p->nparams += PARAMS_MORE;
-    p->let = lets(d, d->from->let, d->from->nlets);
-    p->reduction = reductions(d);
+    p->let = derive_lets(d, d->from->let, d->from->nlets);
+    p->reduction = derive_reductions(d);
     p->output = out;
     if (d->sp->before + d->sp->after > 0) {
         p->input = with_ghosts(d, BOUND_CLAMP);
@@ -297,15 +182,16 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
         p->steps = 1;
         p->steps_param = -1;
     }
+    derive_all(d, d->from->by, p->by, p->nby);
     p->noutputs = 0;
     for (int i = 0; i < d->from->noutputs; i++)
         if (output_moment(&d->from->output[i]) == AT_POINT ? at_point : at_total) {
             to->output[p->noutputs] = i;
-            out[p->noutputs++] = output_of(d, &d->from->output[i]);
+            out[p->noutputs++] = derive_output(d, &d->from->output[i]);
         }
     p->read = read;
     for (int i = 0; i < d->from->nreads; i++)
-        read[i] = (struct read){ rewrite(d, d->from->read[i].e), d->from->read[i].uses };
+        read[i] = (struct read){ derive_expr(d, d->from->read[i].e), d->from->read[i].uses };
     for (int i = 0; i < p->ninputs; i++)
         to->input[i] = i;
     return p;
@@ -363,7 +249,16 @@ static void make_next(struct derive *d, struct dist_derived *to)
     p->ninputs++;
 }
 
-/* The space of a fold: the states, then the kept axes; and the inputs that results may read. */
+/* Has the array the split dimension?  Then a rank has only its part, which no result reads. */
+static bool is_split(const struct derive *d, const struct prog_array *a)
+{
+    bool split = false;
+    for (int k = 0; k < a->rank; k++)
+        split |= a->dim[k].size == d->sp->size;
+    return split;
+}
+
+/* The space of a fold: the states, then the bins and the kept axes; and the inputs that results may read. */
 static void fold_space(struct derive *d, struct problem *p, struct dist_derived *to)
 {
     struct input *in = arena_new(d->a, struct input, d->from->ninputs + 1);
@@ -371,6 +266,9 @@ static void fold_space(struct derive *d, struct problem *p, struct dist_derived 
     to->input[0] = -1;
     p->ninputs = p->rank = 1;
     p->space[0] = (struct axis){ { d->from->nsizes, 0 }, true };
+    p->nby = 0;
+    for (int i = 0; i < d->from->nby; i++)
+        p->space[p->rank++] = (struct axis){ d->from->bin[i], false };
     for (int i = 0; i < d->from->rank; i++) {
         d->axis[i] = dist_reduced(d->from, i) ? -1 : p->rank;
         if (!dist_reduced(d->from, i))
@@ -382,8 +280,9 @@ static void fold_space(struct derive *d, struct problem *p, struct dist_derived 
         for (int k = 0; k < from->array.rank; k++)
             kept &= from->axis[k] >= 0 && d->axis[from->axis[k]] >= 0;
         d->input[i] = kept ? p->ninputs : -1;
-        d->table[i] = p->ninputs;
-        if (!kept && !from->placed)
+        const bool table = from->placed && !is_split(d, &from->array);
+        d->table[i] = kept || table ? p->ninputs : -1;
+        if (!kept && !table)
             continue;
         to->input[p->ninputs] = i;
         in[p->ninputs] = *from;
@@ -406,9 +305,9 @@ static void fold_outputs(struct derive *d, struct problem *p, struct dist_derive
     }
     for (int i = 0; i < d->from->noutputs && !carry; i++)
         if (output_moment(&d->from->output[i]) == AT_TOTAL) {
-            struct output o = output_of(d, &d->from->output[i]);
+            struct output o = derive_output(d, &d->from->output[i]);
             for (int k = 0; k < o.array.rank; k++)
-                o.axis[k] = d->axis[o.axis[k]];
+                o.axis[k] = d->from->nby ? 1 + k : d->axis[o.axis[k]];
             to->output[p->noutputs] = i;
             out[p->noutputs++] = o;
         }
@@ -427,8 +326,8 @@ static void make_fold(struct derive *d, struct dist_derived *to, bool carry)
     p->nsizes++;
     unpinned(p);
     fold_space(d, p, to);
-    p->let = lets(d, d->from->let, d->from->nlets);
-    struct reduction *red = reductions(d);
+    p->let = derive_lets(d, d->from->let, d->from->nlets);
+    struct reduction *red = derive_reductions(d);
     p->reduction = red;
     for (int r = 0, i = 0; r < p->nreductions; r++)
         for (int f = 0; f < red[r].op->nfields; f++, i++)

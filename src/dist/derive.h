@@ -7,7 +7,8 @@
  *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
  *     INNER    a stencil's LOCAL without the elements whose neighbours along the dimension are on other ranks
  *     STEPS    a stencil's time steps one after the other, as many as one more param says, with the user's boundaries
- *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`; a reduction's outputs per element
+ *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`, with `by` one for each bin; a
+ *              reduction's outputs per element
  *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
  *     CARRY    the same for the ranks before this one; writes the state
  *     NEXT     the scan of the rank's part, which begins with that state
@@ -62,6 +63,9 @@ const struct dist_split *dist_alike(struct ptxgen_session *s, const struct probl
 
 /* Can the problem be split along sp->axis?  False after a message.  Decides about pieces. */
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
+
+/* at(): is its place along dimension k of the array that of the element, along the split dimension? */
+bool dist_own_place(const struct dist_split *sp, const struct expr *at, int k);
 
 /* Does the axis disappear: is it reduced, scanned, or beside a stencil's reductions? */
 bool dist_reduced(const struct problem *p, int axis);

@@ -28,7 +28,7 @@ void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, 
     *count = (end < total ? end : total) - *first;
 }
 
-/* Product of the extents of the axes that are reduced or kept, without the split one. */
+/* Product of the extents of the axes that are reduced, or kept and of the bins, without the split one. */
 static int64_t extent(const struct dist_split *sp, const int64_t *size, bool reduced)
 {
     const struct problem *p = sp->problem;
@@ -36,6 +36,8 @@ static int64_t extent(const struct dist_split *sp, const int64_t *size, bool red
     for (int i = 0; i < p->rank; i++)
         if (i != sp->axis && dist_reduced(p, i) == reduced)
             shape.dim[shape.rank++] = p->space[i].extent;
+    for (int i = 0; i < p->nby && !reduced; i++)
+        shape.dim[shape.rank++] = p->bin[i];
     return prog_array_elements(&shape, size);
 }
 

@@ -21,6 +21,12 @@ static bool refuse(struct ptxgen_session *s, struct span at, const char *text, c
     return false;
 }
 
+bool dist_own_place(const struct dist_split *sp, const struct expr *at, int k)
+{
+    return at->arg[k]->kind == EX_INDEX && at->arg[k]->which == sp->axis &&
+           sp->problem->input[at->which].array.dim[k].size == sp->size;
+}
+
 static void neighbour(const struct expr *e, void *user)
 {
     struct look *l = user;
@@ -28,8 +34,8 @@ static void neighbour(const struct expr *e, void *user)
         return;
     const struct input *in = &l->sp->problem->input[e->which];
     for (int d = 0; e->kind == EX_AT && d < in->array.rank; d++)
-        if (in->array.dim[d].size == l->sp->size)
-            l->good = refuse(l->s, e->at, "at() may read at places of any rank along '%s'", name_of(l->sp),
+        if (in->array.dim[d].size == l->sp->size && !dist_own_place(l->sp, e, d))
+            l->good = refuse(l->s, e->at, "'%s' is read at places that may lie on any rank", in->array.name,
                              "split a dimension that the array does not have");
     if (e->kind == EX_AT)
         return;
@@ -55,12 +61,13 @@ static bool fits_neighbours(struct ptxgen_session *s, struct dist_split *sp)
     struct look l = { s, sp, true, 0 };
     for (int i = 0; i < p->nlets; i++)
         expr_walk(p->let[i].value, neighbour, &l);
+    for (int d = 0; d < p->nby; d++)
+        expr_walk(p->by[d], neighbour, &l);
     for (int r = 0; r < p->nreductions; r++)
         for (int f = 0; f < p->reduction[r].op->nfields; f++)
             expr_walk(p->reduction[r].map[f], neighbour, &l);
     for (int o = 0; o < p->noutputs; o++)
-        for (int f = 0; f < p->output[o].array.nfields; f++)
-            expr_walk(p->output[o].value[f], neighbour, &l);
+        output_walk(&p->output[o], neighbour, &l);
     sp->interior = (l.modes & 1u << BOUND_INTERIOR) != 0;
     sp->wraps = (l.modes & 1u << BOUND_WRAP) != 0;
     sp->only_wraps = l.modes == 1u << BOUND_WRAP;
@@ -93,7 +100,8 @@ static bool fits_outputs(struct ptxgen_session *s, const struct dist_split *sp)
     return true;
 }
 
-/* Arrays are whole along every dimension but the split one, which has their ranks' elements. */
+/* Arrays are whole along every dimension but the split one, which has their ranks' elements; elements: each read or written
+ * with its own, as far as the array says. */
 static bool fits_array(struct ptxgen_session *s, const struct dist_split *sp, const struct prog_array *a, bool elements,
                        struct span at)
 {
@@ -112,7 +120,8 @@ static bool fits_arrays(struct ptxgen_session *s, const struct dist_split *sp)
     const struct problem *p = sp->problem;
     bool good = true;
     for (int i = 0; i < p->ninputs && good; i++)
-        good = fits_array(s, sp, &p->input[i].array, p->input[i].role == ROLE_ELEMENT, p->input[i].at);
+        good = fits_array(s, sp, &p->input[i].array,
+                          p->input[i].role == ROLE_ELEMENT || p->input[i].role == ROLE_TABLE, p->input[i].at);
     for (int i = 0; i < p->noutputs && good; i++)
         good = fits_array(s, sp, &p->output[i].array, true, p->output[i].at);
     return good;
@@ -157,14 +166,30 @@ static bool in_order(struct ptxgen_session *s, const struct dist_split *sp)
     return true;
 }
 
+/* Tables of bins: each rank has all bins, and in a fold they are dimensions like the kept ones. */
+static bool fits_bins(struct ptxgen_session *s, const struct dist_split *sp)
+{
+    const struct problem *p = sp->problem;
+    int rank = 1 + p->nby;
+    for (int i = 0; i < p->rank; i++)
+        rank += !p->space[i].reduced;
+    for (int d = 0; d < p->nby; d++)
+        if (p->bin[d].size == sp->size)
+            return refuse(s, p->output[0].at, "elements of one rank may belong to any bin, and the bins are along '%s'",
+                          name_of(sp), "give the bins a dimension of their own");
+    if (p->nby && sp->combined && rank > SPACE_MAX)
+        return refuse(s, p->at,
+                      "not yet: more than 2 dimensions of results with `by`, where '%s', which is combined, is split",
+                      name_of(sp), "split a dimension that is kept");
+    return true;
+}
+
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
 {
     const struct problem *p = sp->problem;
     const int segments = p->offsets >= 0 ? p->offsets : p->flags;
     const bool depends = sp->combined && p->determinism != DET_ANY && !dist_exact(p);
     sp->pieces = depends && leads(sp);
-    if (p->nby)
-        return refuse(s, p->at, "a reduce with `by` is not split over ranks yet", NULL, NULL);
     if (segments >= 0)
         return refuse(s, p->input[segments].at, "segments between %s may cross ranks, which is not supported",
                       p->offsets >= 0 ? "offsets" : "flags", NULL);
@@ -174,5 +199,5 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
     if (depends && p->determinism == DET_DEVICE && !sp->pieces)
         return refuse(s, p->at, "`determinism: device` needs '%s' to be the first dimension of every array that has it",
                       name_of(sp), "`determinism: run` gives the same bits for the same parts");
-    return fits_arrays(s, sp) && fits_outputs(s, sp) && fits_neighbours(s, sp) && (!sp->combined || in_order(s, sp));
+    return fits_bins(s, sp) && fits_arrays(s, sp) && fits_outputs(s, sp) && fits_neighbours(s, sp) && (!sp->combined || in_order(s, sp));
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* derive_impl.h - what derive.c and rewrite.c share: copies of expressions with other numbers in them. */
+#ifndef PTXGEN_DIST_DERIVE_IMPL_H
+#define PTXGEN_DIST_DERIVE_IMPL_H
+
+#include "derive.h"
+
+/* What the copy of an expression has in place of the original's. */
+struct derive {
+    struct arena *a;
+    struct dist_split *sp;
+    const struct problem *from;
+    bool folds;                  /* the space is the states' and the kept axes; else that of the part */
+    bool swapped;                /* operators take their operands in the other order */
+    int axis[SPACE_MAX];         /* folds: new numbers, -1: gone */
+    int input[PROBLEM_ARGS_MAX]; /* of what is read at the element: new numbers, -1: gone */
+    int table[PROBLEM_ARGS_MAX]; /* of what at() and sums read; -1: gone */
+};
+
+/* A new expression of the type and place of another one. */
+struct expr *derive_node(struct derive *d, const struct expr *like, enum expr_kind kind, int which);
+/* Copies; NULL stays NULL. */
+const struct expr *derive_expr(struct derive *d, const struct expr *e);
+void derive_all(struct derive *d, const struct expr *const *from, const struct expr **to, int n);
+const struct let *derive_lets(struct derive *d, const struct let *from, int n);
+struct reduction *derive_reductions(struct derive *d);
+struct output derive_output(struct derive *d, const struct output *from);
+
+#endif
