@@ -70,7 +70,7 @@
 #ifndef PTXGEN_DIST_H
 #define PTXGEN_DIST_H
 
-#include "launch.h"
+#include "stages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -167,6 +167,16 @@ PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *d
  * memory of the other GPUs.  All ranks have the same answer.  Before a preparation on a GPU: "nccl".  Borrowed.
  */
 PTXGEN_API const char *ptxgen_dist_transport(const ptxgen_dist *dist);
+/**
+ * ptxgen_dist_launch_on() of a program of stages, with a visit after each stage on every rank; on GPUs it waits for each
+ * stage.  Collective.  `args` of a visit: the rank's parts, in the order of the stage's own problem, whose split size has
+ * the name of the program's.  All ranks visit the same stages in the same order, also where one has failed, whose arrays
+ * then mean nothing: so visits may exchange data.  Another value than 0, which all ranks return alike, ends the run,
+ * without an error.  PTXGEN_USAGE: a stream capture.  What is not a program is run without visits.
+ */
+PTXGEN_API ptxgen_status ptxgen_dist_launch_stages(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                                   ptxgen_stream PTXGEN_OPTIONAL stream, ptxgen_stage_visitor *visit,
+                                                   void *PTXGEN_OPTIONAL user);
 /** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, NCCL reports an error, or the ranks disagreed: then every launch with
  * the communicator is refused.  Not collective. */
 PTXGEN_API ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist);

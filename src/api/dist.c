@@ -218,21 +218,36 @@ static ptxgen_status outside_capture(ptxgen_session *s, const ptxgen_dist *d, pt
     return PTXGEN_USAGE;
 }
 
+static ptxgen_status launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args, ptxgen_stream stream,
+                            const struct dist_visitor *visitor)
+{
+    struct fit_arguments a;
+    ptxgen_status status = alive(s, dist->comm);
+    const bool waits = dist->comm->gpu && dist->program && (dist->program->until >= 0 || visitor);
+    if (status == PTXGEN_OK && waits)
+        status = outside_capture(
+            s, dist, stream,
+            visitor ? "visits to stages need a stream that is not captured"
+                    : "the loop has `until`, and ranks tell each other after each step whether it holds, which "
+                      "a stream capture does not allow");
+    if (status != PTXGEN_OK)
+        return status;
+    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, stream, fit(s, dist, args, &a), visitor));
+    return status;
+}
+
 ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                     ptxgen_stream stream)
 {
-    struct fit_arguments a;
     NEED(PTXGEN_USAGE, s, s, dist, args);
-    ptxgen_status status = alive(s, dist->comm);
-    if (status == PTXGEN_OK && dist->comm->gpu && dist->program && dist->program->until >= 0)
-        status =
-            outside_capture(s, dist, stream,
-                            "the loop has `until`, and ranks tell each other after each step whether it holds, which "
-                            "a stream capture does not allow");
-    if (status != PTXGEN_OK)
-        return status;
-    WITH_MEMORY(s, status = dist_launch(s, dist, &a.args, stream, fit(s, dist, args, &a)));
-    return status;
+    return launch(s, dist, args, stream, NULL);
+}
+
+ptxgen_status ptxgen_dist_launch_stages(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
+                                        ptxgen_stream stream, ptxgen_stage_visitor *visit, void *user)
+{
+    NEED(PTXGEN_USAGE, s, s, dist, args, visit ? dist : NULL);
+    return launch(s, dist, args, stream, &(struct dist_visitor){ visit, user });
 }
 
 ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args)

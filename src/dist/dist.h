@@ -6,7 +6,7 @@
 #include "derive.h"
 #include "frontend/stages/stages.h"
 #include "llvmgen/llvmgen.h"
-#include "ptxgen/launch.h"
+#include "ptxgen/stages.h"
 #include "simt/simt.h"
 
 struct dist_machine;
@@ -83,10 +83,15 @@ bool dist_derive_program(struct ptxgen_session *s, struct ptxgen_dist *d, const 
 bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct llvmgen_options *o);
 void dist_release(struct ptxgen_dist *d);
 
+/* Who is called after each stage of a program, as ptxgen_dist_launch_stages() says. */
+struct dist_visitor {
+    ptxgen_stage_visitor *visit;
+    void *user;
+};
 /* Run on all ranks; own_status: what is wrong with this rank's arguments, which the others are told.  On a GPU: enqueue
- * on the stream. */
+ * on the stream.  visitor: or NULL. */
 ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
-                          ptxgen_stream stream, ptxgen_status own_status);
+                          ptxgen_stream stream, ptxgen_status own_status, const struct dist_visitor *visitor);
 /* On a GPU: agree on the parts, and make all that launches with these sizes on this stream need. */
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                            ptxgen_stream stream, ptxgen_status own_status);

@@ -42,15 +42,20 @@ static ptxgen_status write(struct ptxgen_session *s, struct ptxgen_dist *d, void
     return ptxgen_gpu_write(s, d->comm->gpu, to, host, bytes);
 }
 
-static ptxgen_status read(struct launch *l, void *host, const void *from, size_t bytes)
+static ptxgen_status wait(struct launch *l)
 {
     bool pushed;
     if (!launch_enter(l->s, l->d->comm->gpu, &pushed))
         return PTXGEN_NO_DEVICE;
     const bool done = nccl_wait(nccl_of(l), l->room->stream) && !exchange_failed(l->room->peers->exchange);
     launch_leave(l->d->comm->gpu, pushed);
-    return done ? ptxgen_gpu_read(l->s, l->d->comm->gpu, host, from, bytes)
-                : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
+    return done ? PTXGEN_OK : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
+}
+
+static ptxgen_status read(struct launch *l, void *host, const void *from, size_t bytes)
+{
+    const ptxgen_status status = wait(l);
+    return status == PTXGEN_OK ? ptxgen_gpu_read(l->s, l->d->comm->gpu, host, from, bytes) : status;
 }
 
 static ptxgen_status copy(struct launch *l, const struct dist_copy *c)
@@ -209,6 +214,7 @@ const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .free = release,
                                                .write = write,
                                                .read = read,
+                                               .wait = wait,
                                                .copy = copy,
                                                .gather = gather,
                                                .swap = swap,

@@ -298,9 +298,9 @@ static ptxgen_status launch_prepared(struct launch *l, ptxgen_stream stream)
 }
 
 ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
-                          ptxgen_stream stream, ptxgen_status own_status)
+                          ptxgen_stream stream, ptxgen_status own_status, const struct dist_visitor *visitor)
 {
-    struct launch l = { .s = s, .d = d, .args = args };
+    struct launch l = { .s = s, .d = d, .args = args, .visitor = visitor };
     if (machine_of(d)->prepared)
         return own_status == PTXGEN_OK ? launch_prepared(&l, stream) : own_status;
     struct dist_hello own = hello_of(d, DIST_LAUNCH, args, own_status);

@@ -80,13 +80,14 @@ struct launch {
     const struct run_args *args;
     struct dist_room *room;
     ptxgen_stream stream;
-    char *array[PROBLEM_ARGS_MAX]; /* those of the room; a time step may swap them */
-    bool direct;                   /* in the caller's arrays and the room's sides */
-    bool beside;                   /* what is enqueued goes to the room's `beside` */
-    bool ends;                     /* the last time step: the caller gets the outputs */
-    bool prepares;                 /* walks only to load what a launch needs; exchanges are real */
-    bool over;                     /* an exchange has failed, or told all ranks that one has: none goes on */
-    ptxgen_status failed;          /* of this rank, which goes on exchanging and tells it last */
+    const struct dist_visitor *visitor; /* of the stages of a program; or NULL */
+    char *array[PROBLEM_ARGS_MAX];      /* those of the room; a time step may swap them */
+    bool direct;                        /* in the caller's arrays and the room's sides */
+    bool beside;                        /* what is enqueued goes to the room's `beside` */
+    bool ends;                          /* the last time step: the caller gets the outputs */
+    bool prepares;                      /* walks only to load what a launch needs; exchanges are real */
+    bool over;                          /* an exchange has failed, or told all ranks that one has: none goes on */
+    ptxgen_status failed;               /* of this rank, which goes on exchanging and tells it last */
 };
 
 /* What failed first is what is told. */
@@ -114,6 +115,7 @@ struct dist_machine {
     void (*free)(struct ptxgen_dist *d, void *memory);
     ptxgen_status (*write)(struct ptxgen_session *s, struct ptxgen_dist *d, void *to, const void *host, size_t bytes);
     ptxgen_status (*read)(struct launch *l, void *host, const void *from, size_t bytes); /* waits */
+    ptxgen_status (*wait)(struct launch *l);                                             /* NULL: nothing is enqueued */
     ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
     ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
     ptxgen_status (*swap)(struct launch *l, const struct exchange_message *m, int n);

@@ -56,8 +56,23 @@ void program_free(struct dist_room *m)
 
 struct program_walk {
     struct launch *l;
-    int64_t step;
+    int64_t step;    /* that are over */
+    int64_t visited; /* the one whose stages are visited; -1: none yet */
 };
+
+/* Also where a rank has failed, so that visits of all ranks are alike.  False: the run ends. */
+static bool visit(struct program_walk *w, int stage, const struct run_args *args)
+{
+    struct launch *l = w->l;
+    const ptxgen_arguments shown = { args->size, args->input, args->output,
+                                     (const ptxgen_value *)(const void *)args->param };
+    if (!l->visitor || l->prepares)
+        return true;
+    if (machine_of(l->d)->wait)
+        did(l, machine_of(l->d)->wait(l));
+    l->over |= l->d->comm->broken;
+    return !l->over && l->visitor->visit(stage, w->visited, &shown, l->visitor->user) == 0;
+}
 
 static bool run(void *user, int stage, const struct run_args *args)
 {
@@ -72,7 +87,8 @@ static bool run(void *user, int stage, const struct run_args *args)
     did(l, dist_walk(&of));
     l->over = of.over || l->d->comm->broken;
     w->step += stage == l->d->program->nstages - 1;
-    return !l->over && !(l->prepares && w->step == PREPARED_STEPS);
+    w->visited += stage == 0;
+    return !l->over && !(l->prepares && w->step == PREPARED_STEPS) && visit(w, stage, args);
 }
 
 static bool copy(void *user, void *to, const void *from, int64_t bytes)
@@ -107,7 +123,7 @@ static bool holds(void *user, const void *flag, bool *holds)
 ptxgen_status program_walk(struct launch *l)
 {
     const struct prog_stages *p = l->d->program;
-    struct program_walk w = { .l = l };
+    struct program_walk w = { .l = l, .visited = -1 };
     const struct stages_doer doer = { &w, run, copy, holds, l->prepares };
     const char *why;
     if (stages_steps(p, l->args->param, &why) < 0) {

@@ -120,8 +120,8 @@ static bool fits_arrays(struct ptxgen_session *s, const struct dist_split *sp)
     const struct problem *p = sp->problem;
     bool good = true;
     for (int i = 0; i < p->ninputs && good; i++)
-        good = fits_array(s, sp, &p->input[i].array,
-                          p->input[i].role == ROLE_ELEMENT || p->input[i].role == ROLE_TABLE, p->input[i].at);
+        good = fits_array(s, sp, &p->input[i].array, p->input[i].role == ROLE_ELEMENT || p->input[i].role == ROLE_TABLE,
+                          p->input[i].at);
     for (int i = 0; i < p->noutputs && good; i++)
         good = fits_array(s, sp, &p->output[i].array, true, p->output[i].at);
     return good;
@@ -199,5 +199,6 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
     if (depends && p->determinism == DET_DEVICE && !sp->pieces)
         return refuse(s, p->at, "`determinism: device` needs '%s' to be the first dimension of every array that has it",
                       name_of(sp), "`determinism: run` gives the same bits for the same parts");
-    return fits_bins(s, sp) && fits_arrays(s, sp) && fits_outputs(s, sp) && fits_neighbours(s, sp) && (!sp->combined || in_order(s, sp));
+    return fits_bins(s, sp) && fits_arrays(s, sp) && fits_outputs(s, sp) && fits_neighbours(s, sp) &&
+           (!sp->combined || in_order(s, sp));
 }

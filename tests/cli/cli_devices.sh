@@ -68,12 +68,29 @@ FAKE_CUDA_COPIES=1 FAKE_CUDA_WRONG=1 run run copy.yaml --size n=9 --devices 0,1 
 # Each GPU computes its part, in order.
 FAKE_CUDA_COPIES=1 FAKE_CUDA_LOG=$work/log run run copy.yaml --size n=100 --devices 1,0,2; exits 0
 [ "$(grep -c '^launch' log)" -eq 3 ] || complain 'not a launch on each GPU'
-[ "$(sed -n 's/^launch.* \([0-9a-f]* 64 [0-9a-f]* [0-9a-f]* [0-9a-f]*\)$/\1/p' log | sort | tr '\n' ' ')" = "0 64 0 0 22 22 64 0 0 21 43 64 0 0 21 " ] ||
+[ "$(sed -n 's/^launch.* \([0-9a-f]* 64 [0-9a-f]* [0-9a-f]* [0-9a-f]* [0-9a-f]*\)$/\1/p' log | sort | tr '\n' ' ')" = "0 64 0 0 0 22 22 64 0 0 0 21 43 64 0 0 0 21 " ] ||
     complain "not the parts: $(cat log)"
 
 # States travel, and results are on all GPUs with the same bits.
 FAKE_CUDA_COPIES=0 run run "$specs/first.yaml" --size n=200 --devices 0,1 --verify; exits 0; out_has 'verified: 1 value'
-run run "$specs/apps/heat.yaml" --size m=9 --size n=9 --devices 0,1 --verify; exits 2; err_has 'not yet: --verify of a spec with stages'
+# Programs, stage by stage.
+cat > copies.yaml <<'SPEC'
+inputs: {x: 'i32[n,m]'}
+stages:
+  one: {kind: map, outputs: {y: {type: 'i32[n,m]', value: x}}}
+  two: {kind: map, outputs: {z: {type: 'i32[n,m]', value: y}}}
+outputs: [z]
+iterate: {steps: 3, feedback: {x: z}}
+SPEC
+for shard in n m; do
+    for devices in 0 0,1 2,1,0; do
+        FAKE_CUDA_COPIES=2 run run copies.yaml --size n=10 --size m=7 --devices "$devices" --shard "$shard" --verify
+        exits 0; out_has 'verified: 210 values'
+    done
+done
+FAKE_CUDA_COPIES=2 FAKE_CUDA_WRONG=1 run run copies.yaml --size n=10 --size m=7 --devices 0,1 --verify
+exits 4; err_has 'note: stage two, step 0:'; err_has 'z\[[0-9, ]*\] is'
+FAKE_CUDA_COPIES=2 FAKE_NCCL_DEAD=1 run run copies.yaml --size n=10 --size m=7 --devices 0,1 --verify; exits 3; err_has 'an exchange'
 FAKE_CUDA_COPIES=0 FAKE_CUDA_WRONG=1 run run "$specs/first.yaml" --size n=200 --devices 0,1 --verify; exits 4; err_has 'first has other bits on GPU 1 than on GPU 0'
 run run "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --devices 0,1,2; exits 0; out_has 'f32\[5, 40\]'
 run run "$specs/sum.yaml" --size n=100 --devices 0,1 --json; exits 0; out_has '"device": "2 GPUs, Fake GPU 0"'

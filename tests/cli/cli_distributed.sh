@@ -5,7 +5,6 @@
 
 run run "$specs/mss.yaml" --size n=100 --distributed --device cuda; exits 2; err_has 'host executor alone'
 run run "$specs/mss.yaml" --size n=100 --distributed --set threads=64; exits 2; err_has 'leave out --plan, --variant and --set'
-run run "$specs/apps/heat.yaml" --size m=9 --size n=9 --distributed --verify; exits 2; err_has 'not yet: --verify of a spec with stages'
 PTXGEN_LIBMPI=/no/such/library run run "$specs/mss.yaml" --size n=100 --distributed; exits 3; err_has 'no MPI library was found'
 
 if ! command -v mpirun > /dev/null; then
@@ -48,6 +47,7 @@ done
 # Programs of stages, and a loop that ends by its condition.
 for more in 'heat.yaml --size m=31 --size n=9 --param eps=0.02' \
     'hotspot.yaml --size m=31 --size n=9 --param steps=9 --param step_div_cap=0.1 --param rx=1 --param ry=1 --param rz=1 --param amb=0' \
+    'kmeans.yaml --size n=40 --size k=3 --size f=2 --input x=iota --input c=iota' \
     'mri_q.yaml --size n=40 --size k=6'; do
     spec=$specs/apps/${more%% *}
     # shellcheck disable=SC2086
@@ -57,12 +57,24 @@ for more in 'heat.yaml --size m=31 --size n=9 --param eps=0.02' \
     sed '/random data/d' out > alone
     for n in 1 2 3 4 7; do
         # shellcheck disable=SC2086
-        ranks "$n" "$spec" ${more#* } --device cpu --distributed $shard; exits 0
-        sed '/random data/d' out > shared
+        ranks "$n" "$spec" ${more#* } --device cpu --distributed $shard --verify; exits 0; out_has '^verified: [1-9]'
+        sed '/random data/d; /^verified/d' out > shared
         cmp -s alone shared || complain "other results than alone"
     done
 done
-ranks 2 "$specs/apps/kmeans.yaml" --size n=40 --size k=3 --size f=2 --distributed; exits 1; err_has 'error: stage assign: '
+ranks 2 "$specs/apps/nbody.yaml" --size n=40 --size j=40 --distributed --shard n; exits 1; err_has 'error: stage pull: '
+# An operator whose result depends on the grouping is told with the stage, by all numbers of ranks, and all ranks end.
+cat > grouping.yaml <<'SPEC'
+inputs: {x: 'i32[n]'}
+stages:
+  double: {kind: map, outputs: {y: {type: 'i32[n]', value: x * 2}}}
+  less: {kind: reduce, map: y, operator: {state: i32, combine: a - b}, outputs: {r: i32}}
+  add: {kind: map, inputs: [y, r], outputs: {z: {type: 'i32[n]', value: y + r}}}
+outputs: [y, z]
+iterate: {steps: 3, feedback: {x: z}}
+SPEC
+ranks 3 grouping.yaml --size n=60 --distributed --verify; exits 4; err_has 'note: stage less, step 0:'; err_has 'verification failed: r is'
+[ "$(grep -c 'verification failed' err)" -eq 1 ] || complain 'it is said more than once'
 
 # Another dimension; results in files; a refusal is located.
 ranks 3 "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --shard n --distributed --verify; exits 0; out_has 'verified: 200'

@@ -162,6 +162,7 @@ struct world {
     struct harness *whole;
     const char *name, *spec, *split, *modes;
     int ranks;
+    ptxgen_stage_visitor *visit; /* of the stages, with the rank; or NULL */
 };
 struct rank {
     struct world *world;
@@ -292,7 +293,8 @@ static inline void *rank_runs(void *user)
     if (r->world->over)
         r->status = ptxgen_dist_prepare(r->s, r->dist, &args, r->stream);
     if (r->status == PTXGEN_OK || !r->world->over)
-        r->status = ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
+        r->status = r->world->visit ? ptxgen_dist_launch_stages(r->s, r->dist, &args, r->stream, r->world->visit, r)
+                                    : ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
     rank_text(r);
     return NULL;
 }

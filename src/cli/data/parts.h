@@ -6,8 +6,6 @@
 #include "cli.h"
 #include "ptxgen/dist.h"
 
-/* Can ranks verify what they compute?  EXIT_OK where --verify is not asked for. */
-int parts_verify(const struct job *j);
 /* Number of the size that is split. */
 int parts_split(const struct job *j, const ptxgen_dist *dist);
 struct array *parts_array(struct job *j, int i); /* inputs, and then outputs */
@@ -17,6 +15,21 @@ bool parts_rows(const struct job *j, int split, const struct array *a, int64_t *
 /* Between the whole array and `count` of its rows from `first` on. */
 void parts_copy(const struct job *j, int split, const struct array *a, char *part, int64_t first, int64_t count,
                 bool out);
+enum { PARTS_WHOLE = -2 }; /* the number of no size, nor of a constant extent */
+/* A stage of a program as a job of its own, with whole arrays, which ranks fill with what a visit shows of their parts. */
+struct parts_stage {
+    struct job of;
+    int split; /* number of its size that is split, or PARTS_WHOLE: it has none, and every rank has all */
+    const ptxgen_arguments *shown;
+};
+/* False: out of memory; also then parts_stage_finish() frees. */
+bool parts_stage_begin(struct parts_stage *p, struct job *j, const ptxgen_dist *dist, int stage,
+                       const ptxgen_arguments *shown);
+/* What the rank has of array i. */
+void *parts_stage_shown(const struct parts_stage *p, int i, const ptxgen_arguments *shown);
+/* The stage against the reference, where stages_checked() said so: EXIT_OK, or another value after a message. */
+int parts_stage_verify(const struct parts_stage *p, struct job *j, int stage, int64_t step);
+void parts_stage_finish(struct parts_stage *p);
 /* Sizes of a part, one per size of the problem; malloc; NULL: out of memory. */
 int64_t *parts_sizes(const struct job *j, int split, int64_t count);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/parts.h"
+#include "data/stages.h"
 #include "mpi.h"
 #include "progress.h"
 
@@ -20,7 +21,8 @@ struct shared {
     int64_t first, count;
     void **data;     /* arrays of the part, inputs and then outputs */
     int64_t *size;   /* of the part */
-    char *own, *all; /* parts of an output */
+    char *own, *all; /* parts of an array */
+    bool unseen;     /* a stage could not be brought together */
 };
 
 /* Room for the part of each array; whole arrays stay where they are. */
@@ -45,14 +47,14 @@ static ptxgen_status take_parts(struct shared *s)
     return PTXGEN_OK;
 }
 
-/* The parts of output i of all ranks, into the whole. */
-static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
+/* The parts of an array of all ranks, into the whole; of: the job that has it, whose size `split` is split. */
+static ptxgen_status gather(struct shared *s, const struct job *of, int split, const struct array *a, const char *part)
 {
     int64_t outer, inner, first, count, most = 0;
-    if (!parts_rows(s->j, s->split, a, &outer, &inner))
+    if (!parts_rows(of, split, a, &outer, &inner))
         return PTXGEN_OK;
     for (int r = 0; r < s->ranks; r++) {
-        ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
+        ptxgen_dist_share(s->j->session, s->dist, of->size[split], r, &first, &count);
         most = count > most ? count : most;
     }
     const size_t bytes = (size_t)(outer * inner * most);
@@ -67,10 +69,63 @@ static ptxgen_status gather(struct shared *s, struct array *a, const char *part)
     if (with.allgather(with.user, own, all, bytes) != 0)
         return PTXGEN_RANKS;
     for (int r = 0; r < s->ranks; r++) {
-        ptxgen_dist_share(s->j->session, s->dist, s->j->size[s->split], r, &first, &count);
-        parts_copy(s->j, s->split, a, all + (size_t)r * bytes, first, count, true);
+        ptxgen_dist_share(s->j->session, s->dist, of->size[split], r, &first, &count);
+        parts_copy(of, split, a, all + (size_t)r * bytes, first, count, true);
     }
     return PTXGEN_OK;
+}
+
+/* The first rank's value, on all ranks; negative where an exchange failed. */
+static int64_t first_says(const struct shared *s, int64_t own)
+{
+    int64_t *all = calloc((size_t)s->ranks, sizeof *all);
+    const ptxgen_comm_callbacks with = mpi_callbacks(s->mpi);
+    const int64_t said = all && with.allgather(with.user, &own, all, sizeof own) == 0 ? all[0] : -1;
+    free(all);
+    return said;
+}
+
+/* Are all ranks fine? */
+static bool all_fine(const struct shared *s, bool own)
+{
+    char *all = calloc((size_t)s->ranks, 1);
+    const ptxgen_comm_callbacks with = mpi_callbacks(s->mpi);
+    bool fine = all && with.allgather(with.user, &(char){ own }, all, 1) == 0;
+    for (int r = 0; r < s->ranks && fine; r++)
+        fine = all[r];
+    free(all);
+    return fine;
+}
+
+/* --verify of a program: the first rank compares each stage with the reference. */
+static int visit(int stage, int64_t step, const ptxgen_arguments *args, void *user)
+{
+    struct shared *s = user;
+    struct parts_stage p;
+    bool fine = all_fine(s, parts_stage_begin(&p, s->j, s->dist, stage, args));
+    for (int i = 0; i < p.of.ninputs + p.of.noutputs && fine; i++) {
+        const struct array *a = parts_array(&p.of, i);
+        const char *part = parts_stage_shown(&p, i, args);
+        int64_t outer, inner;
+        if (parts_rows(&p.of, p.split, a, &outer, &inner))
+            fine = gather(s, &p.of, p.split, a, part) == PTXGEN_OK;
+        else if (a->bytes)
+            memcpy(a->data, part, a->bytes);
+    }
+    if (!fine)
+        s->unseen = true;
+    const int64_t says = fine ? first_says(s, s->rank ? 0 : parts_stage_verify(&p, s->j, stage, step)) : 1;
+    parts_stage_finish(&p);
+    return says != 0;
+}
+
+static ptxgen_status launch(struct shared *s, const ptxgen_arguments *args)
+{
+    struct job *j = s->j;
+    if (!j->options->verify || !stages_checked(j, NULL))
+        return ptxgen_dist_launch(j->session, s->dist, args);
+    const ptxgen_status status = ptxgen_dist_launch_stages(j->session, s->dist, args, NULL, visit, s);
+    return status == PTXGEN_OK && s->unseen ? PTXGEN_RANKS : status;
 }
 
 static ptxgen_status run_parts(struct shared *s)
@@ -83,10 +138,10 @@ static ptxgen_status run_parts(struct shared *s)
         return status;
     const ptxgen_arguments args = { s->size, (const void *const *)s->data, s->data + j->ninputs, j->param };
     const double begin = progress_now();
-    status = ptxgen_dist_launch(j->session, s->dist, &args);
+    status = launch(s, &args);
     j->seconds = progress_now() - begin;
     for (int i = 0; i < j->noutputs && status == PTXGEN_OK; i++)
-        status = gather(s, &j->output[i], s->data[j->ninputs + i]);
+        status = gather(s, j, s->split, &j->output[i], s->data[j->ninputs + i]);
     return status;
 }
 
@@ -114,9 +169,6 @@ int distributed_run(struct job *j, bool *shows)
         return fail(EXIT_USAGE, "--distributed runs on the host executor alone: use it with --device cpu");
     if (o->plan || o->variant || o->set.n)
         return fail(EXIT_USAGE, "--distributed makes its own plans: leave out --plan, --variant and --set");
-    const int verifies = parts_verify(j);
-    if (verifies != EXIT_OK)
-        return verifies;
     s.mpi = mpi_open(&s.rank, &s.ranks, &why);
     if (!s.mpi)
         return fail(EXIT_DEVICE, "%s", why);

@@ -11,6 +11,7 @@
 
 #include "comms.h"
 #include "data/parts.h"
+#include "data/stages.h"
 #include "progress.h"
 
 enum { DEVICES_MAX = 64, ORDINAL_MAX = 1023 };
@@ -33,6 +34,14 @@ struct rank {
     const struct array *other; /* a result that is not as on the first rank */
 };
 
+/* Ranks wait for each other, until one has left for good. */
+struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int arrived, rounds;
+    bool left;
+};
+
 struct several {
     struct job *j;
     struct comms *comms;
@@ -42,6 +51,10 @@ struct several {
     pthread_mutex_t gate; /* held until all threads of a step are there */
     bool cancelled;
     pthread_barrier_t start;
+    struct meeting visits;
+    struct parts_stage stage; /* that is visited */
+    bool seen;                /* all of it is there; with the lock of `visits` */
+    int found;                /* by its verification */
 };
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
@@ -87,8 +100,7 @@ static int read_options(struct several *x)
     if (o->plan || o->variant || o->set.n || o->tuning || o->arch || o->ptx || o->math_library)
         return fail(EXIT_USAGE, "--devices makes its own plans: leave out --plan, --variant, --set, --tuning, --arch, "
                                 "--ptx and --math-library");
-    const int verifies = parts_verify(x->j);
-    return verifies ? verifies : read_devices(x, o->devices);
+    return read_devices(x, o->devices);
 }
 
 /* One GPU after the other, so that the first that is not there is named. */
@@ -189,19 +201,23 @@ struct piece {
     size_t bytes;
 };
 
-static struct piece piece_of(const struct rank *r, int i)
+static struct piece piece_of(const struct rank *r, const struct job *j, int split, const struct array *a)
 {
-    struct job *j = r->of->j;
-    const struct array *a = parts_array(j, i);
     struct piece p = { .a = a, .host = a->data, .bytes = a->bytes };
     int64_t outer, inner;
-    p.part = parts_rows(j, r->of->split, a, &outer, &inner);
+    p.part = parts_rows(j, split, a, &outer, &inner);
     if (!p.part)
         return p;
     p.packed = outer > 1;
     p.bytes = (size_t)(outer * inner * r->count);
     p.host = p.packed ? malloc(p.bytes + 1) : a->data + r->first * inner;
     return p;
+}
+
+/* Of the run's own arrays. */
+static struct piece own_piece(const struct rank *r, int i)
+{
+    return piece_of(r, r->of->j, r->of->split, parts_array(r->of->j, i));
 }
 
 static void drop(const struct piece *p)
@@ -213,7 +229,7 @@ static void drop(const struct piece *p)
 /* The GPU's array is as far from an aligned address as the host's. */
 static ptxgen_status upload(struct rank *r, int i)
 {
-    const struct piece p = piece_of(r, i);
+    const struct piece p = own_piece(r, i);
     const size_t past = (size_t)(p.a->data - p.a->block);
     ptxgen_status status =
         p.host ? ptxgen_gpu_alloc(r->session, r->gpu, past + p.bytes + 1, &r->block[i]) : PTXGEN_NO_MEMORY;
@@ -228,16 +244,16 @@ static ptxgen_status upload(struct rank *r, int i)
     return status;
 }
 
-/* A part of output i into the whole, or, on the first rank, all of it. */
-static ptxgen_status download(struct rank *r, int i)
+/* A part of an array into the whole, or, on the first rank, all of it; from: on the GPU; j, split: as of piece_of(). */
+static ptxgen_status download(const struct rank *r, const struct job *j, int split, const struct array *a,
+                              const void *from)
 {
-    struct job *j = r->of->j;
-    const struct piece p = piece_of(r, j->ninputs + i);
+    const struct piece p = piece_of(r, j, split, a);
     ptxgen_status status = p.host ? PTXGEN_OK : PTXGEN_NO_MEMORY;
     if (status == PTXGEN_OK && p.bytes && (p.part || r->number == 0))
-        status = ptxgen_gpu_read(r->session, r->gpu, p.host, r->data[j->ninputs + i], p.bytes);
+        status = ptxgen_gpu_read(r->session, r->gpu, p.host, from, p.bytes);
     if (status == PTXGEN_OK && p.packed)
-        parts_copy(j, r->of->split, p.a, p.host, r->first, r->count, true);
+        parts_copy(j, split, p.a, p.host, r->first, r->count, true);
     drop(&p);
     return status;
 }
@@ -278,12 +294,77 @@ static ptxgen_status prepare(struct rank *r)
     return ptxgen_dist_prepare(r->session, r->dist, &args, NULL);
 }
 
+/* ---- --verify of a program: the first rank compares each stage with the reference ---- */
+
+/* False: some rank does not come any more. */
+static bool meet(struct meeting *m, int n)
+{
+    pthread_mutex_lock(&m->lock);
+    const int round = m->rounds;
+    if (++m->arrived == n) {
+        m->arrived = 0;
+        m->rounds++;
+        pthread_cond_broadcast(&m->changed);
+    }
+    while (m->rounds == round && !m->left)
+        pthread_cond_wait(&m->changed, &m->lock);
+    const bool met = m->rounds != round;
+    pthread_mutex_unlock(&m->lock);
+    return met;
+}
+
+static void leave(struct meeting *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->left = true;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* The rank's parts into the whole arrays of the stage. */
+static void show(struct rank *r, const ptxgen_arguments *args)
+{
+    struct several *x = r->of;
+    struct job *of = &x->stage.of;
+    ptxgen_status status = PTXGEN_OK;
+    for (int i = 0; i < of->ninputs + of->noutputs && status == PTXGEN_OK; i++)
+        status = download(r, of, x->stage.split, parts_array(of, i), parts_stage_shown(&x->stage, i, args));
+    if (status == PTXGEN_OK)
+        return;
+    pthread_mutex_lock(&x->visits.lock);
+    x->seen = false;
+    pthread_mutex_unlock(&x->visits.lock);
+}
+
+static int visit(int stage, int64_t step, const ptxgen_arguments *args, void *user)
+{
+    struct rank *r = user;
+    struct several *x = r->of;
+    if (r->number == 0)
+        x->seen = parts_stage_begin(&x->stage, x->j, r->dist, stage, args);
+    bool met = meet(&x->visits, x->n);
+    const bool begun = met && x->seen;
+    met = met && meet(&x->visits, x->n); /* all have looked */
+    if (met && begun)
+        show(r, args);
+    met = met && meet(&x->visits, x->n);
+    if (r->number == 0) {
+        x->found = met && x->seen ? parts_stage_verify(&x->stage, x->j, stage, step) : EXIT_DEVICE;
+        parts_stage_finish(&x->stage);
+    }
+    met = met && meet(&x->visits, x->n);
+    return met ? x->found : EXIT_DEVICE;
+}
+
 static ptxgen_status launch(struct rank *r)
 {
+    struct several *x = r->of;
     const ptxgen_arguments args = arguments(r);
-    pthread_barrier_wait(&r->of->start);
+    pthread_barrier_wait(&x->start);
     r->begin = progress_now();
-    ptxgen_status status = ptxgen_dist_launch_on(r->session, r->dist, &args, NULL);
+    ptxgen_status status = x->j->checks ? ptxgen_dist_launch_stages(r->session, r->dist, &args, NULL, visit, r)
+                                        : ptxgen_dist_launch_on(r->session, r->dist, &args, NULL);
+    leave(&x->visits);
     const ptxgen_status waited = ptxgen_stream_wait(r->session, r->gpu, NULL);
     r->end = progress_now();
     status = status == PTXGEN_OK ? waited : status;
@@ -294,7 +375,7 @@ static ptxgen_status give(struct rank *r)
 {
     ptxgen_status status = PTXGEN_OK;
     for (int i = 0; i < r->of->j->noutputs && status == PTXGEN_OK; i++)
-        status = download(r, i);
+        status = download(r, r->of->j, r->of->split, &r->of->j->output[i], r->data[r->of->j->ninputs + i]);
     return status;
 }
 
@@ -304,7 +385,7 @@ static ptxgen_status compare(struct rank *r)
     struct job *j = r->of->j;
     ptxgen_status status = PTXGEN_OK;
     for (int i = 0; i < j->noutputs && r->number > 0 && status == PTXGEN_OK; i++) {
-        const struct piece p = piece_of(r, j->ninputs + i);
+        const struct piece p = own_piece(r, j->ninputs + i);
         char *here = p.part ? NULL : malloc(p.bytes + 1);
         if (here && p.bytes)
             status = ptxgen_gpu_read(r->session, r->gpu, here, r->data[j->ninputs + i], p.bytes);
@@ -348,7 +429,11 @@ static int run(struct several *x)
     }
     status = status ? status : on_all(x, prepare, "preparing the GPUs");
     progress_end();
+    if (status == EXIT_OK && x->j->options->verify)
+        stages_checked(x->j, NULL);
     status = status ? status : on_all(x, launch, what);
+    if (status == EXIT_OK && x->found == EXIT_DEVICE)
+        return fail(EXIT_DEVICE, "a stage could not be read from the GPUs");
     x->j->seconds = seconds_of(x);
     status = status ? status : on_all(x, give, what);
     if (status == EXIT_OK && x->j->options->verify) {
@@ -382,7 +467,7 @@ static void finish(struct several *x, bool good)
 
 int several_run(struct job *j)
 {
-    struct several x = { .j = j };
+    struct several x = { .j = j, .visits = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER } };
     int status = read_options(&x);
     if (status != EXIT_OK)
         return status;

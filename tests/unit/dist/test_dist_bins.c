@@ -41,7 +41,7 @@ static void check_all(const char *const *spec, size_t count)
             check(spec[i], ranks[3 - k], size, k + 7, &over_nccl);
         }
 }
-#define CHECK_ALL(...) \
+#define CHECK_ALL(...)                                                                                                 \
     check_all((const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 /* `init` comes once into each bin, also where a rank or all have no element of it; values see results, indices of kept
@@ -81,21 +81,22 @@ Test(dist_bins, kept_dimensions)
 /* at() and sums read the rank's own row where the place along the split dimension is the element's. */
 Test(dist_bins, own_rows)
 {
-    CHECK_ALL("kind: reduce\nover: k\ninputs: {x: 'i32[n, f]', c: 'i32[k, f]'}\n"
-              "map: {value: 'sum(f, (x - c) * (x - c))', index: i32(index(k))}\noperator: argmin\n"
-              "outputs: {member: {type: 'i32[n]', value: r.index}}\nassume: {k: {min: 1}}\n",
-              "kind: reduce\ninputs: {x: 'i32[n, f]', w: 'i32[n]'}\nlet: {row: 'sum(f, x)'}\nmap: row * w\noperator: add\n"
-              "outputs: {y: i32}\n",
-              "kind: scan\ninputs: {x: 'i32[f, n]'}\nlet: {row: 'sum(f, x)'}\nmap: row\noperator: add\n"
-              "outputs: {y: {type: 'i32[n]', value: 's + row'}}\n",
-              "kind: map\ninputs: {x: 'i32[n, m]', p: 'i32[n]'}\n"
-              "outputs: {y: {type: 'i32[n]', value: 'at(x, index(n), p & 1) + i32(index(n))'}}\n"
-              "assume: {m: {min: 2}}\n",
-              "kind: stencil\nboundary: wrap\ninputs: {x: 'i32[n]', t: 'i32[n, f]'}\n"
-              "reductions: {all: {map: 'y', operator: add}}\n"
-              "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[2] + sum(f, t)'}, all: i32}\n",
-              "kind: stencil\nboundary: clamp\ninputs: {x: 'i32[n]', t: 'i32[n, f]'}\n"
-              "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[2] + sum(f, t)'}}\n");
+    CHECK_ALL(
+        "kind: reduce\nover: k\ninputs: {x: 'i32[n, f]', c: 'i32[k, f]'}\n"
+        "map: {value: 'sum(f, (x - c) * (x - c))', index: i32(index(k))}\noperator: argmin\n"
+        "outputs: {member: {type: 'i32[n]', value: r.index}}\nassume: {k: {min: 1}}\n",
+        "kind: reduce\ninputs: {x: 'i32[n, f]', w: 'i32[n]'}\nlet: {row: 'sum(f, x)'}\nmap: row * w\noperator: add\n"
+        "outputs: {y: i32}\n",
+        "kind: scan\ninputs: {x: 'i32[f, n]'}\nlet: {row: 'sum(f, x)'}\nmap: row\noperator: add\n"
+        "outputs: {y: {type: 'i32[n]', value: 's + row'}}\n",
+        "kind: map\ninputs: {x: 'i32[n, m]', p: 'i32[n]'}\n"
+        "outputs: {y: {type: 'i32[n]', value: 'at(x, index(n), p & 1) + i32(index(n))'}}\n"
+        "assume: {m: {min: 2}}\n",
+        "kind: stencil\nboundary: wrap\ninputs: {x: 'i32[n]', t: 'i32[n, f]'}\n"
+        "reductions: {all: {map: 'y', operator: add}}\n"
+        "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[2] + sum(f, t)'}, all: i32}\n",
+        "kind: stencil\nboundary: clamp\ninputs: {x: 'i32[n]', t: 'i32[n, f]'}\n"
+        "outputs: {y: {type: 'i32[n]', value: 'x[-1] + x[2] + sum(f, t)'}}\n");
 }
 
 /* Several time steps at once need such rows of neighbours, too. */
