@@ -79,9 +79,9 @@ static ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
 
 ptxgen_status peers_open(struct launch *l)
 {
-    struct needs needs;
+    struct needs needs = { 0 };
     bool reached = false, all = false;
-    ptxgen_status status = agree_on_needs(l, &needs);
+    ptxgen_status status = l->d->comm->size > 1 ? agree_on_needs(l, &needs) : PTXGEN_OK;
     if (status != PTXGEN_OK || needs.messages == 0 || needs.most > WINDOW_MAX / needs.messages)
         return status;
     status = show_windows(l, &needs, &reached);

@@ -259,7 +259,6 @@ ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned g
       unsigned bz, unsigned shared, cu_stream stream, void **params, void **extra)
 {
     struct fake_call *c = fake_record("cuLaunchKernel", stream, 0, 0);
-
     (void)extra;
     c->grid = gx * gy * gz;
     c->block = bx * by * bz;
@@ -274,7 +273,6 @@ ENTRY(cuLaunchKernel, cu_function function, unsigned gx, unsigned gy, unsigned g
 ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function function, void **params, void **extra)
 {
     struct fake_call *c = fake_record("cuLaunchKernelEx", config->stream, 0, 0);
-
     (void)extra;
     c->grid = config->grid_x * config->grid_y * config->grid_z;
     c->block = config->block_x * config->block_y * config->block_z;
@@ -299,7 +297,6 @@ ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function funct
 static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stream stream)
 {
     struct fake_call *c = fake_record(name, stream, 0, bytes);
-
     if (fake_result(name) != CU_OK)
         return fake_result(name);
     *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
