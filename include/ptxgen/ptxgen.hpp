@@ -110,6 +110,7 @@ class program : public detail::handle<ptxgen_program, ptxgen_program_destroy>
     std::string ptx() const { return detail::taken(ptxgen_program_ptx(*this)); }
     std::string manifest() const { return detail::taken(ptxgen_program_manifest(*this)); }
     std::string header() const { return detail::taken(ptxgen_program_header(*this)); }
+    std::string tvm_ffi() const { return detail::taken(ptxgen_program_tvm_ffi(*this)); }
     /** False: there is no such case, or no such architecture. */
     bool add_code(int i, const std::string &arch, std::string_view code)
     {

@@ -262,6 +262,11 @@ char *ptxgen_program_header(const ptxgen_program *p)
     return p && p->stages ? api_stages_text(p, stages_header) : program_text(p, program_header);
 }
 
+char *ptxgen_program_tvm_ffi(const ptxgen_program *p)
+{
+    return p && p->stages ? api_stages_text(p, stages_tvm_ffi) : program_text(p, program_tvm_ffi);
+}
+
 /* One, or that of each stage. */
 static int programs_of(const ptxgen_program *p) { return p->stages ? p->stages->stages->data.nstages : 1; }
 static struct program *program_number(const ptxgen_program *p, int i)

@@ -53,7 +53,7 @@ const struct option option_table[] = {
     { "output", 'o', O_TEXT, AT(out), C_COMPILE | C_NEW, "FILE",
       "where to write; - is standard output; a directory for several products" },
     { "emit", 0, O_LIST, AT(emit), C_COMPILE, "KIND",
-      "ptx, cubin, ll, plan, problem, dot, manifest, header or explain; may be repeated" },
+      "ptx, cubin, ll, plan, problem, dot, manifest, header, tvm-ffi or explain; may be repeated" },
     { "split", 0, O_FLAG, AT(split), C_COMPILE, NULL, "a PTX file (or cubin) per case" },
     { "with", 0, O_TEXT, AT(with), C_COMPILE, "cubin",
       "--emit=header: machine code too, for each of --arch=sm_NN,...; the PTX is for the first" },

@@ -103,7 +103,7 @@ int cmd_help(const struct options *o)
 static const char *option_words(const struct option *row)
 {
     static const char *const words[][2] = {
-        { "emit", "ptx|cubin|ll|plan|problem|dot|manifest|header|explain" },
+        { "emit", "ptx|cubin|ll|plan|problem|dot|manifest|header|tvm-ffi|explain" },
         { "with", "cubin" },
         { "device", "auto|cpu|cuda" },
         { "arch", "native|sm_70|sm_75|sm_80|sm_86|sm_87|sm_89|sm_90|sm_90a|sm_100|sm_103|sm_120|sm_121" },

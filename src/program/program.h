@@ -190,8 +190,9 @@ struct formula_names program_names(const struct program *p, int c);
 void program_names_finish(struct formula_names *names);
 
 void program_manifest(const struct program *p, struct str *out); /* JSON, docs/manifest.schema.json */
-void program_header(const struct program *p, struct str *out); /* C header: embedded PTX and a typed launch function */
-void program_ptx(const struct program *p, struct str *out);    /* one combined file */
+void program_header(const struct program *p, struct str *out);  /* C header: embedded PTX and a typed launch function */
+void program_tvm_ffi(const struct program *p, struct str *out); /* C file that calls the header (tvm_ffi.c) */
+void program_ptx(const struct program *p, struct str *out);     /* one combined file */
 
 /* The data inside a public program object. */
 struct ptxgen_program;

@@ -88,5 +88,6 @@ const struct prog_stages *ptxgen_program_stages(const struct ptxgen_program *pro
 void stages_ptx(const struct prog_stages *p, const struct program *const *stage, struct str *out);
 void stages_manifest(const struct prog_stages *p, const struct program *const *stage, struct str *out);
 void stages_header(const struct prog_stages *p, const struct program *const *stage, struct str *out);
+void stages_tvm_ffi(const struct prog_stages *p, const struct program *const *stage, struct str *out);
 
 #endif

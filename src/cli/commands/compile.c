@@ -32,13 +32,14 @@ enum emit {
     EMIT_DOT,
     EMIT_MANIFEST,
     EMIT_HEADER,
+    EMIT_TVM_FFI,
     EMIT_EXPLAIN,
     EMIT_COUNT
 };
-static const char *const emit_name[EMIT_COUNT] = { "ptx", "cubin",    "ll",     "plan",   "problem",
-                                                   "dot", "manifest", "header", "explain" };
-static const char *const emit_suffix[EMIT_COUNT] = { ".ptx", ".cubin", ".ll", ".plan", ".problem",
-                                                     ".dot", ".json",  ".h",  ".txt" };
+static const char *const emit_name[EMIT_COUNT] = { "ptx", "cubin",    "ll",     "plan",    "problem",
+                                                   "dot", "manifest", "header", "tvm-ffi", "explain" };
+static const char *const emit_suffix[EMIT_COUNT] = { ".ptx", ".cubin", ".ll", ".plan",      ".problem",
+                                                     ".dot", ".json",  ".h",  "_tvm_ffi.c", ".txt" };
 
 static ptxgen_status read_problem(ptxgen_session *s, const char *path, ptxgen_problem **out)
 {
@@ -299,6 +300,7 @@ static char *make_text(const struct making *m, enum emit kind)
     case EMIT_DOT: return ptxgen_problem_dot(m->p);
     case EMIT_MANIFEST: return ptxgen_program_manifest(m->program);
     case EMIT_HEADER: return ptxgen_program_header(m->program);
+    case EMIT_TVM_FFI: return ptxgen_program_tvm_ffi(m->program);
     case EMIT_EXPLAIN: return ptxgen_plan_explain(m->s, m->plan, m->size);
     default: return NULL;
     }
@@ -337,7 +339,7 @@ static int wanted(const struct options *o, unsigned *set)
                 const char *near = nearest(at, (int)n, emit_name, EMIT_COUNT);
                 return fail(EXIT_USAGE, "--emit=%.*s: %s%s", (int)n, at,
                             near ? "did you mean "
-                                 : "expected ptx, cubin, ll, plan, problem, dot, manifest, header or explain",
+                                 : "expected ptx, cubin, ll, plan, problem, dot, manifest, header, tvm-ffi or explain",
                             near ? near : "");
             }
             *set |= 1u << kind;
@@ -404,7 +406,8 @@ static int destination(struct making *m, unsigned *set)
 static int make_all(struct making *m, unsigned set, struct products *out)
 {
     const unsigned need_plan = ~(1u << EMIT_PROBLEM | 1u << EMIT_DOT),
-                   need_program = 1u << EMIT_PTX | 1u << EMIT_CUBIN | 1u << EMIT_MANIFEST | 1u << EMIT_HEADER;
+                   need_program =
+                       1u << EMIT_PTX | 1u << EMIT_CUBIN | 1u << EMIT_MANIFEST | 1u << EMIT_HEADER | 1u << EMIT_TVM_FFI;
     int status = set & need_plan ? make_plan(m->s, m->o, m->p, m->size, &m->plan) : EXIT_OK;
     if (status == EXIT_OK && set & need_program) {
         ptxgen_compile_options options;
