@@ -96,7 +96,7 @@ static const char *const support[] = {
     "    int64_t step = 1, elements = 1;\n"
     "    int d;\n"
     "    for (d = 0; d < a->rank; d++) {\n"
-    "        const int64_t sum = (a->size[d] < 0 ? 0 : size[a->size[d]]) + a->add[d], want = sum < 0 ? 0 : sum;\n"
+    "        const int64_t want = (a->size[d] < 0 ? 0 : size[a->size[d]]) + a->add[d];\n"
     "        elements *= t->shape[d] != 0;\n"
     "        if (t->shape[d] != want)\n"
     "            return fails(\"ValueError\", PROGRAM \": dimension %d of '%s' has %lld elements instead of %lld\", d, "
@@ -109,6 +109,16 @@ static const char *const support[] = {
     "    return 0;\n"
     "}\n",
 
+    "/* Each size follows from a dimension. */\n"
+    "static int check_sizes(const char *const *name, int count, const int64_t *size)\n"
+    "{\n"
+    "    int i;\n"
+    "    for (i = 0; i < count; i++)\n"
+    "        if (size[i] < 0)\n"
+    "            return fails(\"ValueError\", PROGRAM \": the size '%s' follows from no tensor, or is negative\", "
+    "name[i]);\n"
+    "    return 0;\n"
+    "}\n"
     "static void *data_of(const ffi_tensor *t) { return t->data ? t->data + t->byte_offset : NULL; }\n"
     "/* A param is missing where the default is taken. */\n"
     "static int is_missing(const ffi_any *given) { return !given || given->type == FFI_NONE; }\n"
@@ -164,6 +174,7 @@ static const char *const support[] = {
     "    program_type program;\n"
     "    CUdeviceptr workspace;\n"
     "    size_t bytes;\n"
+    "    int loaded;\n"
     "};\n"
     "static struct kept *first_kept;\n"
     "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n"
@@ -176,7 +187,8 @@ static const char *const support[] = {
     "}\n"
     "static int program_fails(const program_type *program)\n"
     "{\n"
-    "    return fails(\"RuntimeError\", PROGRAM \": %s\", program->message ? program->message : \"the launch failed\");\n"
+    "    return fails(\"RuntimeError\", PROGRAM \": %s\", program->message ? program->message : \"the launch "
+    "failed\");\n"
     "}\n"
     "static int not_captured(CUstream stream, const char *what)\n"
     "{\n"
@@ -279,7 +291,10 @@ static void arrays_table(const struct header *h)
     str_add(h->out, "/* Inputs, then outputs. */\nstatic const struct array arrays[] = {\n");
     for (int i = 0; i < p->ninputs + p->noutputs; i++)
         array_row(h, header_array_of(p, i));
-    str_add(h->out, "};\n\n");
+    str_add(h->out, "};\nstatic const char *const sizes[] = {");
+    for (int i = 0; i < p->nsizes; i++)
+        header_emit(h, " \"%s\",", p->size[i]);
+    str_add(h->out, " NULL };\n\n");
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
@@ -340,9 +355,9 @@ static void launch_function(const struct header *h)
     for (int i = 0; i < h->p->nparams; i++)
         header_emit(h, ", %s p%d", header_c_type(h->p->param[i].type), i);
     header_emit(h, ")\n{\n    size_t bytes = 0;\n    CUresult result;\n    (void)size;\n"
-                   "    if (!k->bytes && not_captured(k->stream, \"code would be loaded\"))\n        return -1;\n"
-                   "    if (!k->bytes && @_load(&k->program) != CUDA_SUCCESS)\n        return "
-                   "program_fails(&k->program);\n    if (@_workspace_bytes(&k->program");
+                   "    if (!k->loaded && not_captured(k->stream, \"code would be loaded\"))\n        return -1;\n"
+                   "    if (!k->loaded && @_load(&k->program) != CUDA_SUCCESS)\n        return "
+                   "program_fails(&k->program);\n    k->loaded = 1;\n    if (@_workspace_bytes(&k->program");
     pass(h, false);
     header_emit(h, ", &bytes) != CUDA_SUCCESS)\n        return program_fails(&k->program);\n"
                    "    if (make_room(k, bytes > 256 ? bytes : 256))\n        return -1;\n"
@@ -368,7 +383,8 @@ static void call_function(const struct header *h)
                 "__attribute__((visibility(\"default\"))) int __tvm_ffi_@(void *self, const ffi_any *args, int32_t "
                 "count, ffi_any *result);\nint __tvm_ffi_@(void *self, const ffi_any *args, int32_t count, ffi_any "
                 "*result)\n{\n    const ffi_tensor *t[%d] = { NULL };\n    int64_t size[%d], integer = 0;\n    double "
-                "number = 0;\n    int32_t device = -1;\n    struct kept *k;\n    CUcontext left;\n    CUresult entered;\n    int i, status "
+                "number = 0;\n    int32_t device = -1;\n    struct kept *k;\n    CUcontext left;\n    CUresult "
+                "entered;\n    int i, status "
                 "= 0;\n",
                 arrays + 1, p->nsizes + 1);
     for (int i = 0; i < p->nparams; i++)
@@ -381,8 +397,9 @@ static void call_function(const struct header *h)
                 "    for (i = 0; i <= %d; i++)\n        size[i] = -1;\n    for (i = 0; i < %d; i++)\n        if "
                 "(take_tensor(&arrays[i], &args[i], &device, &t[i]))\n            return -1;\n    for (i = 0; i < 2 * "
                 "%d; i++)\n        find_sizes(&arrays[i %% %d], t[i %% %d], i >= %d, size);\n    for (i = 0; i < %d; "
-                "i++)\n        if (check_shape(&arrays[i], t[i], size))\n            return -1;\n",
-                p->nsizes, arrays, arrays, arrays, arrays, arrays, arrays);
+                "i++)\n        if (check_shape(&arrays[i], t[i], size))\n            return -1;\n    if "
+                "(check_sizes(sizes, %d, size))\n        return -1;\n",
+                p->nsizes, arrays, arrays, arrays, arrays, arrays, arrays, p->nsizes);
     for (int i = 0; i < p->nparams; i++)
         take_param(h, i);
     str_add(h->out, "    pthread_mutex_lock(&lock);\n    status = find_kept(device, (CUstream)TVMFFIEnvGetStream(ON_"

@@ -15,13 +15,28 @@ import tempfile
 STAND_INS = '''
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include "fake_cuda.h"
+fake_cuda_state_fn fake_cuda_state;
 static char kind[100], text[2000];
 void *stream_now;
 void TVMFFIErrorSetRaisedFromCStr(const char *k, const char *message) { snprintf(kind, 100, "%s", k); snprintf(text, 2000, "%s", message); }
 void *TVMFFIEnvGetStream(int32_t type, int32_t device) { (void)type; (void)device; return stream_now; }
 const char *last_kind(void) { return kind; }
 const char *last_text(void) { return text; }
+void set_stream(void *stream) { stream_now = stream; }
+void capture(int on) { fake_cuda_state()->capturing = on; }
+/* Of the last launch; NULL in a capture that was spoiled. */
+const void *launched_on(void)
+{
+    struct fake_cuda *fake = fake_cuda_state();
+    int i = fake->ncalls - 1;
+    while (i > 0 && strncmp(fake->call[i].name, "cuLaunchKernel", 14))
+        i--;
+    return i < 0 || fake->capture_spoiled ? NULL : fake->call[i].stream;
+}
 '''
+SUPPORT = pathlib.Path(__file__).resolve().parents[1] / 'support'
 CODES = {'bool': (6, 8), 'bf16': (4, 16)}
 SPECS = {  # beside those of specs/
     'params': 'kind: map\ninputs: {x: "f32[n]"}\nparams: {h: f16, b: {type: bf16, value: 1.5}, k: {type: i8, value: -3}, u: {type: u16, value: 7}, '
@@ -86,10 +101,11 @@ class Function:
         subprocess.run([o.ptxgen, spec, '--emit=header,tvm-ffi', '--arch=sm_90', '-o', f'{o.work}/'], check=True)
         library = o.work / f'{name}.so'
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function', '-std=c11', '-D_GNU_SOURCE',
-                        '-isystem', o.include, o.work / f'{name}_tvm_ffi.c', o.work / 'stand_ins.c', '-x', 'none', o.fake,
+                        '-isystem', o.include, f'-I{SUPPORT}', o.work / f'{name}_tvm_ffi.c', o.work / 'stand_ins.c', '-x', 'none', o.fake,
                         f'-Wl,-rpath,{os.path.dirname(o.fake)}', '-lm', '-lpthread', '-o', library], check=True)
         self.library = ctypes.CDLL(str(library))
         self.call = getattr(self.library, f'__tvm_ffi_{name}')
+        self.library.launched_on.restype, self.library.set_stream.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
         self.library.last_kind.restype = self.library.last_text.restype = ctypes.c_char_p
 
     def __call__(self, *values):
@@ -155,11 +171,22 @@ def same_launches(o):
     params = [1 if n.startswith('steps') else None for n in names.split(', ') if n not in shapes]
     expect('stages', logged(o, kmeans, *arrays, *params), wanted)
 
+    product = Function(o, o.specs / 'complex_product.yaml')
+    wanted = run(o, o.specs / 'complex_product.yaml', '--size', 'n=77')
+    expect('fields', logged(o, product, tensor('f32', 77, 2), tensor('f32', 2)), wanted)
+    expect('fields without their dimension', logged(o, product, tensor('f32', 77), tensor('f32', 2))[0], "'z' has 1 dimensions instead of 2")
+    expect('too many fields', logged(o, product, tensor('f32', 77, 3), tensor('f32', 2))[0], "dimension 1 of 'z' has 3 elements instead of 2")
+    means = Function(o, o.specs / 'segment_mean.yaml')
+    wanted = run(o, o.specs / 'segment_mean.yaml', '--size', 'n=500', '--size', 'k=9')
+    expect('added', logged(o, means, tensor('f32', 500), tensor('i32', 9), tensor('f32', 8), tensor('f32', 8)), wanted)
+    expect('negative', logged(o, means, tensor('f32', 500), tensor('i32', 0), tensor('f32', 0), tensor('f32', 0))[0], "dimension 0 of 'mean' has 0 elements instead of -1")
+
     params = Function(o, o.params)
     x, y = tensor('f32', 700), tensor('f32', 700)
     for h, more, given in ((0.1, (), ()), (65504.0, (), ()), (1e-7, (), ()), (0.333251953125, ('b=-0.2', 'k=-128', 'u=65535', 'flag=false'), (-0.2, -128, 65535, False)),
-                           (-2.00048828125, ('b=3.0078125',), (3.0078125, None)), (1e9, ('b=1e39',), (1e39,))):
-        wanted = run(o, o.params, '--size', 'n=700', '--param', f'h={h!r}', *[a for p in more for a in ('--param', p)])
+                           (-2.00048828125, ('b=3.0078125',), (3.0078125, None)), (1e9, ('h=inf', 'b=inf'), (1e39,))):
+        more = more if any(p.startswith('h=') for p in more) else (f'h={h!r}', *more)
+        wanted = run(o, o.params, '--size', 'n=700', *[a for p in more for a in ('--param', p)])
         expect(f'params {h} {more}', logged(o, params, x, y, h, *given), wanted)
 
 
@@ -192,6 +219,23 @@ def refusals(o):
     expect('strides of one element mean nothing', logged(o, dot, ones, ones, out)[0], 'launch ')
 
 
+def streams(o):
+    scan = Function(o, o.specs / 'scan_affine.yaml')
+    arrays = [tensor('f32', 100) for _ in range(3)]
+    scan.library.capture(1)
+    expect('in a capture', logged(o, scan, *arrays, 0.5)[0], 'RuntimeError: scan_affine: code would be loaded, which a capture does not allow: call it once before')
+    scan.library.capture(0)
+    for stream in (0x510, 0x520, 0x510):
+        scan.library.set_stream(stream)
+        expect('another stream', logged(o, scan, *arrays, 0.5)[0], 'launch ')
+        expect('the stream', scan.library.launched_on(), stream)
+    scan.library.capture(1)
+    expect('captured', scan(*arrays, 0.5), '')
+    expect('the captured stream', scan.library.launched_on(), 0x510)
+    expect('in a capture, with more memory', logged(o, scan, *[tensor('f32', 30000000)] * 3, 0.5)[0], 'memory would be allocated')
+    scan.library.capture(0)
+
+
 def main():
     o = Options()
     o.ptxgen, o.fake, o.specs, o.include = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
@@ -205,6 +249,7 @@ def main():
         (o.work / 'stand_ins.c').write_text(STAND_INS)
         same_launches(o)
         refusals(o)
+        streams(o)
     print(f'{expect.count - len(FAILED)} passed, {len(FAILED)} failed')
     return 1 if FAILED else 0
 
