@@ -74,6 +74,23 @@ static bool same_place(struct call *c, int i, bool first)
     return true;
 }
 
+bool call_accept(struct call *c, int i, bool first)
+{
+    const struct slot *slot = &c->f->slot[i];
+    const struct taken *t = &c->array[i];
+
+    if (!take_type(t, slot))
+        return wrong_type(c, i);
+    if (!t->contiguous)
+        return refuse("array '%s' does not lie in row-major order without gaps; give a copy that does, such as "
+                      "numpy.ascontiguousarray(x)",
+                      slot->info.name);
+    if (!infer(c, i) || !same_place(c, i, first))
+        return false;
+    c->pointer[i] = t->data;
+    return true;
+}
+
 static bool take_array(struct call *c, int i)
 {
     struct slot *slot = &c->f->slot[i];
@@ -88,20 +105,13 @@ static bool take_array(struct call *c, int i)
         c->leader = kind_keep(kind);
     if (!take(c->object[i], &own, slot->name, c->stream, t))
         return false;
-    if (!take_type(t, slot))
-        return wrong_type(c, i);
-    if (!t->contiguous)
-        return refuse("array '%s' does not lie in row-major order without gaps; give a copy that does, such as "
-                      "numpy.ascontiguousarray(x)",
-                      slot->info.name);
     if (i >= c->f->inputs && (t->read_only || own.family == FAMILY_JAX))
         return refuse("output '%s' is read-only", slot->info.name);
-    if (!infer(c, i) || !same_place(c, i, first))
+    if (!call_accept(c, i, first))
         return false;
     if (first && on_gpu(c->device) && c->stream_object == NULL &&
         !producer_stream(&own, t, c->device.id < 0 ? 0 : c->device.id, &c->stream))
         return false;
-    c->pointer[i] = t->data;
     return true;
 }
 
@@ -188,27 +198,15 @@ static bool make_outputs(struct call *c)
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
-/* To prepare without arrays: addresses that are aligned and do not overlap. */
-static void pretend(struct call *c)
+void call_clear(struct call *c, Function *f)
 {
-    for (int i = 0; i < c->f->inputs + c->f->outputs; i++)
-        if (c->pointer[i] == NULL)
-            c->pointer[i] = (const void *)((uintptr_t)(i + 1) << 40);
-    if (c->leader.type == NULL)
-        c->device = (struct dl_device){ DL_CUDA, 0 };
-}
-
-bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why)
-{
-    const int arrays = f->inputs + f->outputs;
-
     c->f = f;
     c->out = c->stream_object = NULL;
     c->leader = (struct kind){ .type = NULL };
     c->device = (struct dl_device){ DL_CPU, 0 };
     c->made = false;
     c->stream = NULL;
-    for (int i = 0; i < arrays; i++) {
+    for (int i = 0; i < f->inputs + f->outputs; i++) {
         c->object[i] = NULL;
         c->pointer[i] = NULL;
         c->array[i].holds = HOLDS_NOTHING;
@@ -217,6 +215,26 @@ bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t n
         c->size[i] = -1;
     for (int i = 0; i < f->params; i++)
         c->has_param[i] = false;
+}
+
+void call_pretend(struct call *c)
+{
+    for (int i = 0; i < c->f->inputs + c->f->outputs; i++)
+        if (c->pointer[i] == NULL)
+            c->pointer[i] = (const void *)((uintptr_t)(i + 1) << 40);
+}
+
+/* To prepare without arrays. */
+static void pretend(struct call *c)
+{
+    call_pretend(c);
+    if (c->leader.type == NULL)
+        c->device = (struct dl_device){ DL_CUDA, 0 };
+}
+
+bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why)
+{
+    call_clear(c, f);
     if (!call_words(c, args, nargs, names, why) ||
         (c->stream_object && c->stream_object != Py_None && !stream_given(c->stream_object, &c->stream)))
         return false;

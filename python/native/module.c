@@ -227,6 +227,8 @@ static PyMethodDef module_methods[] = {
     { "_tuning_path", tuning_path, METH_NOARGS, NULL },
     { "explain_code", explain_code, METH_O, "explain_code(code)\n--\n\nTitle and explanation of a message." },
     { "_results", results_type_for, METH_O, NULL },
+    { "_jax_handlers", jax_handlers, METH_NOARGS, NULL },
+    { "_jax_record", jax_record, METH_VARARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 

@@ -13,6 +13,7 @@
  *     array.c     ptxgen.Array: results for callers without a library of arrays
  *     verify.c    a call beside the sequential reference
  *     tune.c      how long a call takes; entries of a tuning file
+ *     jax.c       calls from programs that JAX compiled
  *
  * The limited API of Python 3.11: one module for all versions from there on.  All static data is guarded by the GIL.
  */
@@ -196,6 +197,12 @@ struct call {
     bool made;          /* outputs were made here */
 };
 enum purpose { CALL, PREPARE };
+/* Nothing is known yet. */
+void call_clear(struct call *c, Function *f);
+/* Does array i, which was taken, have the type, the shape and the place of the call? */
+bool call_accept(struct call *c, int i, bool first);
+/* For arrays that are not there: addresses that are aligned and do not overlap. */
+void call_pretend(struct call *c);
 /* Arguments by position and keyword (words.c). */
 bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why);
 /* A number, or a stream of torch, CuPy, or of the protocol __cuda_stream__. */
@@ -216,5 +223,9 @@ PyObject *function_prepare(PyObject *self, PyObject *const *args, Py_ssize_t nar
 PyObject *function_verify(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *function_entry(PyObject *self, PyObject *args);
+
+/* ---- JAX (jax.c) ------------------------------------------------------------------------------------------------- */
+PyObject *jax_handlers(PyObject *module, PyObject *nothing);
+PyObject *jax_record(PyObject *module, PyObject *args);
 
 #endif

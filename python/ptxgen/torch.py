@@ -1,37 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions as operators of PyTorch, which torch.compile keeps in its graphs and autograd goes through: op = ptxgen.torch.op(f)."""
-import re
-
 import torch
 
 from ._errors import UnsupportedError
+from ._known import Known
 from ._vjp import vjp
 
-TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32",
-         "u64": "uint64", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
 
-
-def shape(declaration):
-    """(type, [(size or None, what is added)]) of "f32[m, k - 1]"."""
-    if declaration[0] == "{":
-        raise UnsupportedError(f"an array of structures, {declaration}, is no tensor")
-    type_, _, dims = declaration.rstrip("]").partition("[")
-    made = []
-    for dim in filter(None, dims.split(", ")):
-        name, sign, add = re.fullmatch(r"(\w+)(?: ([+-]) (\d+))?", dim).groups()
-        made.append((None, int(name)) if name.isdigit() else (name, int((sign or "") + (add or "0"))))
-    return getattr(torch, TYPES[type_]), made
-
-
-class Op:
+class Op(Known):
     """What an operator of PyTorch knows about a function."""
-
-    def __init__(self, f):
-        self.f, self.inputs = f, {name: shape(text) for name, text in f.inputs.items()}
-        self.outputs = {name: shape(text) for name, text in f.outputs.items()}
-        seen = {size for _, dims in self.inputs.values() for size, _ in dims}
-        self.sizes = [size for size in f.sizes if size not in seen]
-        self.names = [*self.inputs, *self.sizes, *f.params]
 
     def schema(self):
         kind = {"f": "float", "b": "float", "i": "int", "u": "int"}
@@ -40,25 +17,16 @@ class Op:
         results = ", ".join(["Tensor"] * len(self.outputs))
         return f"({', '.join(args)}) -> {results if len(self.outputs) == 1 else f'({results})'}"
 
-    def words(self, args, given):
-        """The arguments by name, without params that have their defaults."""
-        return {name: x for name, x in {**dict(zip(self.names, args)), **given}.items() if x is not None}
-
     def run(self, *args, **given):
         made = self.f(**self.words(args, given))
         return tuple(made) if len(self.outputs) > 1 else made
-
-    def extents(self, words):
-        """All sizes by name."""
-        seen = {size: extent - add for name, (_, dims) in self.inputs.items() for (size, add), extent in zip(dims, words[name].shape) if size}
-        return {**seen, **{size: words[size] for size in self.sizes}}
 
     def fake(self, *args, **given):
         """Tensors of the types and shapes of the results."""
         words = self.words(args, given)
         sizes = self.extents(words)
         like = words[next(iter(self.inputs))]
-        made = [like.new_empty([sizes[size] + add if size else add for size, add in dims], dtype=type_) for type_, dims in self.outputs.values()]
+        made = [like.new_empty(shape, dtype=getattr(torch, type_)) for type_, shape in self.results(sizes)]
         return tuple(made) if len(made) > 1 else made[0]
 
 

@@ -195,6 +195,7 @@ enum { CU_HOST_PORTABLE_MAPPED = 3, CU_IPC_PEER_ACCESS = 1 };
     X(StreamSynchronize,  "cuStreamSynchronize",           1, (cu_stream stream))                                         \
     X(StreamQuery,        "cuStreamQuery",                 1, (cu_stream stream))                                         \
     X(StreamGetId,        "cuStreamGetId",                 0, (cu_stream stream, unsigned long long *id))                 \
+    X(StreamGetCtx,       "cuStreamGetCtx",                1, (cu_stream stream, cu_context *context))                    \
     X(StreamIsCapturing,  "cuStreamIsCapturing",           1, (cu_stream stream, int *status))                            \
     X(StreamBeginCapture, "cuStreamBeginCapture_v2",       1, (cu_stream stream, int mode))                               \
     X(StreamEndCapture,   "cuStreamEndCapture",            1, (cu_stream stream, cu_graph *graph))                        \

@@ -126,6 +126,32 @@ static bool choose_context(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)
     return true;
 }
 
+static bool stream_device(const struct driver *cu, ptxgen_stream stream, int *ordinal, struct fault *f)
+{
+    cu_context context = NULL, popped;
+
+    if (!CU(f, cu, StreamGetCtx(stream, &context)) || !CU(f, cu, CtxPush(context)))
+        return false;
+    const bool ok = CU(f, cu, CtxGetDevice(ordinal));
+    cu->CtxPop(&popped);
+    return ok;
+}
+
+ptxgen_status ptxgen_stream_device(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, int *ordinal)
+{
+    struct driver own;
+    struct fault f;
+
+    NEED(PTXGEN_USAGE, s, ordinal);
+    *ordinal = -1;
+    if (!gpu && !driver_open(&own, &f))
+        return fault_report(s, &f);
+    const bool ok = stream_device(gpu ? &gpu->cu : &own, stream, ordinal, &f);
+    if (!gpu)
+        driver_close(&own);
+    return ok ? PTXGEN_OK : fault_report(s, &f);
+}
+
 static bool gpu_start(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)
 {
     int pools = 0;

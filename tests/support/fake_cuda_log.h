@@ -78,7 +78,9 @@ static void learn_kernels(const char *ptx)
         k->nparams = 0;
         while ((p = strstr(p, ".param .")) && p < end) {
             p += strlen(".param .");
-            k->bytes[k->nparams++] = atoi(p + strcspn(p, "123456789")) / 8;
+            const bool is_array = strncmp(p, "align", 5) == 0; /* ".align 2 .b8 name[2]": a number of 16 bits */
+            const int bytes = is_array ? atoi(p + strcspn(p, "[") + 1) : atoi(p + strcspn(p, "123456789")) / 8;
+            k->bytes[k->nparams++] = bytes <= 8 ? bytes : 0;
         }
     }
 }

@@ -37,6 +37,24 @@ Test(launch, devices_are_counted_and_described)
     cr_expect_eq(ptxgen_gpu_count(&session, &count), PTXGEN_NO_DEVICE);
 }
 
+Test(launch, a_stream_says_its_device)
+{
+    ptxgen_gpu *gpu;
+    int device;
+
+    fake->devices = 2;
+    cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);
+    cr_expect_eq(ptxgen_stream_device(&session, gpu, (ptxgen_stream)0x10510, &device), PTXGEN_OK);
+    cr_expect_eq(device, 1);
+    cr_expect_eq(ptxgen_stream_device(&session, NULL, (ptxgen_stream)0x510, &device), PTXGEN_OK);
+    cr_expect_eq(device, 0);
+    fake->fail = "cuStreamGetCtx", fake->fail_result = 400;
+    cr_expect_eq(ptxgen_stream_device(&session, gpu, (ptxgen_stream)0x510, &device), PTXGEN_INTERNAL);
+    cr_expect(strstr(last_message(), "cuStreamGetCtx(stream, &context) failed"), "%s", last_message());
+    fake->fail = NULL;
+    ptxgen_gpu_close(gpu);
+}
+
 Test(launch, the_context_is_the_current_one_or_the_primary_one_and_is_left_alone)
 {
     struct driver cu;
