@@ -85,8 +85,8 @@ PTXGEN_API ptxgen_status ptxgen_gpu_open(ptxgen_session *PTXGEN_OPTIONAL s, int 
 PTXGEN_API void ptxgen_gpu_close(ptxgen_gpu *PTXGEN_OPTIONAL gpu);
 /** Borrowed from the gpu. */
 PTXGEN_API const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu);
-/** The device of a stream that others made.  `gpu`: any open one, which saves the time to open the driver. */
-PTXGEN_API ptxgen_status ptxgen_stream_device(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_gpu *PTXGEN_OPTIONAL gpu,
+/** The device of a stream that others made; `gpu` may be another device.  NULL, the default stream, is of `gpu` itself. */
+PTXGEN_API ptxgen_status ptxgen_stream_device(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_gpu *gpu,
                                               ptxgen_stream PTXGEN_OPTIONAL stream, int *ordinal);
 
 /* ---- programs on a device -------------------------------------------------------------------- */

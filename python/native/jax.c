@@ -21,6 +21,7 @@ struct record {
     ptxgen_value param[NAMES_MAX];
     bool ready[DEVICES_MAX]; /* its code is loaded */
 };
+static int asking_device; /* one that is in use anyway: the driver is asked there of which device a stream is */
 static PyObject *records; /* dict from keys to capsules; records live until the process ends, as programs of JAX may */
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
@@ -127,6 +128,8 @@ PyObject *jax_record(PyObject *module, PyObject *args)
     }
     if (known == NULL)
         return NULL;
+    if (device >= 0)
+        asking_device = device;
     const long long bytes = device < 0 ? 0 : workspace_bytes(PyCapsule_GetPointer(known, NULL), device);
     return bytes < 0 ? NULL : PyLong_FromLongLong(bytes);
 }
@@ -194,9 +197,9 @@ static bool take_buffers(struct call *c, const struct xla_frame *frame, struct d
 /* XLA's stream, and the device that it is of. */
 static bool find_stream(const struct xla_frame *frame, ptxgen_stream *stream, int *device)
 {
-    static ptxgen_gpu *any;
+    ptxgen_gpu *any = gpu_at(asking_device);
     struct xla_stream asked = { .bytes = sizeof asked, .context = frame->context };
-    void *error = frame->api->stream_get(&asked);
+    void *error = any ? frame->api->stream_get(&asked) : NULL;
     ptxgen_session *s = NULL;
 
     if (error) {
@@ -204,16 +207,14 @@ static bool find_stream(const struct xla_frame *frame, ptxgen_stream *stream, in
         frame->api->error_destroy(&end);
         return refuse("XLA gives no stream");
     }
-    if (ptxgen_session_create(&s) != PTXGEN_OK)
-        return PyErr_NoMemory() != NULL;
+    if (any == NULL || ptxgen_session_create(&s) != PTXGEN_OK)
+        return any != NULL && PyErr_NoMemory() != NULL;
     *stream = asked.stream;
     const ptxgen_status status = ptxgen_stream_device(s, any, *stream, device);
     if (status != PTXGEN_OK)
         raise_status(status, s);
-    else if (any == NULL)
-        any = gpu_at(*device);
     ptxgen_session_destroy(s);
-    return status == PTXGEN_OK && any;
+    return status == PTXGEN_OK;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -35,8 +35,8 @@ class Known:
         return {name: x for name, x in {**dict(zip(self.names, args)), **given}.items() if x is not None}
 
     def extents(self, words):
-        """All sizes by name."""
-        seen = {size: extent - add for name, (_, dims) in self.inputs.items() for (size, add), extent in zip(dims, words[name].shape) if size}
+        """All sizes by name, each from the first input that shows it."""
+        seen = {size: extent - add for name, (_, dims) in reversed(self.inputs.items()) for (size, add), extent in zip(dims, words[name].shape) if size}
         return {**seen, **{size: words[size] for size in self.sizes}}
 
     def results(self, sizes):

@@ -126,30 +126,31 @@ static bool choose_context(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)
     return true;
 }
 
-static bool stream_device(const struct driver *cu, ptxgen_stream stream, int *ordinal, struct fault *f)
+static bool stream_device(const struct ptxgen_gpu *gpu, ptxgen_stream stream, int *ordinal, struct fault *f)
 {
+    const struct driver *cu = &gpu->cu;
     cu_context context = NULL, popped;
+    bool pushed;
 
-    if (!CU(f, cu, StreamGetCtx(stream, &context)) || !CU(f, cu, CtxPush(context)))
+    if (!gpu_enter(gpu, &pushed, f))
         return false;
-    const bool ok = CU(f, cu, CtxGetDevice(ordinal));
-    cu->CtxPop(&popped);
+    bool ok = CU(f, cu, StreamGetCtx(stream, &context)) && CU(f, cu, CtxPush(context));
+    if (ok) {
+        ok = CU(f, cu, CtxGetDevice(ordinal));
+        cu->CtxPop(&popped);
+    }
+    gpu_leave(gpu, pushed);
     return ok;
 }
 
 ptxgen_status ptxgen_stream_device(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, int *ordinal)
 {
-    struct driver own;
     struct fault f;
 
-    NEED(PTXGEN_USAGE, s, ordinal);
-    *ordinal = -1;
-    if (!gpu && !driver_open(&own, &f))
-        return fault_report(s, &f);
-    const bool ok = stream_device(gpu ? &gpu->cu : &own, stream, ordinal, &f);
-    if (!gpu)
-        driver_close(&own);
-    return ok ? PTXGEN_OK : fault_report(s, &f);
+    if (ordinal)
+        *ordinal = -1;
+    NEED(PTXGEN_USAGE, s, gpu, ordinal);
+    return stream_device(gpu, stream, ordinal, &f) ? PTXGEN_OK : fault_report(s, &f);
 }
 
 static bool gpu_start(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)

@@ -46,7 +46,7 @@ Test(launch, a_stream_says_its_device)
     cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);
     cr_expect_eq(ptxgen_stream_device(&session, gpu, (ptxgen_stream)0x10510, &device), PTXGEN_OK);
     cr_expect_eq(device, 1);
-    cr_expect_eq(ptxgen_stream_device(&session, NULL, (ptxgen_stream)0x510, &device), PTXGEN_OK);
+    cr_expect_eq(ptxgen_stream_device(&session, gpu, (ptxgen_stream)0x510, &device), PTXGEN_OK);
     cr_expect_eq(device, 0);
     fake->fail = "cuStreamGetCtx", fake->fail_result = 400;
     cr_expect_eq(ptxgen_stream_device(&session, gpu, (ptxgen_stream)0x510, &device), PTXGEN_INTERNAL);
