@@ -420,9 +420,7 @@ PTXGEN_API const char *ptxgen_program_case_name(const ptxgen_program *program, i
 PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, int i);
 PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
-/** A C file that includes the header and exports `__tvm_ffi_NAME`, a function of tvm-ffi: tensors as in DLPack, inputs and
- * then outputs, and then params.  torch, JAX, CuPy and others call it (docs/python.md). */
-PTXGEN_API char *ptxgen_program_tvm_ffi(const ptxgen_program *program);
+PTXGEN_API char *ptxgen_program_tvm_ffi(const ptxgen_program *program); /**< C that makes it a function of tvm-ffi */
 /** Machine code of case i (copied) for headers: a cubin of its PTX for arch, as "sm_90".  Where it fits it is loaded. */
 PTXGEN_API ptxgen_status ptxgen_program_add_code(ptxgen_program *program, int i, const char *arch, const void *code,
                                                  size_t bytes);

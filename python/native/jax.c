@@ -157,9 +157,9 @@ static struct record *find_record(const struct xla_frame *frame)
 static struct dl_type element_type(int xla)
 {
     static const struct dl_type types[] = {
-        { 0, 0, 0 },        { DL_BOOL, 8, 1 },   { DL_INT, 8, 1 },    { DL_INT, 16, 1 },   { DL_INT, 32, 1 },
-        { DL_INT, 64, 1 },  { DL_UINT, 8, 1 },   { DL_UINT, 16, 1 },  { DL_UINT, 32, 1 },  { DL_UINT, 64, 1 },
-        { DL_FLOAT, 16, 1 }, { DL_FLOAT, 32, 1 }, { DL_FLOAT, 64, 1 }, { 0, 0, 0 },         { 0, 0, 0 },
+        { 0, 0, 0 },           { DL_BOOL, 8, 1 },    { DL_INT, 8, 1 },    { DL_INT, 16, 1 },  { DL_INT, 32, 1 },
+        { DL_INT, 64, 1 },     { DL_UINT, 8, 1 },    { DL_UINT, 16, 1 },  { DL_UINT, 32, 1 }, { DL_UINT, 64, 1 },
+        { DL_FLOAT, 16, 1 },   { DL_FLOAT, 32, 1 },  { DL_FLOAT, 64, 1 }, { 0, 0, 0 },        { 0, 0, 0 },
         { DL_COMPLEX, 64, 1 }, { DL_BFLOAT, 16, 1 },
     };
     const int count = (int)(sizeof types / sizeof *types);
@@ -174,8 +174,12 @@ static bool take_buffer(struct call *c, int i, const struct xla_list *list, int6
 
     if (list->kind[at] != XLA_BUFFER || b->rank > RANK_MAX)
         return refuse("array '%s' is no buffer, or has more than %d dimensions", c->f->slot[i].info.name, RANK_MAX);
-    *t = (struct taken){ .data = b->data, .type = element_type(b->type), .contiguous = true, .ndim = (int)b->rank,
-                         .device = device, .holds = HOLDS_NOTHING };
+    *t = (struct taken){ .data = b->data,
+                         .type = element_type(b->type),
+                         .contiguous = true,
+                         .ndim = (int)b->rank,
+                         .device = device,
+                         .holds = HOLDS_NOTHING };
     memcpy(t->shape, b->shape, sizeof *b->shape * (size_t)b->rank);
     return call_accept(c, i, i == 0);
 }
@@ -318,7 +322,8 @@ static bool tell_metadata(const struct xla_frame *frame, uint32_t traits)
     return false;
 }
 
-static void *handle(const struct xla_frame *frame, uint32_t traits, bool (*serve)(const struct xla_frame *, struct record *))
+static void *handle(const struct xla_frame *frame, uint32_t traits,
+                    bool (*serve)(const struct xla_frame *, struct record *))
 {
     if (tell_metadata(frame, traits))
         return NULL;

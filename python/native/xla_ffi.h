@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { XLA_METADATA = 1 };                      /* extensions */
-enum { XLA_INITIALIZE = 2, XLA_EXECUTE = 3 };   /* stages */
-enum { XLA_BUFFER = 1, XLA_STRING = 4 };        /* kinds of arguments, results; of attributes */
+enum { XLA_METADATA = 1 };                    /* extensions */
+enum { XLA_INITIALIZE = 2, XLA_EXECUTE = 3 }; /* stages */
+enum { XLA_BUFFER = 1, XLA_STRING = 4 };      /* kinds of arguments, results; of attributes */
 enum { XLA_INVALID_ARGUMENT = 3, XLA_INTERNAL = 13 };
-enum { XLA_CAPTURABLE = 1 };                    /* calls always launch the same, which a command buffer may keep */
+enum { XLA_CAPTURABLE = 1 }; /* calls always launch the same, which a command buffer may keep */
 
 struct xla_extension {
     size_t bytes;

@@ -97,7 +97,7 @@ class Xla:
 
     @staticmethod
     def entry(capsule):
-        return ctypes.PYFUNCTYPE(c_pointer, ctypes.POINTER(Frame))(stand_ins.capsule_pointer(capsule, b"xla._CUSTOM_CALL_TARGET"))
+        return ctypes.CFUNCTYPE(c_pointer, ctypes.POINTER(Frame))(stand_ins.capsule_pointer(capsule, b"xla._CUSTOM_CALL_TARGET"))
 
     @staticmethod
     def items(arrays):
