@@ -87,7 +87,7 @@ PTXGEN_API void ptxgen_gpu_close(ptxgen_gpu *PTXGEN_OPTIONAL gpu);
 PTXGEN_API const ptxgen_gpu_info *ptxgen_gpu_describe(const ptxgen_gpu *gpu);
 /** The device of a stream that others made; `gpu` may be another device.  NULL, the default stream, is of `gpu` itself. */
 PTXGEN_API ptxgen_status ptxgen_stream_device(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_gpu *gpu,
-                                              ptxgen_stream PTXGEN_OPTIONAL stream, int *ordinal);
+                                              ptxgen_stream PTXGEN_OPTIONAL stream, int *out);
 
 /* ---- programs on a device -------------------------------------------------------------------- */
 /**

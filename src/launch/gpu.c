@@ -143,14 +143,14 @@ static bool stream_device(const struct ptxgen_gpu *gpu, ptxgen_stream stream, in
     return ok;
 }
 
-ptxgen_status ptxgen_stream_device(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, int *ordinal)
+ptxgen_status ptxgen_stream_device(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream stream, int *out)
 {
     struct fault f;
 
-    if (ordinal)
-        *ordinal = -1;
-    NEED(PTXGEN_USAGE, s, gpu, ordinal);
-    return stream_device(gpu, stream, ordinal, &f) ? PTXGEN_OK : fault_report(s, &f);
+    if (out)
+        *out = -1;
+    NEED(PTXGEN_USAGE, s, gpu, out);
+    return stream_device(gpu, stream, out, &f) ? PTXGEN_OK : fault_report(s, &f);
 }
 
 static bool gpu_start(struct ptxgen_gpu *gpu, int ordinal, struct fault *f)
