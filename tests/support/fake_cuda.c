@@ -42,7 +42,6 @@ struct fake_call *fake_record(const char *name, const void *stream, uint64_t a, 
 {
     static struct fake_call overflow;
     struct fake_call *c;
-
     pthread_mutex_lock(&lock);
     c = fake.ncalls < FAKE_CALLS ? &fake.call[fake.ncalls++] : &overflow;
     *c = (struct fake_call){ .name = name, .stream = stream, .a = a, .b = b };
@@ -302,12 +301,7 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
     *pointer = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset((void *)(uintptr_t)*pointer, 0xa5, bytes);
     c->a = *pointer;
-    if (log_file) {
-        pthread_mutex_lock(&lock);
-        allocated[nallocated].begin = *pointer;
-        allocated[nallocated++].bytes = bytes;
-        pthread_mutex_unlock(&lock);
-    }
+    log_allocation(*pointer, bytes);
     return fake_count(name, 1);
 }
 ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMemAlloc", pointer, bytes, NULL); }

@@ -15,6 +15,16 @@ static struct {
 } allocated[FAKE_CALLS];
 static int nallocated;
 
+static void log_allocation(uint64_t begin, uint64_t bytes)
+{
+    if (!log_file)
+        return;
+    pthread_mutex_lock(&lock);
+    allocated[nallocated].begin = begin;
+    allocated[nallocated++].bytes = bytes;
+    pthread_mutex_unlock(&lock);
+}
+
 static const char *log_place(uint64_t address)
 {
     static char text[4][40];
