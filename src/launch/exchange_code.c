@@ -66,8 +66,8 @@ static const char head[] =
           "    @%p bra " label ";\n    st.volatile.global.u32 [%error], 1;\n    ld.param.u64 %a, " FAULT ";\n"         \
           "    st.volatile.global.u32 [%a], 1;\n    mov.u64 %limit, 0;\n" label "_DONE:\n"
 
-/* Words of a message with four bytes and e in each, by `lanes` threads, this one being %thread4 / 4 among them: %n bytes from %from to the slot
- * %to; and from the slot %from to %to.  bytes: 4 * lanes. */
+/* %n bytes from %from to the slot %to, as words with four bytes and e in each; and from the slot %from to %to.  Thread i of
+ * several has 4 i in %lane; `bytes` are four times as many as threads. */
 #define WORDS_OUT(label, bytes, end)                                                                                   \
     "    mov.b64 %step, %lane;\n    add.s64 %from, %from, %step;\n    add.s64 %to, %to, %step;\n"                      \
     "    add.s64 %to, %to, %step;\n" label ":\n    setp.ge.u64 %p, %step, %n;\n    @%p bra " end ";\n"                 \

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_exchange_code.c - the kernels that write into other devices' memory are PTX for every architecture. */
+#include <criterion/criterion.h>
+
+#include "launch/exchange.h"
+#include "support/emit_fixture.h"
+
+Test(exchange_code, ptxas_takes_it)
+{
+    static const char *const arch[] = { "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120" };
+    char text[16384] = "";
+    for (int i = 0; i < EXCHANGE_CODE_PARTS; i++) {
+        cr_assert(strlen(text) + strlen(exchange_code[i]) < sizeof text);
+        strcat(text, exchange_code[i]);
+    }
+    for (size_t i = 0; i < sizeof arch / sizeof *arch; i++)
+        cr_expect_str_empty(assemble(text, arch[i]), "%s: %s", arch[i], assemble(text, arch[i]));
+}
+
+/* The offsets that the PTX has written in it. */
+Test(exchange_code, parameters_are_where_the_kernels_read_them)
+{
+    cr_expect_eq(offsetof(struct exchange_table, shortest), 40);
+    cr_expect_eq(offsetof(struct exchange_table, row), 48);
+    cr_expect_eq(offsetof(struct exchange_row, done_there), 32);
+    cr_expect_eq(offsetof(struct exchange_row, flag_here), 64);
+    cr_expect_eq(sizeof(struct exchange_row), 72);
+    cr_expect_eq(sizeof(struct exchange_table), 1200);
+}
