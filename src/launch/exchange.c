@@ -3,8 +3,8 @@
  * does it (exchange_code.c).
  *
  *     head     which exchange was the last, addresses for the kernel, and what each rank has done
- *     flags    one for each piece of each message
- *     slots    of even exchanges, then of odd ones; for each message: its pieces, then its words if it is short
+ *     halves   of even exchanges, then of odd ones: slots, and a flag for each piece of each message.  The slot of a message
+ *              has room for its pieces, then for its words if it is short.
  *
  * All windows of a communicator's ranks are laid out alike.  In one process a rank has the others' memory by its address,
  * on devices with peer access; in other processes of the machine by a handle of the driver.
@@ -23,7 +23,14 @@
 #include "base/session.h"
 #include "launch_impl.h"
 
-enum { ALIGNMENT = 256, PIECE_MIN = 4096, WORDS_BYTES = 2 * EXCHANGE_SHORT, CLOSE_SECONDS = 2, WARP = 32 };
+enum {
+    ALIGNMENT = 256,
+    PIECE_MIN = 4096,
+    WORDS_BYTES = 2 * EXCHANGE_SHORT,
+    FLAGS_BYTES = 4 * EXCHANGE_PIECES,
+    CLOSE_SECONDS = 2,
+    WARP = 32
+};
 
 /* What follows it: for each rank, the address of what that rank knows of this one's last exchange, as 64 bits; then what
  * this rank knows of the others, as 32 bits each. */
@@ -34,7 +41,7 @@ struct window_head {
 struct exchange {
     ptxgen_gpu *gpu;
     int rank, ranks, messages;
-    size_t piece, slot, flags, slots, half; /* bytes of a piece and a message; where flags and slots begin; of a half */
+    size_t piece, slot, slots, half; /* bytes of a piece and a slot; where the first half begins; bytes of a half */
     double seconds;
     cu_pointer *window; /* of each rank */
     bool *opened;       /* by a handle */
@@ -57,9 +64,11 @@ static bool lay_out(struct exchange *x, size_t most)
     const size_t piece = aligned((most + EXCHANGE_PIECES - 1) / EXCHANGE_PIECES);
     x->piece = piece < PIECE_MIN ? PIECE_MIN : piece;
     x->slot = x->piece * EXCHANGE_PIECES + WORDS_BYTES;
-    x->flags = aligned(done_at(x, x->ranks));
-    x->slots = aligned(x->flags + (size_t)x->messages * EXCHANGE_PIECES * sizeof(uint32_t));
-    return !__builtin_mul_overflow(x->slot, (size_t)x->messages, &x->half) && x->half < SIZE_MAX / 4;
+    x->slots = aligned(done_at(x, x->ranks));
+    if (__builtin_mul_overflow(x->slot, (size_t)x->messages, &x->half) || x->half > SIZE_MAX / 4)
+        return false;
+    x->half = aligned(x->half + (size_t)x->messages * FLAGS_BYTES);
+    return true;
 }
 
 static size_t window_bytes(const struct exchange *x) { return x->slots + 2 * x->half; }
@@ -72,7 +81,7 @@ static size_t slot_at(const struct exchange *x, int message, size_t bytes)
 
 static size_t flag_at(const struct exchange *x, int message)
 {
-    return x->flags + (size_t)message * EXCHANGE_PIECES * sizeof(uint32_t);
+    return x->slots + (size_t)x->messages * x->slot + (size_t)message * FLAGS_BYTES;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */

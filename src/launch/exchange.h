@@ -23,7 +23,7 @@ struct exchange_row {
 struct exchange_table {
     uint64_t window; /* of this rank: struct window_head */
     uint64_t piece;  /* bytes; of both halves of the slots alike */
-    uint64_t half;   /* bytes from the slots of even exchanges to those of odd ones */
+    uint64_t half;   /* bytes from slots and flags of even exchanges to those of odd ones */
     uint64_t fault;  /* a word in host memory: 1 after a wait that was too long */
     uint64_t limit;
     uint64_t shortest; /* EXCHANGE_SHORT */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_code.c - bytes between the GPUs of one machine, by kernels that write into the memory of the others.
  *
- * Each rank has a window, which all ranks can write.  It has slots for messages, twice, for even and odd exchanges; flags,
- * one for each piece of a message; the number of the last exchange; and for each rank, what that rank has done.  Exchange e
- * is one launch on every rank.  Block (c, j) has piece c of message j:
+ * Each rank has a window, which all ranks can write.  It has slots for messages and flags, one for each piece of a message,
+ * both twice, for even and odd exchanges: message j may come from another rank each time, and one may be ahead of the other.
+ * It has the number of the last exchange; and for each rank, what that rank has done.  Exchange e is one launch on every
+ * rank.  Block (c, j) has piece c of message j:
  *
  *     send:  wait until the receiver has done exchange e - 2       (its slot is free)
  *            copy the piece to the receiver's slot; flag = e
@@ -133,7 +134,7 @@ static const char send[] =
     ";\n    setp.le.u64 %few, %bytes, %word;\n"
     "    @%few bra WORDS;\n    add.s64 %to, %to, %at;\n" COPY
     "    bar.sync 0;\n    @!%first bra GET;\n    mul.wide.u32 %a, %c, 4;\n    add.s64 %flag, %flag, %a;\n"
-    "    st.release.sys.global.u32 [%flag], %e;\n    bra GET;\n"
+    "    add.s64 %flag, %flag, %half;\n    st.release.sys.global.u32 [%flag], %e;\n    bra GET;\n"
     "OWN:\n    add.s64 %to, %to, %at;\n" COPY "    bra GET;\n"
     "WORDS:\n" WORDS_OUT("OUT", "2048", "GET");
 
@@ -143,6 +144,7 @@ static const char get[] =
     "    add.s64 %from, %from, %half;\n    sub.u64 %n, %bytes, %at;\n    min.u64 %n, %n, %piece;\n"
     "    ld.param.u64 %word, " SHORT ";\n    setp.le.u64 %few, %bytes, %word;\n    @%few bra READ;\n"
     "    ld.param.u64 %flag, " FLAG_HERE ";\n    mul.wide.u32 %a, %c, 4;\n    add.s64 %flag, %flag, %a;\n"
+    "    add.s64 %flag, %flag, %half;\n"
     "    @!%first bra ARRIVED;\n" WAIT(
         "FLAG", "ld.acquire.sys.global.u32 %seen, [%flag]",
         "sub.s32 %seen, %seen, %e;\n    setp.ge.s32 %p, %seen, 0;\n") "ARRIVED:\n    bar.sync 0;\n    add.s64 %from, "

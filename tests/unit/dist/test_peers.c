@@ -68,7 +68,7 @@ static void send_piece(struct kernel *k, const struct exchange_row *m, unsigned 
     char *slot = (char *)at(m->slot_there) + (k->e & 1) * t->half;
     if (m->send_bytes > t->shortest) {
         memcpy(slot + begin, (char *)at(m->send) + begin, n);
-        __atomic_store_n((uint32_t *)at(m->flag_there) + c, k->e, __ATOMIC_RELEASE);
+        __atomic_store_n((uint32_t *)at(m->flag_there + (k->e & 1) * t->half) + c, k->e, __ATOMIC_RELEASE);
     }
     for (uint64_t i = 0; m->send_bytes <= t->shortest && i < n; i += 4) {
         memcpy(slot + 2 * i, (char *)at(m->send) + i, n - i < 4 ? n - i : 4);
@@ -84,7 +84,7 @@ static void get_piece(struct kernel *k, const struct exchange_row *m, unsigned c
         return;
     const char *slot = (char *)at(m->slot_here) + (k->e & 1) * t->half;
     if (m->get_bytes > t->shortest) {
-        wait_for(k, (uint32_t *)at(m->flag_here) + c, k->e, false);
+        wait_for(k, (uint32_t *)at(m->flag_here + (k->e & 1) * t->half) + c, k->e, false);
         memcpy((char *)at(m->get) + begin, slot + begin, n);
     }
     for (uint64_t i = 0; m->get_bytes <= t->shortest && i < n; i += 4) {
@@ -196,6 +196,67 @@ Test(peers, nccl_alone_is_wanted)
 {
     nccl_only = true;
     agrees(specs[0], 2, 40, true, "nccl");
+}
+
+/* ---- ranks that are ahead ------------------------------------------------------------------------------------------ */
+
+enum { TURNS = 40, BYTES = 9000 };
+struct turner {
+    struct exchange *x;
+    int number, wrong;
+    char send[BYTES], get[BYTES];
+};
+
+/* Message 0 comes from another rank in each exchange.  The ranks are late in turn: what the next sender has written by then
+ * must not pass for what is waited for. */
+static void *takes_turns(void *user)
+{
+    struct turner *t = user;
+    for (int i = 0; i < TURNS; i++) {
+        const int shift = 1 + i % 2, from = (t->number + 3 - shift) % 3;
+        const size_t bytes = i % 4 < 2 ? BYTES : 40;
+        const struct exchange_message m = { t->send, t->get, bytes, bytes, (t->number + shift) % 3, from };
+        memset(t->send, 3 * i + t->number, bytes);
+        if (i % 3 == t->number)
+            nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
+        t->wrong += exchange_launch(NULL, t->x, &m, 1, NULL) != PTXGEN_OK;
+        for (size_t k = 0; k < bytes; k++)
+            t->wrong += t->get[k] != (char)(3 * i + from);
+    }
+    return NULL;
+}
+
+Test(peers, ranks_are_late_in_turn)
+{
+    static struct turner turner[3];
+    struct exchange_card card[3];
+    ptxgen_gpu *gpu[3];
+    pthread_t thread[3];
+    fake_gpu = (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })();
+    fake_gpu->launched = launched;
+    fake_gpu->devices = 3;
+    fake_gpu->peers = 1;
+    for (int r = 0; r < 3; r++) {
+        cr_assert_eq(ptxgen_gpu_open(NULL, r, &gpu[r]), PTXGEN_OK);
+        exchange_open(gpu[r], r, 3, 1, BYTES, 20, &card[r], &turner[r].x);
+        cr_assert_not_null(turner[r].x);
+        turner[r].number = r;
+    }
+    for (int r = 0; r < 3; r++)
+        cr_assert(exchange_reach(turner[r].x, card));
+    for (int r = 0; r < 3; r++)
+        pthread_create(&thread[r], NULL, takes_turns, &turner[r]);
+    for (int r = 0; r < 3; r++)
+        pthread_join(thread[r], NULL);
+    for (int r = 0; r < 3; r++) {
+        cr_expect_eq(turner[r].wrong, 0, "rank %d: %d bytes are wrong", r, turner[r].wrong);
+        cr_expect(!exchange_failed(turner[r].x));
+    }
+    for (int r = 0; r < 3; r++)
+        exchange_close(turner[r].x);
+    for (int r = 0; r < 3; r++)
+        ptxgen_gpu_close(gpu[r]);
+    cr_expect_eq(fake_gpu->live, 0);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
