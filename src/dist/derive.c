@@ -197,7 +197,16 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     return p;
 }
 
-/* Elements that it leaves out keep what the outputs hold. */
+/* Elements that are left out keep what the outputs hold, and not what is fed back, as the user's `interior` wants. */
+static bool has_inner(const struct derive *d)
+{
+    bool good = d->from->kind == KIND_STENCIL && !d->sp->interior;
+    for (int i = 0; i < d->from->ninputs; i++)
+        for (int k = 0; k < d->from->input[i].array.rank && d->from->nfeedback; k++)
+            good &= !d->from->input[i].neighbours || d->from->input[i].boundary[k].mode != BOUND_INTERIOR;
+    return good;
+}
+
 static void make_inner(struct derive *d, struct dist_derived *to)
 {
     struct problem *p = on_part(d, to, true, true);
@@ -342,7 +351,7 @@ static void make_stages(struct derive *d)
     const bool scan = d->from->kind == KIND_SCAN && problem_writes(d->from, AT_POINT);
     if (!sp->combined || scan)
         on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
-    if (!sp->combined && sp->before + sp->after > 0 && d->from->kind == KIND_STENCIL && !sp->interior)
+    if (!sp->combined && sp->before + sp->after > 0 && has_inner(d))
         make_inner(d, &sp->stage[STAGE_INNER]);
     if (!sp->combined && d->from->iterated && sp->before + sp->after > 0 && sp->wraps == sp->only_wraps &&
         !(sp->wraps && sp->indexed))

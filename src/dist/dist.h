@@ -74,6 +74,7 @@ struct ptxgen_dist {
     struct simt_control *control[DIST_STAGES];
     struct ptxgen_loaded *loaded[DIST_STAGES];
     struct dist_room *rooms; /* on a GPU: what was prepared */
+    int64_t nrooms;          /* so far */
 };
 static inline const char *dist_split_name(const struct ptxgen_dist *d) { return d->shape->size[d->size]; }
 /* From what the user has: which dimension is split (NULL: the first), and what each rank computes.  False after a message. */

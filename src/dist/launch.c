@@ -161,9 +161,11 @@ static ptxgen_status steps(struct launch *l)
 {
     const struct problem *p = l->d->split->problem;
     int64_t count = !p->iterated ? 1 : p->steps_param < 0 ? p->steps : l->args->param[p->steps_param].i;
-    if (count <= 0)
-        return count < 0 ? wrong(l, "the number of steps is negative") : no_step(l);
     const bool combined = l->d->split->combined, direct = l->room->all_direct || (l->room->direct && count == 1);
+    if (count < 0)
+        return wrong(l, "the number of steps is negative");
+    if (count == 0 && !(l->prepares && direct))
+        return no_step(l);
     if (l->prepares && !direct && count > PREPARED_STEPS)
         count = PREPARED_STEPS;
     ptxgen_status status = direct ? steps_direct(l, count) : halo_begin(l);
@@ -318,27 +320,58 @@ static bool same_beside(const struct dist_room *a, const struct dist_room *b)
     return same;
 }
 
-/* A rank finds the room of a launch by the sizes of its own part.  So where some rank's part was the same before among
- * other parts, ranks would take different rooms and wait for each other: all of them give up the older one, which all
- * know from the same parts.  The memory stays, for graphs. */
-static void keep(struct ptxgen_dist *d, struct dist_room *m)
+/* Is some rank's part the same, and is it so for all ranks? */
+static bool same_parts(const struct dist_room *a, const struct dist_room *b, bool *all)
 {
-    const size_t sizes = sizeof *m->size * (size_t)d->shape->nsizes;
-    for (struct dist_room *old = d->rooms; old; old = old->next) {
-        bool some = false, all = true;
-        for (int r = 0; r < d->comm->size; r++) {
-            const bool same = part_of(m, r) == part_of(old, r);
-            some |= same;
-            all &= same;
-        }
-        if (all && m->stream == old->stream && !old->superseded && !memcmp(m->size, old->size, sizes)) {
-            room_free(m);
-            return;
-        }
-        old->superseded |= some && !all && same_beside(m, old);
+    bool some = false;
+    *all = true;
+    for (int r = 0; r < a->d->comm->size; r++) {
+        const bool same = part_of(a, r) == part_of(b, r);
+        some |= same;
+        *all &= same;
     }
+    return some;
+}
+
+/* The room that this rank has for what was just prepared; 0: none.  All ranks number their rooms alike. */
+static int64_t known(const struct dist_room *m)
+{
+    const size_t sizes = sizeof *m->size * (size_t)m->d->shape->nsizes;
+    for (const struct dist_room *old = m->d->rooms; old; old = old->next) {
+        bool all;
+        same_parts(m, old, &all);
+        if (all && m->stream == old->stream && !old->superseded && !memcmp(m->size, old->size, sizes))
+            return old->number;
+    }
+    return 0;
+}
+
+/* A rank finds the room of a launch by the sizes of its own part and its stream.  So where some rank's part was the same
+ * before among other parts, ranks would take different rooms and wait for each other: all of them give up the older one,
+ * which all know from the same parts.  The memory stays, for graphs.  A room that all ranks have already stays instead of
+ * the new one; where only some have it, as streams go, all take the new one. */
+static ptxgen_status keep(struct launch *l, struct dist_room *m)
+{
+    struct ptxgen_dist *d = l->d;
+    const int64_t own[HEAD / sizeof(int64_t)] = { PTXGEN_OK, known(m) };
+    const int64_t *const told = (const int64_t *)(const void *)d->comm->hello;
+    const ptxgen_status status = dist_exchange(l->s, d->comm, own, d->comm->hello, sizeof own);
+    bool alike = true;
+    for (int r = 0; r < d->comm->size && status == PTXGEN_OK; r++)
+        alike &= told[2 * r + 1] == own[1];
+    if (status != PTXGEN_OK || (alike && own[1])) {
+        room_free(m);
+        return status;
+    }
+    for (struct dist_room *old = d->rooms; old; old = old->next) {
+        bool all;
+        const bool some = same_parts(m, old, &all);
+        old->superseded |= some && (!all || !alike) && same_beside(m, old);
+    }
+    m->number = ++d->nrooms;
     m->next = d->rooms;
     d->rooms = m;
+    return PTXGEN_OK;
 }
 
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
@@ -351,6 +384,5 @@ ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, cons
         room_free(l.room);
         return status;
     }
-    keep(d, l.room);
-    return PTXGEN_OK;
+    return keep(&l, l.room);
 }

@@ -33,6 +33,7 @@ struct dist_room {
     struct dist_room *next;
     struct ptxgen_dist *d;
     ptxgen_stream stream;
+    int64_t number;                 /* from 1, in the order in which they were prepared */
     bool superseded;                /* another one was prepared with some part alike: see dist_prepare() */
     int64_t size[PROBLEM_ARGS_MAX]; /* of the rank's part */
     int64_t *first;                 /* where the parts of the ranks begin, and the last one ends */

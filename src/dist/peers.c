@@ -6,9 +6,6 @@
  */
 #include "launch.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "nccl.h"
 
 enum {
@@ -32,18 +29,16 @@ void peers_note(struct launch *l, const struct exchange_message *m, int n)
 /* The largest of all ranks. */
 static ptxgen_status agree_on_needs(struct launch *l, struct needs *needs)
 {
-    const int size = l->d->comm->size;
     const struct needs own = { .messages = l->room->peers->messages, .most = l->room->peers->most };
-    struct needs *all = calloc((size_t)size, sizeof *all);
-    ptxgen_status status = all ? dist_exchange(l->s, l->d->comm, &own, all, sizeof own) : PTXGEN_NO_MEMORY;
+    const struct needs *const all = (const struct needs *)(const void *)l->d->comm->hello;
+    const ptxgen_status status = dist_exchange(l->s, l->d->comm, &own, l->d->comm->hello, sizeof own);
     *needs = own;
-    for (int r = 0; r < size && status == PTXGEN_OK; r++) {
+    for (int r = 0; r < l->d->comm->size && status == PTXGEN_OK; r++) {
         needs->messages = all[r].messages > needs->messages ? all[r].messages : needs->messages;
         needs->most = all[r].most > needs->most ? all[r].most : needs->most;
     }
     if (needs->messages > EXCHANGE_MESSAGES)
         needs->messages = EXCHANGE_MESSAGES;
-    free(all);
     return status;
 }
 
@@ -53,15 +48,14 @@ static ptxgen_status show_windows(struct launch *l, const struct needs *needs, b
     struct ptxgen_comm *comm = l->d->comm;
     struct dist_peers *peers = l->room->peers;
     const struct nccl *with = comm->self;
-    struct exchange_card own = { 0 }, *all = calloc((size_t)comm->size, sizeof *all);
-    if (!all) /* the others must not wait for this rank */
-        return dist_broken(l->s, comm, "there is no memory for what the ranks tell each other");
+    struct exchange_card own = { 0 };
     if (!with->only_nccl)
         exchange_open(comm->gpu, comm->rank, comm->size, (int)needs->messages, (size_t)needs->most, with->seconds, &own,
                       &peers->exchange);
-    const ptxgen_status status = dist_exchange(l->s, comm, &own, all, sizeof own);
-    *reached = status == PTXGEN_OK && peers->exchange && exchange_reach(peers->exchange, all);
-    free(all);
+    _Static_assert(sizeof own <= sizeof *comm->hello, "cards have room where hellos have");
+    const ptxgen_status status = dist_exchange(l->s, comm, &own, comm->hello, sizeof own);
+    *reached = status == PTXGEN_OK && peers->exchange &&
+               exchange_reach(peers->exchange, (const struct exchange_card *)(const void *)comm->hello);
     return status;
 }
 
@@ -104,7 +98,7 @@ ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int
     for (int i = 0; i < n && status == PTXGEN_OK; i += EXCHANGE_MESSAGES)
         status = exchange_launch(l->s, l->room->peers->exchange, m + i,
                                  n - i < EXCHANGE_MESSAGES ? n - i : EXCHANGE_MESSAGES, stream);
-    return status;
+    return status == PTXGEN_OK ? status : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
 }
 
 const char *dist_transport_name(const struct ptxgen_dist *d)

@@ -6,14 +6,15 @@
  *         the part as one problem of `depth` steps; what depends on other ranks is wrong in it: rows at its ends
  *         those rows again, from ghosts and more rows of the part
  *
- * The last steps write the caller's outputs, those before them memory of the room, in turn.
+ * The last steps write the caller's outputs, those before them memory of the room, in turn.  A preparation goes through one
+ * step and `depth` steps as well, since the number of steps may be a param, of which other launches have another value.
  */
 #include "launch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that are computed twice are at most one in TWICE. */
+/* Rows that go to another rank are at most one in TWICE of the average part. */
 enum { DEPTH_MOST = 16, TWICE = 16 };
 
 /* The same on all ranks. */
@@ -100,6 +101,11 @@ ptxgen_status steps_direct(struct launch *l, int64_t count)
             status = halo_direct(l, steps);
         for (int k = 0; k < p->nfeedback; k++)
             input[p->feedback[k].input] = output[p->feedback[k].output];
+    }
+    for (int k = 0; k < 2 && l->prepares && status == PTXGEN_OK; k++) {
+        l->room = k ? deep : near;
+        if (k == 0 || deep != near)
+            status = halo_direct(l, l->room->depth);
     }
     l->args = user;
     l->room = near;

@@ -28,6 +28,7 @@ enum {
     PIECE_MIN = 4096,
     WORDS_BYTES = 2 * EXCHANGE_SHORT,
     FLAGS_BYTES = 4 * EXCHANGE_PIECES,
+    BLOCKS_MOST = 2 * EXCHANGE_PIECES,
     CLOSE_SECONDS = 2,
     WARP = 32
 };
@@ -41,7 +42,8 @@ struct window_head {
 struct exchange {
     ptxgen_gpu *gpu;
     int rank, ranks, messages;
-    size_t piece, slot, slots, half; /* bytes of a piece and a slot; where the first half begins; bytes of a half */
+    size_t piece, most, slot, half; /* bytes of a piece, of all pieces of a message, of a slot, of a half */
+    size_t slots;                   /* where the first half begins */
     double seconds;
     cu_pointer *window; /* of each rank */
     bool *opened;       /* by a handle */
@@ -61,9 +63,11 @@ static size_t done_at(const struct exchange *x, int rank)
 
 static bool lay_out(struct exchange *x, size_t most)
 {
-    const size_t piece = aligned((most + EXCHANGE_PIECES - 1) / EXCHANGE_PIECES);
+    const size_t pieces = x->messages > 2 ? BLOCKS_MOST / (size_t)x->messages : EXCHANGE_PIECES;
+    const size_t piece = aligned((most + pieces - 1) / pieces);
     x->piece = piece < PIECE_MIN ? PIECE_MIN : piece;
-    x->slot = x->piece * EXCHANGE_PIECES + WORDS_BYTES;
+    x->most = x->piece * pieces;
+    x->slot = x->most + WORDS_BYTES;
     x->slots = aligned(done_at(x, x->ranks));
     if (__builtin_mul_overflow(x->slot, (size_t)x->messages, &x->half) || x->half > SIZE_MAX / 4)
         return false;
@@ -75,8 +79,7 @@ static size_t window_bytes(const struct exchange *x) { return x->slots + 2 * x->
 
 static size_t slot_at(const struct exchange *x, int message, size_t bytes)
 {
-    const size_t pieces = bytes <= EXCHANGE_SHORT ? x->piece * EXCHANGE_PIECES : 0;
-    return x->slots + (size_t)message * x->slot + pieces;
+    return x->slots + (size_t)message * x->slot + (bytes <= EXCHANGE_SHORT ? x->most : 0);
 }
 
 static size_t flag_at(const struct exchange *x, int message)
@@ -275,7 +278,12 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
         most = bytes > most ? bytes : most;
         all_short &= is_short(&m[i]);
     }
-    for (int i = 0; i < n; i++)
+    if (ok && (n > x->messages || most > x->most)) {
+        gpu_leave(x->gpu, pushed);
+        ok = fault_set(&f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT,
+                       "an exchange of %d messages of up to %zu bytes was not prepared", n, most);
+    }
+    for (int i = 0; i < n && ok; i++)
         table.row[i] = row_of(x, &m[i], i, all_short);
     const unsigned pieces = all_short ? 1 : (unsigned)((most + x->piece - 1) / x->piece);
     if (ok) {

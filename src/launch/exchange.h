@@ -29,7 +29,7 @@ struct exchange_table {
     uint64_t shortest; /* EXCHANGE_SHORT */
     struct exchange_row row[EXCHANGE_MESSAGES];
 };
-enum { EXCHANGE_CODE_PARTS = 4 };
+enum { EXCHANGE_CODE_PARTS = 6 };
 extern const char *const exchange_code[EXCHANGE_CODE_PARTS]; /* one after the other */
 
 /* What a rank tells the others of its window. */

@@ -12,9 +12,10 @@
  *     last block: tell all ranks that this one has done e
  *
  * Short messages travel as words of 64 bits with four bytes and e in them: a word is complete when its e is, and no flag
- * is written.  All waits end after a time, and the window remembers that one did: then no later one waits.
+ * is written.  All waits end after a time, and the window remembers that one did.  Then this exchange tells nobody that it
+ * is done, and later ones do nothing, so that the other ranks do not take what is sent for what they wait for.
  *
- * Blocks send before they wait, and no more are launched than are on a device together.
+ * Blocks send before they wait, and no more are launched than any device has room for at once.
  */
 #include "exchange.h"
 
@@ -112,7 +113,10 @@ static const char head[] =
     "    ld.param.u64 %own, " OWN ";\n    ld.param.u64 %limit, " LIMIT ";\n    ld.global.u32 %e, [%own];\n"            \
     "    add.s64 %error, %own, 8;\n    ld.volatile.global.u32 %w0, [%error];\n    ld.param.u64 %half, " HALF ";\n"     \
     "    add.u32 %e, %e, 1;\n    sub.u32 %old, %e, 2;\n    and.b32 %w1, %e, 1;\n    cvt.u64.u32 %a, %w1;\n"            \
-    "    mul.lo.u64 %half, %half, %a;\n    setp.ne.u32 %p, %w0, 0;\n    selp.b64 %limit, 0, %limit, %p;\n"
+    "    mul.lo.u64 %half, %half, %a;\n    setp.ne.u32 %p, %w0, 0;\n"                                                  \
+    "    bar.red.or.pred %p, 0, %p;\n    @%p ret;\n"
+/* After a wait that was too long: this rank is not done. */
+#define LATE "    ld.volatile.global.u32 %w0, [%error];\n    setp.ne.u32 %p, %w0, 0;\n    @%p bra DONE;\n"
 /* %m: where the row of message %j begins. */
 #define ROW "    mov.b64 %m, table;\n    mad.wide.u32 %m, %j, 72, %m;\n"
 /* No acquire: all that follows are writes, which the answer alone allows. */
@@ -120,23 +124,28 @@ static const char head[] =
     WAIT("FREE", "ld.relaxed.sys.global.u32 %seen, [%done]",                                                           \
          "sub.s32 %seen, %seen, %old;\n    setp.ge.s32 %p, %seen, 0;\n")
 
+/* clang-format off */
 static const char send[] =
-    ".visible .entry ptxgen_exchange(.param .align 8 .b8 table[1200])\n.maxntid 512, 1, 1\n"
-    "{\n" BEGIN "    mov.u32 %c, %ctaid.x;\n    mov.u32 %j, %ctaid.y;\n" ROW "    ld.param.u64 %piece, " PIECE
-    ";\n    cvt.u64.u32 %at, %c;\n    mul.lo.u64 %at, %at, %piece;\n"
-    "    mul.wide.u32 %lane, %thread, 4;\n"
+    ".visible .entry ptxgen_exchange(.param .align 8 .b8 table[1200])\n.maxntid 512, 1, 1\n{\n"
+    BEGIN
+    "    mov.u32 %c, %ctaid.x;\n    mov.u32 %j, %ctaid.y;\n    mul.wide.u32 %lane, %thread, 4;\n"
+    ROW
+    "    ld.param.u64 %piece, " PIECE ";\n    cvt.u64.u32 %at, %c;\n    mul.lo.u64 %at, %at, %piece;\n"
     "    ld.param.u64 %bytes, " SEND_BYTES ";\n    setp.ge.u64 %p, %at, %bytes;\n    @%p bra GET;\n"
-    "    ld.param.u64 %from, " SEND ";\n    ld.param.u64 %to, " SLOT_THERE ";\n    ld.param.u64 %flag, " FLAG_THERE
-    ";\n"
+    "    ld.param.u64 %from, " SEND ";\n    ld.param.u64 %to, " SLOT_THERE ";\n    ld.param.u64 %flag, " FLAG_THERE ";\n"
     "    add.s64 %from, %from, %at;\n    sub.u64 %n, %bytes, %at;\n    min.u64 %n, %n, %piece;\n"
-    "    setp.eq.u64 %p, %flag, 0;\n    @%p bra OWN;\n"
-    "    ld.param.u64 %done, " DONE_THERE ";\n" WAIT_FREE "    add.s64 %to, %to, %half;\n    ld.param.u64 %word, " SHORT
-    ";\n    setp.le.u64 %few, %bytes, %word;\n"
-    "    @%few bra WORDS;\n    add.s64 %to, %to, %at;\n" COPY
+    "    setp.eq.u64 %p, %flag, 0;\n    @%p bra OWN;\n    ld.param.u64 %done, " DONE_THERE ";\n"
+    WAIT_FREE
+    "    add.s64 %to, %to, %half;\n    ld.param.u64 %word, " SHORT ";\n    setp.le.u64 %few, %bytes, %word;\n"
+    "    @%few bra WORDS;\n    add.s64 %to, %to, %at;\n"
+    COPY
     "    bar.sync 0;\n    @!%first bra GET;\n    mul.wide.u32 %a, %c, 4;\n    add.s64 %flag, %flag, %a;\n"
     "    add.s64 %flag, %flag, %half;\n    st.release.sys.global.u32 [%flag], %e;\n    bra GET;\n"
-    "OWN:\n    add.s64 %to, %to, %at;\n" COPY "    bra GET;\n"
-    "WORDS:\n" WORDS_OUT("OUT", "2048", "GET");
+    "OWN:\n    add.s64 %to, %to, %at;\n"
+    COPY
+    "    bra GET;\n"
+    "WORDS:\n"
+    WORDS_OUT("OUT", "2048", "GET");
 
 static const char get[] =
     "GET:\n    ld.param.u64 %bytes, " GET_BYTES ";\n    setp.ge.u64 %p, %at, %bytes;\n    @%p bra TELL;\n"
@@ -144,43 +153,49 @@ static const char get[] =
     "    add.s64 %from, %from, %half;\n    sub.u64 %n, %bytes, %at;\n    min.u64 %n, %n, %piece;\n"
     "    ld.param.u64 %word, " SHORT ";\n    setp.le.u64 %few, %bytes, %word;\n    @%few bra READ;\n"
     "    ld.param.u64 %flag, " FLAG_HERE ";\n    mul.wide.u32 %a, %c, 4;\n    add.s64 %flag, %flag, %a;\n"
-    "    add.s64 %flag, %flag, %half;\n"
-    "    @!%first bra ARRIVED;\n" WAIT(
-        "FLAG", "ld.acquire.sys.global.u32 %seen, [%flag]",
-        "sub.s32 %seen, %seen, %e;\n    setp.ge.s32 %p, %seen, 0;\n") "ARRIVED:\n    bar.sync 0;\n    add.s64 %from, "
-                                                                      "%from, %at;\n" COPY "    bra TELL;\n"
-                                                                      "READ:\n" WORDS_IN("IN", "2048", "TELL")
-    /* The last block tells all ranks: no slot of theirs is read any more. */
-    "TELL:\n    bar.sync 0;\n    @!%first bra DONE;\n    mov.u32 %w1, %nctaid.x;\n"
-    "    mov.u32 %w2, %nctaid.y;\n    mul.lo.u32 %w1, %w1, %w2;\n    sub.u32 %w1, %w1, 1;\n"
-    "    atom.acq_rel.gpu.global.inc.u32 %w0, [%own + 4], %w1;\n    setp.ne.u32 %p, %w0, %w1;\n"
-    "    @%p bra DONE;\n    st.global.u32 [%own], %e;\n    ld.global.u32 %ranks, [%own + 12];\n    mov.u32 %i, 0;\n"
+    "    add.s64 %flag, %flag, %half;\n    @!%first bra ARRIVED;\n"
+    WAIT("FLAG", "ld.acquire.sys.global.u32 %seen, [%flag]", "setp.eq.u32 %p, %seen, %e;\n")
+    "ARRIVED:\n    bar.sync 0;\n    add.s64 %from, %from, %at;\n"
+    COPY
+    "    bra TELL;\n"
+    "READ:\n"
+    WORDS_IN("IN", "2048", "TELL");
+
+/* The last block tells all ranks: no slot of theirs is read any more. */
+static const char tell[] =
+    "TELL:\n    bar.sync 0;\n    @!%first bra DONE;\n    mov.u32 %w1, %nctaid.x;\n    mov.u32 %w2, %nctaid.y;\n"
+    "    mul.lo.u32 %w1, %w1, %w2;\n    sub.u32 %w1, %w1, 1;\n"
+    "    atom.acq_rel.gpu.global.inc.u32 %w0, [%own + 4], %w1;\n    setp.ne.u32 %p, %w0, %w1;\n    @%p bra DONE;\n"
+    LATE
+    "    st.global.u32 [%own], %e;\n    ld.global.u32 %ranks, [%own + 12];\n    mov.u32 %i, 0;\n"
     "RANK:\n    mul.wide.u32 %a, %i, 8;\n    add.s64 %a, %a, %own;\n    ld.global.u64 %a, [%a + 16];\n"
-    "    st.relaxed.sys.global.u32 [%a], %e;\n    add.u32 %i, %i, 1;\n    setp.lt.u32 %p, %i, %ranks;\n"
-    "    @%p bra RANK;\n"
+    "    st.relaxed.sys.global.u32 [%a], %e;\n    add.u32 %i, %i, 1;\n    setp.lt.u32 %p, %i, %ranks;\n    @%p bra RANK;\n"
     "DONE:\n    ret;\n}\n";
 
 /* ---- short messages alone ----------------------------------------------------------------------------------------- */
 
 /* One block, with a warp for each message. */
 static const char words[] =
-    ".visible .entry ptxgen_exchange_words(.param .align 8 .b8 table[1200])\n.maxntid 512, 1, 1\n"
-    "{\n" BEGIN "    shr.u32 %j, %thread, 5;\n    and.b32 %c, %thread, 31;\n    mul.wide.u32 %lane, %c, 4;\n" ROW
+    ".visible .entry ptxgen_exchange_words(.param .align 8 .b8 table[1200])\n.maxntid 512, 1, 1\n{\n"
+    BEGIN
+    "    shr.u32 %j, %thread, 5;\n    and.b32 %c, %thread, 31;\n    mul.wide.u32 %lane, %c, 4;\n"
+    ROW
     "    ld.param.u64 %n, " SEND_BYTES ";\n    setp.eq.u64 %p, %n, 0;\n    @%p bra GET;\n"
-    "    ld.param.u64 %from, " SEND ";\n    ld.param.u64 %to, " SLOT_THERE ";\n    ld.param.u64 %done, " DONE_THERE
-    ";\n"
-    "    add.s64 %to, %to, %half;\n" WAIT_FREE WORDS_OUT(
-        "OUT", "128", "GET") "GET:\n    ld.param.u64 %n, " GET_BYTES
-                             ";\n    setp.eq.u64 %p, %n, 0;\n    @%p bra TELL;\n"
-                             "    ld.param.u64 %to, " GET ";\n    ld.param.u64 %from, " SLOT_HERE
-                             ";\n    add.s64 %from, %from, %half;\n" WORDS_IN(
-                                 "IN", "128", "TELL") "TELL:\n    bar.sync 0;\n    @%first st.global.u32 [%own], %e;\n "
-                                                      "   ld.global.u32 %ranks, [%own + 12];\n"
-                                                      "    mov.u32 %i, %thread;\n    mov.u32 %w0, %ntid.x;\n"
-                                                      "RANK:\n    setp.ge.u32 %p, %i, %ranks;\n    @%p bra DONE;\n    "
-                                                      "mul.wide.u32 %a, %i, 8;\n    add.s64 %a, %a, %own;\n"
-                                                      "    ld.global.u64 %a, [%a + 16];\n    st.relaxed.sys.global.u32 "
-                                                      "[%a], %e;\n    add.u32 %i, %i, %w0;\n    bra RANK;\n"
-                                                      "DONE:\n    ret;\n}\n";
+    "    ld.param.u64 %from, " SEND ";\n    ld.param.u64 %to, " SLOT_THERE ";\n    ld.param.u64 %done, " DONE_THERE ";\n"
+    "    add.s64 %to, %to, %half;\n"
+    WAIT_FREE
+    WORDS_OUT("OUT", "128", "GET");
+static const char words_get[] =
+    "GET:\n    ld.param.u64 %n, " GET_BYTES ";\n    setp.eq.u64 %p, %n, 0;\n    @%p bra TELL;\n"
+    "    ld.param.u64 %to, " GET ";\n    ld.param.u64 %from, " SLOT_HERE ";\n    add.s64 %from, %from, %half;\n"
+    WORDS_IN("IN", "128", "TELL")
+    "TELL:\n    bar.sync 0;\n"
+    LATE
+    "    @%first st.global.u32 [%own], %e;\n    ld.global.u32 %ranks, [%own + 12];\n"
+    "    mov.u32 %i, %thread;\n    mov.u32 %w0, %ntid.x;\n"
+    "RANK:\n    setp.ge.u32 %p, %i, %ranks;\n    @%p bra DONE;\n    mul.wide.u32 %a, %i, 8;\n    add.s64 %a, %a, %own;\n"
+    "    ld.global.u64 %a, [%a + 16];\n    st.relaxed.sys.global.u32 [%a], %e;\n    add.u32 %i, %i, %w0;\n    bra RANK;\n"
+    "DONE:\n    ret;\n}\n";
+/* clang-format on */
 
-const char *const exchange_code[EXCHANGE_CODE_PARTS] = { head, send, get, words };
+const char *const exchange_code[EXCHANGE_CODE_PARTS] = { head, send, get, tell, words, words_get };

@@ -35,6 +35,11 @@ static const struct {
     { "kind: stencil\ninputs: {a: 'i32[n]', s: 'i32[n]'}\nboundary: wrap\niterate: {steps: 12, feedback: {a: p}}\n"
       "outputs: {p: {type: 'i32[n]', value: 'a[-1] + a[1] + s'}}\n",
       true },
+    /* Columns at the ends keep what is fed back: with steps after one exchange, and one that remains. */
+    { "kind: stencil\ninputs: {x: 'i32[n, m]'}\nboundary: {x: {n: clamp, m: interior}}\n"
+      "iterate: {steps: 9, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'i32[n, m]', value: 'x[-1, 0] + x[1, 1] - x[0, -1]'}}\n",
+      true },
     /* Positions beyond the whole are none of its own; mixed boundaries; a sum of all points. */
     { "kind: stencil\ninputs: {a: 'i32[n]'}\nboundary: wrap\niterate: {steps: 12, feedback: {a: p}}\n"
       "outputs: {p: {type: 'i32[n]', value: 'a[-1] + a[1] + i32(index(n))'}}\n",
@@ -67,7 +72,7 @@ static void check(int i, int ranks)
     cr_assert(harness_open(&h, "whole", stencils[i].spec, "sm_80", NULL), "%s", h.text);
     w = (struct world){ .whole = &h, .name = "whole", .spec = stencils[i].spec, .split = "n", .ranks = ranks };
     world_open(&w, rank);
-    harness_data(&h, 260 * ranks + 11, (uint64_t)i + 1, 0, 0);
+    harness_data_at(&h, (int64_t[8]){ 260 * ranks + 11, 6 }, (uint64_t)i + 1, 0, 0);
     cr_assert(harness_expect(&h), "%s", h.text);
     cut(rank, ranks, h.size[0]);
     world_all(&w, rank, rank_runs);

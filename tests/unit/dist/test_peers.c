@@ -39,6 +39,7 @@ static void wait_for(struct kernel *k, const uint32_t *word, uint32_t e, bool sa
             return;
         if (seconds() > k->end) {
             *(uint32_t *)at(k->t->fault) = 1;
+            ((uint32_t *)at(k->t->window))[2] = 1;
             return;
         }
         sched_yield();
@@ -84,7 +85,7 @@ static void get_piece(struct kernel *k, const struct exchange_row *m, unsigned c
         return;
     const char *slot = (char *)at(m->slot_here) + (k->e & 1) * t->half;
     if (m->get_bytes > t->shortest) {
-        wait_for(k, (uint32_t *)at(m->flag_here + (k->e & 1) * t->half) + c, k->e, false);
+        wait_for(k, (uint32_t *)at(m->flag_here + (k->e & 1) * t->half) + c, k->e, true);
         memcpy((char *)at(m->get) + begin, slot + begin, n);
     }
     for (uint64_t i = 0; m->get_bytes <= t->shortest && i < n; i += 4) {
@@ -103,6 +104,8 @@ static void launched(const char *kernel, const unsigned grid[2], unsigned thread
     const unsigned messages = words ? threads / 32 : grid[1];
     cr_assert(words ? grid[0] * grid[1] == 1 && threads % 32 == 0 : threads == EXCHANGE_THREADS);
     cr_assert(messages <= EXCHANGE_MESSAGES && grid[0] <= EXCHANGE_PIECES);
+    if (head[2])
+        return;
     k.e = head[0] + 1;
     k.end = seconds() + 1e-9 * (double)k.t->limit;
     for (unsigned j = 0; j < messages; j++)
@@ -111,6 +114,8 @@ static void launched(const char *kernel, const unsigned grid[2], unsigned thread
     for (unsigned j = 0; j < messages; j++)
         for (unsigned c = 0; c < grid[0]; c++)
             get_piece(&k, &k.t->row[j], c);
+    if (head[2])
+        return;
     head[0] = k.e;
     for (uint32_t r = 0; r < head[3]; r++)
         __atomic_store_n((uint32_t *)at(((uint64_t *)(void *)(head + 4))[r]), k.e, __ATOMIC_RELEASE);
@@ -197,6 +202,59 @@ Test(peers, nccl_alone_is_wanted)
     nccl_only = true;
     agrees(specs[0], 2, 40, true, "nccl");
 }
+
+/* ---- the number of steps is a param -------------------------------------------------------------------------------- */
+
+enum { PART = 300 };
+static int64_t steps_of[] = { 1, 20, 17, 1, 0, 64 }; /* the first ones are prepared */
+static struct {
+    int32_t x[PART], y[PART];
+    int wrong;
+} doubled[2];
+
+static ptxgen_status with_steps(struct rank *r, int64_t steps,
+                                ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *,
+                                                   ptxgen_stream))
+{
+    const void *in[] = { doubled[r->end.rank].x };
+    void *out[] = { doubled[r->end.rank].y };
+    return f(r->s, r->dist, &(ptxgen_arguments){ (int64_t[]){ PART }, in, out, &(ptxgen_value){ .i = steps } },
+             r->stream);
+}
+
+static void *launches_other_steps(void *user)
+{
+    struct rank *r = user;
+    int *wrong = &doubled[r->end.rank].wrong;
+    for (int i = 0; i < PART; i++)
+        doubled[r->end.rank].x[i] = 1;
+    *wrong += with_steps(r, steps_of[0], ptxgen_dist_prepare) != PTXGEN_OK;
+    for (size_t k = 0; k < sizeof steps_of / sizeof *steps_of; k++) {
+        *wrong += with_steps(r, steps_of[k], ptxgen_dist_launch_on) != PTXGEN_OK;
+        for (int i = 0; i < PART; i++)
+            *wrong += doubled[r->end.rank].y[i] != (steps_of[k] < 32 ? (int32_t)1 << steps_of[k] : 0);
+    }
+    rank_text(r);
+    return NULL;
+}
+
+static void prepared_with(int64_t steps)
+{
+    steps_of[0] = steps;
+    begin("kind: stencil\ninputs: {x: 'i32[n]'}\nparams: {steps: {type: i64, value: 1}}\nboundary: wrap\n"
+          "iterate: {steps: steps, feedback: {x: y}}\noutputs: {y: {type: 'i32[n]', value: 'x[-1] + x[1]'}}\n",
+          2);
+    fake_gpu->peers = 1;
+    world_all(&w, rank, launches_other_steps);
+    for (int r = 0; r < 2; r++)
+        cr_expect_eq(doubled[r].wrong, 0, "rank %d: %d are wrong; %s", r, doubled[r].wrong, rank[r].text);
+    for (int i = 0; i < fake_gpu->ncalls; i++)
+        cr_expect(strcmp(fake_gpu->call[i].name, "cuEventRecord") != 0 || fake_gpu->call[i].a, "an event was not made");
+    end();
+}
+Test(peers, steps_are_not_those_that_were_prepared) { prepared_with(1); }
+Test(peers, many_steps_were_prepared) { prepared_with(32); }
+Test(peers, no_step_was_prepared) { prepared_with(0); }
 
 /* ---- ranks that are ahead ------------------------------------------------------------------------------------------ */
 
