@@ -63,7 +63,8 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
 /* Has a wait been too long?  Then all that came later is wrong. */
 bool exchange_failed(const struct exchange *x);
 /* After all launches of this rank.  Waits until the other ranks have no more to write to this one; where that takes too
- * long, the memory is lost. */
+ * long, the memory is lost.  Another process may still have a handle of the memory open: the driver keeps it until then,
+ * though its manual does not promise that. */
 void exchange_close(struct exchange *x);
 
 #endif
