@@ -10,7 +10,7 @@
  * These are computed in a little memory with ghosts on each side, and copied from there.  On a GPU, all this and the
  * exchange go on while the part is computed.  Where only all rows of the part can be computed, as if it were the whole, the
  * outermost ones are wrong, and replaced afterwards.
- * So it is with several steps after one exchange, whose ghosts are as many times as deep.
+ * So it is with several steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.
  */
 #include "launch.h"
 
