@@ -102,7 +102,7 @@ ptxgen_status steps_direct(struct launch *l, int64_t count)
         for (int k = 0; k < p->nfeedback; k++)
             input[p->feedback[k].input] = output[p->feedback[k].output];
     }
-    for (int k = 0; k < 2 && l->prepares && status == PTXGEN_OK; k++) {
+    for (int k = 0; k < 2 && l->prepares && near->all_direct && status == PTXGEN_OK; k++) {
         l->room = k ? deep : near;
         if (k == 0 || deep != near)
             status = halo_direct(l, l->room->depth);
