@@ -6,11 +6,11 @@
  * along the split dimension.  Only with `interior` there are no ghosts beyond the whole: points there are not computed.
  * Points at ghosts are computed along with the others, and thrown away: results are cut out of room of their own.
  *
- * Time steps of a problem that combines nothing copy no whole array.  The part is computed in the caller's arrays, without its outermost rows.
- * These are computed in a little memory with ghosts on each side, and copied from there.  On a GPU, all this and the
- * exchange go on while the part is computed.  Where only all rows of the part can be computed, as if it were the whole, the
- * outermost ones are wrong, and replaced afterwards.
- * So it is with several steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.
+ * Time steps of a problem that combines nothing copy no whole array.  The part is computed in the caller's arrays, without
+ * its outermost rows.  These are computed in a little memory with ghosts on each side: straight into the caller's arrays, or
+ * copied from there.  On a GPU, all this and the exchange go on while the part is computed.  Where only all rows of the part
+ * can be computed, as if it were the whole, the outermost ones are wrong, and replaced afterwards.  So it is with several
+ * steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.
  */
 #include "launch.h"
 
