@@ -178,7 +178,8 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     p->output = out;
     if (d->sp->before + d->sp->after > 0) {
         p->input = with_ghosts(d, BOUND_CLAMP);
-        mask(d, p);
+        if (p->nreductions)
+            mask(d, p);
         p->steps = 1;
         p->steps_param = -1;
     }

@@ -114,9 +114,10 @@ static struct exchange_message *gather_messages(const struct launch *l)
 static ptxgen_status gather(struct launch *l)
 {
     struct exchange_message *message = l->room->block ? gather_messages(l) : NULL;
-    ptxgen_status status = !l->room->block || message ? PTXGEN_OK : PTXGEN_NO_MEMORY;
-    if (message && direct(l))
-        status = peers_send(l, message, l->d->comm->size, stream_of(l));
+    ptxgen_status status = PTXGEN_OK;
+    if (l->room->block && direct(l)) /* NCCL would wait for ranks that do not come */
+        status = message ? peers_send(l, message, l->d->comm->size, stream_of(l))
+                         : dist_broken(l->s, l->d->comm, "there is no memory for an exchange with the other ranks");
     else if (l->room->block)
         status = exchange(l, gather_all, NULL, 0);
     if (message && l->prepares)
