@@ -45,6 +45,7 @@ static const struct subject subjects[] = {
     { "scan, reverse, exclusive", SCAN("direction: reverse\nmode: exclusive\ninit: 7\n"), "n", { 1000003 }, 0 },
     { "5 points, clamp", FIVE("clamp"), "n", { 203, 517 }, 4 },
     { "5 points, wrap", FIVE("wrap"), "n", { 203, 517 }, 5 },
+    { "5 points, wide", FIVE("wrap"), "n", { 67, 40001 }, 5 },
     { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3 },
     { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4 },
     { "5 points along rows", FIVE("wrap"), "m", { 103, 217 }, 3 },
