@@ -286,6 +286,7 @@ ptxgen_status ptxgen_capture_begin(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_st
     RETURN_IN_CONTEXT(s, gpu, StreamBeginCapture(stream, CU_CAPTURE_THREAD_LOCAL));
 }
 
+/* Kernels keep the priority of the stream that they were captured on, where the driver knows how (CUDA 11.7). */
 static bool capture_end(const struct driver *cu, ptxgen_stream stream, ptxgen_graph *out, struct fault *f)
 {
     cu_graph graph = NULL;
@@ -293,7 +294,8 @@ static bool capture_end(const struct driver *cu, ptxgen_stream stream, ptxgen_gr
 
     if (!CU(f, cu, StreamEndCapture(stream, &graph)))
         return false;
-    ok = CU(f, cu, GraphInstantiate(out, graph, 0));
+    ok =
+        cu->GraphInstantiate(out, graph, CU_GRAPH_NODE_PRIORITY) == CU_OK || CU(f, cu, GraphInstantiate(out, graph, 0));
     cu->GraphDestroy(graph);
     return ok;
 }
