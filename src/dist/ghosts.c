@@ -305,10 +305,10 @@ static void unpack(struct launch *l, int i)
         }
 }
 
-ptxgen_status ghosts_fill(struct launch *l, const int *input, int n)
+ptxgen_status ghosts_fill(struct launch *l, const int *input, int n, const struct exchange_message *own, int nown)
 {
     const int size = l->d->comm->size;
-    struct exchange_message *message = calloc((size_t)(n * size) + 1, sizeof *message);
+    struct exchange_message *message = calloc((size_t)(n * size + nown) + 1, sizeof *message);
     int messages = 0;
     if (!message)
         return PTXGEN_NO_MEMORY;
@@ -318,6 +318,8 @@ ptxgen_status ghosts_fill(struct launch *l, const int *input, int n)
             if (ghosts_of(l->room, input[k])[shift].any)
                 message[messages++] = message_of(l, input[k], shift);
     }
+    for (int k = 0; k < nown; k++)
+        message[messages++] = own[k];
     const ptxgen_status status = messages ? machine_of(l->d)->swap(l, message, messages) : PTXGEN_OK;
     for (int k = 0; k < n && status == PTXGEN_OK; k++)
         unpack(l, input[k]);

@@ -159,7 +159,13 @@ static ptxgen_status swap(struct launch *l, const struct exchange_message *m, in
         return peers_send(l, m, n, stream_of(l));
     if (l->prepares)
         peers_note(l, m, n);
-    return exchange(l, swap_all, m, n);
+    ptxgen_status status = PTXGEN_OK;
+    while (n && m[n - 1].to == l->d->comm->rank && status == PTXGEN_OK) {
+        const struct exchange_message *own = &m[--n];
+        status =
+            copy(l, &(struct dist_copy){ own->get, own->send, own->get_bytes, own->send_bytes, own->send_bytes, 1 });
+    }
+    return status == PTXGEN_OK && n ? exchange(l, swap_all, m, n) : status;
 }
 
 /* ---- beside the launch's stream ---------------------------------------------------------------------------------- */

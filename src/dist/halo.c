@@ -139,7 +139,7 @@ ptxgen_status halo_begin(struct launch *l)
         if (l->array[i] && p->input[i].neighbours)
             fill[n++] = i;
     }
-    return ghosts_fill(l, fill, n);
+    return ghosts_fill(l, fill, n, NULL, 0);
 }
 
 ptxgen_status halo_feed(struct launch *l)
@@ -158,7 +158,7 @@ ptxgen_status halo_feed(struct launch *l)
         if (l->array[i] && p->input[i].neighbours)
             fill[n++] = i;
     }
-    return ghosts_fill(l, fill, n);
+    return ghosts_fill(l, fill, n, NULL, 0);
 }
 
 /* Outputs between the caller's array and the room in which a stage computes them. */
@@ -221,16 +221,31 @@ ptxgen_status halo_run(struct launch *l, enum dist_stage stage, const struct dis
 
 /* ---- a single time step ------------------------------------------------------------------------------------------ */
 
-/* The rows of the part that a side has of each input. */
+/* Do the rows of the part that a side has travel with the exchange?  On all ranks alike; of arrays in which rows lie in one
+ * stretch. */
+static bool along(const struct launch *l, int input)
+{
+    const struct problem *p = l->d->split->problem;
+    const struct rows r = rows_of(l->room, array_of(p, input));
+    return r.outer == 1 && (l->d->comm->size + 1) * p->ninputs <= EXCHANGE_MESSAGES;
+}
+
+/* The rows of the part that a side has. */
+static struct strip own_rows(const struct side *side, int64_t count)
+{
+    const int64_t begin = side->begin < 0 ? 0 : side->begin;
+    const int64_t end = side->begin + side->extent > count ? count : side->begin + side->extent;
+    return (struct strip){ begin - side->begin, begin, end - begin };
+}
+
+/* These rows of each input, but for those that have come along with the exchange. */
 static void take_side(struct launch *l, const struct side *side, int64_t count)
 {
     const struct problem *p = l->d->split->problem;
-    const int64_t begin = side->begin < 0 ? 0 : side->begin;
-    const int64_t end = side->begin + side->extent > count ? count : side->begin + side->extent;
-    const struct strip strip = { begin - side->begin, begin, end - begin };
+    const struct strip strip = own_rows(side, count);
     for (int i = 0; i < p->ninputs; i++) {
         const struct rows r = rows_of(l->room, array_of(p, i));
-        if (r.split)
+        if (r.split && !along(l, i))
             did(l, copy_rows(l, &r, side->array[i], side->extent, l->args->input[i], count, &strip));
     }
 }
@@ -284,15 +299,31 @@ static void give_side(struct launch *l, const struct side *side, int64_t count)
     }
 }
 
-/* What the rank needs of others. */
-static ptxgen_status fill_ghosts(struct launch *l)
+/* Memory of the sides: what the rank needs of others, and with the same exchange, of itself. */
+static ptxgen_status fill_sides(struct launch *l, int64_t count)
 {
     const struct problem *p = l->d->split->problem;
-    int fill[PROBLEM_ARGS_MAX], n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        if (rows_of(l->room, array_of(p, i)).split && (p->input[i].neighbours || l->room->depth > 1))
+    struct exchange_message own[EXCHANGE_MESSAGES];
+    const int rank = l->d->comm->rank;
+    int fill[PROBLEM_ARGS_MAX], n = 0, nown = 0;
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct rows r = rows_of(l->room, array_of(p, i));
+        if (r.split && (p->input[i].neighbours || l->room->depth > 1))
             fill[n++] = i;
-    return ghosts_fill(l, fill, n);
+        for (int k = 0; k < 2 && r.split && along(l, i); k++) {
+            const struct side *side = &l->room->side[k];
+            const struct strip s = own_rows(side, count);
+            const size_t bytes = (size_t)(s.count * r.inner);
+            if (side->count && bytes)
+                own[nown++] = (struct exchange_message){ (const char *)l->args->input[i] + s.from * r.inner,
+                                                         side->array[i] + s.to * r.inner,
+                                                         bytes,
+                                                         bytes,
+                                                         rank,
+                                                         rank };
+        }
+    }
+    return ghosts_fill(l, fill, n, own, nown);
 }
 
 static void run_sides(struct launch *l, int64_t count, enum dist_stage stage, int64_t steps)
@@ -324,12 +355,12 @@ ptxgen_status halo_direct(struct launch *l, int64_t steps)
     const struct dist_run part = {
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count, .steps = steps
     };
-    ptxgen_status status = steps > 1 ? fill_ghosts(l) : PTXGEN_OK;
+    ptxgen_status status = steps > 1 ? fill_sides(l, count) : PTXGEN_OK;
     if (machine->fork && l->d->comm->size > 1 && status == PTXGEN_OK)
         did(l, machine->fork(l));
     const bool forked = l->beside;
     if (steps == 1)
-        status = fill_ghosts(l);
+        status = fill_sides(l, count);
     if (status == PTXGEN_OK)
         run_sides(l, count, apart && !inside ? STAGE_LOCAL : stage, steps);
     if (status == PTXGEN_OK && apart && !inside)

@@ -119,6 +119,7 @@ struct dist_machine {
     ptxgen_status (*wait)(struct launch *l);                                             /* NULL: nothing is enqueued */
     ptxgen_status (*copy)(struct launch *l, const struct dist_copy *c);
     ptxgen_status (*gather)(struct launch *l); /* room->own of all ranks, to room->all */
+    /* What the rank sends to itself comes last, and is a copy. */
     ptxgen_status (*swap)(struct launch *l, const struct exchange_message *m, int n);
     /* NULL: there is one stream.  Else what follows fork() goes beside the launch's stream as long as l->beside is set, and
      * what follows join() begins after it. */
@@ -211,7 +212,7 @@ void ghosts_free(struct dist_room *m, int i);
 /* `count` rows of one array to another. */
 ptxgen_status copy_rows(struct launch *l, const struct rows *r, char *to, int64_t to_extent, const char *from,
                         int64_t from_extent, const struct strip *strip);
-/* Those of these inputs, in one exchange. */
-ptxgen_status ghosts_fill(struct launch *l, const int *input, int n);
+/* Those of these inputs, in one exchange, which copies `own` too: from this rank to itself. */
+ptxgen_status ghosts_fill(struct launch *l, const int *input, int n, const struct exchange_message *own, int nown);
 
 #endif

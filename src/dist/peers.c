@@ -16,14 +16,22 @@ struct needs {
     int64_t status, messages, most;
 };
 
+/* What a rank sends to itself needs a place in the window only where all messages are short. */
 void peers_note(struct launch *l, const struct exchange_message *m, int n)
 {
     struct dist_peers *peers = l->room->peers;
-    peers->messages = n > peers->messages ? n : peers->messages;
+    int64_t most = 0, others = 0, messages = 0;
     for (int i = 0; i < n; i++) {
         const int64_t bytes = (int64_t)(m[i].send_bytes > m[i].get_bytes ? m[i].send_bytes : m[i].get_bytes);
-        peers->most = bytes > peers->most ? bytes : peers->most;
+        const bool other = m[i].to != l->d->comm->rank;
+        most = bytes > most ? bytes : most;
+        others = other && bytes > others ? bytes : others;
+        messages = other ? i + 1 : messages;
     }
+    if (most <= EXCHANGE_SHORT)
+        messages = n;
+    peers->messages = messages > peers->messages ? messages : peers->messages;
+    peers->most = others > peers->most ? others : peers->most;
 }
 
 /* The largest of all ranks. */

@@ -150,8 +150,11 @@ static ptxgen_status host_swap(struct launch *l, const struct exchange_message *
 {
     ptxgen_status status = PTXGEN_OK;
     for (int i = 0; i < n && status == PTXGEN_OK; i++)
-        status =
-            dist_sendrecv(l->s, l->d->comm, m[i].send, m[i].send_bytes, m[i].to, m[i].get, m[i].get_bytes, m[i].from);
+        if (m[i].to == l->d->comm->rank)
+            memmove(m[i].get, m[i].send, m[i].send_bytes);
+        else
+            status = dist_sendrecv(l->s, l->d->comm, m[i].send, m[i].send_bytes, m[i].to, m[i].get, m[i].get_bytes,
+                                   m[i].from);
     return status;
 }
 

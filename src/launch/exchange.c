@@ -4,7 +4,7 @@
  *
  *     head     which exchange was the last, addresses for the kernel, and what each rank has done
  *     halves   of even exchanges, then of odd ones: slots, and a flag for each piece of each message.  The slot of a message
- *              has room for its pieces, then for its words if it is short.
+ *              has room for its pieces, then for its words if it is not long.
  *
  * All windows of a communicator's ranks are laid out alike.  In one process a rank has the others' memory by its address,
  * on devices with peer access; in other processes of the machine by a handle of the driver.
@@ -26,7 +26,6 @@
 enum {
     ALIGNMENT = 256,
     PIECE_MIN = 4096,
-    WORDS_BYTES = 2 * EXCHANGE_SHORT,
     FLAGS_BYTES = 4 * EXCHANGE_PIECES,
     BLOCKS_MOST = 2 * EXCHANGE_PIECES,
     CLOSE_SECONDS = 2,
@@ -42,8 +41,8 @@ struct window_head {
 struct exchange {
     ptxgen_gpu *gpu;
     int rank, ranks, messages;
-    size_t piece, most, slot, half; /* bytes of a piece, of all pieces of a message, of a slot, of a half */
-    size_t slots;                   /* where the first half begins */
+    size_t pieces, most, slot, half; /* of a message; bytes of the longest, of a slot, of a half */
+    size_t slots;                    /* where the first half begins */
     double seconds;
     cu_pointer *window; /* of each rank */
     bool *opened;       /* by a handle */
@@ -63,11 +62,9 @@ static size_t done_at(const struct exchange *x, int rank)
 
 static bool lay_out(struct exchange *x, size_t most)
 {
-    const size_t pieces = x->messages > 2 ? BLOCKS_MOST / (size_t)x->messages : EXCHANGE_PIECES;
-    const size_t piece = aligned((most + pieces - 1) / pieces);
-    x->piece = piece < PIECE_MIN ? PIECE_MIN : piece;
-    x->most = x->piece * pieces;
-    x->slot = x->most + WORDS_BYTES;
+    x->pieces = x->messages > 2 ? BLOCKS_MOST / (size_t)x->messages : EXCHANGE_PIECES;
+    x->most = aligned(most);
+    x->slot = x->most + 2 * (x->most < EXCHANGE_WORDS ? x->most : EXCHANGE_WORDS);
     x->slots = aligned(done_at(x, x->ranks));
     if (__builtin_mul_overflow(x->slot, (size_t)x->messages, &x->half) || x->half > SIZE_MAX / 4)
         return false;
@@ -79,12 +76,19 @@ static size_t window_bytes(const struct exchange *x) { return x->slots + 2 * x->
 
 static size_t slot_at(const struct exchange *x, int message, size_t bytes)
 {
-    return x->slots + (size_t)message * x->slot + (bytes <= EXCHANGE_SHORT ? x->most : 0);
+    return x->slots + (size_t)message * x->slot + (bytes <= EXCHANGE_WORDS ? x->most : 0);
 }
 
 static size_t flag_at(const struct exchange *x, int message)
 {
     return x->slots + (size_t)x->messages * x->slot + (size_t)message * FLAGS_BYTES;
+}
+
+/* Both ranks of a message cut it alike. */
+static size_t piece_of(const struct exchange *x, size_t bytes)
+{
+    const size_t piece = aligned((bytes + x->pieces - 1) / x->pieces);
+    return piece < PIECE_MIN ? PIECE_MIN : piece;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -245,7 +249,10 @@ static bool is_short(const struct exchange_message *m)
 static struct exchange_row row_of(const struct exchange *x, const struct exchange_message *m, int i, bool all_short)
 {
     const cu_pointer here = x->window[x->rank], there = x->window[m->to];
-    struct exchange_row row = { .send_bytes = m->send_bytes, .send = (uintptr_t)m->send };
+    struct exchange_row row = { .send_bytes = m->send_bytes,
+                                .send = (uintptr_t)m->send,
+                                .send_piece = piece_of(x, m->send_bytes),
+                                .get_piece = piece_of(x, m->get_bytes) };
     if (m->to == x->rank && !all_short) {
         row.slot_there = (uintptr_t)m->get;
         return row;
@@ -264,28 +271,28 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
                               ptxgen_stream stream)
 {
     struct exchange_table table = { .window = x->window[x->rank],
-                                    .piece = x->piece,
                                     .half = x->half,
                                     .fault = (uintptr_t)x->fault,
                                     .limit = (uint64_t)(1e9 * x->seconds),
-                                    .shortest = EXCHANGE_SHORT };
+                                    .longest = EXCHANGE_WORDS };
     void *params[] = { &table };
     struct fault f;
     size_t most = 1;
-    bool pushed, all_short = true, ok = gpu_enter(x->gpu, &pushed, &f);
+    bool pushed, all_short = true, fits = true, ok = gpu_enter(x->gpu, &pushed, &f);
     for (int i = 0; i < n; i++) {
         const size_t bytes = m[i].send_bytes > m[i].get_bytes ? m[i].send_bytes : m[i].get_bytes;
         most = bytes > most ? bytes : most;
-        all_short &= is_short(&m[i]);
+        all_short &= is_short(&m[i]) && i < x->messages;
+        fits &= m[i].to == x->rank || (i < x->messages && bytes <= x->most);
     }
-    if (ok && (n > x->messages || most > x->most)) {
+    if (ok && !fits) {
         gpu_leave(x->gpu, pushed);
         ok = fault_set(&f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT,
                        "an exchange of %d messages of up to %zu bytes was not prepared", n, most);
     }
     for (int i = 0; i < n && ok; i++)
         table.row[i] = row_of(x, &m[i], i, all_short);
-    const unsigned pieces = all_short ? 1 : (unsigned)((most + x->piece - 1) / x->piece);
+    const unsigned pieces = all_short ? 1 : (unsigned)((most + piece_of(x, most) - 1) / piece_of(x, most));
     if (ok) {
         ok = CU(&f, &x->gpu->cu,
                 LaunchKernel(all_short ? x->words : x->any, pieces, all_short ? 1 : (unsigned)n, 1,

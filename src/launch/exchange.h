@@ -8,25 +8,31 @@
 
 #include "ptxgen/launch.h"
 
-/* EXCHANGE_SHORT: bytes of a message that travels as words.  EXCHANGE_PIECES: of a longer one, at most. */
-enum { EXCHANGE_MESSAGES = 16, EXCHANGE_PIECES = 32, EXCHANGE_SHORT = 2048, EXCHANGE_THREADS = 512 };
+/* EXCHANGE_WORDS: bytes of a message that travels as words; a longer one has flags.  EXCHANGE_SHORT: of messages that one
+ * block exchanges, if all are so short.  EXCHANGE_PIECES: of a message, at most. */
+enum {
+    EXCHANGE_MESSAGES = 16,
+    EXCHANGE_PIECES = 32,
+    EXCHANGE_SHORT = 2048,
+    EXCHANGE_WORDS = 131072,
+    EXCHANGE_THREADS = 512
+};
 
 /* The parameters of the kernels: exchange_code.c.  Addresses, bytes, nanoseconds. */
 struct exchange_row {
-    uint64_t send_bytes, send;
+    uint64_t send_bytes, send, send_piece; /* piece: bytes of all pieces but the last one */
     uint64_t slot_there,
         flag_there;      /* of the receiver.  No flag: `slot` is where a long message is wanted, on this device */
     uint64_t done_there; /* on this device: what the receiver has done */
-    uint64_t get_bytes, get;
+    uint64_t get_bytes, get, get_piece;
     uint64_t slot_here, flag_here;
 };
 struct exchange_table {
     uint64_t window; /* of this rank: struct window_head */
-    uint64_t piece;  /* bytes; of both halves of the slots alike */
     uint64_t half;   /* bytes from slots and flags of even exchanges to those of odd ones */
     uint64_t fault;  /* a word in host memory: 1 after a wait that was too long */
     uint64_t limit;
-    uint64_t shortest; /* EXCHANGE_SHORT */
+    uint64_t longest; /* EXCHANGE_WORDS */
     struct exchange_row row[EXCHANGE_MESSAGES];
 };
 enum { EXCHANGE_CODE_PARTS = 6 };

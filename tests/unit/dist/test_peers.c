@@ -47,11 +47,11 @@ static void wait_for(struct kernel *k, const uint32_t *word, uint32_t e, bool sa
 }
 
 /* Where piece c of a message begins, and its bytes. */
-static bool piece_of(const struct exchange_table *t, uint64_t bytes, unsigned c, uint64_t *begin, uint64_t *n)
+static bool cut(uint64_t bytes, uint64_t piece, unsigned c, uint64_t *begin, uint64_t *n)
 {
-    *begin = c * t->piece;
+    *begin = c * piece;
     *n = *begin < bytes ? bytes - *begin : 0;
-    *n = *n > t->piece ? t->piece : *n;
+    *n = *n > piece ? piece : *n;
     return *n > 0;
 }
 
@@ -59,7 +59,7 @@ static void send_piece(struct kernel *k, const struct exchange_row *m, unsigned 
 {
     const struct exchange_table *t = k->t;
     uint64_t begin, n;
-    if (!piece_of(t, m->send_bytes, c, &begin, &n))
+    if (!cut(m->send_bytes, m->send_piece, c, &begin, &n))
         return;
     if (!m->flag_there) {
         memcpy((char *)at(m->slot_there) + begin, (char *)at(m->send) + begin, n);
@@ -67,12 +67,14 @@ static void send_piece(struct kernel *k, const struct exchange_row *m, unsigned 
     }
     wait_for(k, at(m->done_there), k->e - 2, false);
     char *slot = (char *)at(m->slot_there) + (k->e & 1) * t->half;
-    if (m->send_bytes > t->shortest) {
-        memcpy(slot + begin, (char *)at(m->send) + begin, n);
+    const bool words = m->send_bytes <= t->longest;
+    slot += (words ? 2 : 1) * begin;
+    if (!words) {
+        memcpy(slot, (char *)at(m->send) + begin, n);
         __atomic_store_n((uint32_t *)at(m->flag_there + (k->e & 1) * t->half) + c, k->e, __ATOMIC_RELEASE);
     }
-    for (uint64_t i = 0; m->send_bytes <= t->shortest && i < n; i += 4) {
-        memcpy(slot + 2 * i, (char *)at(m->send) + i, n - i < 4 ? n - i : 4);
+    for (uint64_t i = 0; words && i < n; i += 4) {
+        memcpy(slot + 2 * i, (char *)at(m->send) + begin + i, n - i < 4 ? n - i : 4);
         __atomic_store_n((uint32_t *)(void *)(slot + 2 * i + 4), k->e, __ATOMIC_RELEASE);
     }
 }
@@ -81,16 +83,18 @@ static void get_piece(struct kernel *k, const struct exchange_row *m, unsigned c
 {
     const struct exchange_table *t = k->t;
     uint64_t begin, n;
-    if (!piece_of(t, m->get_bytes, c, &begin, &n))
+    if (!cut(m->get_bytes, m->get_piece, c, &begin, &n))
         return;
     const char *slot = (char *)at(m->slot_here) + (k->e & 1) * t->half;
-    if (m->get_bytes > t->shortest) {
+    const bool words = m->get_bytes <= t->longest;
+    slot += (words ? 2 : 1) * begin;
+    if (!words) {
         wait_for(k, (uint32_t *)at(m->flag_here + (k->e & 1) * t->half) + c, k->e, true);
-        memcpy((char *)at(m->get) + begin, slot + begin, n);
+        memcpy((char *)at(m->get) + begin, slot, n);
     }
-    for (uint64_t i = 0; m->get_bytes <= t->shortest && i < n; i += 4) {
+    for (uint64_t i = 0; words && i < n; i += 4) {
         wait_for(k, (const uint32_t *)(const void *)(slot + 2 * i + 4), k->e, true);
-        memcpy((char *)at(m->get) + i, slot + 2 * i, n - i < 4 ? n - i : 4);
+        memcpy((char *)at(m->get) + begin + i, slot + 2 * i, n - i < 4 ? n - i : 4);
     }
 }
 
@@ -175,9 +179,10 @@ static void agrees(const char *spec, int ranks, int64_t n, bool peers, const cha
 static const char *const specs[] = {
     "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n",
     "kind: reduce\ninputs: {x: 'u8[n]'}\noperator: max\noutputs: {most: u8}\n", /* fewer bytes than a word */
-    /* states of one piece, and of several; rows that are not aligned */
+    /* states of one piece and of several, as words and with flags; rows that are not aligned */
     "kind: reduce\ninputs: {x: 'f32[n, 2500]'}\nover: n\noperator: add\noutputs: {sums: 'f32[2500]'}\n",
     "kind: reduce\ninputs: {x: 'u8[n, 70001]'}\nover: n\noperator: max\noutputs: {most: 'u8[70001]'}\n",
+    "kind: reduce\ninputs: {x: 'u8[n, 150001]'}\nover: n\noperator: max\noutputs: {most: 'u8[150001]'}\n",
     "kind: scan\ninputs: {x: 'i64[n]'}\noperator: add\noutputs: {y: 'i64[n]'}\n",
     "kind: stencil\ninputs: {x: 'f32[n, 2001]'}\nboundary: clamp\niterate: {steps: 3, feedback: {x: y}}\n"
     "outputs: {y: {type: 'f32[n, 2001]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
@@ -258,7 +263,7 @@ Test(peers, no_step_was_prepared) { prepared_with(0); }
 
 /* ---- ranks that are ahead ------------------------------------------------------------------------------------------ */
 
-enum { TURNS = 40, BYTES = 9000 };
+enum { TURNS = 40, BYTES = EXCHANGE_WORDS + 9000 };
 struct turner {
     struct exchange *x;
     int number, wrong;
@@ -272,7 +277,7 @@ static void *takes_turns(void *user)
     struct turner *t = user;
     for (int i = 0; i < TURNS; i++) {
         const int shift = 1 + i % 2, from = (t->number + 3 - shift) % 3;
-        const size_t bytes = i % 4 < 2 ? BYTES : 40;
+        const size_t bytes = (const size_t[]){ BYTES, BYTES, 40, 9001 }[i % 4];
         const struct exchange_message m = { t->send, t->get, bytes, bytes, (t->number + shift) % 3, from };
         memset(t->send, 3 * i + t->number, bytes);
         if (i % 3 == t->number)

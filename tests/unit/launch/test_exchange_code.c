@@ -20,10 +20,10 @@ Test(exchange_code, ptxas_takes_it)
 /* The offsets that the PTX has written in it. */
 Test(exchange_code, parameters_are_where_the_kernels_read_them)
 {
-    cr_expect_eq(offsetof(struct exchange_table, shortest), 40);
-    cr_expect_eq(offsetof(struct exchange_table, row), 48);
-    cr_expect_eq(offsetof(struct exchange_row, done_there), 32);
-    cr_expect_eq(offsetof(struct exchange_row, flag_here), 64);
-    cr_expect_eq(sizeof(struct exchange_row), 72);
-    cr_expect_eq(sizeof(struct exchange_table), 1200);
+    cr_expect_eq(offsetof(struct exchange_table, longest), 32);
+    cr_expect_eq(offsetof(struct exchange_table, row), 40);
+    cr_expect_eq(offsetof(struct exchange_row, done_there), 40);
+    cr_expect_eq(offsetof(struct exchange_row, flag_here), 80);
+    cr_expect_eq(sizeof(struct exchange_row), 88);
+    cr_expect_eq(sizeof(struct exchange_table), 1448);
 }
