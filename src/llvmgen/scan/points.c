@@ -226,18 +226,68 @@ static void row_heads(struct items *h)
     }
 }
 
+/* The neighbours of a thread's first and last positions: those of the lanes beside it.  Lanes 0 and 31 load theirs before
+ * the tile arrives. */
+static void load_beside(struct items *h, kb_var *edge)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const kb_val first = kb_eq(k, kb_lane(k), 0);
+    for (int i = 0; i < g->p->ninputs; i++)
+        if (g->p->input[i].neighbours)
+            edge[i] = kb_var_new(k, kb_imm(k, g->p->input[i].array.field[0].type, 0), "edge");
+    kb_if(k, kb_or(k, first, kb_eq(k, kb_lane(k), KB_WARP - 1))) {
+        LET(own, kb_add(k, h->base, kb_cast(k, h->own, TY_I64)));
+        LET(at, kb_add(k, own, kb_select(k, first, kb_imm(k, TY_I64, -1), kb_imm(k, TY_I64, h->n))));
+        for (int i = 0; i < g->p->ninputs; i++)
+            if (g->p->input[i].neighbours)
+                kb_set(k, edge[i], gen_load_beside(g, i, at));
+    }
+}
+
+static void take_beside(struct items *h, const kb_var *edge)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    memmove(h->direct + 1, h->direct, sizeof *h->direct * (size_t)h->n);
+    h->beside = 1;
+    for (int i = 0, slot = 0; i < g->p->ninputs; slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
+        if (g->p->input[i].neighbours) {
+            const kb_val x = kb_get(k, edge[i]);
+            const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1), right = kb_shfl_down(k, h->direct[1].v[slot], 1);
+            h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), x, left);
+            h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), x, right);
+        }
+}
+
+/* Neighbours are those of scalars, and come from other lanes. */
+static bool has_beside(const struct items *h)
+{
+    const struct problem *p = h->g->p;
+    bool all = h->counted && items_know_neighbours(h);
+    for (int i = 0; i < p->ninputs; i++)
+        all &= !p->input[i].neighbours || stage_has_input(p, i);
+    return all;
+}
+
 void items_load(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
+    kb_var edge[PROBLEM_ARGS_MAX];
+    const bool beside = has_beside(h);
     for (int i = 0; i < h->n && !h->marked; i++)
         h->head[i] = kb_false(k);
+    if (beside)
+        load_beside(h, edge);
     if (h->staged || h->apart)
         load_two_ways(h);
     else
         load_one_by_one(h);
     if (h->rows)
         row_heads(h);
+    if (beside)
+        take_beside(h, edge);
     items_contribute(h);
 }
 
@@ -259,7 +309,7 @@ static void loaded_point(const struct items *h, struct point *pt, int i)
         pt->before = i + h->beside;
         pt->after = h->n - 1 - i + h->beside;
     }
-    if (h->ring && scan_ring_keeps(h->g->p) && h->g->p->rank == 1 && !h->g->p->reverse)
+    if ((h->counted || (h->ring && scan_ring_keeps(h->g->p))) && h->g->p->rank == 1 && !h->g->p->reverse)
         point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
 }
 
@@ -289,12 +339,12 @@ void items_contribute(struct items *h)
         if (i == 0 && g->p->flags >= 0)
             h->head[i] = kb_or(k, h->head[i], h->is_start);
         h->x[i] = point_map(&pt);
-        if (!h->ring)
+        if (!h->ring && !h->counted)
             count_inside(h, i, &h->x[i]);
         if (i == 0 || heads)
             h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->is_start) : h->head[i], h->x[i]);
     }
-    if (h->ring && scan_ring_keeps(g->p))
+    if (h->counted || (h->ring && scan_ring_keeps(g->p)))
         kept_mark(h);
 }
 
@@ -345,7 +395,7 @@ void items_block_total(struct items *h, const struct aggregates *aggregates, str
         for (int s = 0; s < h->n / h->stretch; s++)
             in_tile[s] = run_join(g, before_warp, in_tile[s]);
     } else {
-        in_tile[0] = block_scan(g, items_total(h), aggregates, total);
+        in_tile[0] = block_scan(g, h->counted ? kept_run(h) : items_total(h), aggregates, total);
     }
     h->inside = in_tile;
     h->total = *total;

@@ -21,6 +21,14 @@
 #include "lines.h"
 #include "tile.h"
 
+static int power_of_two_above(int n)
+{
+    int p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
 /* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
  */
 static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
@@ -28,17 +36,19 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
-    x = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
     if (warps == 1)
-        return kb_shfl_idx(k, x, 0);
+        return kb_shfl_idx(k, warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp)), 0);
     const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
-    kb_if(k, kb_lane0(k)) {
-        kb_store(k, aggregates, kb_warp(k), x);
+    kb_if(k, kb_gt(k, in_warp, 0)) {
+        const kb_tup of_warp = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
+        kb_if(k, kb_lane0(k)) {
+            kb_store(k, aggregates, kb_warp(k), of_warp);
+        }
     }
     kb_barrier(k);
-    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), warps - 1));
     const kb_val warps_valid = kb_shr(k, kb_add(k, valid, KB_WARP - 1), 5);
-    return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), 0);
+    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), kb_sub(k, warps_valid, 1)));
+    return kb_shfl_idx(k, warp_reduce(g, aggregate, power_of_two_above(warps), valid_first(warps_valid)), 0);
 }
 
 static kb_tup await(struct gen *g, const void *ticket, kb_val tile)
@@ -92,6 +102,9 @@ static void scan_own(struct gen *g, void *of)
     struct tile t;
     (void)of;
     const struct ticket ticket = ticket_of_block(g);
+    const bool narrow = scan_marks_kept(g->p, g->c);
+    if (narrow)
+        kept_narrow(g, true); /* all tiles together have less than 2^31 positions */
     LET(first, kb_thread0(k));
     tile_load_own(g, &t, ticket.tile);
     kb_if(k, first) {
@@ -109,6 +122,8 @@ static void scan_own(struct gen *g, void *of)
         kb_if(k, last) {
             finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
         }
+    if (narrow)
+        kept_narrow(g, false);
 }
 
 void emit_scan_resident(struct gen *g) { scan_kernel_of(g, scan_own, NULL); }

@@ -44,12 +44,14 @@ static int widest(const struct problem *p)
     return bytes;
 }
 
-kb_ptr stage_new(struct gen *g, int n)
+int stage_bytes(const struct gen *g, int n) { return kb_threads(g->k) * n * widest(g->p); }
+
+kb_ptr stage_new(struct gen *g, int n, kb_ptr all)
 {
     kb *k = g->k;
-    const int window = KB_WARP * n * widest(g->p);
-    const kb_ptr all = kb_shared_v(k, TY_U8, kb_threads(k) / KB_WARP * window, "stage");
-    return kb_advance(k, all, kb_mul(k, kb_warp(k), window));
+    if (!all.ir)
+        all = kb_shared_v(k, TY_U8, stage_bytes(g, n), "stage");
+    return kb_advance(k, all, kb_mul(k, kb_warp(k), KB_WARP * n * widest(g->p)));
 }
 
 /* The vector on the threads' side: as wide as divides what a lane holds. */

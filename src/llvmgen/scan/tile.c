@@ -8,6 +8,8 @@
 #include "tile.h"
 #include "llvmgen/shared/lookback.h"
 
+#include <string.h>
+
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 int tile_size(const struct gen *g) { return kb_threads(g->k) * per_thread(g); }
 
@@ -60,9 +62,17 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     };
     t->number = number;
     t->index = index;
+    h->counted = scan_marks_kept(g->p, g->c);
+    enum ty field[KB_TUP_MAX];
+    memcpy(field, g->field, sizeof field);
+    if (h->counted)
+        kept_narrow(g, true);
     t->aggregates = aggregates_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
+    memcpy(g->field, field, sizeof field);
+    if (h->counted)
+        kept_buffer(h);
     if (h->staged && !gen_tunable(g, TN_STRIPED))
-        h->stage = stage_new(g, h->n);
+        h->stage = stage_new(g, h->n, h->kept);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
     items_arrange(h);
     h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
@@ -79,6 +89,8 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     items_load(h);
     kb_section(k, "upsweep");
     items_block_total(h, &t->aggregates, t->in_tile, &t->total);
+    if (h->counted)
+        t->total.x = kept_widen(g, t->total.x);
 }
 
 void tile_load(struct gen *g, struct tile *t, kb_val number)
@@ -112,6 +124,10 @@ void tile_finish(struct gen *g, struct tile *t, struct run before)
     struct items *h = &t->items;
     kb_section(k, "downsweep");
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
+    if (h->counted) {
+        kept_tile(h, before);
+        return;
+    }
     items_scan(h, before, t->in_tile);
     items_store(h);
     if (!h->rows)
