@@ -7,7 +7,8 @@
  * is needed
  *
  * Like the warp-transpose loads of CUB, but with vectors on both sides: 16 bytes per access, and free of bank conflicts
- * when a lane holds an odd number of them.  All arrays are loaded before the first one passes through the buffer, which
+ * when a lane holds an odd number of them.  Of 2, 4 or 8 vectors of 16 bytes, number u is at place u ^ (u / 8 % 2, 4 or
+ * 8): both sides then meet all banks, too.  All arrays are loaded before the first one passes through the buffer, which
  * they share in turn.
  *
  * A reversed scan counts positions from the end of memory, so its vectors are taken in the opposite order.
@@ -63,29 +64,51 @@ static int shared_vector(int n, int bytes)
     return v;
 }
 
+/* Vectors of a lane, where their places are changed as above; or 0. */
+static int swizzled(const struct items *h, enum ty type)
+{
+    const int vector = gen_tunable(h->g, TN_VECTOR), n = h->n / vector;
+    return vector * ty_bytes(type) == 16 && (n == 2 || n == 4 || n == 8) ? n : 0;
+}
+
+/* Where vector i of the lane's own ones begins in the window, `v` elements each. */
+static kb_val blocked(const struct items *h, enum ty type, int v, int i)
+{
+    kb *k = h->g->k;
+    const int n = swizzled(h, type);
+    const kb_val own = kb_mul(k, kb_lane(k), h->n / v);
+    if (!n)
+        return kb_mul(k, kb_add(k, own, i), v);
+    const kb_val turn = kb_and(k, kb_shr(k, own, 3), n - 1);
+    return kb_mul(k, kb_xor(k, kb_or(k, own, turn), kb_imm(k, TY_I32, i)), v);
+}
+
 /* What memory's side wrote to the window becomes the lane's n consecutive values. */
 static void get_blocked(const struct items *h, enum ty type, kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
-    const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_load_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_load_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
 static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
-    const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_store_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_store_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
 /* Place of vector j of the lane in the window. */
-static kb_val striped(const struct items *h, int vector, int j)
+static kb_val striped(const struct items *h, enum ty type, int vector, int j)
 {
     kb *k = h->g->k;
+    const int n = vector > 1 ? swizzled(h, type) : 0;
+    if (n) {
+        const kb_val turn = kb_or(k, kb_and(k, kb_shr(k, kb_lane(k), 3), n - 1), 4 * j & (n - 1));
+        return kb_mul(k, kb_add(k, kb_xor(k, kb_lane(k), turn), j * KB_WARP), vector);
+    }
     return kb_add(k, kb_mul(k, kb_lane(k), vector), j * KB_WARP * vector);
 }
 
@@ -127,7 +150,8 @@ static void load_flags(const struct items *h, kb_val *x)
     const kb_ptr flags = gen_input(g, g->p->flags);
     const kb_val window = kb_mul(k, kb_warp(k), KB_WARP * h->n);
     for (int j = 0; j < h->n; j++) {
-        const kb_val position = kb_add(k, h->base, kb_cast(k, kb_add(k, window, striped(h, 1, j)), TY_I64));
+        const kb_val place = striped(h, TY_U8, 1, j);
+        const kb_val position = kb_add(k, h->base, kb_cast(k, kb_add(k, window, place), TY_I64));
         kb_val element = position;
         if (g->p->reverse) {
             const kb_val last = kb_sub(k, h->segment->length, 1);
@@ -158,7 +182,8 @@ static void transpose_in(struct items *h, enum ty type, int vector, const kb_val
     }
     claim(h);
     for (int j = 0; j < h->n / vector; j++)
-        kb_store_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
+        kb_store_n(k, ptr_as(h->stage, type), striped(h, type, vector, j), vector, vector * ty_bytes(type),
+                   &x[j * vector]);
     kb_warp_sync(k); /* the window is complete */
     get_blocked(h, type, own);
 }
@@ -219,7 +244,7 @@ void stage_store(struct items *h, int output, const kb_val *x)
         if (same)
             memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
         else
-            kb_load_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
+            kb_load_n(k, ptr_as(h->stage, type), striped(h, type, vector, j), vector, vector * ty_bytes(type), v);
         turn_values(g, v, vector);
         output_store_vector(g, output, at, vector, g->c->aligned, v);
     }
