@@ -226,26 +226,22 @@ static void row_heads(struct items *h)
     }
 }
 
-/* The neighbours of a thread's first and last positions: those of the lanes beside it.  Lanes 0 and 31 load theirs before
- * the tile arrives. */
-static void load_beside(struct items *h, kb_var *edge)
+/* What lies beside a warp's positions, before lane 0 and behind the others. */
+static void load_beside(struct items *h, kb_val *edge)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    const kb_val first = kb_eq(k, kb_lane(k), 0);
+    const int of_warp = KB_WARP * h->n;
+    const kb_val away = kb_select(k, kb_eq(k, kb_lane(k), 0), kb_imm(k, TY_I32, -1), kb_imm(k, TY_I32, of_warp));
+    const kb_val place = kb_add(k, kb_mul(k, kb_warp(k), of_warp), away);
+    LET(at, kb_add(k, h->base, kb_cast(k, place, TY_I64)));
     for (int i = 0; i < g->p->ninputs; i++)
         if (g->p->input[i].neighbours)
-            edge[i] = kb_var_new(k, kb_imm(k, g->p->input[i].array.field[0].type, 0), "edge");
-    kb_if(k, kb_or(k, first, kb_eq(k, kb_lane(k), KB_WARP - 1))) {
-        LET(own, kb_add(k, h->base, kb_cast(k, h->own, TY_I64)));
-        LET(at, kb_add(k, own, kb_select(k, first, kb_imm(k, TY_I64, -1), kb_imm(k, TY_I64, h->n))));
-        for (int i = 0; i < g->p->ninputs; i++)
-            if (g->p->input[i].neighbours)
-                kb_set(k, edge[i], gen_load_beside(g, i, at));
-    }
+            edge[i] = gen_load_beside(g, i, at);
 }
 
-static void take_beside(struct items *h, const kb_var *edge)
+/* The neighbours of a thread's first and last positions: those of the lanes beside it. */
+static void take_beside(struct items *h, const kb_val *edge)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -253,10 +249,9 @@ static void take_beside(struct items *h, const kb_var *edge)
     h->beside = 1;
     for (int i = 0, slot = 0; i < g->p->ninputs; slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
         if (g->p->input[i].neighbours) {
-            const kb_val x = kb_get(k, edge[i]);
             const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1), right = kb_shfl_down(k, h->direct[1].v[slot], 1);
-            h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), x, left);
-            h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), x, right);
+            h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), edge[i], left);
+            h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), edge[i], right);
         }
 }
 
@@ -274,7 +269,7 @@ void items_load(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    kb_var edge[PROBLEM_ARGS_MAX];
+    kb_val edge[PROBLEM_ARGS_MAX];
     const bool beside = has_beside(h);
     for (int i = 0; i < h->n && !h->marked; i++)
         h->head[i] = kb_false(k);

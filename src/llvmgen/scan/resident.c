@@ -101,12 +101,12 @@ static void scan_own(struct gen *g, void *of)
     kb *k = g->k;
     struct tile t;
     (void)of;
-    const struct ticket ticket = ticket_of_block(g);
+    struct ticket ticket;
     const bool narrow = scan_marks_kept(g->p, g->c);
     if (narrow)
         kept_narrow(g, true); /* all tiles together have less than 2^31 positions */
     LET(first, kb_thread0(k));
-    tile_load_own(g, &t, ticket.tile);
+    tile_load_own(g, &t, &ticket);
     kb_if(k, first) {
         tile_publish(g, ticket, t.total.x, kb_false(k));
     }
@@ -183,16 +183,17 @@ static void scan_across(struct gen *g, void *of)
 {
     kb *k = g->k;
     (void)of;
-    const struct ticket ticket = ticket_of_block(g);
+    const kb_val fetched = ticket_fetch(g);
     const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
     struct run total;
     kb_val index;
-    const kb_val base = across_base(g, &all, ticket.tile);
-    struct lines l = tile_across(g, &all, ticket.tile, base);
+    const kb_val base = across_base(g, &all, kb_block(k));
+    struct lines l = tile_across(g, &all, kb_block(k), base);
     const struct line_rows rows = rows_across(&l, &index);
     l.rows = &rows;
     lines_load(&l);
+    const struct ticket ticket = ticket_of_block(g, fetched);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_thread0(k)) {
         tile_publish(g, ticket, total.x, kb_false(k));
@@ -266,7 +267,7 @@ static void scan_marked_tile(struct gen *g, void *of)
     l.marks = &marks->map;
     block_marks_fetch(marks);
     lines_fetch(&l, &inputs);
-    const struct ticket ticket = ticket_of_block(g);
+    const struct ticket ticket = ticket_of_block(g, ticket_fetch(g));
     block_marks_finish(marks, l.from, l.is_start);
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);

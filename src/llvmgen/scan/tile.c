@@ -51,8 +51,9 @@ static void store_totals(struct items *h)
 /* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
 typedef void mark_fn(struct gen *g, struct items *h);
 
-/* Tile `index` of t->segment; `equal`: rows begin within tiles. */
-static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark)
+/* Tile `index` of t->segment; `equal`: rows begin within tiles.  The block's ticket where *ticket is asked for. */
+static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark,
+                 struct ticket *ticket)
 {
     kb *k = g->k;
     struct items *h = &t->items;
@@ -86,7 +87,10 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     if (mark)
         mark(g, h);
     kb_section(k, "load");
+    const kb_val fetched = ticket ? ticket_fetch(g) : t->number; /* which sets out with the elements */
     items_load(h);
+    if (ticket)
+        *ticket = ticket_of_block(g, fetched);
     kb_section(k, "upsweep");
     items_block_total(h, &t->aggregates, t->in_tile, &t->total);
     if (h->counted)
@@ -96,26 +100,29 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
 void tile_load(struct gen *g, struct tile *t, kb_val number)
 {
     segment_open_all(g, &t->segment);
-    load(g, t, number, number, rows(g), NULL);
+    load(g, t, number, number, rows(g), NULL, NULL);
 }
 
-void tile_load_own(struct gen *g, struct tile *t, kb_val number)
+void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket)
 {
     kb *k = g->k;
+    LET(number, kb_block(k));
     if (!rows(g)) {
-        tile_load(g, t, number);
+        segment_open_all(g, &t->segment);
+        load(g, t, number, number, false, NULL, ticket);
         return;
     }
     const kb_val each = gen_value(g, "per_segment");
     LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
     segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
-    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL);
+    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL,
+         ticket);
 }
 
 void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mark)
 {
     segment_open_all(g, &t->segment);
-    load(g, t, number, number, false, mark);
+    load(g, t, number, number, false, mark, NULL);
 }
 
 void tile_finish(struct gen *g, struct tile *t, struct run before)

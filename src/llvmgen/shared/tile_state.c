@@ -50,11 +50,15 @@ kb_val ticket_take_first(struct gen *g, kb_ptr slot)
     return word;
 }
 
-struct ticket ticket_of_block(struct gen *g)
+kb_val ticket_fetch(struct gen *g)
+{
+    return kb_load_relaxed(g->k, gen_buffer(g, tile_tickets.buffer, TY_U64), 0);
+}
+
+struct ticket ticket_of_block(struct gen *g, kb_val fetched)
 {
     kb *k = g->k;
-    const kb_ptr counter = gen_buffer(g, tile_tickets.buffer, TY_U64);
-    const kb_val word = kb_shfl_idx(k, kb_load_relaxed(k, counter, 0), 0);
+    const kb_val word = kb_shfl_idx(k, fetched, 0);
     return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
 }
 
