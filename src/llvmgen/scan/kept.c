@@ -106,10 +106,26 @@ static void put_all_marked(struct items *h, struct run outside)
     kb_var rank[KB_TUP_MAX];
     for (int r = 0; r < g->p->nreductions; r++)
         rank[r] = kb_var_new(g->k, kept_counted(g, r, h->inside, TY_I32), "rank");
-    if (kb_threads(g->k) == KB_WARP)
+    if (!h->put && kb_threads(g->k) == KB_WARP)
         kb_warp_sync(g->k); /* no barrier has been met since the transpose */
     kept_scan(h, outside, h->inside[0], rank, put_marked);
     h->put = 1;
+}
+
+/* Where segments begin at `starts`, only positions before the first of them in the tile were put with another state. */
+static void put_unbegun(struct items *h, struct run outside)
+{
+    const struct problem *p = h->g->p;
+    kb *k = h->g->k;
+    const kb_tup last = h->last; /* totals are those of counters */
+    kb_val begun = kb_false(k);
+    for (int r = 0; r < p->nreductions; r++)
+        if (!p->reduction[r].counts)
+            begun = h->inside->x.e[state_first(p, r) + p->reduction[r].op->nfields - 1];
+    kb_if(k, kb_and(k, outside.some, kb_not(k, kb_and(k, h->inside->some, begun)))) {
+        put_all_marked(h, outside);
+    }
+    h->last = last;
 }
 
 void kept_tile(struct items *h, struct run outside)
@@ -118,6 +134,8 @@ void kept_tile(struct items *h, struct run outside)
     h->outside = outside;
     if (!h->put)
         put_all_marked(h, outside);
+    else if (!scan_counts(g->p))
+        put_unbegun(h, outside);
     kb_barrier(g->k);
     for (int o = 0; o < g->p->noutputs; o++)
         if (g->p->output[o].role == OUT_KEPT) {
@@ -133,7 +151,7 @@ void kept_tile(struct items *h, struct run outside)
 void kept_put_first(struct items *h)
 {
     const struct problem *p = h->g->p;
-    if (h->counted && scan_counts(p))
+    if (h->counted && (scan_counts(p) || p->starts))
         put_all_marked(h, run_none(h->g));
     if (h->counted)
         return;

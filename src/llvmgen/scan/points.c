@@ -247,9 +247,11 @@ static void take_beside(struct items *h, const kb_val *edge)
     kb *k = g->k;
     memmove(h->direct + 1, h->direct, sizeof *h->direct * (size_t)h->n);
     h->beside = 1;
-    for (int i = 0, slot = 0; i < g->p->ninputs; slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
+    for (int i = 0, slot = 0; i < g->p->ninputs;
+         slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
         if (g->p->input[i].neighbours) {
-            const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1), right = kb_shfl_down(k, h->direct[1].v[slot], 1);
+            const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1),
+                         right = kb_shfl_down(k, h->direct[1].v[slot], 1);
             h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), edge[i], left);
             h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), edge[i], right);
         }

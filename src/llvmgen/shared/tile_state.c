@@ -50,10 +50,7 @@ kb_val ticket_take_first(struct gen *g, kb_ptr slot)
     return word;
 }
 
-kb_val ticket_fetch(struct gen *g)
-{
-    return kb_load_relaxed(g->k, gen_buffer(g, tile_tickets.buffer, TY_U64), 0);
-}
+kb_val ticket_fetch(struct gen *g) { return kb_load_relaxed(g->k, gen_buffer(g, tile_tickets.buffer, TY_U64), 0); }
 
 struct ticket ticket_of_block(struct gen *g, kb_val fetched)
 {
