@@ -299,6 +299,8 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     struct scope inner = *sc;
     inner.neighbour = g.name;
     inner.neighbour_input = g.input;
+    const struct summing rows = { b->input[g.offsets].array.dim[0].size, NULL };
+    inner.sums = &rows;
     warn_hidden(b, g.name, e->arg[2]->at, "the neighbour's value");
     const struct expr *x = type_build(&inner, e->arg[4], type_peek(&inner, e->arg[4]) < 0 ? want : T_ANY);
     if (!x)

@@ -5,7 +5,9 @@
 /* What the language has in place of what others have. */
 #define ELEMENTWISE "a value per element is a map: kind: map, and a value for each output"
 #define PRODUCT     "a large matrix product is for a BLAS, such as cuBLAS; a small one is a map: sum(f, a * b)"
-#define WEIGHTS     "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]"
+#define WEIGHTS                                                                                                        \
+    "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]; or an input w: f32[p] beside "  \
+    "off: i32[p] in gather(x, off, k, add, k * w)"
 #define NORMALISE                                                                                                      \
     "normalising is a reduce whose output per element uses the result: operator: logsumexp, over: n, and "             \
     "y: {type: \"f32[m, n]\", value: exp(x - r.max) / r.sum}"

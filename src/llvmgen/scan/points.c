@@ -226,57 +226,16 @@ static void row_heads(struct items *h)
     }
 }
 
-/* What lies beside a warp's positions, before lane 0 and behind the others. */
-static void load_beside(struct items *h, kb_val *edge)
-{
-    struct gen *g = h->g;
-    kb *k = g->k;
-    const int of_warp = KB_WARP * h->n;
-    const kb_val away = kb_select(k, kb_eq(k, kb_lane(k), 0), kb_imm(k, TY_I32, -1), kb_imm(k, TY_I32, of_warp));
-    const kb_val place = kb_add(k, kb_mul(k, kb_warp(k), of_warp), away);
-    LET(at, kb_add(k, h->base, kb_cast(k, place, TY_I64)));
-    for (int i = 0; i < g->p->ninputs; i++)
-        if (g->p->input[i].neighbours)
-            edge[i] = gen_load_beside(g, i, at);
-}
-
-/* The neighbours of a thread's first and last positions: those of the lanes beside it. */
-static void take_beside(struct items *h, const kb_val *edge)
-{
-    struct gen *g = h->g;
-    kb *k = g->k;
-    memmove(h->direct + 1, h->direct, sizeof *h->direct * (size_t)h->n);
-    h->beside = 1;
-    for (int i = 0, slot = 0; i < g->p->ninputs;
-         slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
-        if (g->p->input[i].neighbours) {
-            const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1),
-                         right = kb_shfl_down(k, h->direct[1].v[slot], 1);
-            h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), edge[i], left);
-            h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), edge[i], right);
-        }
-}
-
-/* Neighbours are those of scalars, and come from other lanes. */
-static bool has_beside(const struct items *h)
-{
-    const struct problem *p = h->g->p;
-    bool all = h->counted && items_know_neighbours(h);
-    for (int i = 0; i < p->ninputs; i++)
-        all &= !p->input[i].neighbours || stage_has_input(p, i);
-    return all;
-}
-
 void items_load(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     kb_val edge[PROBLEM_ARGS_MAX];
-    const bool beside = has_beside(h);
+    const bool beside = beside_fits(h);
     for (int i = 0; i < h->n && !h->marked; i++)
         h->head[i] = kb_false(k);
     if (beside)
-        load_beside(h, edge);
+        beside_load(h, edge);
     if (h->staged || h->apart)
         load_two_ways(h);
     else
@@ -284,17 +243,8 @@ void items_load(struct items *h)
     if (h->rows)
         row_heads(h);
     if (beside)
-        take_beside(h, edge);
+        beside_take(h, edge);
     items_contribute(h);
-}
-
-bool items_know_neighbours(const struct items *h)
-{
-    const struct problem *p = h->g->p;
-    bool any = false;
-    for (int i = 0; i < p->ninputs; i++)
-        any |= p->input[i].neighbours;
-    return any && scan_keeps_some(p) && p->rank == 1 && !h->stretch && !p->reverse;
 }
 
 /* The point with what the thread has loaded. */

@@ -21,14 +21,6 @@
 #include "lines.h"
 #include "tile.h"
 
-static int power_of_two_above(int n)
-{
-    int p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 /* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
  */
 static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
@@ -38,8 +30,9 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
     if (warps == 1)
         return kb_shfl_idx(k, warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp)), 0);
+    const bool wide = scan_marks_kept(g->p, g->c); /* warps with nothing skip the shuffles of several words */
     const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
-    kb_if(k, kb_gt(k, in_warp, 0)) {
+    kb_if(k, wide ? kb_gt(k, in_warp, 0) : kb_true(k)) {
         const kb_tup of_warp = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
         kb_if(k, kb_lane0(k)) {
             kb_store(k, aggregates, kb_warp(k), of_warp);
@@ -47,8 +40,9 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     }
     kb_barrier(k);
     const kb_val warps_valid = kb_shr(k, kb_add(k, valid, KB_WARP - 1), 5);
-    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), kb_sub(k, warps_valid, 1)));
-    return kb_shfl_idx(k, warp_reduce(g, aggregate, power_of_two_above(warps), valid_first(warps_valid)), 0);
+    const kb_val last = wide ? kb_sub(k, warps_valid, 1) : kb_imm(k, TY_I32, warps - 1);
+    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), last));
+    return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), 0);
 }
 
 static kb_tup await(struct gen *g, const void *ticket, kb_val tile)
@@ -183,17 +177,16 @@ static void scan_across(struct gen *g, void *of)
 {
     kb *k = g->k;
     (void)of;
-    const kb_val fetched = ticket_fetch(g);
+    const struct ticket ticket = ticket_of_block(g, ticket_fetch(g));
     const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
     struct run total;
     kb_val index;
-    const kb_val base = across_base(g, &all, kb_block(k));
-    struct lines l = tile_across(g, &all, kb_block(k), base);
+    const kb_val base = across_base(g, &all, ticket.tile);
+    struct lines l = tile_across(g, &all, ticket.tile, base);
     const struct line_rows rows = rows_across(&l, &index);
     l.rows = &rows;
     lines_load(&l);
-    const struct ticket ticket = ticket_of_block(g, fetched);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);
     kb_if(k, kb_thread0(k)) {
         tile_publish(g, ticket, total.x, kb_false(k));

@@ -64,6 +64,8 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     t->number = number;
     t->index = index;
     h->counted = scan_marks_kept(g->p, g->c);
+    if (ticket && !h->counted)
+        *ticket = ticket_of_block(g, ticket_fetch(g));
     enum ty field[KB_TUP_MAX];
     memcpy(field, g->field, sizeof field);
     if (h->counted)
@@ -87,9 +89,10 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     if (mark)
         mark(g, h);
     kb_section(k, "load");
-    const kb_val fetched = ticket ? ticket_fetch(g) : t->number; /* which sets out with the elements */
+    const bool late = ticket && h->counted; /* the epoch sets out with the elements; others gained nothing by it */
+    const kb_val fetched = late ? ticket_fetch(g) : t->number;
     items_load(h);
-    if (ticket)
+    if (late)
         *ticket = ticket_of_block(g, fetched);
     kb_section(k, "upsweep");
     items_block_total(h, &t->aggregates, t->in_tile, &t->total);

@@ -106,6 +106,14 @@ bool scan_counts(const struct problem *p)
     return all;
 }
 
+static int input_words(const struct problem *p)
+{
+    int words = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
+    return words;
+}
+
 int scan_items_in_words(const struct problem *p)
 {
     enum ty type[STATE_FIELDS_MAX];
@@ -114,9 +122,7 @@ int scan_items_in_words(const struct problem *p)
     for (int r = 0; r < p->nreductions; r++)
         for (int f = 0; f < p->reduction[r].op->nfields; f++)
             words += p->reduction[r].counts ? 1 : (ty_bytes(type[state_first(p, r) + f]) + 3) / 4;
-    for (int i = 0; i < p->ninputs; i++)
-        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
-    return words;
+    return words + input_words(p);
 }
 
 bool scan_stores_byte(const struct problem *p, int output)
@@ -153,10 +159,15 @@ static int items_most(const struct problem *p, const struct plan_case *c)
     return scan_items_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
 }
 
+/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
+static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
+
 /* Registers that hold a thread's positions. */
 static int registers_held(const struct problem *p, const struct plan_case *c)
 {
-    const int words = scan_degree(c) * scan_items_in_words(p);
+    int words = scan_degree(c) * scan_items_in_words(p);
+    if (own_tiles(c) && scan_marks_kept(p, c)) /* bits, and a state at a time */
+        words = scan_degree(c) * input_words(p);
     return items_most(p, c) > items_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
 }
 
@@ -215,9 +226,6 @@ static bool too_wide(const struct problem *p, const struct plan_case *c, const s
     const int each = d->shared_per_sm / blocks - RESERVED, room = each < SHARED_MAX ? each : SHARED_MAX;
     return kept && staged_bytes(p, c) > room;
 }
-
-/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
-static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
 
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p, const struct plan_case *c)
