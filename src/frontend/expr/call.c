@@ -62,6 +62,9 @@ static int gather_peek(const struct scope *sc, struct ast *e)
     if (inner.neighbour_input < 0)
         return T_POISON;
     sc->b->input[inner.neighbour_input].used = true;
+    const int offsets = e->arg[1]->kind == AST_NAME ? input_find(sc->b, e->arg[1]->name) : -1;
+    const struct summing rows = { offsets < 0 ? -1 : sc->b->input[offsets].array.dim[0].size, NULL };
+    inner.sums = &rows;
     return type_peek(&inner, e->arg[4]);
 }
 

@@ -82,7 +82,8 @@ static enum input_role role_of(const struct builder *b, const char *name)
 static void build_weights(struct builder *b)
 {
     for (int g = 0; g < b->ninputs; g++) {
-        const int rows = b->input[g].role == ROLE_GATHER ? b->input[g].array.dim[0].size : -1;
+        const int rows =
+            b->input[g].role == ROLE_GATHER && b->input[g].array.rank > 0 ? b->input[g].array.dim[0].size : -1;
         bool *const has = arena_new(b->a, bool, b->ninputs + 1), other = false;
         for (int i = 0; rows >= 0 && i < b->ninputs; i++) {
             has[i] = false;

@@ -18,34 +18,23 @@ static const struct {
     { "kind", "elementwise pointwise transform", ELEMENTWISE },
     { "kind", "softmax log_softmax layernorm layer_norm rmsnorm rms_norm normalize normalise norm", NORMALISE },
     { "kind", "matmul gemm", PRODUCT },
-    { "kind", "convolution conv filter2d", "a convolution is a stencil; " WEIGHTS },
+    { "kind", "convolution conv", "a convolution is a stencil; " WEIGHTS },
     { "kind", "filter select compact partition where nonzero",
-      "a map keeps some elements: kind: map, and y: {type: \"f32[n]\", where: x > 0, value: x}, many: {type: i64, "
-      "count: y}" },
-    { "kind", "unique dedup",
-      "a map keeps the first of equal neighbours: y: {type: \"f32[n]\", where: \"index(n) == 0 or x != x[-1]\", value: "
-      "x}" },
-    { "kind", "run_length rle group_by reduce_by_key",
-      "runs of equal keys are segments of a scan: segments: {starts: \"key != key[-1]\"}, and y: {…, where: last, "
-      "value: s}; by: key "
-      "combines equal keys wherever they are" },
-    { "kind", "sort radix_sort argsort",
-      "sorting is a program of stages that count digits and write keys at: their places, as specs/apps/radix_sort.yaml "
-      "is" },
-    { "kind", "histogram bincount bins", BINS },
+      "a map keeps some elements: y: {type: \"f32[n]\", where: x > 0, value: x}, many: {type: i64, count: y}" },
+    { "kind", "unique", "a map keeps the first of equal neighbours: where: \"index(n) == 0 or x != x[-1]\"" },
+    { "kind", "run_length rle reduce_by_key",
+      "runs of equal keys are segments of a scan: segments: {starts: \"key != key[-1]\"}, and where: last" },
+    { "kind", "sort argsort",
+      "sorting is stages that count digits and write keys at: places, as specs/apps/radix_sort.yaml" },
+    { "kind", "histogram bincount", BINS },
     { "kind", "scatter",
-      "a map may say where each value goes, and how values meet there: kind: map, and hist: {type: \"u32[256]\", at: "
-      "x, "
-      "value: 1, combine: add, initial: 0}" },
-    { "kind", "gather lookup take",
-      "a map reads at computed places: kind: map, and y: {type: \"f32[n]\", value: \"at(x, i)\"}" },
-    { "kind", "transpose permute",
-      "a map may say where each value goes: kind: map, and y: {type: \"f32[n, m]\", at: [index(n), index(m)], value: "
-      "x}" },
+      "a map may say where each value goes, and how values meet there: kind: map, and hist: {type: \"u32[256]\", "
+      "at: x, value: 1, combine: add, initial: 0}" },
+    { "kind", "gather lookup take", "a map reads at computed places: value: \"at(x, i)\"" },
+    { "kind", "transpose", "a map may say where each value goes: at: [index(n), index(m)]" },
     { "kind", "cumsum prefix_sum", "running sums are a scan: kind: scan, operator: add" },
-    { "kind", "sum add max min mean count",
-      "one result of all elements is a reduce: kind: reduce, map: x, operator: add" },
-    { "operator", "mean average avg",
+    { "kind", "sum add max min", "one result of all elements is a reduce: kind: reduce, map: x, operator: add" },
+    { "operator", "mean average",
       "the output divides the sum: operator: add, and mean: {type: f32, value: r / f32(n)}" },
     { "operator", "count", "the number of elements is the sum of ones: map: 1, operator: add" },
     { "a spec", "weights", WEIGHTS },

@@ -157,7 +157,7 @@ kb_val items_inside(const struct items *h, int i);
 void items_point(const struct items *h, struct point *pt, int i);
 /* Are neighbours taken from the values that the thread has loaded, where it has?  For conditions, which compare them. */
 bool items_know_neighbours(const struct items *h);
-/* (beside.c) A block's tile: do lanes have them from each other?  Then, around the loads: */
+/* (stage.c) A block's tile: do lanes have them from each other?  Then, around the loads: */
 bool beside_fits(const struct items *h);
 void beside_load(struct items *h, kb_val *edge /* one per input */);
 void beside_take(struct items *h, const kb_val *edge);

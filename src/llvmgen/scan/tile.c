@@ -51,6 +51,20 @@ static void store_totals(struct items *h)
 /* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
 typedef void mark_fn(struct gen *g, struct items *h);
 
+static struct aggregates totals_of_warps(struct items *h, bool cuts)
+{
+    struct gen *g = h->g;
+    enum ty field[KB_TUP_MAX];
+    memcpy(field, g->field, sizeof field);
+    if (h->counted)
+        kept_narrow(g, true);
+    const struct aggregates totals = aggregates_new(g, KB_WARP, cuts, "warp_totals");
+    memcpy(g->field, field, sizeof field);
+    if (h->counted)
+        kept_buffer(h);
+    return totals;
+}
+
 /* Tile `index` of t->segment; `equal`: rows begin within tiles.  The block's ticket where *ticket is asked for. */
 static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark,
                  struct ticket *ticket)
@@ -66,14 +80,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     h->counted = scan_marks_kept(g->p, g->c);
     if (ticket && !h->counted)
         *ticket = ticket_of_block(g, ticket_fetch(g));
-    enum ty field[KB_TUP_MAX];
-    memcpy(field, g->field, sizeof field);
-    if (h->counted)
-        kept_narrow(g, true);
-    t->aggregates = aggregates_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
-    memcpy(g->field, field, sizeof field);
-    if (h->counted)
-        kept_buffer(h);
+    t->aggregates = totals_of_warps(h, equal || mark || g->p->flags >= 0);
     if (h->staged && !gen_tunable(g, TN_STRIPED))
         h->stage = stage_new(g, h->n, h->kept);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
