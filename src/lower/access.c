@@ -293,8 +293,12 @@ int kept_bytes(const struct problem *p)
 int state_words(const struct problem *p, int *offset)
 {
     enum ty type[STATE_FIELDS_MAX];
+    return fields_words(type, state_fields(p, type), offset);
+}
+
+int fields_words(const enum ty *type, int n, int *offset)
+{
     int bytes = 0;
-    const int n = state_fields(p, type);
     for (int f = 0; f < n; f++) {
         const int unit = ty_bytes(type[f]) < 4 ? ty_bytes(type[f]) : 4;
         bytes = (bytes + unit - 1) / unit * unit;

@@ -59,6 +59,8 @@ int kept_bytes(const struct problem *p);
 /* Words of 4 bytes that it takes between blocks, and the byte where each field lies (offset may be NULL): fields in
  * order, each at a multiple of its size, at most of 4 bytes. */
 int state_words(const struct problem *p, int *offset);
+/* The same of n fields of these types. */
+int fields_words(const enum ty *type, int n, int *offset);
 bool state_commutative(const struct problem *p);
 bool state_exact(const struct problem *p);
 bool state_pad(const struct problem *p);                     /* every operator has a padding element */

@@ -73,6 +73,7 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
 {
     const struct input *x = &r->p->input[e->which];
     int rank = x->array.rank;
+    const int along = r->p->input[e->which2].array.dim[0].size;
     int64_t rows = ref_dim(r, &r->p->input[e->which2].array.dim[0]);
     const struct tuple *outer = r->neighbour;
     struct num sum = fold_identity(e);
@@ -86,6 +87,8 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
             k.field[f] = ref_input(r, e->which, f, offset);
         }
         r->neighbour = &k;
+        if (along >= 0)
+            r->run[along] = i;
         struct num term = ref_eval(r, e->arg[0]);
         sum = i == 0 ? term : fold_combine(r, e, sum, term);
     }

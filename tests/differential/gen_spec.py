@@ -212,6 +212,10 @@ class SpecMaker(By, Kept, Placed, Parts):
         inner.by_type = {t: texts for t, texts in inner.by_type.items() if texts}
         for _ in range(4):
             inner.add(f'k{field}', t)
+        if self.chance(0.5):
+            self.spec['inputs']['weights'] = f'{t}[p]'
+            self.tables.add('weights')
+            inner.add('weights', t)
         self.gathered = (name, rank)
         names.known['k'] = inner.known['k']
         each = self.make.expression(t, inner, 1)
@@ -268,6 +272,8 @@ class SpecMaker(By, Kept, Placed, Parts):
         self.places()
         if 'offs' in self.spec['inputs'] and 'gather(' not in str(self.spec):
             del self.spec['inputs']['offs']
+        if 'weights' in self.spec['inputs'] and 'weights' not in str({**self.spec, 'inputs': 0}):
+            del self.spec['inputs']['weights']
         if self.table and 'at(tab' in str(self.spec):
             self.spec['inputs']['tab'] = self.table.entry
         if self.rows and '(e, ' in str(self.spec):

@@ -100,7 +100,7 @@ def data(r, maker, spec, array, sizes, profile):
         share = r.choice([0.01, 0.1, 0.5])
         return [value(r, array.type, 'full') if r.random() < share else (False if array.type == 'bool' else 0)
                 for _ in range(count)]
-    if array.name in getattr(maker, 'tables', ()):
+    if array.name in {*getattr(maker, 'tables', ())} - {'weights'}:
         return [r.randrange(-3, 4) for _ in range(count)]
     return elements(r, array.type, count, profile)
 

@@ -133,9 +133,11 @@ class Place:
         array, table = self.run.arrays[x], self.run.arrays[offsets]
         rows = self.offset_rows(offsets, table)
         result, t = None, None
-        for row in rows or [None]:
+        along = table.shape[0][0]
+        for j, row in enumerate(rows or [None]):
             at = row if row is not None else (0,) * len(array.keys)
-            inner = Inner(self, {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)})
+            near = {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)}
+            inner = Inner(self, near) if along in self.dims else Running(self, along, j, near)
             values, t = inner.values_of(node)
             if result is None and row is not None:
                 result = values
@@ -211,10 +213,10 @@ class Inner(Place):
 
 
 class Running(Inner):
-    """The same points, at index j of a dimension that a sum goes over."""
+    """The same points, at index j of a dimension that a sum goes over, or of the rows of a gather's offsets."""
 
-    def __init__(self, outer, dim, j):
-        super().__init__(outer, {})
+    def __init__(self, outer, dim, j, near=None):
+        super().__init__(outer, near or {})
         self.running = {**getattr(outer, 'running', {}), dim: j}
 
     def index(self, dim):

@@ -157,7 +157,16 @@ def summed(spec):
     for part in ('by', 'let', 'map', 'outputs', 'reductions', 'scans', 'segments'):
         for text in texts_of(spec.get(part) or {}):
             found |= set(re.findall(r'\b(?:sum|product|least|greatest|all|any)\((\w+),', text))
-    return found
+    return found | weighted(spec)
+
+
+def weighted(spec):
+    """The rows of offsets for which inputs have values, where others go over something else."""
+    arrays = {n: Array(n, e) for n, e in spec['inputs'].items()}
+    offsets = gathered_offsets(spec)
+    rows = {arrays[n].shape[0][0] for n in offsets}
+    plain = [a for n, a in arrays.items() if n not in offsets and a.shape]
+    return {p for p in rows if p and any(p not in [d for d, _ in a.shape] for a in plain)}
 
 
 def aside(spec):

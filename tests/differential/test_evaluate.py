@@ -249,6 +249,9 @@ class Specs(unittest.TestCase):
         data = {'x': [1, 2, 3, 4], 'off': [0, 1, -1, 0]}
         self.assertEqual(evaluate(spec, {'m': 2, 'n': 2, 'p': 2}, {}, data), {'y': [6, 8, 10, 12]})
         self.assertEqual(evaluate(spec, {'m': 2, 'n': 2, 'p': 0}, {}, {'x': [1, 2, 3, 4], 'off': []}), {'y': [0] * 4})
+        spec['inputs']['w'] = 'i32[p]'
+        spec['outputs']['y']['value'] = 'gather(x, off, k, add, k * w)'
+        self.assertEqual(evaluate(spec, {'m': 2, 'n': 2, 'p': 2}, {}, {**data, 'w': [1, 10]}), {'y': [12, 22, 14, 24]})
 
     def test_reduction_beside(self):
         spec = {'kind': 'stencil', 'inputs': {'u': 'i32[n]'}, 'reductions': {

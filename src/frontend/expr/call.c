@@ -62,6 +62,9 @@ static int gather_peek(const struct scope *sc, struct ast *e)
     if (inner.neighbour_input < 0)
         return T_POISON;
     sc->b->input[inner.neighbour_input].used = true;
+    const int offsets = e->arg[1]->kind == AST_NAME ? input_find(sc->b, e->arg[1]->name) : -1;
+    const struct summing rows = { offsets < 0 ? -1 : sc->b->input[offsets].array.dim[0].size, NULL };
+    inner.sums = &rows;
     return type_peek(&inner, e->arg[4]);
 }
 
@@ -299,6 +302,8 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     struct scope inner = *sc;
     inner.neighbour = g.name;
     inner.neighbour_input = g.input;
+    const struct summing rows = { b->input[g.offsets].array.dim[0].size, NULL };
+    inner.sums = &rows;
     warn_hidden(b, g.name, e->arg[2]->at, "the neighbour's value");
     const struct expr *x = type_build(&inner, e->arg[4], type_peek(&inner, e->arg[4]) < 0 ? want : T_ANY);
     if (!x)

@@ -77,6 +77,29 @@ static enum input_role role_of(const struct builder *b, const char *name)
     return as & AS_OFFSETS ? ROLE_GATHER : as == AS_TABLE ? ROLE_TABLE : ROLE_ELEMENT;
 }
 
+/* An input with one value per row of offsets is read inside gather(), as in a sum over the rows; unless rows are all that
+ * there is to go over. */
+static void build_weights(struct builder *b)
+{
+    for (int g = 0; g < b->ninputs; g++) {
+        const int rows =
+            b->input[g].role == ROLE_GATHER && b->input[g].array.rank > 0 ? b->input[g].array.dim[0].size : -1;
+        bool *const has = arena_new(b->a, bool, b->ninputs + 1), other = false;
+        for (int i = 0; rows >= 0 && i < b->ninputs; i++) {
+            has[i] = false;
+            for (int d = 0; d < b->input[i].array.rank; d++)
+                has[i] |= b->input[i].role == ROLE_ELEMENT && b->input[i].array.dim[d].size == rows;
+            other |= b->input[i].role == ROLE_ELEMENT && b->input[i].array.rank > 0 && !has[i];
+        }
+        for (int i = 0; other && i < b->ninputs; i++)
+            if (has[i]) {
+                mention(b, b->size[rows].name, AS_SUMMED);
+                b->input[i].summed = b->input[i].placed = true;
+                b->input[i].role = ROLE_TABLE;
+            }
+    }
+}
+
 void build_inputs(struct builder *b)
 {
     const struct ynode *node = schema_get(b->root, ST_TOP, "inputs");
@@ -100,6 +123,7 @@ void build_inputs(struct builder *b)
             in.axis[d] = -1;
         ARENA_PUSH(b->a, b->input, b->ninputs, b->cap_inputs, in);
     }
+    build_weights(b);
 }
 
 /* ---- the iteration space ---- */

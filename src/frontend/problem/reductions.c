@@ -256,7 +256,11 @@ const struct op_row *op_row_find(struct builder *b, const struct ynode *n)
             diag_hint(b->d, m, "it is called %s", habits[i][1]);
             return NULL;
         }
-    diag_suggest(b->d, m, n->text, names, op_row_count());
+    const char *way = way_out("operator", n->text);
+    if (way)
+        diag_hint(b->d, m, "%s", way);
+    else
+        diag_suggest(b->d, m, n->text, names, op_row_count());
     return NULL;
 }
 

@@ -5,53 +5,62 @@
 /* What the language has in place of what others have. */
 #define ELEMENTWISE "a value per element is a map: kind: map, and a value for each output"
 #define PRODUCT     "a large matrix product is for a BLAS, such as cuBLAS; a small one is a map: sum(f, a * b)"
-#define WEIGHTS     "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]"
+#define WEIGHTS                                                                                                        \
+    "weights are numbers or params in the value: 0.25 * x[-1] + 0.5 * x + 0.25 * x[1]; or an input w: f32[p] beside "  \
+    "off: i32[p] in gather(x, off, k, add, k * w)"
 #define NORMALISE                                                                                                      \
     "normalising is a reduce whose output per element uses the result: operator: logsumexp, over: n, and "             \
     "y: {type: \"f32[m, n]\", value: exp(x - r.max) / r.sum}"
-#define LIBRARY "sorting is for a library, such as CUB"
-#define BINS    "a histogram is a reduce by an index: map: 1, operator: add, by: x, and outputs: {many: \"u32[256]\"}"
-#define PLACES                                                                                                         \
-    "a map may say where each value goes, and how values meet there: kind: map, and hist: {type: \"u32[256]\", at: "   \
-    "x, "                                                                                                              \
-    "value: 1, combine: add, initial: 0}"
+#define BINS "a histogram is a reduce by an index: map: 1, operator: add, by: x, and outputs: {many: \"u32[256]\"}"
 static const struct {
-    const char *place, *word, *hint;
+    const char *place, *words, *hint;
 } ways_out[] = {
-    { "kind", "elementwise", ELEMENTWISE },
-    { "kind", "pointwise", ELEMENTWISE },
-    { "kind", "transform", ELEMENTWISE },
-    { "kind", "softmax", NORMALISE },
-    { "kind", "log_softmax", NORMALISE },
-    { "kind", "layernorm", NORMALISE },
-    { "kind", "layer_norm", NORMALISE },
-    { "kind", "rmsnorm", NORMALISE },
-    { "kind", "rms_norm", NORMALISE },
-    { "kind", "normalize", NORMALISE },
-    { "kind", "normalise", NORMALISE },
-    { "kind", "matmul", PRODUCT },
-    { "kind", "gemm", PRODUCT },
-    { "kind", "convolution", "a convolution is a stencil; " WEIGHTS },
-    { "kind", "sort", LIBRARY },
-    { "kind", "histogram", BINS },
-    { "kind", "scatter", PLACES },
+    { "kind", "elementwise pointwise transform", ELEMENTWISE },
+    { "kind", "softmax log_softmax layernorm layer_norm rmsnorm rms_norm normalize normalise norm", NORMALISE },
+    { "kind", "matmul gemm", PRODUCT },
+    { "kind", "convolution conv", "a convolution is a stencil; " WEIGHTS },
+    { "kind", "filter select compact partition where nonzero",
+      "a map keeps some elements: y: {type: \"f32[n]\", where: x > 0, value: x}, many: {type: i64, count: y}" },
+    { "kind", "unique", "a map keeps the first of equal neighbours: where: \"index(n) == 0 or x != x[-1]\"" },
+    { "kind", "run_length rle reduce_by_key",
+      "runs of equal keys are segments of a scan: segments: {starts: \"key != key[-1]\"}, and where: last" },
+    { "kind", "sort argsort",
+      "sorting is stages that count digits and write keys at: places, as specs/apps/radix_sort.yaml" },
+    { "kind", "histogram bincount", BINS },
+    { "kind", "scatter",
+      "a map may say where each value goes, and how values meet there: kind: map, and hist: {type: \"u32[256]\", "
+      "at: x, value: 1, combine: add, initial: 0}" },
+    { "kind", "gather lookup take", "a map reads at computed places: value: \"at(x, i)\"" },
+    { "kind", "transpose", "a map may say where each value goes: at: [index(n), index(m)]" },
+    { "kind", "cumsum prefix_sum", "running sums are a scan: kind: scan, operator: add" },
+    { "kind", "sum add max min", "one result of all elements is a reduce: kind: reduce, map: x, operator: add" },
+    { "operator", "mean average",
+      "the output divides the sum: operator: add, and mean: {type: f32, value: r / f32(n)}" },
+    { "operator", "count", "the number of elements is the sum of ones: map: 1, operator: add" },
     { "a spec", "weights", WEIGHTS },
     { "a spec", "keys",
       "by: KEY combines equal keys wherever they are; equal keys that follow each other are a segment" },
-    { "a spec", "key", BINS },
-    { "a spec", "bins", BINS },
-    { "a spec", "group_by", BINS },
+    { "a spec", "key bins group_by", BINS },
     { "segments", "keys",
       "sort by key and give offsets, where each run of equal keys begins, and the end; a scan also takes flags, which "
       "are 1 where the key is another than before" },
 };
 
+static bool among(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; n && (at = strstr(at, word)) != NULL; at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0))
+            return true;
+    return false;
+}
+
 const char *way_out(const char *place, const char *word)
 {
     for (size_t i = 0; i < sizeof ways_out / sizeof *ways_out; i++)
-        if (!strcmp(ways_out[i].place, place) && !strcmp(ways_out[i].word, word))
+        if (!strcmp(ways_out[i].place, place) && among(ways_out[i].words, word))
             return ways_out[i].hint;
-    return NULL;
+    return strcmp(place, "operator") && strcmp(place, "a spec") ? NULL : way_out("kind", word);
 }
 
 bool node_is(struct builder *b, const struct ynode *n, enum ynode_kind kind, const char *what)

@@ -63,9 +63,98 @@ static void put(struct items *h, int output, const kb_val *x)
     }
 }
 
+/* ---- by bits ----------------------------------------------------------------------------------------------------- */
+
+void kept_buffer(struct items *h)
+{
+    kb *k = h->g->k;
+    const int kept = kb_threads(k) * h->n * scan_kept_bytes(h->g->p);
+    const int stage = h->staged ? stage_bytes(h->g, h->n) : 0;
+    h->kept = kb_shared_v(k, TY_U8, kept > stage ? kept : stage, "kept");
+}
+
+/* The output's part of the buffer. */
+static kb_ptr part_of(const struct items *h, int output)
+{
+    const struct problem *p = h->g->p;
+    int first = 0;
+    for (int o = 0; o < output; o++)
+        first += p->output[o].role == OUT_KEPT ? p->output[o].array.stride : 0;
+    const kb_val bytes = kb_imm(h->g->k, TY_I32, first * kb_threads(h->g->k) * h->n);
+    return ptr_as(kb_advance(h->g->k, h->kept, bytes), p->output[output].array.field[0].type);
+}
+
+static void put_marked(struct items *h, kb_var *rank, int r, int i)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    kb_if(k, kept_bit(h, state_first(g->p, r), i)) {
+        for (int o = 0; o < g->p->noutputs; o++) {
+            struct point pt;
+            if (g->p->output[o].role != OUT_KEPT || g->p->output[o].counter != r)
+                continue;
+            item_point(h, &pt, i);
+            kb_store(k, part_of(h, o), kb_get(k, rank[r]), output_value(&pt, o, 0));
+        }
+        kb_set(k, rank[r], kb_add(k, kb_get(k, rank[r]), 1));
+    }
+}
+
+static void put_all_marked(struct items *h, struct run outside)
+{
+    struct gen *g = h->g;
+    kb_var rank[KB_TUP_MAX];
+    for (int r = 0; r < g->p->nreductions; r++)
+        rank[r] = kb_var_new(g->k, kept_counted(g, r, h->inside, TY_I32), "rank");
+    if (!h->put && kb_threads(g->k) == KB_WARP)
+        kb_warp_sync(g->k); /* no barrier has been met since the transpose */
+    kept_scan(h, outside, h->inside[0], rank, put_marked);
+    h->put = 1;
+}
+
+/* Where segments begin at `starts`, only positions before the first of them in the tile were put with another state. */
+static void put_unbegun(struct items *h, struct run outside)
+{
+    const struct problem *p = h->g->p;
+    kb *k = h->g->k;
+    const kb_tup last = h->last; /* totals are those of counters */
+    kb_val begun = kb_false(k);
+    for (int r = 0; r < p->nreductions; r++)
+        if (!p->reduction[r].counts)
+            begun = h->inside->x.e[state_first(p, r) + p->reduction[r].op->nfields - 1];
+    kb_if(k, kb_and(k, outside.some, kb_not(k, kb_and(k, h->inside->some, begun)))) {
+        put_all_marked(h, outside);
+    }
+    h->last = last;
+}
+
+void kept_tile(struct items *h, struct run outside)
+{
+    struct gen *g = h->g;
+    h->outside = outside;
+    if (!h->put)
+        put_all_marked(h, outside);
+    else if (!scan_counts(g->p))
+        put_unbegun(h, outside);
+    kb_barrier(g->k);
+    for (int o = 0; o < g->p->noutputs; o++)
+        if (g->p->output[o].role == OUT_KEPT) {
+            const int r = g->p->output[o].counter;
+            output_store_kept(g, o, part_of(h, o), kept_counted(g, r, &h->total, TY_I32),
+                              kept_counted(g, r, &outside, TY_I64), h->segment->length);
+        }
+    kept_finish(h);
+}
+
+/* ---- by conditions ----------------------------------------------------------------------------------------------- */
+
 void kept_put_first(struct items *h)
 {
     const struct problem *p = h->g->p;
+    if (h->counted && (scan_counts(p) || p->starts))
+        put_all_marked(h, run_none(h->g));
+    if (h->counted)
+        return;
     kb_val x[SCAN_ITEMS_MAX];
     int o = 0;
     while (o < p->noutputs && !(scan_counts(p) && kept_gathers(h, o)))

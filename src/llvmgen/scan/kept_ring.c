@@ -24,7 +24,7 @@ static bool counts(const struct problem *p, int r) { return p->reduction[r].coun
 
 /* ---- bits -------------------------------------------------------------------------------------------------------- */
 
-static kb_val bit_of(const struct items *h, int field, int i)
+kb_val kept_bit(const struct items *h, int field, int i)
 {
     kb *k = h->g->k;
     return kb_ne(k, kb_and(k, h->bits[field][i / BITS], (int64_t)1 << i % BITS), 0);
@@ -70,7 +70,7 @@ void kept_mark(struct items *h)
     for (int i = 0; i < h->n; i++)
         for (int f = 0; f < g->nfields; f++)
             if (h->in_bits[f])
-                h->x[i].e[f] = g->field[f] == TY_BOOL ? bit_of(h, f, i) : kb_imm(k, TY_I32, 0);
+                h->x[i].e[f] = g->field[f] == TY_BOOL ? kept_bit(h, f, i) : kb_imm(k, TY_I32, 0);
 }
 
 struct run kept_run(struct items *h)
@@ -84,6 +84,13 @@ struct run kept_run(struct items *h)
             *sum = kb_add(k, *sum, kb_cast(k, kb_popcount(k, h->bits[state_first(g->p, r)][i / BITS]), TY_I32));
     }
     return x;
+}
+
+void kept_narrow(struct gen *g, bool narrow)
+{
+    for (int r = 0; r < g->p->nreductions; r++)
+        if (counts(g->p, r))
+            g->field[state_first(g->p, r)] = narrow ? TY_I32 : g->p->reduction[r].op->field[0];
 }
 
 kb_tup kept_widen(struct gen *g, kb_tup x)
@@ -102,8 +109,7 @@ static kb_tup uncounted(struct gen *g, kb_tup x)
     return x;
 }
 
-/* Of a run, what counter r has, as `type`. */
-static kb_val counted(struct gen *g, int r, const struct run *x, enum ty type)
+kb_val kept_counted(struct gen *g, int r, const struct run *x, enum ty type)
 {
     kb *k = g->k;
     const kb_val n = x->x.e[state_first(g->p, r)];
@@ -132,8 +138,8 @@ static struct kept_span span_new(const struct items *h, int output)
     kb *k = g->k;
     const struct scan_ring *r = h->ring;
     const struct output *o = &g->p->output[output];
-    struct kept_span s = { .n = counted(g, o->counter, &h->total, TY_I32) };
-    s.first = counted(g, o->counter, &h->outside, TY_I64);
+    struct kept_span s = { .n = kept_counted(g, o->counter, &h->total, TY_I32) };
+    s.first = kept_counted(g, o->counter, &h->outside, TY_I64);
     if (o->from_end)
         s.first = kb_sub(k, kb_sub(k, h->segment->length, s.first), kb_cast(k, s.n, TY_I64));
     s.shift = kb_and(k, kb_cast(k, s.first, TY_I32), scan_ring_unit(g->p, output) - 1);
@@ -168,12 +174,12 @@ static kb_var place_new(const struct items *h, int output, kb_val rank)
 }
 
 /* Position i, for the outputs of counter r. */
-static void put(struct items *h, const kb_var *place, int r, int i)
+static void put(struct items *h, kb_var *place, int r, int i)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const struct scan_ring *ring = h->ring;
-    kb_if(k, bit_of(h, state_first(g->p, r), i)) {
+    kb_if(k, kept_bit(h, state_first(g->p, r), i)) {
         for (int o = 0; o < g->p->noutputs; o++) {
             struct point pt;
             if (g->p->output[o].role != OUT_KEPT || g->p->output[o].counter != r)
@@ -193,28 +199,33 @@ static void put(struct items *h, const kb_var *place, int r, int i)
 }
 
 /* The state after the tile, if the thread holds the last position of the array. */
-static void finish(const struct items *h, kb_tup last)
+static void finish(const struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
+    kb_tup last = h->last;
     for (int r = 0; r < g->p->nreductions; r++)
         if (counts(g->p, r))
             last.e[state_first(g->p, r)] =
-                kb_add(k, counted(g, r, &h->outside, TY_I64), counted(g, r, &h->total, TY_I64));
+                kb_add(k, kept_counted(g, r, &h->outside, TY_I64), kept_counted(g, r, &h->total, TY_I64));
     segment_finish(g, h->segment, last, kb_false(k));
 }
 
-void kept_ring_scan(struct items *h, struct run outside, const struct run *inside)
+void kept_finish(const struct items *h)
+{
+    if (scan_has_totals(h->g->p))
+        kb_if(h->g->k, items_have_last(h)) {
+            finish(h);
+        }
+}
+
+void kept_scan(struct items *h, struct run outside, struct run inside, kb_var *place, kept_put *put_one)
 {
     struct gen *g = h->g;
     kb *k = g->k;
-    kb_var place[PROBLEM_ARGS_MAX];
-    h->outside = outside;
-    for (int o = 0; o < g->p->noutputs; o++)
-        if (g->p->output[o].role == OUT_KEPT)
-            place[o] = place_new(h, o, counted(g, g->p->output[o].counter, inside, TY_I32));
-    struct run before = run_join(g, outside, *inside);
-    before.x = uncounted(g, before.x);
+    outside.x = uncounted(g, outside.x);
+    inside.x = uncounted(g, inside.x);
+    struct run before = run_join(g, outside, inside);
     kb_tup last = before.x;
     for (int i = 0; i < h->n; i++) {
         const struct run upto = run_join(g, before, run_of(g, h->x[i], kb_false(k)));
@@ -223,14 +234,23 @@ void kept_ring_scan(struct items *h, struct run outside, const struct run *insid
             h->state[i] = kb_select(k, before.some, before.x, uncounted(g, state_start(g)));
         for (int r = 0; r < g->p->nreductions; r++)
             if (counts(g->p, r))
-                put(h, place, r, i);
+                put_one(h, place, r, i);
         last = kb_select(k, items_inside(h, i), upto.x, last);
         before = upto;
     }
-    if (scan_has_totals(g->p))
-        kb_if(k, items_have_last(h)) {
-            finish(h, last);
-        }
+    h->last = last;
+}
+
+void kept_ring_scan(struct items *h, struct run outside, const struct run *inside)
+{
+    const struct problem *p = h->g->p;
+    kb_var place[PROBLEM_ARGS_MAX];
+    h->outside = outside;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].role == OUT_KEPT)
+            place[o] = place_new(h, o, kept_counted(h->g, p->output[o].counter, inside, TY_I32));
+    kept_scan(h, outside, *inside, place, put);
+    kept_finish(h);
 }
 
 void kept_ring_drain(const struct scan_ring *r, const struct scan_ring_tile *t)

@@ -230,24 +230,21 @@ void items_load(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
+    kb_val edge[PROBLEM_ARGS_MAX];
+    const bool beside = beside_fits(h);
     for (int i = 0; i < h->n && !h->marked; i++)
         h->head[i] = kb_false(k);
+    if (beside)
+        beside_load(h, edge);
     if (h->staged || h->apart)
         load_two_ways(h);
     else
         load_one_by_one(h);
     if (h->rows)
         row_heads(h);
+    if (beside)
+        beside_take(h, edge);
     items_contribute(h);
-}
-
-bool items_know_neighbours(const struct items *h)
-{
-    const struct problem *p = h->g->p;
-    bool any = false;
-    for (int i = 0; i < p->ninputs; i++)
-        any |= p->input[i].neighbours;
-    return any && scan_keeps_some(p) && p->rank == 1 && !h->stretch && !p->reverse;
 }
 
 /* The point with what the thread has loaded. */
@@ -259,7 +256,7 @@ static void loaded_point(const struct items *h, struct point *pt, int i)
         pt->before = i + h->beside;
         pt->after = h->n - 1 - i + h->beside;
     }
-    if (h->ring && scan_ring_keeps(h->g->p) && h->g->p->rank == 1 && !h->g->p->reverse)
+    if ((h->counted || (h->ring && scan_ring_keeps(h->g->p))) && h->g->p->rank == 1 && !h->g->p->reverse)
         point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
 }
 
@@ -289,12 +286,12 @@ void items_contribute(struct items *h)
         if (i == 0 && g->p->flags >= 0)
             h->head[i] = kb_or(k, h->head[i], h->is_start);
         h->x[i] = point_map(&pt);
-        if (!h->ring)
+        if (!h->ring && !h->counted)
             count_inside(h, i, &h->x[i]);
         if (i == 0 || heads)
             h->x[i] = state_with_init(g, i == 0 ? kb_or(k, h->head[i], h->is_start) : h->head[i], h->x[i]);
     }
-    if (h->ring && scan_ring_keeps(g->p))
+    if (h->counted || (h->ring && scan_ring_keeps(g->p)))
         kept_mark(h);
 }
 
@@ -345,7 +342,7 @@ void items_block_total(struct items *h, const struct aggregates *aggregates, str
         for (int s = 0; s < h->n / h->stretch; s++)
             in_tile[s] = run_join(g, before_warp, in_tile[s]);
     } else {
-        in_tile[0] = block_scan(g, items_total(h), aggregates, total);
+        in_tile[0] = block_scan(g, h->counted ? kept_run(h) : items_total(h), aggregates, total);
     }
     h->inside = in_tile;
     h->total = *total;

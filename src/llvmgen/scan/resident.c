@@ -28,16 +28,20 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
-    x = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
     if (warps == 1)
-        return kb_shfl_idx(k, x, 0);
+        return kb_shfl_idx(k, warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp)), 0);
+    const bool wide = scan_marks_kept(g->p, g->c); /* warps with nothing skip the shuffles of several words */
     const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
-    kb_if(k, kb_lane0(k)) {
-        kb_store(k, aggregates, kb_warp(k), x);
+    kb_if(k, wide ? kb_gt(k, in_warp, 0) : kb_true(k)) {
+        const kb_tup of_warp = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
+        kb_if(k, kb_lane0(k)) {
+            kb_store(k, aggregates, kb_warp(k), of_warp);
+        }
     }
     kb_barrier(k);
-    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), warps - 1));
     const kb_val warps_valid = kb_shr(k, kb_add(k, valid, KB_WARP - 1), 5);
+    const kb_val last = wide ? kb_sub(k, warps_valid, 1) : kb_imm(k, TY_I32, warps - 1);
+    const kb_tup aggregate = kb_load(k, aggregates, kb_min(k, kb_lane(k), last));
     return kb_shfl_idx(k, warp_reduce(g, aggregate, KB_WARP, valid_first(warps_valid)), 0);
 }
 
@@ -91,9 +95,12 @@ static void scan_own(struct gen *g, void *of)
     kb *k = g->k;
     struct tile t;
     (void)of;
-    const struct ticket ticket = ticket_of_block(g);
+    struct ticket ticket;
+    const bool narrow = scan_marks_kept(g->p, g->c);
+    if (narrow)
+        kept_narrow(g, true); /* all tiles together have less than 2^31 positions */
     LET(first, kb_thread0(k));
-    tile_load_own(g, &t, ticket.tile);
+    tile_load_own(g, &t, &ticket);
     kb_if(k, first) {
         tile_publish(g, ticket, t.total.x, kb_false(k));
     }
@@ -109,6 +116,8 @@ static void scan_own(struct gen *g, void *of)
         kb_if(k, last) {
             finish_epoch(g, ticket, kb_sub(k, ticket.tile, t.index));
         }
+    if (narrow)
+        kept_narrow(g, false);
 }
 
 void emit_scan_resident(struct gen *g) { scan_kernel_of(g, scan_own, NULL); }
@@ -168,7 +177,7 @@ static void scan_across(struct gen *g, void *of)
 {
     kb *k = g->k;
     (void)of;
-    const struct ticket ticket = ticket_of_block(g);
+    const struct ticket ticket = ticket_of_block(g, ticket_fetch(g));
     const struct aggregates aggregates = aggregates_new(g, KB_WARP, true, "warp_totals");
     struct scan_segment all;
     struct run total;
@@ -251,7 +260,7 @@ static void scan_marked_tile(struct gen *g, void *of)
     l.marks = &marks->map;
     block_marks_fetch(marks);
     lines_fetch(&l, &inputs);
-    const struct ticket ticket = ticket_of_block(g);
+    const struct ticket ticket = ticket_of_block(g, ticket_fetch(g));
     block_marks_finish(marks, l.from, l.is_start);
     lines_take(&l, &inputs);
     const struct run in_tile = block_scan_warps(g, lines_total(&l), &aggregates, &total);

@@ -107,11 +107,6 @@ int scan_ring_unit(const struct problem *p, int output);
 
 /* ---- outputs that some elements write (kept_ring.c) --------------------------------------------------------------- */
 
-/* In the place of h->x[i], bits of what counters and fields of type bool have. */
-void kept_mark(struct items *h);
-/* The combination of the positions; counters have 32 bits.  And the state's types again. */
-struct run kept_run(struct items *h);
-kb_tup kept_widen(struct gen *g, kb_tup x);
 /* In the place of items_scan() and items_finish(): scan the positions, and put the values that are kept into the stage,
  * which all threads of the team have read.  scan_ring_store() follows. */
 void kept_ring_scan(struct items *h, struct run outside, const struct run *inside);

@@ -152,9 +152,17 @@ struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct 
 
 struct run block_scan(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total)
 {
-    struct run in_warp, of_warp;
-    in_warp = warp_scan_exclusive(g, own, aggregates->cuts, &of_warp);
-    return run_join(g, block_scan_warps(g, of_warp, aggregates, total), in_warp);
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    if (warps == 1)
+        return warp_scan_exclusive(g, own, aggregates->cuts, total);
+    const struct run upto = warp_scan(g, own, KB_WARP, aggregates->cuts);
+    kb_if(k, kb_eq(k, kb_lane(k), KB_WARP - 1)) {
+        aggregates_store(g, aggregates, kb_warp(k), upto);
+    }
+    const struct run in_warp = shift_up(g, upto, aggregates->cuts);
+    kb_barrier(k);
+    return run_join(g, aggregates_before(g, aggregates, kb_imm(k, TY_I32, 0), warps, total), in_warp);
 }
 
 struct run block_scan_warps(struct gen *g, struct run own, const struct aggregates *aggregates, struct run *total)

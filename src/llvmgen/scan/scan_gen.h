@@ -124,6 +124,8 @@ struct items {
     struct run outside, total;                    /* what comes before the block's tile, and the tile's total … */
     const struct run *inside; /* … and what comes before each stretch in it; NULL: there is no such tile */
     kb_ptr kept;              /* shared memory in which kept values lie side by side; ir NULL: not yet */
+    bool counted;             /* a tile of a block: counters and fields of type bool are bits of words, too */
+    kb_tup last;              /* by kept_scan() */
     int put;                  /* 1 + the output whose values lie there already, or 0 … */
     bool met;                 /* … and the block has met a barrier since */
 };
@@ -155,6 +157,10 @@ kb_val items_inside(const struct items *h, int i);
 void items_point(const struct items *h, struct point *pt, int i);
 /* Are neighbours taken from the values that the thread has loaded, where it has?  For conditions, which compare them. */
 bool items_know_neighbours(const struct items *h);
+/* (stage.c) A block's tile: do lanes have them from each other?  Then, around the loads: */
+bool beside_fits(const struct items *h);
+void beside_load(struct items *h, kb_val *edge /* one per input */);
+void beside_take(struct items *h, const kb_val *edge);
 /* Place i with its state and what has been loaded there; of: the items. */
 void item_point(void *of, struct point *pt, int i);
 /* The state at the last position inside, for the thread that holds it. */
@@ -171,6 +177,26 @@ bool kept_gathers(const struct items *h, int output);
 /* Where all scans count, no value depends on the tiles before: put those of the first such output into shared memory
  * while the block waits.  Before kept_store(), the whole block arrives in both. */
 void kept_put_first(struct items *h);
+/* In the place of h->x[i], bits of what counters and fields of type bool have. */
+void kept_mark(struct items *h);
+/* Does the counter or field have something at position i?  bool */
+kb_val kept_bit(const struct items *h, int field, int i);
+/* The combination of the positions; counters have 32 bits.  And the state's types again. */
+struct run kept_run(struct items *h);
+kb_tup kept_widen(struct gen *g, kb_tup x);
+/* Counters have 32 bits in states of the whole kernel from now on, or no longer. */
+void kept_narrow(struct gen *g, bool narrow);
+/* Of a run, what counter r has, as `type`. */
+kb_val kept_counted(struct gen *g, int r, const struct run *x, enum ty type);
+/* In the place of items_scan(): `put_one` gets every position with its state, once per counter r, and places[] of its own.
+ * And, in the place of items_finish(), with h->outside: the totals. */
+typedef void kept_put(struct items *h, kb_var *place, int r, int i);
+void kept_scan(struct items *h, struct run outside, struct run inside, kb_var *place, kept_put *put_one);
+void kept_finish(const struct items *h);
+/* h->counted: the buffer of the values, which the transpose uses before. */
+void kept_buffer(struct items *h);
+/* The same: scan the positions and store the values that are kept.  The whole block arrives. */
+void kept_tile(struct items *h, struct run outside);
 /* Store them, of which x has one per position, kept or not.  The whole block arrives. */
 void kept_store(struct items *h, int output, const kb_val *x);
 /* Where all scans count: what comes before each stretch in the warp, and the warp's total.  The warp arrives. */
@@ -234,7 +260,8 @@ void packed_scan(struct items *h, int first, int n, struct run before);
 /* Inputs and outputs that go through it: direct arrays of scalars. */
 bool stage_has_input(const struct problem *p, int input);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
-kb_ptr stage_new(struct gen *g, int n);
+kb_ptr stage_new(struct gen *g, int n, kb_ptr all);
+int stage_bytes(const struct gen *g, int n); /* of the buffer */
 /* Bytes that a vector in memory is aligned to. */
 int memory_alignment(const struct gen *g, int vector, int stride);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */

@@ -7,12 +7,13 @@
  * is needed
  *
  * Like the warp-transpose loads of CUB, but with vectors on both sides: 16 bytes per access, and free of bank conflicts
- * when a lane holds an odd number of them.  All arrays are loaded before the first one passes through the buffer, which
+ * when a lane holds an odd number of them.  Of 2, 4 or 8 vectors of 16 bytes, number u is at place u ^ (u / 8 % 2, 4 or
+ * 8): both sides then meet all banks, too.  All arrays are loaded before the first one passes through the buffer, which
  * they share in turn.
  *
  * A reversed scan counts positions from the end of memory, so its vectors are taken in the opposite order.
  */
-#include "scan_gen.h"
+#include "ring.h"
 
 #include <string.h>
 
@@ -44,12 +45,14 @@ static int widest(const struct problem *p)
     return bytes;
 }
 
-kb_ptr stage_new(struct gen *g, int n)
+int stage_bytes(const struct gen *g, int n) { return kb_threads(g->k) * n * widest(g->p); }
+
+kb_ptr stage_new(struct gen *g, int n, kb_ptr all)
 {
     kb *k = g->k;
-    const int window = KB_WARP * n * widest(g->p);
-    const kb_ptr all = kb_shared_v(k, TY_U8, kb_threads(k) / KB_WARP * window, "stage");
-    return kb_advance(k, all, kb_mul(k, kb_warp(k), window));
+    if (!all.ir)
+        all = kb_shared_v(k, TY_U8, stage_bytes(g, n), "stage");
+    return kb_advance(k, all, kb_mul(k, kb_warp(k), KB_WARP * n * widest(g->p)));
 }
 
 /* The vector on the threads' side: as wide as divides what a lane holds. */
@@ -61,29 +64,51 @@ static int shared_vector(int n, int bytes)
     return v;
 }
 
+/* Vectors of a lane, where their places are changed as above; or 0. */
+static int swizzled(const struct items *h, enum ty type)
+{
+    const int vector = gen_tunable(h->g, TN_VECTOR), n = h->n / vector;
+    return vector * ty_bytes(type) == 16 && (n == 2 || n == 4 || n == 8) ? n : 0;
+}
+
+/* Where vector i of the lane's own ones begins in the window, `v` elements each. */
+static kb_val blocked(const struct items *h, enum ty type, int v, int i)
+{
+    kb *k = h->g->k;
+    const int n = swizzled(h, type);
+    const kb_val own = kb_mul(k, kb_lane(k), h->n / v);
+    if (!n)
+        return kb_mul(k, kb_add(k, own, i), v);
+    const kb_val turn = kb_and(k, kb_shr(k, own, 3), n - 1);
+    return kb_mul(k, kb_xor(k, kb_or(k, own, turn), kb_imm(k, TY_I32, i)), v);
+}
+
 /* What memory's side wrote to the window becomes the lane's n consecutive values. */
 static void get_blocked(const struct items *h, enum ty type, kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
-    const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_load_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_load_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
 static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
-    const kb_val own = kb_mul(k, kb_lane(k), h->n);
     for (int i = 0; i < h->n; i += v)
-        kb_store_n(k, ptr_as(h->stage, type), kb_add(k, own, i), v, v * ty_bytes(type), &x[i]);
+        kb_store_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
 /* Place of vector j of the lane in the window. */
-static kb_val striped(const struct items *h, int vector, int j)
+static kb_val striped(const struct items *h, enum ty type, int vector, int j)
 {
     kb *k = h->g->k;
+    const int n = vector > 1 ? swizzled(h, type) : 0;
+    if (n) {
+        const kb_val turn = kb_or(k, kb_and(k, kb_shr(k, kb_lane(k), 3), n - 1), 4 * j & (n - 1));
+        return kb_mul(k, kb_add(k, kb_xor(k, kb_lane(k), turn), j * KB_WARP), vector);
+    }
     return kb_add(k, kb_mul(k, kb_lane(k), vector), j * KB_WARP * vector);
 }
 
@@ -125,7 +150,8 @@ static void load_flags(const struct items *h, kb_val *x)
     const kb_ptr flags = gen_input(g, g->p->flags);
     const kb_val window = kb_mul(k, kb_warp(k), KB_WARP * h->n);
     for (int j = 0; j < h->n; j++) {
-        const kb_val position = kb_add(k, h->base, kb_cast(k, kb_add(k, window, striped(h, 1, j)), TY_I64));
+        const kb_val place = striped(h, TY_U8, 1, j);
+        const kb_val position = kb_add(k, h->base, kb_cast(k, kb_add(k, window, place), TY_I64));
         kb_val element = position;
         if (g->p->reverse) {
             const kb_val last = kb_sub(k, h->segment->length, 1);
@@ -156,7 +182,8 @@ static void transpose_in(struct items *h, enum ty type, int vector, const kb_val
     }
     claim(h);
     for (int j = 0; j < h->n / vector; j++)
-        kb_store_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), &x[j * vector]);
+        kb_store_n(k, ptr_as(h->stage, type), striped(h, type, vector, j), vector, vector * ty_bytes(type),
+                   &x[j * vector]);
     kb_warp_sync(k); /* the window is complete */
     get_blocked(h, type, own);
 }
@@ -217,8 +244,62 @@ void stage_store(struct items *h, int output, const kb_val *x)
         if (same)
             memcpy(v, &x[j * vector], sizeof *x * (size_t)vector);
         else
-            kb_load_n(k, ptr_as(h->stage, type), striped(h, vector, j), vector, vector * ty_bytes(type), v);
+            kb_load_n(k, ptr_as(h->stage, type), striped(h, type, vector, j), vector, vector * ty_bytes(type), v);
         turn_values(g, v, vector);
         output_store_vector(g, output, at, vector, g->c->aligned, v);
     }
+}
+
+/* ---- neighbours -------------------------------------------------------------------------------------------------- */
+
+/* Conditions compare them, and memory is not read again: a thread has those of its own positions, the lanes beside it
+ * have those of its first and last one, and what lies beside a warp sets out before the tile does. */
+bool items_know_neighbours(const struct items *h)
+{
+    const struct problem *p = h->g->p;
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours;
+    return any && scan_keeps_some(p) && p->rank == 1 && !h->stretch && !p->reverse;
+}
+
+/* What lies beside a warp's positions, before lane 0 and behind the others. */
+void beside_load(struct items *h, kb_val *edge)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const int of_warp = KB_WARP * h->n;
+    const kb_val away = kb_select(k, kb_eq(k, kb_lane(k), 0), kb_imm(k, TY_I32, -1), kb_imm(k, TY_I32, of_warp));
+    const kb_val place = kb_add(k, kb_mul(k, kb_warp(k), of_warp), away);
+    LET(at, kb_add(k, h->base, kb_cast(k, place, TY_I64)));
+    for (int i = 0; i < g->p->ninputs; i++)
+        if (g->p->input[i].neighbours)
+            edge[i] = gen_load_beside(g, i, at);
+}
+
+/* The neighbours of a thread's first and last positions: those of the lanes beside it. */
+void beside_take(struct items *h, const kb_val *edge)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    memmove(h->direct + 1, h->direct, sizeof *h->direct * (size_t)h->n);
+    h->beside = 1;
+    for (int i = 0, slot = 0; i < g->p->ninputs;
+         slot += access_input_direct(g->p, i) ? g->p->input[i].array.nfields : 0, i++)
+        if (g->p->input[i].neighbours) {
+            const kb_val left = kb_shfl_up(k, h->direct[h->n].v[slot], 1),
+                         right = kb_shfl_down(k, h->direct[1].v[slot], 1);
+            h->direct[0].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), 0), edge[i], left);
+            h->direct[h->n + 1].v[slot] = kb_select(k, kb_eq(k, kb_lane(k), KB_WARP - 1), edge[i], right);
+        }
+}
+
+/* Neighbours are those of scalars, and come from other lanes. */
+bool beside_fits(const struct items *h)
+{
+    const struct problem *p = h->g->p;
+    bool all = h->counted && items_know_neighbours(h);
+    for (int i = 0; i < p->ninputs; i++)
+        all &= !p->input[i].neighbours || stage_has_input(p, i);
+    return all;
 }

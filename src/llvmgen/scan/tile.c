@@ -8,6 +8,8 @@
 #include "tile.h"
 #include "llvmgen/shared/lookback.h"
 
+#include <string.h>
+
 static int per_thread(const struct gen *g) { return gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR); }
 int tile_size(const struct gen *g) { return kb_threads(g->k) * per_thread(g); }
 
@@ -49,8 +51,23 @@ static void store_totals(struct items *h)
 /* Where segments begin within tiles: nowhere, by equal lengths, by flags, by marks. */
 typedef void mark_fn(struct gen *g, struct items *h);
 
-/* Tile `index` of t->segment; `equal`: rows begin within tiles. */
-static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark)
+static struct aggregates totals_of_warps(struct items *h, bool cuts)
+{
+    struct gen *g = h->g;
+    enum ty field[KB_TUP_MAX];
+    memcpy(field, g->field, sizeof field);
+    if (h->counted)
+        kept_narrow(g, true);
+    const struct aggregates totals = aggregates_new(g, KB_WARP, cuts, "warp_totals");
+    memcpy(g->field, field, sizeof field);
+    if (h->counted)
+        kept_buffer(h);
+    return totals;
+}
+
+/* Tile `index` of t->segment; `equal`: rows begin within tiles.  The block's ticket where *ticket is asked for. */
+static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark,
+                 struct ticket *ticket)
 {
     kb *k = g->k;
     struct items *h = &t->items;
@@ -60,9 +77,12 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     };
     t->number = number;
     t->index = index;
-    t->aggregates = aggregates_new(g, KB_WARP, equal || mark || g->p->flags >= 0, "warp_totals");
+    h->counted = scan_marks_kept(g->p, g->c);
+    if (ticket && !h->counted)
+        *ticket = ticket_of_block(g, ticket_fetch(g));
+    t->aggregates = totals_of_warps(h, equal || mark || g->p->flags >= 0);
     if (h->staged && !gen_tunable(g, TN_STRIPED))
-        h->stage = stage_new(g, h->n);
+        h->stage = stage_new(g, h->n, h->kept);
     h->base = kb_name(kb_mul(k, kb_cast(k, index, TY_I64), tile), "base");
     items_arrange(h);
     h->packed = h->stretch && !equal && !mark && packed_fits(g->p, h->n, h->stretch);
@@ -76,34 +96,43 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     if (mark)
         mark(g, h);
     kb_section(k, "load");
+    const bool late = ticket && h->counted; /* the epoch sets out with the elements; others gained nothing by it */
+    const kb_val fetched = late ? ticket_fetch(g) : t->number;
     items_load(h);
+    if (late)
+        *ticket = ticket_of_block(g, fetched);
     kb_section(k, "upsweep");
     items_block_total(h, &t->aggregates, t->in_tile, &t->total);
+    if (h->counted)
+        t->total.x = kept_widen(g, t->total.x);
 }
 
 void tile_load(struct gen *g, struct tile *t, kb_val number)
 {
     segment_open_all(g, &t->segment);
-    load(g, t, number, number, rows(g), NULL);
+    load(g, t, number, number, rows(g), NULL, NULL);
 }
 
-void tile_load_own(struct gen *g, struct tile *t, kb_val number)
+void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket)
 {
     kb *k = g->k;
+    LET(number, kb_block(k));
     if (!rows(g)) {
-        tile_load(g, t, number);
+        segment_open_all(g, &t->segment);
+        load(g, t, number, number, false, NULL, ticket);
         return;
     }
     const kb_val each = gen_value(g, "per_segment");
     LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
     segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
-    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL);
+    load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL,
+         ticket);
 }
 
 void tile_load_marked(struct gen *g, struct tile *t, kb_val number, mark_fn *mark)
 {
     segment_open_all(g, &t->segment);
-    load(g, t, number, number, false, mark);
+    load(g, t, number, number, false, mark, NULL);
 }
 
 void tile_finish(struct gen *g, struct tile *t, struct run before)
@@ -112,6 +141,10 @@ void tile_finish(struct gen *g, struct tile *t, struct run before)
     struct items *h = &t->items;
     kb_section(k, "downsweep");
     h->stage_used &= kb_threads(k) == KB_WARP; /* a single warp has met no barrier */
+    if (h->counted) {
+        kept_tile(h, before);
+        return;
+    }
     items_scan(h, before, t->in_tile);
     items_store(h);
     if (!h->rows)

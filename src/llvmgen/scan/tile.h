@@ -26,9 +26,9 @@ void tile_load(struct gen *g, struct tile *t, kb_val number);
 /* The same where segments begin at places that `mark` finds: it sets head, from and to of *h, and may clear h->full.
  * The whole block arrives in it. */
 void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)(struct gen *g, struct items *h));
-/* The same where every row has tiles of its own, one row's after another's: value "per_segment", unless the whole array
+/* The same of the block's own tile, and its ticket; every row has tiles of its own, one row's after another's: value "per_segment", unless the whole array
  * is a single segment.  Operators read what belongs to the row, as long as *t lives. */
-void tile_load_own(struct gen *g, struct tile *t, kb_val number);
+void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket);
 /* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
 void tile_finish(struct gen *g, struct tile *t, struct run before);
 /* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread

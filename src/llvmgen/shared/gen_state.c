@@ -153,7 +153,8 @@ kb_tup state_pad_value(struct gen *g)
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
-        append(&x, emit_pad(g->k, op, &pt.env));
+        const kb_val none = kb_imm(g->k, g->field[x.n], 0);
+        append(&x, g->p->reduction[r].counts ? (kb_tup){ .n = 1, .e = { none } } : emit_pad(g->k, op, &pt.env));
     }
     return x;
 }

@@ -50,11 +50,12 @@ kb_val ticket_take_first(struct gen *g, kb_ptr slot)
     return word;
 }
 
-struct ticket ticket_of_block(struct gen *g)
+kb_val ticket_fetch(struct gen *g) { return kb_load_relaxed(g->k, gen_buffer(g, tile_tickets.buffer, TY_U64), 0); }
+
+struct ticket ticket_of_block(struct gen *g, kb_val fetched)
 {
     kb *k = g->k;
-    const kb_ptr counter = gen_buffer(g, tile_tickets.buffer, TY_U64);
-    const kb_val word = kb_shfl_idx(k, kb_load_relaxed(k, counter, 0), 0);
+    const kb_val word = kb_shfl_idx(k, fetched, 0);
     return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
 }
 
@@ -74,11 +75,14 @@ void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles)
 
 /* ---- tile states ------------------------------------------------------------------------------------------------- */
 
+/* Of the types that states have in this kernel: in some, counters are narrow. */
+static int words_of(const struct gen *g, int *offset) { return fields_words(g->field, g->nfields, offset); }
+
 void state_pack(struct gen *g, kb_tup x, kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
-    const int n = state_words(g->p, offset);
+    const int n = words_of(g, offset);
     for (int w = 0; w < n; w++)
         word[w] = kb_imm(k, TY_U32, 0);
     for (int f = 0; f < g->nfields; f++) {
@@ -95,7 +99,7 @@ kb_tup state_unpack(struct gen *g, const kb_val *word)
     kb *k = g->k;
     int offset[KB_TUP_MAX];
     kb_tup x = { .n = g->nfields };
-    state_words(g->p, offset);
+    words_of(g, offset);
     for (int f = 0; f < g->nfields; f++) {
         const enum ty type = g->field[f];
         const kb_val *from = &word[offset[f] / 4];
@@ -131,7 +135,7 @@ static struct place place_of(struct gen *g, kb_val tile)
 static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
 {
     kb *k = g->k;
-    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), state_words(g->p, NULL));
+    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), words_of(g, NULL));
     const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
     return (struct place){ kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each) };
 }
@@ -154,7 +158,7 @@ static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, stru
     kb *k = g->k;
     const kb_val tag = kb_select(k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL));
     kb_val word[STATE_WORDS_MAX];
-    const int n = state_words(g->p, NULL);
+    const int n = words_of(g, NULL);
     state_pack(g, x, word);
     for (int w = 0; w < n; w++)
         kb_store_relaxed(k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
@@ -162,7 +166,7 @@ static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, stru
 
 static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
 {
-    for (int w = 0; w < state_words(g->p, NULL); w++)
+    for (int w = 0; w < words_of(g, NULL); w++)
         word[w] = kb_load_relaxed(g->k, word_place(g, p, w), p.at);
 }
 
@@ -171,7 +175,7 @@ struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_va
     kb *k = g->k;
     kb_val value[STATE_WORDS_MAX];
     struct published s;
-    const int n = state_words(g->p, NULL);
+    const int n = words_of(g, NULL);
     for (int w = 0; w < n; w++) {
         const kb_val tag = kb_cast(k, word[w], TY_U32);
         value[w] = kb_cast(k, kb_shr(k, word[w], 32), TY_U32);
@@ -251,7 +255,7 @@ kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct ru
 static struct place place_of_number(struct gen *g, kb_val number)
 {
     kb *k = g->k;
-    return (struct place){ kb_mul(k, number, state_words(g->p, NULL)), kb_imm(k, TY_I64, 1) };
+    return (struct place){ kb_mul(k, number, words_of(g, NULL)), kb_imm(k, TY_I64, 1) };
 }
 
 void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)

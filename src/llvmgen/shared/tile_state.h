@@ -21,10 +21,11 @@ struct ticket ticket_take_tile(struct gen *g, kb_val tiles);
 /* The same for a block that takes several tickets: the word of the first one, shared in `slot`, which is free again on
  * return. */
 kb_val ticket_take_first(struct gen *g, kb_ptr slot);
-/* For grids that are resident as a whole: the tile is the block's number, and every thread reads the epoch.  The builder
- * takes the epoch for divergent; it is the same in all threads.  A block publishes after all its threads have read the
+/* For grids that are resident as a whole: the tile is the block's number, and every thread reads the epoch; between the two, loads of
+ * elements set out.  The builder takes the epoch for divergent; it is the same in all threads.  A block publishes after all its threads have read the
  * epoch; one thread that knows that all blocks have published starts the next epoch. */
-struct ticket ticket_of_block(struct gen *g);
+kb_val ticket_fetch(struct gen *g);
+struct ticket ticket_of_block(struct gen *g, kb_val fetched);
 void ticket_next_epoch(struct gen *g, struct ticket t);
 /* For blocks that take tickets until one is beyond the last of `tiles`.  `last` is the block's last ticket; if it is the
  * last of all blocks, thread 0 begins the next epoch. */

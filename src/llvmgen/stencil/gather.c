@@ -44,7 +44,11 @@ kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
         kb_val field[STATE_FIELDS_MAX];
         neighbour(sp, e, row, field);
         sp->neighbour = field;
+        const struct emit_sum *const around = sp->pt.env.sum;
+        const struct emit_sum rows = { .dimension = g->p->input[e->which2].array.dim[0].size, .index = row };
+        sp->pt.env.sum = &rows; /* for weights; no sum is around a gather */
         const kb_val term = emit_expr(k, &sp->pt.env, e->arg[0]);
+        sp->pt.env.sum = around;
         const kb_val next = emit_fold(k, (enum fold)e->op, kb_get(k, sum), term);
         kb_set(k, sum, kb_select(k, kb_eq(k, row, 0), term, next));
     }

@@ -72,14 +72,14 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
 static const struct {
-    const char *variant, *name;
+    const char *variant, *kept, *name; /* kept: of tiles that put what they keep by bits */
     int quarters;
     bool unaligned; /* takes pointers off the vectors' alignment too */
 } sizes[] = {
-    { "short", "short", 1, false },
-    { "medium", "medium", 4, false },
-    { "upper", "upper", 4 * SCAN_RESIDENT, true },
-    { "", "long", 4 * SCAN_RESIDENT, false },
+    { "short", "short", "short", 1, false },
+    { "medium", "kept medium", "medium", 4, false },
+    { "upper", "kept", "upper", 4 * SCAN_RESIDENT, true },
+    { "", "", "long", 4 * SCAN_RESIDENT, false },
 };
 
 struct formula scan_few_rows(const struct problem *p)
@@ -119,6 +119,10 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int from = pl->plan->ncases;
         plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
+        if (scan_marks_kept(pl->plan->problem, &pl->plan->cases[from])) {
+            pl->plan->ncases = from;
+            plan_resident(pl, row, sizes[i].kept, sizes[i].name, sizes[i].quarters);
+        }
         /* Rows that begin anywhere are left to tiles across them. */
         if (!sizes[i].unaligned || scan_keeps(pl->plan->problem))
             plan_keep_first(pl, from);

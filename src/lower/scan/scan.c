@@ -106,6 +106,14 @@ bool scan_counts(const struct problem *p)
     return all;
 }
 
+static int input_words(const struct problem *p)
+{
+    int words = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
+    return words;
+}
+
 int scan_items_in_words(const struct problem *p)
 {
     enum ty type[STATE_FIELDS_MAX];
@@ -114,9 +122,7 @@ int scan_items_in_words(const struct problem *p)
     for (int r = 0; r < p->nreductions; r++)
         for (int f = 0; f < p->reduction[r].op->nfields; f++)
             words += p->reduction[r].counts ? 1 : (ty_bytes(type[state_first(p, r) + f]) + 3) / 4;
-    for (int i = 0; i < p->ninputs; i++)
-        words += access_input_direct(p, i) ? (p->input[i].array.stride + 3) / 4 : p->input[i].role == ROLE_FLAGS;
-    return words;
+    return words + input_words(p);
 }
 
 bool scan_stores_byte(const struct problem *p, int output)
@@ -153,10 +159,15 @@ static int items_most(const struct problem *p, const struct plan_case *c)
     return scan_items_most(p, c->tunable[TN_STRIPED] ? c->tunable[TN_VECTOR] : 1);
 }
 
+/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
+static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
+
 /* Registers that hold a thread's positions. */
 static int registers_held(const struct problem *p, const struct plan_case *c)
 {
-    const int words = scan_degree(c) * scan_items_in_words(p);
+    int words = scan_degree(c) * scan_items_in_words(p);
+    if (own_tiles(c) && scan_marks_kept(p, c)) /* bits, and a state at a time */
+        words = scan_degree(c) * input_words(p);
     return items_most(p, c) > items_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
 }
 
@@ -175,10 +186,37 @@ static int transpose_bytes(const struct problem *p, const struct plan_case *c)
     return c->tunable[TN_STRIPED] ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * widest(p);
 }
 
+bool scan_marks_kept(const struct problem *p, const struct plan_case *c)
+{
+    bool all = scan_ring_keeps(p) && p->flags < 0 && p->offsets < 0 && !c->tunable[TN_STRIPED];
+    for (int o = 0; o < p->noutputs; o++)
+        if (output_moment(&p->output[o]) == AT_POINT)
+            all &= p->output[o].role == OUT_KEPT && !*p->output[o].array.field[0].name;
+    return all && c->strategy->plan != scan_block_plan;
+}
+
+int scan_kept_bytes(const struct problem *p)
+{
+    int bytes = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        bytes += p->output[o].role == OUT_KEPT ? p->output[o].array.stride : 0;
+    return bytes;
+}
+
 /* The same of the values that a tile keeps. */
 static int gather_bytes(const struct problem *p, const struct plan_case *c)
 {
-    return scan_keeps(p) ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * kept_bytes(p);
+    const int bytes = scan_marks_kept(p, c) ? scan_kept_bytes(p) : kept_bytes(p);
+    return scan_keeps(p) ? 0 : c->tunable[TN_THREADS] * scan_degree(c) * bytes;
+}
+
+/* Of both; what is put by bits takes the transpose's place. */
+static int staged_bytes(const struct problem *p, const struct plan_case *c)
+{
+    const int kept = gather_bytes(p, c), transpose = transpose_bytes(p, c);
+    if (!scan_marks_kept(p, c))
+        return kept + transpose;
+    return kept > transpose ? kept : transpose;
 }
 
 /* Kept values leave room for as many blocks as registers do. */
@@ -186,11 +224,8 @@ static bool too_wide(const struct problem *p, const struct plan_case *c, const s
 {
     const int blocks = c->tunable[TN_MIN_BLOCKS] > 0 ? c->tunable[TN_MIN_BLOCKS] : 1, kept = gather_bytes(p, c);
     const int each = d->shared_per_sm / blocks - RESERVED, room = each < SHARED_MAX ? each : SHARED_MAX;
-    return kept && kept + transpose_bytes(p, c) > room;
+    return kept && staged_bytes(p, c) > room;
 }
-
-/* Rows whose tiles are their own are arrays of their own; elsewhere tiles cut across them. */
-static bool own_tiles(const struct plan_case *c) { return c->strategy->plan == scan_resident_plan; }
 
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p, const struct plan_case *c)
@@ -370,8 +405,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
         { striped && (!transpose || !may_stripe(p, c)),
           "striped vectors are for staged tiles of whole arrays without neighbours" },
         { transpose && transpose_bytes(p, c) > STAGE_MAX, "the transpose takes more than 40960 bytes" },
-        { gather_bytes(p, c) &&
-              gather_bytes(p, c) + transpose_bytes(p, c) > pl->plan->device.shared_per_block - RESERVED,
+        { gather_bytes(p, c) && staged_bytes(p, c) > pl->plan->device.shared_per_block - RESERVED,
           "the values that a tile keeps do not fit shared memory" },
         { 0 }
     };

@@ -10,6 +10,8 @@
 
 #include "lower/segments.h"
 
+struct plan_case;
+
 /* What segments.h says of reduced axes holds for scanned ones. */
 static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
@@ -48,6 +50,9 @@ bool scan_keeps_some(const struct problem *p);
  * tile, where conditions compare neighbours? */
 bool scan_ring_keeps(const struct problem *p);
 bool scan_ring_beside(const struct problem *p);
+/* Tiles of blocks: are all outputs per element such ones, and their values put by bits of words? */
+bool scan_marks_kept(const struct problem *p, const struct plan_case *c);
+int scan_kept_bytes(const struct problem *p); /* then: per position, of all outputs */
 /* Do all scans count the elements of outputs with conditions? */
 bool scan_counts(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads
@@ -73,7 +78,6 @@ static inline struct formula scan_segments(const struct problem *p) { return seg
 
 struct planner;
 struct strategy;
-struct plan_case;
 struct misfit;
 /* Of the tunables of a case; false after a diagnostic. */
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);

@@ -42,6 +42,11 @@ static const struct {
     { "kind: map\ninputs: {x: \"f32[n]\"}\noperator: add\noutputs: {y: {type: \"f32[n]\", value: x}}\n",
       "a map has no 'operator'" },
     { "kind: softmax\ninputs: {x: \"f32[m, n]\"}\n", "value: exp(x - r.max) / r.sum" },
+    { "kind: filter\ninputs: {x: \"f32[n]\"}\n", "where: x > 0, value: x}" },
+    { "kind: sort\ninputs: {x: \"f32[n]\"}\n", "specs/apps/radix_sort.yaml" },
+    { STENCIL "histogram: x\n", "by: x" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\noperator: softmax\noutputs: {s: f32}\n", "value: exp(x - r.max) / r.sum" },
+    { REDUCE "inputs: {x: \"f32[n]\"}\noperator: mean\noutputs: {s: f32}\n", "r / f32(n)" },
     /* results per element: of reductions alone, and with the results' own types */
     { STENCIL "reductions: {r: {map: y, operator: add}}\noutputs: {y: {type: \"f32[n]\", value: x / r}}\n",
       "nothing is called 'r'" },
