@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python_calls.py [--json FILE] [overhead] [first] [speed] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
+"""calls.py [--json FILE] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
 
 overhead  microseconds of the processor for a call with 1024 elements: the median of batches, each of which starts with an idle GPU and
           is too short to fill the queue of launches
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
-speed     microseconds of the GPU for large arrays, between events: the median of batches
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
 """
@@ -22,25 +21,6 @@ N, BATCH, BATCHES = 1024, 200, 60
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
-SOFTMAX = """kind: reduce
-inputs: {x: "f32[m, n]"}
-operator: logsumexp
-over: n
-outputs: {norm: "f32[m]"}
-"""
-MSS = """kind: reduce
-inputs: {x: "i32[n]"}
-map: {best: "max(x, 0)", left: "max(x, 0)", right: "max(x, 0)", total: x}
-operator:
-  state: {best: i32, left: i32, right: i32, total: i32}
-  identity: {best: 0, left: 0, right: 0, total: 0}
-  combine:
-    best: max(max(a.best, b.best), a.right + b.left)
-    left: max(a.left, a.total + b.left)
-    right: max(b.right, a.right + b.total)
-    total: a.total + b.total
-outputs: {mss: {type: i32, value: r.best}}
-"""
 TRITON = """import triton, triton.language as tl
 @triton.jit
 def square(x, y, n, BLOCK: tl.constexpr):
@@ -48,12 +28,15 @@ def square(x, y, n, BLOCK: tl.constexpr):
     value = tl.load(x + at, at < n)
     tl.store(y + at, value * value + 1, at < n)
 """
-rows, failed = [], []
+rows, failed, FILE = [], [], []
 
 
 def row(part, name, library, value, unit, note=""):
     rows.append({"part": part, "what": name, "library": library, "value": value, "unit": unit, "note": note})
     print(f"{part:9} {name:28} {library:22} {value:10.3f} {unit}  {note}", flush=True)
+    for path in FILE:  # now: what comes later may take too long
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
 
 
 def attempt(part, name, library, action):
@@ -209,64 +192,20 @@ def first_calls():
         attempt("first", "a kernel", library, lambda library=library: both("a kernel", library, ""))
 
 
-# ---- speed ----------------------------------------------------------------------------------------------------------------------------
-def speeds():
-    import ptxgen
-    import torch
-
-    def device_time(call):
-        for _ in range(3):
-            call()
-        times = []
-        for _ in range(15):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(10):
-                call()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end) * 100)
-        return statistics.median(times), "us", f"least {min(times):.1f}"
-
-    cases = {
-        "sum f32 of 2^28": (SUM, lambda: torch.rand(1 << 28, device="cuda"), lambda x: torch.sum(x)),
-        "cumsum f32 of 2^26": (SCAN, lambda: torch.rand(1 << 26, device="cuda"), lambda x: torch.cumsum(x, 0)),
-        "x * x + 1 of 2^26": (MAP, lambda: torch.rand(1 << 26, device="cuda"), lambda x: torch.addcmul(torch.ones((), device="cuda"), x, x)),
-        "logsumexp of 2^14 rows of 4096": (SOFTMAX, lambda: torch.rand(1 << 14, 1 << 12, device="cuda"), lambda x: torch.logsumexp(x, 1)),
-        "max segment sum of 2^26": (MSS, lambda: torch.randint(-9, 9, (1 << 26,), dtype=torch.int32, device="cuda"), None),
-    }
-    for name, (spec, make, theirs) in cases.items():
-        def measure(spec=spec, make=make, theirs=theirs, name=name):
-            f, x = ptxgen.compile(spec), make()
-            attempt("speed", name, "ptxgen", lambda: device_time(lambda: f(x)))
-            if theirs:
-                attempt("speed", name, "torch", lambda: device_time(lambda: theirs(x)))
-                made, wanted = f(x), theirs(x)
-                close = torch.allclose(made.double(), wanted.double(), rtol=1e-3)
-                if not close:
-                    raise AssertionError(f"{name}: the results differ")
-
-        attempt("speed", name, "", measure)
-
-
-PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,), "speed": (speeds,)}
+PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,)}
 
 
 def main():
     arguments = sys.argv[1:]
-    path = None
     if "--json" in arguments:
         at = arguments.index("--json")
-        path = arguments[at + 1]
+        FILE.append(arguments[at + 1])
         del arguments[at:at + 2]
     if set(arguments) - set(PARTS):
         sys.exit(__doc__)
     for name in arguments or PARTS:
         for part in PARTS[name]:
             attempt(name, part.__name__, "", part)
-    if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
     if failed:
         print("failed: " + "; ".join(failed))
     return 1 if failed else 0
