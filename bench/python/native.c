@@ -28,11 +28,12 @@ static ptxgen_status open_all(struct native *n, const char *text)
 }
 
 /* NULL: the reason was printed.  Arrays: inputs, then outputs. */
-struct native *native_open(const char *text, int sizes, const int64_t *size, int inputs, int outputs, void *const *array, int params,
-                           const int64_t *param)
+struct native *native_open(const char *text, int sizes, const int64_t *size, int inputs, int outputs,
+                           void *const *array, int params, const int64_t *param)
 {
     struct native *n = calloc(1, sizeof *n);
-    if (!n || sizes > 16 || inputs > 16 || outputs > 16 || params > 16 || ptxgen_session_create(&n->session) != PTXGEN_OK)
+    if (!n || sizes > 16 || inputs > 16 || outputs > 16 || params > 16 ||
+        ptxgen_session_create(&n->session) != PTXGEN_OK)
         return NULL;
     for (int i = 0; i < sizes; i++)
         n->size[i] = size[i];

@@ -307,7 +307,8 @@ static int interrupted(void *unused)
     return stop;
 }
 
-static bool run_on_host(struct call *c)
+/* visit: after each stage of a program, or NULL. */
+static bool run_on_host(struct call *c, ptxgen_stage_visitor *visit, void *user)
 {
     const ptxgen_arguments args = call_arguments(c);
     ptxgen_session *s = NULL;
@@ -319,7 +320,8 @@ static bool run_on_host(struct call *c)
     ptxgen_host *host = function_host(c->f);
     if (host) {
         ptxgen_host_watch(host, interrupted, NULL);
-        Py_BEGIN_ALLOW_THREADS status = ptxgen_host_run(s, host, &args, NULL);
+        Py_BEGIN_ALLOW_THREADS status =
+            visit ? ptxgen_host_run_stages(s, host, &args, NULL, visit, user) : ptxgen_host_run(s, host, &args, NULL);
         Py_END_ALLOW_THREADS if (status != PTXGEN_OK && !PyErr_Occurred()) raise_status(status, s);
     }
     function_unlock(c->f);
@@ -332,11 +334,33 @@ bool call_run(struct call *c, enum purpose why)
     if (on_gpu(c->device))
         return run_on_gpu(c, why);
     if (why == CALL)
-        return run_on_host(c);
+        return run_on_host(c, NULL, NULL);
     function_lock(c->f);
     const bool ok = function_host(c->f) != NULL;
     function_unlock(c->f);
     return ok;
+}
+
+bool call_run_stages(struct call *c, ptxgen_stage_visitor *visit, void *user)
+{
+    struct loaded *on;
+    ptxgen_session *s = NULL;
+    ptxgen_status status;
+    const ptxgen_arguments args = call_arguments(c);
+
+    if (!on_gpu(c->device))
+        return run_on_host(c, visit, user);
+    if ((on = function_on(c->f, c->device.id)) == NULL)
+        return false;
+    if (ptxgen_session_create(&s) != PTXGEN_OK)
+        return PyErr_NoMemory() != NULL;
+    on->users++;
+    Py_BEGIN_ALLOW_THREADS status = ptxgen_launch_stages(s, on->program, &args, c->stream, visit, user);
+    Py_END_ALLOW_THREADS on->users--;
+    if (status != PTXGEN_OK && !PyErr_Occurred())
+        raise_status(status, s);
+    ptxgen_session_destroy(s);
+    return !PyErr_Occurred();
 }
 
 PyObject *call_result(struct call *c)

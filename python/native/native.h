@@ -214,6 +214,8 @@ bool producer_stream(const struct kind *kind, const struct taken *t, int device,
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
                 enum purpose why);
 bool call_run(struct call *c, enum purpose why);
+/* A call of a program, with a visit after each stage. */
+bool call_run_stages(struct call *c, ptxgen_stage_visitor *visit, void *user);
 ptxgen_arguments call_arguments(struct call *c);
 /* A new reference. */
 PyObject *call_result(struct call *c);
