@@ -21,19 +21,16 @@ N, BATCH, BATCHES = 1024, 200, 60
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
-TRITON = """import triton, triton.language as tl
-@triton.jit
-def square(x, y, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + at, at < n)
-    tl.store(y + at, value * value + 1, at < n)
-"""
+HERE = os.path.dirname(os.path.abspath(__file__))
 rows, failed, FILE = [], [], []
 
 
 def row(part, name, library, value, unit, note=""):
     rows.append({"part": part, "what": name, "library": library, "value": value, "unit": unit, "note": note})
     print(f"{part:9} {name:28} {library:22} {value:10.3f} {unit}  {note}", flush=True)
+    for path in FILE:  # now: what comes later may take too long
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
     for path in FILE:  # now: what comes later may take too long
         with open(path, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
@@ -123,21 +120,12 @@ def jax_overheads():
     attempt("overhead", "sum, new, JAX arrays", "jax.jit", lambda: overhead(lambda: theirs(x), wait))
 
 
-def triton_kernel():
-    """Triton reads the source of its functions from a file."""
-    path = os.path.join(tempfile.gettempdir(), "ptxgen_bench_square.py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(TRITON)
-    sys.path.insert(0, os.path.dirname(path))
-    import ptxgen_bench_square
-    return ptxgen_bench_square.square
-
-
 def triton_overheads():
     import torch
     import triton
+    from with_triton import square
 
-    x, y, square = torch.ones(N, device="cuda"), torch.empty(N, device="cuda"), triton_kernel()
+    x, y = torch.ones(N, device="cuda"), torch.empty(N, device="cuda")
     attempt("overhead", "map, out=, torch tensors", f"triton {triton.__version__}",
             lambda: overhead(lambda: square[(1,)](x, y, N, BLOCK=1024), torch.cuda.synchronize))
 
@@ -147,9 +135,9 @@ def triton_overheads():
 FIRST = {
     "ptxgen": ("import torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
                "f = ptxgen.compile(SPEC); f(x); torch.cuda.synchronize()"),
-    "triton (an elementwise kernel)": ("import torch, triton, sys; sys.path.insert(0, TMP); x = torch.ones(1 << 20, device='cuda'); "
+    "triton (an elementwise kernel)": (f"import torch, triton, sys; sys.path.insert(0, {HERE!r}); x = torch.ones(1 << 20, device='cuda'); "
                                        "y = torch.empty_like(x); torch.cuda.synchronize()",
-                                       "from ptxgen_bench_square import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
+                                       "from with_triton import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
                                        "torch.cuda.synchronize()"),
     "cupy ReductionKernel": ("import cupy; x = cupy.ones(1 << 20, 'f4'); wait = cupy.cuda.Device().synchronize; wait()",
                              "cupy.ReductionKernel('float32 x', 'float32 y', 'x', 'a + b', 'y = a', '0', 'total')(x); wait()"),
@@ -159,7 +147,7 @@ FIRST = {
 
 
 def first_call(prepare, action, spec, folder):
-    code = f"import time\nSPEC, TMP = {(spec, tempfile.gettempdir())!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
+    code = f"import time\nSPEC = {spec!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
     names = ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     environment = {**os.environ, **{name: os.path.join(folder, name) for name in names}, "TMPDIR": folder}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False)
@@ -182,10 +170,6 @@ def first_calls():
         row("first", f"{name}, cold", library, statistics.median(cold), "ms", f"least {min(cold):.1f}")
         row("first", f"{name}, from the cache", library, statistics.median(warm), "ms", f"least {min(warm):.1f}")
 
-    try:
-        triton_kernel()
-    except ImportError:
-        pass
     for name, spec in (("sum", SUM), ("scan", SCAN)):
         attempt("first", name, "ptxgen", lambda name=name, spec=spec: both(name, "ptxgen", spec))
     for library in list(FIRST)[1:]:
