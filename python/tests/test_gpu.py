@@ -165,6 +165,9 @@ class Torch(unittest.TestCase):
             self.assertGreater(len(rows), 1)
             self.assertEqual(f.verify(x), 100001)
 
+    def test_programs_are_verified(self):
+        self.assertEqual(spec("apps/heat").verify(self.torch.rand(20, 30, device="cuda"), steps=5), 5 * 602)
+
     def test_threads(self):
         torch, f, wrong = self.torch, spec("scan_sum"), []
 
