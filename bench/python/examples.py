@@ -114,12 +114,12 @@ def native_call(library, f, args, out):
         sizes.update({name: extent for name, extent in zip(dims, array.shape) if name in f.sizes})
     library.native_open.restype, library.native_seconds.restype = ctypes.c_void_p, ctypes.c_double
     numbers = [(ctypes.c_int64 * 16)(*given) for given in ([sizes[name] for name in f.sizes], [args[name] for name in f.params])]
-    opened = library.native_open(f.yaml.encode(), len(f.sizes), numbers[0], len(f.inputs), len(f.outputs),
-                                 (ctypes.c_void_p * 16)(*(a.data_ptr() for a in arrays)), len(f.params), numbers[1])
+    pointers = (ctypes.c_void_p * 64)(*(a.data_ptr() for a in arrays))
+    opened = library.native_open(f.yaml.encode(), numbers[0], pointers, len(f.inputs), numbers[1])
     if not opened:
         raise RuntimeError("the C library refused the spec")
 
-    def call(count):
+    def call(count, _kept=(numbers, pointers)):
         seconds = library.native_seconds(ctypes.c_void_p(opened), count)
         if seconds < 0:
             raise RuntimeError("a launch of the C library failed")
@@ -158,16 +158,6 @@ class Table:
         self.rows.append({"example": example, "what": what, "library": library, "lines": lines or "", "us": f"{seconds * 1e6:.1f}" if seconds else "", "note": note})
         print(f"{example:16} {library:13} {lines or '-':>4} {f'{seconds * 1e6:.1f} us' if seconds else '-':>13}  {note}", flush=True)
 
-    def attempt(self, example, what, library, lines, action):
-        seconds, note = None, ""
-        try:
-            seconds = action()
-        except Exception:  # pylint: disable=broad-except
-            traceback.print_exc()
-            self.failed.append(f"{example} {library}")
-            note = "FAILED"
-        self.add(example, what, library, lines, seconds, note)
-
     def ours(self, example, what, args):
         f = getattr(importlib.import_module(example), example)
         made = f(**args)
@@ -197,14 +187,17 @@ class Table:
     def run(self, example, what, make):
         args = make()
         wanted = self.ours(example, what, args)
-        for name, module in self.peers.items():
-            lines = lines_of(HERE / f"with_{name}.py", example)
+        for name, library in PEERS.items():
+            lines, seconds, note = lines_of(HERE / f"with_{name}.py", example), None, "not here"
+            try:
+                if lines and name in self.peers:
+                    seconds, note = self.peer(example, name, self.peers[name], args, wanted), ""
+            except Exception:  # pylint: disable=broad-except
+                traceback.print_exc()
+                self.failed.append(f"{example} {library}")
+                note = "FAILED"
             if lines:
-                self.attempt(example, what, PEERS[name], lines, lambda name=name, module=module: self.peer(example, name, module, args, wanted))
-        for name in self.missing:
-            lines = lines_of(HERE / f"with_{name}.py", example)
-            if lines:
-                self.add(example, what, PEERS[name], lines, None, "not here")
+                self.add(example, what, library, lines, seconds, note)
 
 
 # ---- what is written ----------------------------------------------------------------------------------------------------------------

@@ -11,10 +11,7 @@ struct native {
     ptxgen_gpu *gpu;
     ptxgen_loaded *loaded;
     ptxgen_event begin, end;
-    int64_t size[16];
-    const void *input[16];
-    void *output[16];
-    ptxgen_value param[16];
+    ptxgen_arguments args; /* borrowed */
 };
 
 static ptxgen_status open_all(struct native *n, const char *text)
@@ -28,21 +25,13 @@ static ptxgen_status open_all(struct native *n, const char *text)
 }
 
 /* NULL: the reason was printed.  Arrays: inputs, then outputs. */
-struct native *native_open(const char *text, int sizes, const int64_t *size, int inputs, int outputs,
-                           void *const *array, int params, const int64_t *param)
+struct native *native_open(const char *text, const int64_t *size, void *const *array, int inputs,
+                           const ptxgen_value *param)
 {
     struct native *n = calloc(1, sizeof *n);
-    if (!n || sizes > 16 || inputs > 16 || outputs > 16 || params > 16 ||
-        ptxgen_session_create(&n->session) != PTXGEN_OK)
+    if (!n || ptxgen_session_create(&n->session) != PTXGEN_OK)
         return NULL;
-    for (int i = 0; i < sizes; i++)
-        n->size[i] = size[i];
-    for (int i = 0; i < inputs; i++)
-        n->input[i] = array[i];
-    for (int i = 0; i < outputs; i++)
-        n->output[i] = array[inputs + i];
-    for (int i = 0; i < params; i++)
-        n->param[i].i = param[i];
+    n->args = (ptxgen_arguments){ size, (const void *const *)array, array + inputs, param };
     if (open_all(n, text) == PTXGEN_OK)
         return n;
     char *why = ptxgen_diagnostics_text(n->session, 0);
@@ -54,11 +43,10 @@ struct native *native_open(const char *text, int sizes, const int64_t *size, int
 /* Seconds of one of `count` launches on the default stream; negative: one failed. */
 double native_seconds(struct native *n, int count)
 {
-    const ptxgen_arguments args = { n->size, n->input, n->output, n->param };
     double seconds = -1;
     ptxgen_status status = ptxgen_event_record(n->session, n->gpu, n->begin, NULL);
     for (int i = 0; i < count && status == PTXGEN_OK; i++)
-        status = ptxgen_launch(n->session, n->loaded, &args, NULL, NULL);
+        status = ptxgen_launch(n->session, n->loaded, &n->args, NULL, NULL);
     if (status == PTXGEN_OK)
         status = ptxgen_event_record(n->session, n->gpu, n->end, NULL);
     if (status == PTXGEN_OK)

@@ -54,9 +54,8 @@ static int visit_in_stage(const ptxgen_variant *v, void *user)
     return in->stopped;
 }
 
-ptxgen_status api_stage_variants(ptxgen_session *s, const ptxgen_problem *p,
-                                        const ptxgen_variant_options *options,
-                                        int (*visit)(const ptxgen_variant *v, void *user), void *user)
+ptxgen_status api_stage_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,
+                                 int (*visit)(const ptxgen_variant *v, void *user), void *user)
 {
     struct in_stage in = { .visit = visit, .user = user };
     ptxgen_variant_options o;

@@ -346,7 +346,13 @@ static bool name_passed(struct header *h)
     for (int i = 0; h->argument && i < n; i++) {
         const int array = i - p->nsizes, param = array - arrays;
         struct str *name = &h->argument[i];
-        str_printf(name, array < 0 ? "size[%d]" : param < 0 ? "data_of(t[%d])" : "p%d", array < 0 ? i : param < 0 ? array : param);
+        str_printf(name,
+                   array < 0   ? "size[%d]"
+                   : param < 0 ? "data_of(t[%d])"
+                               : "p%d",
+                   array < 0   ? i
+                   : param < 0 ? array
+                               : param);
         h->out->failed |= name->failed;
     }
     h->out->failed |= h->argument == NULL;
