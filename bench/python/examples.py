@@ -206,12 +206,13 @@ def cell(row):
 
 
 def markdown(rows):
+    """The table of docs/python.md."""
     libraries = ["ptxgen", "C", *PEERS.values()]
-    lines = [f"| example | what | {' | '.join(libraries)} |", "|---" * (len(libraries) + 2) + "|"]
+    lines = [f"| example | {' | '.join(libraries)} |", "|---" * (len(libraries) + 1) + "|"]
     for example in dict.fromkeys(row["example"] for row in rows):
         known = {row["library"]: row for row in rows if row["example"] == example}
-        cells = " | ".join(cell(known.get(library)) for library in libraries)
-        lines.append(f"| {example} | {known['ptxgen']['what']} | {cells} |")
+        about = ast.get_docstring(ast.parse((EXAMPLES / f"{example}.py").read_text(encoding="utf-8")))
+        lines.append(f"| [{example}](../examples/python/{example}.py), {known['ptxgen']['what']}. {about} | {' | '.join(cell(known.get(library)) for library in libraries)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -131,10 +131,10 @@ class Examples(unittest.TestCase):
         """Its lines of code are those that the benchmark counts."""
         bench = runpy.run_path(str(ROOT / "bench/python/examples.py"))
         paths = {name: ROOT / f"bench/python/with_{peer}.py" for peer, name in bench["PEERS"].items()}
-        head, body = re.search(r"^\| example \| what \|(.*)\|\n[|-]+\n((?:\| .*\n)*)", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.M).groups()
+        head, body = re.search(r"^\| example \|(.*)\|\n[|-]+\n((?:\| .*\n)*)", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.M).groups()
         rows = [row.strip("| ").split(" | ") for row in body.splitlines()]
-        self.assertEqual([row[0] for row in rows], list(CASES))
-        for name, _, *cells in rows:
+        self.assertEqual([re.match(r"\[(\w+)]\(\.\./examples/python/\1\.py\), ", row[0])[1] for row in rows], list(CASES))
+        for name, (_, *cells) in zip(CASES, rows):
             for library, cell in zip(map(str.strip, head.split("|")), cells, strict=True):
                 if library != "C":
                     lines = bench["lines_of"](paths.get(library, FOLDER / f"{name}.py"), name)
