@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py [--json FILE] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
+"""calls.py [--json FILE] [--native LIBRARY] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
 
 overhead  microseconds of the processor for a call with 1024 elements: the median of batches, each of which starts with an idle GPU and
-          is too short to fill the queue of launches
+          is too short to fill the queue of launches; "C": launches by the C library alone, of native.c
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
@@ -22,7 +22,7 @@ SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
 HERE = os.path.dirname(os.path.abspath(__file__))
-rows, failed, FILE = [], [], []
+rows, failed, FILE, NATIVE = [], [], [], []
 
 
 def row(part, name, library, value, unit, note=""):
@@ -80,7 +80,20 @@ def torch_overheads():
     for (what, form), (ours, theirs) in calls.items():
         attempt("overhead", f"{what}, {form}, torch tensors", "ptxgen", lambda ours=ours: overhead(ours, wait))
         attempt("overhead", f"{what}, {form}, torch tensors", "torch", lambda theirs=theirs: overhead(theirs, wait))
+    for path in NATIVE:
+        for what, f, out in (("sum", fsum, one), ("scan", fscan, y), ("map", fmap, y)):
+            attempt("overhead", f"{what}, out=, torch tensors", "C", lambda f=f, out=out, path=path: native_overhead(path, f, x, out, wait))
     attempt("overhead", "map, torch.compile", "torch", lambda: overhead_of_compiled(torch, x, wait))
+
+
+def native_overhead(path, f, x, out, wait):
+    from examples import native_call, native_library
+
+    call, times = native_call(native_library(path), f, {"x": x}, (out,), "native_host_seconds"), []
+    for _ in range(BATCHES):
+        wait()
+        times.append(call(BATCH) * 1e6)
+    return statistics.median(times), "us", f"least {min(times):.3f}"
 
 
 def overhead_of_compiled(torch, x, wait):
@@ -134,7 +147,8 @@ def triton_overheads():
 # What is ready before the clock starts, and what is timed.
 FIRST = {
     "ptxgen": ("import torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
-               "f = ptxgen.compile(SPEC); f(x); torch.cuda.synchronize()"),
+               "f = ptxgen.compile(SPEC); f.prepare(x); ready = time.perf_counter(); f(x); torch.cuda.synchronize(); "
+               "print('OF WHICH', round((time.perf_counter() - ready) * 1e3, 2), 'after prepare()')"),
     "triton (an elementwise kernel)": (f"import torch, triton, sys; sys.path.insert(0, {HERE!r}); x = torch.ones(1 << 20, device='cuda'); "
                                        "y = torch.empty_like(x); torch.cuda.synchronize()",
                                        "from with_triton import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
@@ -150,25 +164,29 @@ def first_call(prepare, action, spec, folder):
     code = f"import time\nSPEC = {spec!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
     names = ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     environment = {**os.environ, **{name: os.path.join(folder, name) for name in names}, "TMPDIR": folder}
+    for name in names:
+        os.makedirs(environment[name], exist_ok=True)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False)
     found = [line for line in done.stdout.splitlines() if line.startswith("MS ")]
     if not found:
         if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
             raise ImportError(done.stderr.strip().splitlines()[-1])
         raise RuntimeError(done.stderr[-2000:])
-    return float(found[0].split()[1])
+    more = [line for line in done.stdout.splitlines() if line.startswith("OF WHICH")]
+    return float(found[0].split()[1]), " ".join(more).lower()
 
 
 def first_calls():
     def both(name, library, spec):
         prepare, action = FIRST[library]
         cold, warm = [], []
-        for _ in range(3 if library == "ptxgen" else 1):
+        for _ in range(3 if spec == SUM else 1):
             with tempfile.TemporaryDirectory() as folder:
                 cold.append(first_call(prepare, action, spec, folder))
                 warm.append(first_call(prepare, action, spec, folder))
-        row("first", f"{name}, cold", library, statistics.median(cold), "ms", f"least {min(cold):.1f}")
-        row("first", f"{name}, from the cache", library, statistics.median(warm), "ms", f"least {min(warm):.1f}")
+        for form, times in (("cold", cold), ("from the cache", warm)):
+            middle = sorted(times)[len(times) // 2]
+            row("first", f"{name}, {form}", library, middle[0], "ms", middle[1])
 
     for name, spec in (("sum", SUM), ("scan", SCAN)):
         attempt("first", name, "ptxgen", lambda name=name, spec=spec: both(name, "ptxgen", spec))
@@ -181,10 +199,11 @@ PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_ove
 
 def main():
     arguments = sys.argv[1:]
-    if "--json" in arguments:
-        at = arguments.index("--json")
-        FILE.append(arguments[at + 1])
-        del arguments[at:at + 2]
+    for option, to in (("--json", FILE), ("--native", NATIVE)):
+        if option in arguments:
+            at = arguments.index(option)
+            to.append(arguments[at + 1])
+            del arguments[at:at + 2]
     if set(arguments) - set(PARTS):
         sys.exit(__doc__)
     for name in arguments or PARTS:

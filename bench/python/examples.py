@@ -103,16 +103,22 @@ def measure(torch, *calls):
     return [statistics.median(column) for column in zip(*times)]
 
 
-def native_call(library, f, args, out):
-    """The C library's launches on the memory of these arrays, or None where there is no such library."""
-    if library is None:
-        return None
+def native_library(path):
+    """native.c over the library of the package."""
+    ctypes.CDLL(str(pathlib.Path(importlib.import_module("ptxgen").__file__).parent / "libptxgen.so.0"), ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(path)
+    library.native_open.restype = ctypes.c_void_p
+    library.native_seconds.restype = library.native_host_seconds.restype = ctypes.c_double
+    return library
+
+
+def native_call(library, f, args, out, entry="native_seconds"):
+    """Seconds of the C library's launches on the memory of these arrays: of the GPU, or of the host."""
     arrays = [args[name] for name in f.inputs] + list(out)
     sizes = {}
     for array, declared in zip(arrays, [*f.inputs.values(), *f.outputs.values()]):
         dims = declared.partition("[")[2].rstrip("]").split(", ")
         sizes.update({name: extent for name, extent in zip(dims, array.shape) if name in f.sizes})
-    library.native_open.restype, library.native_seconds.restype = ctypes.c_void_p, ctypes.c_double
     numbers = [(ctypes.c_int64 * 16)(*given) for given in ([sizes[name] for name in f.sizes], [args[name] for name in f.params])]
     pointers = (ctypes.c_void_p * 64)(*(a.data_ptr() for a in arrays))
     opened = library.native_open(f.yaml.encode(), numbers[0], pointers, len(f.inputs), numbers[1])
@@ -120,7 +126,7 @@ def native_call(library, f, args, out):
         raise RuntimeError("the C library refused the spec")
 
     def call(count, _kept=(numbers, pointers)):
-        seconds = library.native_seconds(ctypes.c_void_p(opened), count)
+        seconds = getattr(library, entry)(ctypes.c_void_p(opened), count)
         if seconds < 0:
             raise RuntimeError("a launch of the C library failed")
         return seconds
@@ -168,8 +174,7 @@ class Table:
         def python(count):
             return seconds_between(self.torch, lambda: f(**args, out=given), count)
 
-        c = native_call(self.native, f, args, out)
-        ours, *beside = measure(self.torch, python, *([c] if c else []))
+        ours, *beside = measure(self.torch, python, *([native_call(self.native, f, args, out)] if self.native else []))
         self.add(example, what, "ptxgen", lines_of(EXAMPLES / f"{example}.py", example), ours)
         if beside:
             self.add(example, what, "C", 0, beside[0], f"Python takes {(ours / beside[0] - 1) * 100:+.1f} %")
@@ -262,12 +267,7 @@ def main():
     if given.dry:
         sys.modules["cupy"] = importlib.import_module("numpy")
     torch = importlib.import_module("torch")
-    importlib.import_module("ptxgen")
-    library = None
-    if given.native:
-        ctypes.CDLL(str(pathlib.Path(sys.modules["ptxgen"].__file__).parent / "libptxgen.so.0"), ctypes.RTLD_GLOBAL)
-        library = ctypes.CDLL(given.native)
-    table = Table(torch, library)
+    table = Table(torch, native_library(given.native) if given.native else None)
     for peer, why in table.missing.items():
         print(f"{PEERS[peer]} is not here: {why}")
     torch.manual_seed(1)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct native {
     ptxgen_session *session;
@@ -40,16 +41,34 @@ struct native *native_open(const char *text, const int64_t *size, void *const *a
     return NULL;
 }
 
-/* Seconds of one of `count` launches on the default stream; negative: one failed. */
+static ptxgen_status launch(struct native *n, int count)
+{
+    ptxgen_status status = PTXGEN_OK;
+    for (int i = 0; i < count && status == PTXGEN_OK; i++)
+        status = ptxgen_launch(n->session, n->loaded, &n->args, NULL, NULL);
+    return status;
+}
+
+/* Seconds of one of `count` launches on the default stream, on the GPU and of the processor; negative: one failed. */
 double native_seconds(struct native *n, int count)
 {
     double seconds = -1;
     ptxgen_status status = ptxgen_event_record(n->session, n->gpu, n->begin, NULL);
-    for (int i = 0; i < count && status == PTXGEN_OK; i++)
-        status = ptxgen_launch(n->session, n->loaded, &n->args, NULL, NULL);
+    if (status == PTXGEN_OK)
+        status = launch(n, count);
     if (status == PTXGEN_OK)
         status = ptxgen_event_record(n->session, n->gpu, n->end, NULL);
     if (status == PTXGEN_OK)
         status = ptxgen_event_seconds(n->session, n->gpu, n->begin, n->end, &seconds);
+    return status == PTXGEN_OK ? seconds / count : -1;
+}
+
+double native_host_seconds(struct native *n, int count)
+{
+    struct timespec begin, end;
+    timespec_get(&begin, TIME_UTC);
+    const ptxgen_status status = launch(n, count);
+    timespec_get(&end, TIME_UTC);
+    const double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
     return status == PTXGEN_OK ? seconds / count : -1;
 }
