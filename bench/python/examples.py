@@ -207,7 +207,9 @@ class Table:
 
 # ---- what is written ----------------------------------------------------------------------------------------------------------------
 def cell(row):
-    return "-" if row is None else f"{row['lines']}; {row['us'] or row['note']}" if row["lines"] else row["us"]
+    """Lines; microseconds."""
+    parts = [] if row is None else [str(row["lines"]), row["us"] or row["note"].replace("not here", "")]
+    return "; ".join(filter(None, parts)) or "-"
 
 
 def markdown(rows):

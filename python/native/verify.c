@@ -185,7 +185,7 @@ static bool compare_all(struct check *k, struct part *t)
 /* Copies of the inputs first, for calls in place; and of the outputs, which may stay as they are in part. */
 static bool run_beside(struct check *k, struct part *t)
 {
-    if (!copy_arrays(k, t, 0, t->inputs) || !begin_expected(k, t) || !call_run(k->call, CALL))
+    if (!copy_arrays(k, t, 0, t->inputs) || !begin_expected(k, t) || !call_run(k->call, CALL, NULL, NULL))
         return false;
     if (k->gpu && ptxgen_stream_wait(k->session, k->gpu, k->call->stream) != PTXGEN_OK)
         return raise_status(PTXGEN_NO_DEVICE, k->session) != NULL;
@@ -232,7 +232,7 @@ static bool check_call(struct check *k, struct call *c)
     bool ok;
 
     if (ptxgen_stage_count(c->f->problem) > 0)
-        return call_run_stages(c, visit_stage, k);
+        return call_run(c, CALL, visit_stage, k);
     if ((t = PyMem_Calloc(1, sizeof *t)) == NULL)
         return PyErr_NoMemory() != NULL;
     *t = part_of(c->f->problem, call_arguments(c));
