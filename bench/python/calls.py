@@ -24,7 +24,6 @@ MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value
 HERE = os.path.dirname(os.path.abspath(__file__))
 rows, failed, FILE, NATIVE = [], [], [], []
 
-
 def row(part, name, library, value, unit, note=""):
     rows.append({"part": part, "what": name, "library": library, "value": value, "unit": unit, "note": note})
     print(f"{part:9} {name:28} {library:22} {value:10.3f} {unit}  {note}", flush=True)
@@ -34,7 +33,6 @@ def row(part, name, library, value, unit, note=""):
     for path in FILE:  # now: what comes later may take too long
         with open(path, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
-
 
 def attempt(part, name, library, action):
     """A measurement in a try of its own: a library that is not there is no failure, anything else is."""
@@ -47,7 +45,6 @@ def attempt(part, name, library, action):
     except Exception:  # pylint: disable=broad-except
         failed.append(f"{part} {name} {library}")
         print(f"{part:9} {name:28} {library:22} FAILED\n{traceback.format_exc()}", flush=True)
-
 
 # ---- overhead ---------------------------------------------------------------------------------------------------------------------
 def overhead(call, synchronise):
@@ -62,7 +59,6 @@ def overhead(call, synchronise):
         times.append((time.perf_counter() - begin) / BATCH * 1e6)
     synchronise()
     return statistics.median(times), "us", f"least {min(times):.3f}"
-
 
 def torch_overheads():
     import ptxgen
@@ -85,7 +81,6 @@ def torch_overheads():
             attempt("overhead", f"{what}, out=, torch tensors", "C", lambda f=f, out=out, path=path: native_overhead(path, f, x, out, wait))
     attempt("overhead", "map, torch.compile", "torch", lambda: overhead_of_compiled(torch, x, wait))
 
-
 def native_overhead(path, f, x, out, wait):
     from examples import native_call, native_library
 
@@ -95,10 +90,8 @@ def native_overhead(path, f, x, out, wait):
         times.append(call(BATCH) * 1e6)
     return statistics.median(times), "us", f"least {min(times):.3f}"
 
-
 def overhead_of_compiled(torch, x, wait):
     return overhead(lambda f=torch.compile(lambda x: x * x + 1), x=x: f(x), wait)
-
 
 def cupy_overheads():
     import cupy
@@ -121,7 +114,6 @@ def cupy_overheads():
         for name, call in theirs.items():
             attempt("overhead", f"{what}, {form}, CuPy arrays", f"cupy {name}", lambda call=call: overhead(call, wait))
 
-
 def jax_overheads():
     import jax
     import ptxgen
@@ -132,7 +124,6 @@ def jax_overheads():
     attempt("overhead", "sum, new, JAX arrays", "ptxgen", lambda: overhead(lambda: f(x), wait))
     attempt("overhead", "sum, new, JAX arrays", "jax.jit", lambda: overhead(lambda: theirs(x), wait))
 
-
 def triton_overheads():
     import torch
     import triton
@@ -141,7 +132,6 @@ def triton_overheads():
     x, y = torch.ones(N, device="cuda"), torch.empty(N, device="cuda")
     attempt("overhead", "map, out=, torch tensors", f"triton {triton.__version__}",
             lambda: overhead(lambda: square[(1,)](x, y, N, BLOCK=1024), torch.cuda.synchronize))
-
 
 # ---- first calls --------------------------------------------------------------------------------------------------------------------
 # What is ready before the clock starts, and what is timed.
@@ -159,7 +149,6 @@ FIRST = {
                       "torch.compile(lambda x: (x * x).sum())(x); torch.cuda.synchronize()"),
 }
 
-
 def first_call(prepare, action, spec, folder):
     code = f"import time\nSPEC = {spec!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
     names = ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
@@ -174,7 +163,6 @@ def first_call(prepare, action, spec, folder):
         raise RuntimeError(done.stderr[-2000:])
     more = [line for line in done.stdout.splitlines() if line.startswith("OF WHICH")]
     return float(found[0].split()[1]), " ".join(more).lower()
-
 
 def first_calls():
     def both(name, library, spec):
@@ -193,9 +181,7 @@ def first_calls():
     for library in list(FIRST)[1:]:
         attempt("first", "a kernel", library, lambda library=library: both("a kernel", library, ""))
 
-
 PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,)}
-
 
 def main():
     arguments = sys.argv[1:]
@@ -212,7 +198,6 @@ def main():
     if failed:
         print("failed: " + "; ".join(failed))
     return 1 if failed else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -24,7 +24,6 @@ EXAMPLES = HERE.parents[1] / "examples/python"
 PEERS = {"torch": "PyTorch", "cupy": "CuPy", "triton": "Triton", "compute": "cuda.compute"}
 SAMPLES, BATCH_SECONDS = 15, 4e-3
 
-
 def example_arguments(torch, dry):
     """{example: (what is computed, arguments by name)}, made when they are asked for."""
     def floats(*shape):
@@ -54,12 +53,9 @@ def example_arguments(torch, dry):
         "range_and_mean": (f"2^{n.bit_length() - 1} f32", lambda: {"x": floats(n)}),
     }
 
-
-# ---- lines --------------------------------------------------------------------------------------------------------------------------
 def names_of(node):
     targets = [node] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else getattr(node, "targets", [])
     return {getattr(target, "name", getattr(target, "id", None)) for target in targets}
-
 
 def lines_of(path, name):
     """Lines of code that define `name` in a file, with what that uses; 0 where there is no such name."""
@@ -74,7 +70,6 @@ def lines_of(path, name):
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         used |= {i for i in range(first, node.end_lineno + 1) if lines[i - 1].split("#")[0].strip()}
     return len(used)
-
 
 # ---- times --------------------------------------------------------------------------------------------------------------------------
 def seconds_between(torch, call, count):
@@ -91,7 +86,6 @@ def seconds_between(torch, call, count):
     end.synchronize()
     return begin.elapsed_time(end) * 1e-3 / count
 
-
 def measure(torch, *calls):
     """Median seconds of each, in turn: functions of a number of launches."""
     def once(call):
@@ -102,7 +96,6 @@ def measure(torch, *calls):
     times = [[call(count) for call, count in zip(calls, counts)] for _ in range(SAMPLES)]
     return [statistics.median(column) for column in zip(*times)]
 
-
 def native_library(path):
     """native.c over the library of the package."""
     ctypes.CDLL(str(pathlib.Path(importlib.import_module("ptxgen").__file__).parent / "libptxgen.so.0"), ctypes.RTLD_GLOBAL)
@@ -110,7 +103,6 @@ def native_library(path):
     library.native_open.restype = ctypes.c_void_p
     library.native_seconds.restype = library.native_host_seconds.restype = ctypes.c_double
     return library
-
 
 def native_call(library, f, args, out, entry="native_seconds"):
     """Seconds of the C library's launches on the memory of these arrays: of the GPU, or of the host."""
@@ -132,7 +124,6 @@ def native_call(library, f, args, out, entry="native_seconds"):
         return seconds
     return call
 
-
 def numbers_of(torch, example, made, like=None):
     """Results as f64 tensors: of torch, CuPy, or plain numbers.  What follows a selection's kept elements is not looked at."""
     parts = [torch.as_tensor(part, device=like[0].device if like else None) for part in (made if isinstance(made, tuple) else (made,))]
@@ -141,15 +132,12 @@ def numbers_of(torch, example, made, like=None):
         parts[0] = parts[0][:int(parts[1])]
     return parts
 
-
 def compare(torch, example, who, made, wanted):
     got = numbers_of(torch, example, made, wanted)
     if len(got) != len(wanted) or not all(x.numel() == y.numel() and torch.allclose(x.reshape(y.shape), y, rtol=1e-3, atol=1e-5 * float(y.abs().max()))
                                           for x, y in zip(got, wanted)):
         raise AssertionError(f"{example}: the results of {who} and the first ones of ptxgen differ")
 
-
-# ---- one example --------------------------------------------------------------------------------------------------------------------
 class Table:
     def __init__(self, torch, native):
         self.torch, self.native, self.rows, self.failed, self.missing = torch, native, [], [], {}
@@ -204,13 +192,10 @@ class Table:
             if lines:
                 self.add(example, what, library, lines, seconds, note)
 
-
-# ---- what is written ----------------------------------------------------------------------------------------------------------------
 def cell(row):
     """Lines; microseconds."""
     parts = [] if row is None else [str(row["lines"]), row["us"] or row["note"].replace("not here", "")]
     return "; ".join(filter(None, parts)) or "-"
-
 
 def markdown(rows):
     """The table of docs/python.md."""
@@ -221,7 +206,6 @@ def markdown(rows):
         about = ast.get_docstring(ast.parse((EXAMPLES / f"{example}.py").read_text(encoding="utf-8")))
         lines.append(f"| [{example}](../examples/python/{example}.py), {known['ptxgen']['what']}. {about} | {' | '.join(cell(known.get(library)) for library in libraries)} |")
     return "\n".join(lines) + "\n"
-
 
 def plot(rows):
     """Bars: how many times as long as ptxgen, on a scale of powers of two from 1/4 to 64."""
@@ -243,7 +227,6 @@ def plot(rows):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{y + 22}" font-family="sans-serif" font-size="11">'
             f'<rect width="100%" height="100%" fill="#fff"/>{"".join(out)}{line}</svg>\n')
 
-
 def write(table, folder):
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "examples.csv").open("w", encoding="utf-8", newline="") as file:
@@ -255,7 +238,6 @@ def write(table, folder):
         writer.writerows(table.rows)
     (folder / "examples.md").write_text(markdown(table.rows), encoding="utf-8")
     (folder / "examples.svg").write_text(plot(table.rows), encoding="utf-8")
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -285,7 +267,6 @@ def main():
     if table.failed:
         print("failed: " + "; ".join(table.failed))
     return 1 if table.failed else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

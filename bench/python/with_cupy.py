@@ -3,25 +3,20 @@
 running maxima would be kernels in CUDA C++."""
 import cupy
 
-
 def total(x):
     return x.sum()
-
 
 def ragged_sums(x, rows):
     sums = cupy.zeros(len(x) + 1)  # f64, because differences of sums lose digits
     cupy.cumsum(x, dtype="f8", out=sums[1:])
     return sums[rows[1:]] - sums[rows[:-1]]
 
-
 def cumulative_sum(x):
     return cupy.cumsum(x, axis=0), x.sum(axis=0)
-
 
 def softmax(x):
     e = cupy.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
-
 
 def jacobi(u, steps):
     u, new = u.copy(), u.copy()
@@ -30,15 +25,12 @@ def jacobi(u, steps):
         u, new = new, u
     return u
 
-
 def histogram(x):
     return cupy.bincount(x, minlength=256)
-
 
 def selection(x, threshold):
     kept = x[x > threshold]
     return kept, len(kept)
-
 
 def range_and_mean(x):
     return x.max() - x.min(), x.mean()
