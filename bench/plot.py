@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """plot.py FILE.json... [--to DIR] - SVG plots of benchmark results, one per problem and mode.
 
-Reads the JSON that gpubench and python_peers.py write (google-benchmark's form).  Time against n, both logarithmic; one line per
+Reads the JSON that gpubench writes (google-benchmark's form).  Time against n, both logarithmic; one line per
 implementation, the band from the 10th to the 90th percentile behind it.  Plain Python.
 """
 import json

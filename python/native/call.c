@@ -260,7 +260,7 @@ ptxgen_arguments call_arguments(struct call *c)
 }
 
 /* With the GIL for what only launches; without it for what may load code. */
-static bool run_on_gpu(struct call *c, enum purpose why)
+static bool run_on_gpu(struct call *c, enum purpose why, ptxgen_stage_visitor *visit, void *user)
 {
     struct loaded *on = function_on(c->f, c->device.id);
     const size_t bytes = sizeof *c->size * (size_t)c->f->sizes;
@@ -270,7 +270,7 @@ static bool run_on_gpu(struct call *c, enum purpose why)
 
     if (on == NULL)
         return false;
-    if (why == CALL && on->warm && memcmp(on->size, c->size, bytes) == 0) {
+    if (why == CALL && !visit && on->warm && memcmp(on->size, c->size, bytes) == 0) {
         status = ptxgen_launch(s, on->program, &args, c->stream, NULL);
         if (status != PTXGEN_OK) {
             raise_status(status, s);
@@ -283,6 +283,7 @@ static bool run_on_gpu(struct call *c, enum purpose why)
     ptxgen_loaded *program = on->program;
     on->users++;
     Py_BEGIN_ALLOW_THREADS status = why == PREPARE ? ptxgen_prepare(s, program, &args, c->stream)
+                                    : visit        ? ptxgen_launch_stages(s, program, &args, c->stream, visit, user)
                                                    : ptxgen_launch(s, program, &args, c->stream, NULL);
     Py_END_ALLOW_THREADS if (on->program == program)
     {
@@ -290,10 +291,10 @@ static bool run_on_gpu(struct call *c, enum purpose why)
         on->warm = status == PTXGEN_OK;
         memcpy(on->size, c->size, bytes);
     }
-    if (status != PTXGEN_OK)
+    if (status != PTXGEN_OK && !PyErr_Occurred())
         raise_status(status, s);
     ptxgen_session_destroy(s);
-    return status == PTXGEN_OK;
+    return !PyErr_Occurred();
 }
 
 /* An interrupt ends the run: Python's handlers of signals run in the main thread, wherever the call is. */
@@ -307,7 +308,7 @@ static int interrupted(void *unused)
     return stop;
 }
 
-static bool run_on_host(struct call *c)
+static bool run_on_host(struct call *c, ptxgen_stage_visitor *visit, void *user)
 {
     const ptxgen_arguments args = call_arguments(c);
     ptxgen_session *s = NULL;
@@ -319,7 +320,8 @@ static bool run_on_host(struct call *c)
     ptxgen_host *host = function_host(c->f);
     if (host) {
         ptxgen_host_watch(host, interrupted, NULL);
-        Py_BEGIN_ALLOW_THREADS status = ptxgen_host_run(s, host, &args, NULL);
+        Py_BEGIN_ALLOW_THREADS status =
+            visit ? ptxgen_host_run_stages(s, host, &args, NULL, visit, user) : ptxgen_host_run(s, host, &args, NULL);
         Py_END_ALLOW_THREADS if (status != PTXGEN_OK && !PyErr_Occurred()) raise_status(status, s);
     }
     function_unlock(c->f);
@@ -327,12 +329,12 @@ static bool run_on_host(struct call *c)
     return host && !PyErr_Occurred();
 }
 
-bool call_run(struct call *c, enum purpose why)
+bool call_run(struct call *c, enum purpose why, ptxgen_stage_visitor *visit, void *user)
 {
     if (on_gpu(c->device))
-        return run_on_gpu(c, why);
+        return run_on_gpu(c, why, visit, user);
     if (why == CALL)
-        return run_on_host(c);
+        return run_on_host(c, visit, user);
     function_lock(c->f);
     const bool ok = function_host(c->f) != NULL;
     function_unlock(c->f);
@@ -371,7 +373,7 @@ PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, Py
     PyObject *result = NULL;
 
     if (call_begin(&c, (Function *)self, args, (Py_ssize_t)(nargsf & ~((size_t)1 << OFFSET)), names, CALL) &&
-        call_run(&c, CALL))
+        call_run(&c, CALL, NULL, NULL))
         result = call_result(&c);
     call_end(&c);
     return result;
@@ -380,7 +382,7 @@ PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, Py
 PyObject *function_prepare(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     struct call c;
-    const bool ok = call_begin(&c, (Function *)self, args, nargs, names, PREPARE) && call_run(&c, PREPARE);
+    const bool ok = call_begin(&c, (Function *)self, args, nargs, names, PREPARE) && call_run(&c, PREPARE, NULL, NULL);
 
     call_end(&c);
     return ok ? Py_NewRef(Py_None) : NULL;

@@ -279,7 +279,7 @@ static bool serve_host(const struct xla_frame *frame, struct record *r)
     struct call c;
 
     start(&c, r);
-    return take_buffers(&c, frame, (struct dl_device){ DL_CPU, 0 }) && call_run(&c, CALL);
+    return take_buffers(&c, frame, (struct dl_device){ DL_CPU, 0 }) && call_run(&c, CALL, NULL, NULL);
 }
 
 /* ---- handlers ---------------------------------------------------------------------------------------------------- */

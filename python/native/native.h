@@ -213,7 +213,8 @@ bool call_places(struct call *c);
 bool producer_stream(const struct kind *kind, const struct taken *t, int device, ptxgen_stream *out);
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
                 enum purpose why);
-bool call_run(struct call *c, enum purpose why);
+/* visit: after each stage of a program, or NULL. */
+bool call_run(struct call *c, enum purpose why, ptxgen_stage_visitor *visit, void *user);
 ptxgen_arguments call_arguments(struct call *c);
 /* A new reference. */
 PyObject *call_result(struct call *c);

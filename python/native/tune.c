@@ -22,7 +22,7 @@ static double seconds_of(struct call *c, long count)
     if (status == PTXGEN_OK)
         status = ptxgen_event_record(s, gpu, begin, c->stream);
     for (long i = 0; i < count && status == PTXGEN_OK && !PyErr_Occurred(); i++)
-        call_run(c, CALL);
+        call_run(c, CALL, NULL, NULL);
     if (status == PTXGEN_OK)
         status = ptxgen_event_record(s, gpu, end, c->stream);
     Py_BEGIN_ALLOW_THREADS if (status == PTXGEN_OK) status = ptxgen_event_seconds(s, gpu, begin, end, &seconds);
@@ -48,7 +48,7 @@ PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nar
     bool ok = call_begin(&c, f, args + 1, nargs - 1, names, CALL);
     if (ok && !on_gpu(c.device))
         ok = refuse("times are taken on a GPU, and the arrays are on the host");
-    const double seconds = ok && call_run(&c, CALL) ? seconds_of(&c, count) : -1;
+    const double seconds = ok && call_run(&c, CALL, NULL, NULL) ? seconds_of(&c, count) : -1;
     if (!PyErr_Occurred() && (sizes = PyTuple_New(f->sizes)) != NULL) {
         for (int i = 0; i < f->sizes; i++)
             PyTuple_SetItem(sizes, i, PyLong_FromLongLong(c.size[i]));

@@ -9,7 +9,7 @@ import pathlib
 import re
 import struct
 
-from ._errors import Error, MismatchError, UsageError
+from ._errors import Error, MismatchError, UnsupportedError, UsageError
 from ._native import _results, _tuning_path
 
 PTX, MANIFEST = 0, 1
@@ -42,7 +42,7 @@ def manifest(self):
 
 
 def variants(self, draw=100, *, seed=1, arch=None, **sizes):
-    """Variants, drawn at random: tuples (id, strategy, why_not, predicted_seconds)."""
+    """Variants, drawn at random: tuples (id, strategy, why_not, predicted_seconds); of each stage, as STAGE:ID, in a program."""
     return self._variants(choice(self, arch, sizes), draw, seed)
 
 
@@ -53,7 +53,7 @@ def check(self, prover=None, time_limit_ms=0):
 
 
 def verify(self, *args, **words):
-    """Call, and compare each element with the sequential reference: the number that agree."""
+    """Call, and compare each element with the sequential reference, in a program those of each stage: the number that agree."""
     compared, _, different, first = self._verify(*args, **words)
     if different:
         raise MismatchError(f"{different} of {compared} values differ; the first: {first}")
@@ -64,6 +64,9 @@ def tune(self, *args, limit=64, samples=9, seed=1, file=None, **words):
     """Measure variants at the sizes of these arrays on their GPU; the fastest goes into the tuning file, which calls use from then on.
 
     Gives (variant, seconds) of all that were measured, the fastest first.  The winner's results were compared with the reference."""
+    if self._problem.startswith("# stages of "):
+        raise UnsupportedError("a tuning file is about one problem, and this spec has stages; compile(…, variant='STAGE:ID') pins what variants() lists")
+
     def seconds(**options):
         f = type(self)(self.yaml, self.name, {**self._choice, "tuning": "off", **options})
         return f, min(f._seconds(10, *args, **words)[0] for _ in range(samples))

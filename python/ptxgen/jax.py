@@ -5,6 +5,8 @@ XLA calls the handlers of python/native/jax.c on its own stream, with its own bu
 import hashlib
 import inspect
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 
@@ -15,7 +17,7 @@ except ImportError:  # before JAX 0.5
 
 from ._errors import UnsupportedError, UsageError
 from ._known import Known
-from ._native import _jax_handlers, _jax_record
+from ._native import Function, _jax_handlers, _jax_record
 from ._vjp import vjp
 
 
@@ -87,7 +89,8 @@ class Call:
         return tuple(ffi_call(self.target, results, args, self.vmap_method, call=key))[:-1]
 
 
-def op(f, *, wrt=None, outputs=None, vmap_method="sequential"):
+def op(f: Function, *, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None,
+       vmap_method: str = "sequential") -> Callable[..., Any]:
     """f for arrays that JAX traces: inputs by position, params and sizes that no input shows by keyword, as plain numbers.
 
     Gradients (reverse mode) are those of ptxgen.vjp(f, wrt, outputs); without one, taking a gradient raises the reason.

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions as operators of PyTorch, which torch.compile keeps in its graphs and autograd goes through: op = ptxgen.torch.op(f)."""
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 
 from ._errors import UnsupportedError
 from ._known import Known
+from ._native import Function
 from ._vjp import vjp
 
 
@@ -30,7 +34,7 @@ class Op(Known):
         return tuple(made) if len(made) > 1 else made[0]
 
 
-def op(f, name=None, *, wrt=None, outputs=None):
+def op(f: Function, name: str | None = None, *, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Callable[..., Any]:
     """f as an operator of PyTorch, 'ptxgen::NAME'; it takes the inputs, then sizes that no input shows, then params, by position or name.
 
     Gradients are those of ptxgen.vjp(f, wrt, outputs); without one, the backward pass raises the reason."""

@@ -298,5 +298,14 @@ class Tuning(Case):
         self.assertFalse(os.path.exists(self.path))
 
 
+class Programs(Case):
+    def test_verifying_says_which_stage_differs(self):
+        f = ptxgen.compile({"inputs": {"x": "f32[n]"}, "outputs": ["y"], "stages": {
+            "total": {"kind": "reduce", "operator": "add", "outputs": {"sum": "f32"}},
+            "share": {"kind": "stencil", "outputs": {"y": {"type": "f32[n]", "value": "x - sum"}}}}})
+        with self.assertRaisesRegex(ptxgen.MismatchError, r"stage total, step 0: sum\[0\] is .*; the reference says 28"):  # the driver runs nothing
+            f.verify(stand_ins.Interface(X))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each example prints what its comments say, agrees with NumPy on random data, and stands in docs/python.md with its number of lines."""
+"""Each example prints what its comments say, agrees with NumPy on random data, and the page says how long its counterparts are."""
 import contextlib
 import io
 import pathlib
@@ -61,12 +61,6 @@ def numbers(text):
     return [float(x) for x in re.findall(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", text)]
 
 
-def lines_of_code(path):
-    """Without blank lines, comments and the line that says what it is."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    return sum(bool(line) and not line.startswith(("#", '"""')) for line in lines)
-
-
 class Examples(unittest.TestCase):
     def setUp(self):
         for patch in (mock.patch.object(sys, "path", [str(FOLDER), *sys.path]), mock.patch.object(sys, "argv", ["example"]), mock.patch.dict(sys.modules)):
@@ -121,10 +115,31 @@ class Examples(unittest.TestCase):
             shown += len(said)
         self.assertGreater(shown, 15)
 
+    def test_counterparts(self):
+        """Those in CuPy, with NumPy in its place.  A wrong one differs; bench/python/examples.py compares all on a GPU."""
+        with mock.patch.dict(sys.modules, {"cupy": np}):
+            cupy = runpy.run_path(str(ROOT / "bench/python/with_cupy.py"))
+        self.assertEqual(set(CASES) - set(cupy), {"max_segment_sum", "running_maximum"})
+        for name in set(CASES) & set(cupy):
+            args, wanted = CASES[name]
+            made = cupy[name](**args)
+            with self.subTest(name):
+                for got, want in zip(made if isinstance(made, tuple) else (made,), wanted, strict=True):
+                    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
     def test_the_table(self):
-        table = {name: lines_of_code(FOLDER / f"{name}.py") for name in CASES}
-        said = re.findall(r"^\| \[(\w+)\.py]\(\.\./examples/python/\1\.py\) \| .* \| (\d+) \|$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.M)
-        self.assertEqual({name: int(lines) for name, lines in said}, table)
+        """Its lines of code are those that the benchmark counts."""
+        bench = runpy.run_path(str(ROOT / "bench/python/examples.py"))
+        paths = {name: ROOT / f"bench/python/with_{peer}.py" for peer, name in bench["PEERS"].items()}
+        head, body = re.search(r"^\| example \|(.*)\|\n[|-]+\n((?:\| .*\n)*)", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.M).groups()
+        rows = [row.strip("| ").split(" | ") for row in body.splitlines()]
+        self.assertEqual([re.match(r"\[(\w+)]\(\.\./examples/python/\1\.py\), ", row[0])[1] for row in rows], list(CASES))
+        for name, (_, *cells) in zip(CASES, rows):
+            for library, cell in zip(map(str.strip, head.split("|")), cells, strict=True):
+                if library != "C":
+                    lines = bench["lines_of"](paths.get(library, FOLDER / f"{name}.py"), name)
+                    with self.subTest(name, library=library):
+                        self.assertEqual(cell.split(";")[0], str(lines or "-"))
 
 
 if __name__ == "__main__":

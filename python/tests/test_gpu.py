@@ -165,6 +165,9 @@ class Torch(unittest.TestCase):
             self.assertGreater(len(rows), 1)
             self.assertEqual(f.verify(x), 100001)
 
+    def test_programs_are_verified(self):
+        self.assertEqual(spec("apps/heat").verify(self.torch.rand(20, 30, device="cuda"), steps=5), 5 * 602)
+
     def test_threads(self):
         torch, f, wrong = self.torch, spec("scan_sum"), []
 
@@ -192,6 +195,35 @@ class Torch(unittest.TestCase):
         before = torch.cuda.memory_allocated()
         self.assertLess(growth(lambda: f(x), 100000), 4 << 20)
         self.assertEqual(torch.cuda.memory_allocated(), before)
+
+    def operators(self):
+        """Operators of PyTorch in f64 with their arguments: reductions, rows, recurrences and stencils."""
+        register, ops = importlib.import_module("ptxgen.torch").op, ptxgen.ops
+
+        def values(*shape):
+            return self.torch.rand(shape, dtype=self.torch.float64, device="cuda", requires_grad=True)
+
+        functions = {
+            "cubes64": (ptxgen.reduce({"x": "f64[n]"}, "add", map=lambda x: x * x * x, outputs={"s": "f64"}), (50,)),
+            "softmax64": (ptxgen.reduce({"x": "f64[m, n]"}, "logsumexp", over="n", outputs={"y": ("f64[m, n]", lambda x, r: ops.exp(x - r.max) / r.sum)}), (5, 9)),
+            "affine64": (ptxgen.scan({"a": "f64[n]", "b": "f64[n]"}, "affine", map=lambda a, b: {"a": a, "b": b}, outputs={"y": ("f64[n]", lambda s: s.b)}), (40,)),
+            "heat64": (ptxgen.stencil({"u": "f64[m, n]"}, boundary="wrap", outputs={"v": ("f64[m, n]", lambda u: u + u[0, 0] * (u[-1, 0] - u[0, 1]))}), (6, 7))}
+        return [(name, register(f, name), tuple(values(*shape) for _ in f.inputs)) for name, (f, shape) in functions.items()]
+
+    def test_gradcheck_and_compile(self):
+        torch = self.torch
+        for name, op, args in self.operators():
+            with self.subTest(name):
+                self.assertTrue(torch.autograd.gradcheck(op, args, nondet_tol=1e-9))
+                torch.library.opcheck(op, args)
+
+                def loss(*args, op=op):
+                    return (op(*args) ** 2).sum()
+
+                wanted = torch.autograd.grad(loss(*args), args)
+                made = torch.autograd.grad(torch.compile(loss, fullgraph=True, backend="aot_eager")(*args), args)  # one graph, or an error
+                for got, want in zip(made, wanted):
+                    torch.testing.assert_close(got, want)
 
     def test_arrays_of_our_own(self):
         torch, x = self.torch, self.torch.arange(1000, dtype=self.torch.float32, device="cuda")

@@ -250,6 +250,23 @@ class Work(unittest.TestCase):
         self.assertEqual(spec("scan_sum").verify(x), 10001)
         self.assertEqual(spec("dot").verify(x, x), 1)
 
+    def test_programs_are_verified_and_have_variants(self):
+        f, u = spec("apps/heat"), np.random.default_rng(7).random((20, 30), "f4")
+        step = f.verify(u, steps=1)
+        self.assertEqual((step, f.verify(u, steps=5)), (20 * 30 + 2, 5 * step))  # the plate, how far it moved, and the condition
+        rows = f.variants(4, m=20, n=30)
+        self.assertEqual({row[0].partition(":")[0] for row in rows}, {"sweep", "until"})
+        chosen = next(row[0] for row in reversed(rows) if row[0].startswith("sweep:") and row[2] is None)
+        pinned = spec("apps/heat", variant=chosen)
+        self.assertEqual(pinned.verify(u, steps=3), 3 * step)
+        kernels = [[stage["program"]["cases"] for stage in g.manifest["stages"]] for g in (f, pinned)]
+        self.assertNotEqual(kernels[0][0], kernels[1][0])
+        self.assertEqual(kernels[0][1], kernels[1][1])
+        with self.assertRaisesRegex(ptxgen.UsageError, "a variant is of one stage, STAGE:ID"):
+            spec("apps/heat", variant="nowhere:default")(u)
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "this spec has stages"):
+            f.tune(u)
+
     def test_tuning_needs_a_gpu(self):
         with self.assertRaisesRegex(ptxgen.UsageError, "the arrays are on the host"):
             ptxgen.compile(SUM).tune(np.ones(3, "f4"))

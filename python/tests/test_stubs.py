@@ -3,11 +3,19 @@
 import ast
 import inspect
 import pathlib
+import re
 import unittest
 
 import ptxgen
 
-STUB = ast.parse((pathlib.Path(ptxgen.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+FOLDER, ROOT = pathlib.Path(ptxgen.__file__).parent, pathlib.Path(__file__).resolve().parents[2]
+
+
+def parsed(name):
+    return ast.parse((FOLDER / name).read_text(encoding="utf-8"))
+
+
+STUB = parsed("__init__.pyi")
 INHERITED = {name for kind in (object, Exception, OSError) for name in dir(kind)}
 HIDDEN = {"__module__", "__slots__", "__weakref__", "__vectorcalloffset__", "__annotations__", "__dict__", "__buffer__", "__static_attributes__", "__firstlineno__", "__annotate__",
           "__annotate_func__", "__annotations_cache__", "__slotnames__", "__signature__"}
@@ -54,6 +62,27 @@ class Stubs(unittest.TestCase):
                 if isinstance(node, ast.FunctionDef) and inspect.isfunction(function):
                     with self.subTest(f"{owner.__name__}.{name}"):
                         self.assertEqual(parameters(node), signature(function))
+
+    def test_ops(self):
+        """As many arguments as the reference says."""
+        found = names(parsed("ops.pyi").body)
+        self.assertEqual(set(found), set(dir(ptxgen.ops)))
+        said = re.findall(r"^\| `(\w+)\(([xyz, ]+)\)` \|", (ROOT / "docs/reference.md").read_text(encoding="utf-8"), re.M)
+        known = {name: f"_F{len(args.split(','))}" for name, args in said}
+        for name, node in found.items():
+            with self.subTest(name):
+                if isinstance(node, ast.FunctionDef):
+                    self.assertEqual(parameters(node), signature(getattr(ptxgen.ops, name)))
+                else:
+                    self.assertEqual(node.annotation.id, known.get(name, "_F1"))  # conversions
+
+    def test_modules_of_other_libraries(self):
+        """Types stand in the source, because these modules import what may not be here."""
+        for module in ("torch", "jax"):
+            op, = (node for node in parsed(f"{module}.py").body if isinstance(node, ast.FunctionDef) and node.name == "op")
+            self.assertIsNotNone(op.returns)
+            for arg in op.args.args + op.args.kwonlyargs:
+                self.assertIsNotNone(arg.annotation, f"{module}.op: {arg.arg}")
 
 
 if __name__ == "__main__":

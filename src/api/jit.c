@@ -214,14 +214,20 @@ static ptxgen_status load_stages(ptxgen_session *s, ptxgen_gpu *gpu, const ptxge
     const struct prog_stages *p = &problem->stages->data;
     ptxgen_loaded *whole = launch_new_stages(gpu, p);
     ptxgen_status status = whole ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+    ptxgen_jit_options with = *o;
+    ptxgen_plan_options plan;
 
     if (!whole)
         return status;
+    with.plan = &plan;
     whole->stages->user = s;
     whole->stages->end = release_session;
     s->holders++;
-    for (int i = 0; i < p->nstages && status == PTXGEN_OK; i++)
-        status = ptxgen_jit(s, gpu, problem->stage[i], o, &whole->stages->stage[i]);
+    for (int i = 0; i < p->nstages && status == PTXGEN_OK; i++) {
+        status = TAKE(s, o->plan, &plan) ? api_stage_options(s, problem, i, &plan) : PTXGEN_USAGE;
+        if (status == PTXGEN_OK)
+            status = ptxgen_jit(s, gpu, problem->stage[i], &with, &whole->stages->stage[i]);
+    }
     if (status == PTXGEN_OK)
         *out = whole;
     else

@@ -40,20 +40,11 @@ void *api_alloc(ptxgen_session *s, size_t bytes)
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* Sizes of a stage among those of the whole; NULL: not known. */
-static int64_t *sizes_of(ptxgen_session *s, const struct prog_stage *stage, const int64_t *size)
-{
-    int64_t *of = size ? arena_new(&s->arena, int64_t, stage->nsizes + 1) : NULL;
-    for (int i = 0; of && i < stage->nsizes; i++)
-        of[i] = size[stage->size[i]];
-    return of;
-}
-
 static ptxgen_status plan_stage(ptxgen_session *s, const ptxgen_problem *p, int stage, ptxgen_plan_options o,
                                 ptxgen_plan *to)
 {
-    WITH_MEMORY(s, o.size = sizes_of(s, &p->stages->data.stage[stage], o.size));
-    return ptxgen_plan_create(s, p->stage[stage], &o, &to->stage[stage]);
+    const ptxgen_status status = api_stage_options(s, p, stage, &o);
+    return status == PTXGEN_OK ? ptxgen_plan_create(s, p->stage[stage], &o, &to->stage[stage]) : status;
 }
 
 ptxgen_status api_plan_stages(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_plan_options *o,
@@ -61,10 +52,6 @@ ptxgen_status api_plan_stages(ptxgen_session *s, const ptxgen_problem *p, const 
 {
     const struct prog_stages *data = &p->stages->data;
     ptxgen_status status = PTXGEN_OK;
-    if ((o->variant || o->setting_count) && !api_is_single(s, p,
-                                                           "a variant, or a tunable, is of one strategy; write "
-                                                           "`strategy` into a stage"))
-        return PTXGEN_USAGE;
     ptxgen_plan *plan = api_alloc(s, sizeof *plan), **stage = api_alloc(s, sizeof *stage * (size_t)data->nstages);
     if (!plan || !stage)
         return PTXGEN_NO_MEMORY;
@@ -271,7 +258,7 @@ static bool explain_one(ptxgen_session *s, const ptxgen_plan *plan, int stage, p
     const struct prog_stage *of = &plan->stages->data.stage[stage];
     ptxgen_value *param = NULL;
     WITH_MEMORY_OR(s, false, {
-        o.size = sizes_of(s, of, o.size);
+        o.size = api_stage_sizes(s, of, o.size);
         param = o.param ? arena_new(&s->arena, ptxgen_value, of->nparams + 1) : NULL;
     });
     for (int i = 0; param && i < of->nparams; i++)

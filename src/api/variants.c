@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* variants.c - the public API: variants. */
-#include "api_impl.h"
+#include "api_stages.h"
 #include "explore/variants.h"
 
 char *ptxgen_plan_variant(const ptxgen_plan *plan)
@@ -58,8 +58,8 @@ ptxgen_status ptxgen_variants(ptxgen_session *s, const ptxgen_problem *p, const 
                               int (*visit)(const ptxgen_variant *v, void *user), void *user)
 {
     NEED(PTXGEN_USAGE, s, s, p, visit ? p : NULL);
-    if (!api_is_single(s, p, "variants are of one problem"))
-        return PTXGEN_UNSUPPORTED;
+    if (p->stages)
+        return api_stage_variants(s, p, options, visit, user);
     struct asked a;
     ptxgen_status status = PTXGEN_USAGE;
     WITH_MEMORY(s, {

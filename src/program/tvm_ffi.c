@@ -10,6 +10,7 @@
  */
 #include "header_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* In pieces, because a compiler need not accept string literals of more than 4095 characters. */
@@ -336,16 +337,26 @@ static void take_param(const struct header *h, int i)
         header_emit(h, "(%s)%s;\n", header_c_type(x->type), real ? "number" : "integer");
 }
 
-/* ", size[0], pointers, p0": what the header's functions take. */
-static void pass(const struct header *h, bool pointers)
+/* What the header's functions are called with here, in the place of their arguments' names. */
+static bool name_passed(struct header *h)
 {
     const struct program *p = h->p;
-    for (int i = 0; i < p->nsizes; i++)
-        header_emit(h, ", size[%d]", i);
-    for (int i = 0; pointers && i < p->ninputs + p->noutputs; i++)
-        header_emit(h, ", data_of(t[%d])", i);
-    for (int i = 0; i < p->nparams; i++)
-        header_emit(h, ", p%d", i);
+    const int arrays = p->ninputs + p->noutputs, n = p->nsizes + arrays + p->nparams;
+    h->argument = calloc((size_t)n + 1, sizeof *h->argument);
+    for (int i = 0; h->argument && i < n; i++) {
+        const int array = i - p->nsizes, param = array - arrays;
+        struct str *name = &h->argument[i];
+        str_printf(name,
+                   array < 0   ? "size[%d]"
+                   : param < 0 ? "data_of(t[%d])"
+                               : "p%d",
+                   array < 0   ? i
+                   : param < 0 ? array
+                               : param);
+        h->out->failed |= name->failed;
+    }
+    h->out->failed |= h->argument == NULL;
+    return h->argument != NULL;
 }
 
 static void launch_function(const struct header *h)
@@ -358,11 +369,11 @@ static void launch_function(const struct header *h)
                    "    if (!k->loaded && not_captured(k->stream, \"code would be loaded\"))\n        return -1;\n"
                    "    if (!k->loaded && @_load(&k->program) != CUDA_SUCCESS)\n        return "
                    "program_fails(&k->program);\n    k->loaded = 1;\n    if (@_workspace_bytes(&k->program");
-    pass(h, false);
+    header_names(h, false);
     header_emit(h, ", &bytes) != CUDA_SUCCESS)\n        return program_fails(&k->program);\n"
                    "    if (make_room(k, bytes > 256 ? bytes : 256))\n        return -1;\n"
                    "    reset_in_capture(k, @_reset);\n    result = @_launch(&k->program, k->stream");
-    pass(h, true);
+    header_names(h, true);
     header_emit(h, ",\n        ptxgen_pointer(k->workspace), k->bytes);\n    reset_in_capture(k, @_reset);\n    return "
                    "result == CUDA_SUCCESS ? 0 : program_fails(&k->program);\n}\n\n");
 }
@@ -431,13 +442,16 @@ static void introduction(const struct header *h)
 
 void program_tvm_ffi(const struct program *p, struct str *out)
 {
-    const struct header h = { .p = p, .out = out, .name = p->name };
+    struct header h = { .p = p, .out = out, .name = p->name };
+    if (!name_passed(&h))
+        return;
     introduction(&h);
     for (size_t i = 0; i < sizeof support / sizeof *support; i++)
         str_add(out, support[i]);
     arrays_table(&h);
     launch_function(&h);
     call_function(&h);
+    header_forget_arguments(&h);
 }
 
 void stages_tvm_ffi(const struct prog_stages *p, const struct program *const *stage, struct str *out)

@@ -186,6 +186,38 @@ Test(stages, what_needs_one_problem_says_so)
     cr_expect_eq(ptxgen_error_bound(s, p, &(ptxgen_arguments){ 0 }, NULL), PTXGEN_USAGE);
 }
 
+static int last_variant(const ptxgen_variant *v, void *user)
+{
+    char *last = user;
+    if (!v->why_not)
+        snprintf(last, 200, "%s", v->id);
+    return 0;
+}
+
+/* The plan is that of the stage alone under the same pin, and the other stages keep theirs. */
+Test(stages, a_variant_is_of_one_stage)
+{
+    char last[200] = "";
+    ptxgen_plan *usual, *pinned;
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    ptxgen_variant_options all = PTXGEN_VARIANT_OPTIONS_INIT;
+    read_spec(relax);
+    all.draw = 3;
+    cr_assert_eq(ptxgen_variants(s, p, &all, last_variant, last), PTXGEN_OK, "%s", message_of(s));
+    cr_assert(!strncmp(last, "until:", 6), "%s", last);
+    o.variant = last;
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &usual), PTXGEN_OK);
+    cr_assert_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_OK, "%s", message_of(s));
+    char *before = ptxgen_plan_text(usual), *after = ptxgen_plan_text(pinned), *at = strstr(before, "# stage until");
+    cr_assert(at && !strncmp(before, after, (size_t)(at - before)));
+    cr_expect(strcmp(before, after) != 0, "%s", last);
+    ptxgen_free(before);
+    ptxgen_free(after);
+    o.variant = "nowhere:default";
+    cr_expect_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_USAGE);
+    cr_expect(strstr(message_of(s), "a variant is of one stage, STAGE:ID"), "%s", message_of(s));
+}
+
 Test(stages, a_plan_reads_back_and_what_is_wrong_has_its_line)
 {
     ptxgen_plan *plan, *again;

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python_calls.py [--json FILE] [overhead] [first] [speed] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
+"""calls.py [--json FILE] [--native LIBRARY] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
 
 overhead  microseconds of the processor for a call with 1024 elements: the median of batches, each of which starts with an idle GPU and
-          is too short to fill the queue of launches
+          is too short to fill the queue of launches; "C": launches by the C library alone, of native.c
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
-speed     microseconds of the GPU for large arrays, between events: the median of batches
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
 """
@@ -22,39 +21,18 @@ N, BATCH, BATCHES = 1024, 200, 60
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
-SOFTMAX = """kind: reduce
-inputs: {x: "f32[m, n]"}
-operator: logsumexp
-over: n
-outputs: {norm: "f32[m]"}
-"""
-MSS = """kind: reduce
-inputs: {x: "i32[n]"}
-map: {best: "max(x, 0)", left: "max(x, 0)", right: "max(x, 0)", total: x}
-operator:
-  state: {best: i32, left: i32, right: i32, total: i32}
-  identity: {best: 0, left: 0, right: 0, total: 0}
-  combine:
-    best: max(max(a.best, b.best), a.right + b.left)
-    left: max(a.left, a.total + b.left)
-    right: max(b.right, a.right + b.total)
-    total: a.total + b.total
-outputs: {mss: {type: i32, value: r.best}}
-"""
-TRITON = """import triton, triton.language as tl
-@triton.jit
-def square(x, y, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + at, at < n)
-    tl.store(y + at, value * value + 1, at < n)
-"""
-rows, failed = [], []
-
+HERE = os.path.dirname(os.path.abspath(__file__))
+rows, failed, FILE, NATIVE = [], [], [], []
 
 def row(part, name, library, value, unit, note=""):
     rows.append({"part": part, "what": name, "library": library, "value": value, "unit": unit, "note": note})
     print(f"{part:9} {name:28} {library:22} {value:10.3f} {unit}  {note}", flush=True)
-
+    for path in FILE:  # now: what comes later may take too long
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    for path in FILE:  # now: what comes later may take too long
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
 
 def attempt(part, name, library, action):
     """A measurement in a try of its own: a library that is not there is no failure, anything else is."""
@@ -67,7 +45,6 @@ def attempt(part, name, library, action):
     except Exception:  # pylint: disable=broad-except
         failed.append(f"{part} {name} {library}")
         print(f"{part:9} {name:28} {library:22} FAILED\n{traceback.format_exc()}", flush=True)
-
 
 # ---- overhead ---------------------------------------------------------------------------------------------------------------------
 def overhead(call, synchronise):
@@ -82,7 +59,6 @@ def overhead(call, synchronise):
         times.append((time.perf_counter() - begin) / BATCH * 1e6)
     synchronise()
     return statistics.median(times), "us", f"least {min(times):.3f}"
-
 
 def torch_overheads():
     import ptxgen
@@ -100,12 +76,22 @@ def torch_overheads():
     for (what, form), (ours, theirs) in calls.items():
         attempt("overhead", f"{what}, {form}, torch tensors", "ptxgen", lambda ours=ours: overhead(ours, wait))
         attempt("overhead", f"{what}, {form}, torch tensors", "torch", lambda theirs=theirs: overhead(theirs, wait))
+    for path in NATIVE:
+        for what, f, out in (("sum", fsum, one), ("scan", fscan, y), ("map", fmap, y)):
+            attempt("overhead", f"{what}, out=, torch tensors", "C", lambda f=f, out=out, path=path: native_overhead(path, f, x, out, wait))
     attempt("overhead", "map, torch.compile", "torch", lambda: overhead_of_compiled(torch, x, wait))
 
+def native_overhead(path, f, x, out, wait):
+    from examples import native_call, native_library
+
+    call, times = native_call(native_library(path), f, {"x": x}, (out,), "native_host_seconds"), []
+    for _ in range(BATCHES):
+        wait()
+        times.append(call(BATCH) * 1e6)
+    return statistics.median(times), "us", f"least {min(times):.3f}"
 
 def overhead_of_compiled(torch, x, wait):
     return overhead(lambda f=torch.compile(lambda x: x * x + 1), x=x: f(x), wait)
-
 
 def cupy_overheads():
     import cupy
@@ -128,7 +114,6 @@ def cupy_overheads():
         for name, call in theirs.items():
             attempt("overhead", f"{what}, {form}, CuPy arrays", f"cupy {name}", lambda call=call: overhead(call, wait))
 
-
 def jax_overheads():
     import jax
     import ptxgen
@@ -139,34 +124,24 @@ def jax_overheads():
     attempt("overhead", "sum, new, JAX arrays", "ptxgen", lambda: overhead(lambda: f(x), wait))
     attempt("overhead", "sum, new, JAX arrays", "jax.jit", lambda: overhead(lambda: theirs(x), wait))
 
-
-def triton_kernel():
-    """Triton reads the source of its functions from a file."""
-    path = os.path.join(tempfile.gettempdir(), "ptxgen_bench_square.py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(TRITON)
-    sys.path.insert(0, os.path.dirname(path))
-    import ptxgen_bench_square
-    return ptxgen_bench_square.square
-
-
 def triton_overheads():
     import torch
     import triton
+    from with_triton import square
 
-    x, y, square = torch.ones(N, device="cuda"), torch.empty(N, device="cuda"), triton_kernel()
+    x, y = torch.ones(N, device="cuda"), torch.empty(N, device="cuda")
     attempt("overhead", "map, out=, torch tensors", f"triton {triton.__version__}",
             lambda: overhead(lambda: square[(1,)](x, y, N, BLOCK=1024), torch.cuda.synchronize))
-
 
 # ---- first calls --------------------------------------------------------------------------------------------------------------------
 # What is ready before the clock starts, and what is timed.
 FIRST = {
     "ptxgen": ("import torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
-               "f = ptxgen.compile(SPEC); f(x); torch.cuda.synchronize()"),
-    "triton (an elementwise kernel)": ("import torch, triton, sys; sys.path.insert(0, TMP); x = torch.ones(1 << 20, device='cuda'); "
+               "f = ptxgen.compile(SPEC); f.prepare(x); ready = time.perf_counter(); f(x); torch.cuda.synchronize(); "
+               "print('OF WHICH', round((time.perf_counter() - ready) * 1e3, 2), 'after prepare()')"),
+    "triton (an elementwise kernel)": (f"import torch, triton, sys; sys.path.insert(0, {HERE!r}); x = torch.ones(1 << 20, device='cuda'); "
                                        "y = torch.empty_like(x); torch.cuda.synchronize()",
-                                       "from ptxgen_bench_square import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
+                                       "from with_triton import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
                                        "torch.cuda.synchronize()"),
     "cupy ReductionKernel": ("import cupy; x = cupy.ones(1 << 20, 'f4'); wait = cupy.cuda.Device().synchronize; wait()",
                              "cupy.ReductionKernel('float32 x', 'float32 y', 'x', 'a + b', 'y = a', '0', 'total')(x); wait()"),
@@ -174,103 +149,55 @@ FIRST = {
                       "torch.compile(lambda x: (x * x).sum())(x); torch.cuda.synchronize()"),
 }
 
-
 def first_call(prepare, action, spec, folder):
-    code = f"import time\nSPEC, TMP = {(spec, tempfile.gettempdir())!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
+    code = f"import time\nSPEC = {spec!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
     names = ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     environment = {**os.environ, **{name: os.path.join(folder, name) for name in names}, "TMPDIR": folder}
+    for name in names:
+        os.makedirs(environment[name], exist_ok=True)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False)
     found = [line for line in done.stdout.splitlines() if line.startswith("MS ")]
     if not found:
         if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
             raise ImportError(done.stderr.strip().splitlines()[-1])
         raise RuntimeError(done.stderr[-2000:])
-    return float(found[0].split()[1])
-
+    more = [line for line in done.stdout.splitlines() if line.startswith("OF WHICH")]
+    return float(found[0].split()[1]), " ".join(more).lower()
 
 def first_calls():
     def both(name, library, spec):
         prepare, action = FIRST[library]
         cold, warm = [], []
-        for _ in range(3 if library == "ptxgen" else 1):
+        for _ in range(3 if spec == SUM else 1):
             with tempfile.TemporaryDirectory() as folder:
                 cold.append(first_call(prepare, action, spec, folder))
                 warm.append(first_call(prepare, action, spec, folder))
-        row("first", f"{name}, cold", library, statistics.median(cold), "ms", f"least {min(cold):.1f}")
-        row("first", f"{name}, from the cache", library, statistics.median(warm), "ms", f"least {min(warm):.1f}")
+        for form, times in (("cold", cold), ("from the cache", warm)):
+            middle = sorted(times)[len(times) // 2]
+            row("first", f"{name}, {form}", library, middle[0], "ms", middle[1])
 
-    try:
-        triton_kernel()
-    except ImportError:
-        pass
     for name, spec in (("sum", SUM), ("scan", SCAN)):
         attempt("first", name, "ptxgen", lambda name=name, spec=spec: both(name, "ptxgen", spec))
     for library in list(FIRST)[1:]:
         attempt("first", "a kernel", library, lambda library=library: both("a kernel", library, ""))
 
-
-# ---- speed ----------------------------------------------------------------------------------------------------------------------------
-def speeds():
-    import ptxgen
-    import torch
-
-    def device_time(call):
-        for _ in range(3):
-            call()
-        times = []
-        for _ in range(15):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(10):
-                call()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end) * 100)
-        return statistics.median(times), "us", f"least {min(times):.1f}"
-
-    cases = {
-        "sum f32 of 2^28": (SUM, lambda: torch.rand(1 << 28, device="cuda"), lambda x: torch.sum(x)),
-        "cumsum f32 of 2^26": (SCAN, lambda: torch.rand(1 << 26, device="cuda"), lambda x: torch.cumsum(x, 0)),
-        "x * x + 1 of 2^26": (MAP, lambda: torch.rand(1 << 26, device="cuda"), lambda x: torch.addcmul(torch.ones((), device="cuda"), x, x)),
-        "logsumexp of 2^14 rows of 4096": (SOFTMAX, lambda: torch.rand(1 << 14, 1 << 12, device="cuda"), lambda x: torch.logsumexp(x, 1)),
-        "max segment sum of 2^26": (MSS, lambda: torch.randint(-9, 9, (1 << 26,), dtype=torch.int32, device="cuda"), None),
-    }
-    for name, (spec, make, theirs) in cases.items():
-        def measure(spec=spec, make=make, theirs=theirs, name=name):
-            f, x = ptxgen.compile(spec), make()
-            attempt("speed", name, "ptxgen", lambda: device_time(lambda: f(x)))
-            if theirs:
-                attempt("speed", name, "torch", lambda: device_time(lambda: theirs(x)))
-                made, wanted = f(x), theirs(x)
-                close = torch.allclose(made.double(), wanted.double(), rtol=1e-3)
-                if not close:
-                    raise AssertionError(f"{name}: the results differ")
-
-        attempt("speed", name, "", measure)
-
-
-PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,), "speed": (speeds,)}
-
+PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,)}
 
 def main():
     arguments = sys.argv[1:]
-    path = None
-    if "--json" in arguments:
-        at = arguments.index("--json")
-        path = arguments[at + 1]
-        del arguments[at:at + 2]
+    for option, to in (("--json", FILE), ("--native", NATIVE)):
+        if option in arguments:
+            at = arguments.index(option)
+            to.append(arguments[at + 1])
+            del arguments[at:at + 2]
     if set(arguments) - set(PARTS):
         sys.exit(__doc__)
     for name in arguments or PARTS:
         for part in PARTS[name]:
             attempt(name, part.__name__, "", part)
-    if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
     if failed:
         print("failed: " + "; ".join(failed))
     return 1 if failed else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())
