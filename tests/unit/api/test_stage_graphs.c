@@ -368,6 +368,8 @@ Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
             cr_expect_eq(not_launches(before), 0);
         if (launch >= 3)
             cr_expect_str_eq(ran(before), "abcdabcd", "%s", ran(before));
+        if (launch == 3)
+            cr_expect_str_eq(edges(), "a b c:ab d:a a:cd b:c c:ab d:a", "%s", edges());
     }
     steps[0].i = 1000; /* a large graph */
     fake->ncalls = 0;
