@@ -44,11 +44,13 @@ static bool has_interior(const struct ynode *n)
 
 /* With interior, a point that is not computed keeps what is fed back.  The stage knows that of a loop of its own, with
  * one step. */
-static const struct ynode *one_step(struct arena *a, const struct ynode *feedback)
+static struct ynode *one_step(struct arena *a, const struct ynode *iterate)
 {
-    struct ynode *own = node_mapping(a, feedback->at, 2);
-    node_put(own, node_scalar(a, "steps", feedback->at), node_scalar(a, "1", feedback->at));
-    node_put(own, node_scalar(a, "feedback", feedback->at), feedback);
+    struct ynode *own = node_mapping(a, iterate->at, 2);
+    node_put(own, node_scalar(a, "steps", iterate->at), node_scalar(a, "1", iterate->at));
+    for (int i = 0; i < iterate->count; i++)
+        if (!strcmp(iterate->pair[i].key->text, "feedback"))
+            node_put(own, iterate->pair[i].key, iterate->pair[i].value);
     return own;
 }
 
@@ -64,9 +66,9 @@ const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynod
     for (int i = 0; i < root->count; i++)
         node_put(belongs_to_whole(root->pair[i].key->text) ? whole : stage, root->pair[i].key, root->pair[i].value);
     node_put(stage, node_scalar(a, "inputs", inputs->at), names_of(a, inputs));
-    const struct ynode *feedback = ynode_get(ynode_get(root, "iterate"), "feedback");
-    if (feedback && has_interior(ynode_get(root, "boundary")))
-        node_put(stage, node_scalar(a, "iterate", root->at), one_step(a, feedback));
+    const struct ynode *iterate = ynode_get(root, "iterate");
+    if (ynode_get(iterate, "feedback") && has_interior(ynode_get(root, "boundary")))
+        node_put(stage, node_scalar(a, "iterate", root->at), one_step(a, iterate));
     node_put(stages, node_scalar(a, "loop", root->at), stage);
     node_put(whole, node_scalar(a, "stages", root->at), stages);
     node_put(whole, node_scalar(a, "outputs", outputs->at), names_of(a, outputs));
