@@ -4,7 +4,8 @@
  *     stages [--reps N] [--arch sm_90] [--cases] SPEC.yaml...
  *
  * One thread, its CPU time in ms, the least of all repetitions stage by stage, so that other work on the machine counts
- * little.  A row is all cases of a spec; with --cases there is a row for each case besides.
+ * little.  A row is all cases of a spec, or of a stage where the spec has stages (the column `spec` is the whole then);
+ * with --cases there is a row for each case besides.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "api/api_impl.h"
 #include "llvmgen/llvmgen.h"
+#include "ptxgen/stages.h"
 
 enum { SPEC = LLVMGEN_STAGES, PLAN, COLUMNS };
 
@@ -50,23 +52,32 @@ static bool compile(ptxgen_session *s, const struct plan *plan, int first, int e
     return ok;
 }
 
-/* One repetition; *cases and *name are those of the plan. */
-static bool repetition(const char *path, const struct settings *set, int first, struct row *row, int *cases, char *name)
+struct subject {
+    const char *path;
+    int stage, stages, cases; /* of the stage, or of the spec; stages: 0 where it has none */
+    char name[64];
+};
+
+/* One repetition; sets what the subject has. */
+static bool repetition(struct subject *of, const struct settings *set, int first, struct row *row)
 {
     ptxgen_session *s = NULL;
-    ptxgen_problem *problem;
+    ptxgen_problem *whole;
     ptxgen_plan *plan = NULL;
     ptxgen_plan_options options = PTXGEN_PLAN_OPTIONS_INIT;
     options.arch = set->arch;
     const double begin = cpu_ms();
-    bool ok = ptxgen_session_create(&s) == PTXGEN_OK && ptxgen_problem_from_file(s, path, &problem) == PTXGEN_OK;
+    bool ok = ptxgen_session_create(&s) == PTXGEN_OK && ptxgen_problem_from_file(s, of->path, &whole) == PTXGEN_OK;
     row->ms[SPEC] = cpu_ms() - begin;
+    of->stages = ok ? ptxgen_stage_count(whole) : 0;
+    const ptxgen_problem *problem = of->stages ? ptxgen_stage_problem(whole, of->stage) : whole;
     ok = ok && ptxgen_plan_create(s, problem, &options, &plan) == PTXGEN_OK;
     row->ms[PLAN] = cpu_ms() - begin - row->ms[SPEC];
     if (ok) {
-        *cases = plan->plan->ncases;
-        snprintf(name, 64, "%s", first < 0 ? plan->plan->problem->name : plan->plan->cases[first].code.name);
-        ok = compile(s, plan->plan, first < 0 ? 0 : first, first < 0 ? *cases : first + 1, row);
+        of->cases = plan->plan->ncases;
+        snprintf(of->name, sizeof of->name, "%s",
+                 first < 0 ? plan->plan->problem->name : plan->plan->cases[first].code.name);
+        ok = compile(s, plan->plan, first < 0 ? 0 : first, first < 0 ? of->cases : first + 1, row);
     }
     row->total = cpu_ms() - begin;
     ptxgen_session_destroy(s);
@@ -74,13 +85,12 @@ static bool repetition(const char *path, const struct settings *set, int first, 
 }
 
 /* The least time of each stage; the row of case `first`, or of all cases where it is negative. */
-static bool measure(const char *path, const struct settings *set, int first, int *cases)
+static bool measure(struct subject *of, const struct settings *set, int first)
 {
     struct row least = { .total = 1e9 };
-    char name[64] = "";
     for (int r = 0; r <= set->reps; r++) { /* the first one is cold */
         struct row row = { .bytes = 0 };
-        if (!repetition(path, set, first, &row, cases, name))
+        if (!repetition(of, set, first, &row))
             return false;
         for (int i = 0; r > 0 && i < COLUMNS; i++)
             least.ms[i] = r > 1 && least.ms[i] < row.ms[i] ? least.ms[i] : row.ms[i];
@@ -88,7 +98,7 @@ static bool measure(const char *path, const struct settings *set, int first, int
         least.bytes = row.bytes;
         least.cases = row.cases;
     }
-    printf("| %s%s | %d | %.2f | %.2f |", first < 0 ? "" : "– ", name, least.cases, least.ms[SPEC], least.ms[PLAN]);
+    printf("| %s%s | %d | %.2f | %.2f |", first < 0 ? "" : "– ", of->name, least.cases, least.ms[SPEC], least.ms[PLAN]);
     for (int i = 0; i < LLVMGEN_STAGES; i++)
         printf(" %.2f |", least.ms[i]);
     printf(" %.2f | %zu |\n", least.total, least.bytes);
@@ -112,14 +122,16 @@ int main(int argc, char **argv)
         return 2;
     printf("| spec | cases | spec | plan | target | IR | passes | code | text | end | total ms | bytes |\n");
     printf("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (int cases = 0; i < argc; i++) {
-        bool ok = measure(argv[i], &set, -1, &cases);
-        for (int c = 0; ok && set.cases && c < cases; c++)
-            ok = measure(argv[i], &set, c, &cases);
-        if (!ok) {
+    bool ok = true;
+    for (; ok && i < argc; i++) {
+        struct subject of = { .path = argv[i] };
+        do {
+            ok = measure(&of, &set, -1);
+            for (int c = 0; ok && set.cases && c < of.cases; c++)
+                ok = measure(&of, &set, c);
+        } while (ok && ++of.stage < of.stages);
+        if (!ok)
             fprintf(stderr, "stages: %s failed\n", argv[i]);
-            return 1;
-        }
     }
-    return 0;
+    return !ok;
 }

@@ -208,7 +208,8 @@ ENTRY(cuModuleLoadDataEx, cu_module *module, const void *image, unsigned n, int 
         learn_kernels(image);
         pthread_mutex_unlock(&lock);
     }
-    *module = (cu_module)(uintptr_t)1;
+    static _Atomic uintptr_t modules;
+    *module = (cu_module)++modules;
     return fake_count("cuModuleLoadDataEx", 1);
 }
 ENTRY(cuModuleLoadData, cu_module *module, const void *image)

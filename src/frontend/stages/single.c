@@ -34,13 +34,24 @@ static struct ynode *names_of(struct arena *a, const struct ynode *mapping)
     return n;
 }
 
-/* With interior, a point that is not computed would keep what the loop fed back: a stage knows no loop. */
 static bool has_interior(const struct ynode *n)
 {
     bool has = n && n->kind == Y_SCALAR && !strcmp(n->text, "interior");
     for (int i = 0; n && n->kind == Y_MAPPING && i < n->count; i++)
         has |= has_interior(n->pair[i].value);
     return has;
+}
+
+/* With interior, a point that is not computed keeps what is fed back.  The stage knows that of a loop of its own, with
+ * one step. */
+static struct ynode *one_step(struct arena *a, const struct ynode *iterate)
+{
+    struct ynode *own = node_mapping(a, iterate->at, 2);
+    node_put(own, node_scalar(a, "steps", iterate->at), node_scalar(a, "1", iterate->at));
+    for (int i = 0; i < iterate->count; i++)
+        if (!strcmp(iterate->pair[i].key->text, "feedback"))
+            node_put(own, iterate->pair[i].key, iterate->pair[i].value);
+    return own;
 }
 
 const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynode *root)
@@ -50,13 +61,14 @@ const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynod
                        *outputs = ynode_get(root, "outputs");
     if (!until || !inputs || !outputs)
         return root;
-    if (has_interior(ynode_get(root, "boundary")))
-        diag_error(&s->diags, D_BAD_ITERATE, until->at, "not yet: `until` together with the boundary interior");
     struct ynode *whole = node_mapping(a, root->at, root->count + 2), *stages = node_mapping(a, root->at, 1),
-                 *stage = node_mapping(a, root->at, root->count + 1);
+                 *stage = node_mapping(a, root->at, root->count + 2);
     for (int i = 0; i < root->count; i++)
         node_put(belongs_to_whole(root->pair[i].key->text) ? whole : stage, root->pair[i].key, root->pair[i].value);
     node_put(stage, node_scalar(a, "inputs", inputs->at), names_of(a, inputs));
+    const struct ynode *iterate = ynode_get(root, "iterate");
+    if (ynode_get(iterate, "feedback") && has_interior(ynode_get(root, "boundary")))
+        node_put(stage, node_scalar(a, "iterate", root->at), one_step(a, iterate));
     node_put(stages, node_scalar(a, "loop", root->at), stage);
     node_put(whole, node_scalar(a, "stages", root->at), stages);
     node_put(whole, node_scalar(a, "outputs", outputs->at), names_of(a, outputs));

@@ -346,6 +346,24 @@ Test(stages, a_single_stencil_ends_where_its_condition_holds)
     cr_expect(moved[0] == moved[1] && !memcmp(y[0], y[1], sizeof y[0]));
 }
 
+/* As many steps without a condition. */
+Test(stages, the_rim_of_a_stencil_keeps_its_values_until_the_condition_holds)
+{
+    static const char interior[] = "{inputs: {x: 'f32[n]'}, " SMOOTH ", boundary: interior, iterate: {steps: %d, "
+                                   "feedback: {x: y}%s}}";
+    float y[2][N], moved[2] = { 0, 1 };
+    char text[500];
+    snprintf(text, sizeof text, interior, 500, ", until: moved < 0.5");
+    run_spec(text, y[0], &moved[0]);
+    for (int steps = 1; steps < 500 && moved[1] >= 0.5f; steps++) {
+        snprintf(text, sizeof text, interior, steps, "");
+        run_spec(text, y[1], &moved[1]);
+    }
+    cr_expect(moved[0] < 0.5f && moved[0] > 0.1f, "%g", (double)moved[0]);
+    cr_expect(moved[0] == moved[1] && !memcmp(y[0], y[1], sizeof y[0]));
+    cr_expect(y[0][0] == 0 && y[0][N - 1] == (float)((N - 1) % 10));
+}
+
 static const struct fake_call *kernel(int n) { return nth_call("cuLaunchKernel", n); }
 
 Test(stages, launches_follow_each_other_and_share_memory)
@@ -358,7 +376,7 @@ Test(stages, launches_follow_each_other_and_share_memory)
     cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
     cr_assert_eq(ptxgen_prepare(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL), PTXGEN_OK, "%s",
                  message_of(s));
-    cr_expect_eq(calls_of("cuModuleLoadDataEx"), 3, "a case of each stage");
+    cr_expect_eq(calls_of("cuModuleLoadDataEx"), 1, "the cases of all stages together");
     cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 0);
     const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2");

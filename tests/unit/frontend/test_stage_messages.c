@@ -45,7 +45,7 @@ static const struct {
     { SINGLE "value: x}, top: f32}\nover: n\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
       "a stencil has no 'over'" },
     { SINGLE "value: x}, top: f32}\nboundary: {x: interior}\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
-      "not yet: `until` together with the boundary interior" },
+      "iterate 1 steps x <- y" },
     { X "kind: reduce\noperator: add\noutputs: {top: f32}\niterate: {steps: 1, until: top < 1}\n",
       "a reduce has no 'iterate'" },
     /* what they cannot be */
