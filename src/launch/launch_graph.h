@@ -76,8 +76,7 @@ bool staging_copy(void *user, void *to, const void *from, int64_t bytes);
 /* The nodes of a loop, at the end of g.  Its steps have been prepared on the inner stream. */
 bool loop_fill(struct staging *m, const struct loop_place *place, struct growing *g);
 bool loop_prepare(struct staging *m, const struct loop_place *place);
-/* The kernels that decide: PTX, and loaded. */
-extern const char *const loop_control_code;
+/* The kernels that decide. */
 bool loop_load(struct ptxgen_loaded *l, struct fault *f);
 
 #endif

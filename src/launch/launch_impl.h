@@ -136,7 +136,6 @@ struct ptxgen_loaded {
     int *alignment;            /* per pointer: of its element */
     struct case_state *cases;
     cu_module *module;    /* per module of the program, NULL: not loaded */
-    cu_module lent;       /* this one is another's; or NULL */
     pthread_mutex_t lock; /* of module, and of case_state before ready */
     pthread_mutex_t blocks_lock;
     struct control_block *blocks;

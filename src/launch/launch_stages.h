@@ -9,7 +9,7 @@
 #include "ptxgen/stages.h"
 
 struct loop_code {
-    cu_module module; /* NULL: not loaded; may be that of the stages together */
+    cu_module module; /* NULL: not loaded */
     cu_function decide, odd, whether;
 };
 
@@ -18,8 +18,6 @@ struct loaded_stages {
     void *user;
     void (*end)(void *user); /* p is not read any more */
     struct loop_code loop;
-    _Atomic bool met;     /* a launch, whose code is loaded together */
-    cu_module together;   /* of cases of several stages (together.c), or NULL */
     _Atomic bool refused; /* the graph of a loop, by the driver: the host walks */
     struct ptxgen_loaded *stage[];
 };
@@ -35,11 +33,6 @@ ptxgen_status launch_prepare_stages(struct ptxgen_session *s, struct ptxgen_load
                                     cu_stream stream);
 ptxgen_status launch_measure_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
                                     ptxgen_workspace *out);
-
-/* The code that the first steps take, at the first call with a stream that is not captured (together.c).  Nobody is told
- * what fails: the launch tries again, case by case.  loops: with the kernels of loops. */
-void together_load(struct ptxgen_session *s, struct ptxgen_loaded *l, const struct run_args *run,
-                   const struct stages_layout *layout, int64_t steps, bool loops, cu_stream stream);
 
 /* A caller's workspace (stages_workspace.c): arrays between stages, with `layout`, lie at the beginning of scratch. */
 struct stages_pieces {

@@ -291,7 +291,7 @@ void ptxgen_loaded_destroy(ptxgen_loaded *l)
         l->gpu->cu.CtxSynchronize();
         control_destroy(l);
         for (int m = 0; m < l->program->nmodules; m++)
-            if (l->module[m] && l->module[m] != l->lent)
+            if (l->module[m])
                 l->gpu->cu.ModuleUnload(l->module[m]);
         gpu_leave(l->gpu, pushed);
     }

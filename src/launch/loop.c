@@ -37,7 +37,7 @@ enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, STATE_BYTES = 16, LAUNCH
  * `most` decisions.  sets: again = not ended.  ptxgen_odd: odd = the last that counts is number 1, 3, ...
  * ptxgen_whether: condition = (the flag is set) == value.
  * The driver itself knows cudaGraphSetConditional. */
-const char *const loop_control_code =
+static const char *const control_code =
     ".version 8.4\n.target sm_75\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 condition, .param .b32 value);\n"
     ".visible .entry ptxgen_decide(.param .u64 flag, .param .u64 state, .param .u64 most, .param .u64 again,\n"
@@ -370,11 +370,10 @@ bool loop_load(struct ptxgen_loaded *l, struct fault *f)
     bool ok;
 
     pthread_mutex_lock(&l->lock);
-    ok = c->whether || (conditions_work(l, f) &&
-                        (c->module || CU(f, cu, ModuleLoadDataEx(&c->module, loop_control_code, 0, NULL, NULL))) &&
-                        CU(f, cu, ModuleGetFunction(&c->decide, c->module, "ptxgen_decide")) &&
-                        CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")) &&
-                        CU(f, cu, ModuleGetFunction(&c->whether, c->module, "ptxgen_whether")));
+    ok = c->module || (conditions_work(l, f) && CU(f, cu, ModuleLoadDataEx(&c->module, control_code, 0, NULL, NULL)) &&
+                       CU(f, cu, ModuleGetFunction(&c->decide, c->module, "ptxgen_decide")) &&
+                       CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")) &&
+                       CU(f, cu, ModuleGetFunction(&c->whether, c->module, "ptxgen_whether")));
     pthread_mutex_unlock(&l->lock);
     return ok;
 }

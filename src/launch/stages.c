@@ -35,9 +35,7 @@ void launch_destroy_stages(struct ptxgen_loaded *l)
     if (gpu_enter(l->gpu, &pushed, &f)) {
         l->gpu->cu.CtxSynchronize();
         control_destroy(l);
-        if (of->together)
-            l->gpu->cu.ModuleUnload(of->together);
-        if (of->loop.module && of->loop.module != of->together)
+        if (of->loop.module)
             l->gpu->cu.ModuleUnload(of->loop.module);
         gpu_leave(l->gpu, pushed);
     }
@@ -265,16 +263,6 @@ static bool go_in_workspace(struct stage_walk *w, const struct run_args *run, co
            walk_branches(w, run, layout, w->workspace->scratch, &doer, stages_steps(p, run->param, &why), f);
 }
 
-static bool together(const struct stage_walk *w, const struct run_args *run, const struct stages_layout *layout)
-{
-    const struct prog_stages *p = w->l->stages->p;
-    const char *why;
-    const int64_t steps = stages_steps(p, run->param, &why);
-
-    together_load(w->s, w->l, run, layout, steps, decides(p, steps) && !w->workspace && !loop_refuses(w->l), w->stream);
-    return true;
-}
-
 static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 {
     union value defaults[LAUNCH_PARAMS_MAX];
@@ -285,8 +273,7 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 
     if (!gpu_enter(w->l->gpu, &pushed, &f))
         return fault_report(w->s, &f);
-    if (!begin(w, args, defaults, &run, &layout, &f) || !together(w, &run, &layout) ||
-        !(w->workspace ? go_in_workspace : go)(w, &run, &layout, &f))
+    if (!begin(w, args, defaults, &run, &layout, &f) || !(w->workspace ? go_in_workspace : go)(w, &run, &layout, &f))
         fails(w, &f);
     gpu_leave(w->l->gpu, pushed);
     return w->status;

@@ -314,26 +314,6 @@ Test(stage_graphs, where_the_driver_refuses_the_host_walks)
     end_graphs();
 }
 
-/* ---- code --------------------------------------------------------------------------------------------------------- */
-
-Test(stage_graphs, what_cannot_be_loaded_together_is_loaded_case_by_case)
-{
-    load(settle);
-    steps[0].i = 3;
-    cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
-    cr_expect_eq(calls_of("cuModuleLoadDataEx"), 1, "with the kernels of the loop");
-    ptxgen_loaded_destroy(loaded);
-    load(settle);
-    fake->ncalls = 0;
-    fake->fail = "cuModuleGetFunction";
-    fake->fail_result = 500;
-    cr_expect_neq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK);
-    fake->fail = NULL;
-    cr_expect_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
-    cr_expect_gt(calls_of("cuModuleLoadDataEx"), 3);
-    end_graphs();
-}
-
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
 /* Stages a, b, c and d; b does not read what a writes. */
