@@ -58,7 +58,7 @@ CALL(cuStreamSynchronize, (void *stream), (stream))
 CALL(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags), (exec, graph, flags))
 CALL(cuGraphLaunch, (void *exec, void *stream), (exec, stream))
 CALL(cuLaunchKernel,
-     (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
-      void **params, void **extra),
+     (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+      void *stream, void **params, void **extra),
      (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra))
 CALL(cuLaunchKernelEx, (const void *config, void *f, void **params, void **extra), (config, f, params, extra))
