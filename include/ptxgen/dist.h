@@ -138,6 +138,16 @@ PTXGEN_API const char *ptxgen_dist_split(const ptxgen_dist *dist);
  */
 PTXGEN_API ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank,
                                            int64_t *first, int64_t *count);
+/**
+ * What a launch is expected to take on numbers of ranks, a row for each after that of one: a table, or with
+ * PTXGEN_FORM_JSON an object.  No rank is needed, and nothing is measured: a rank's part takes what `plan` is predicted to
+ * take at that size, and exchanges what their bytes take over measured and assumed links, which the table names.  Not
+ * collective.  split: as in ptxgen_dist_options.  options: `size`, of the whole, is needed; gpu or device, param and form
+ * count, too.  ranks: `count` numbers.  NULL after a message: the plan is of stages, or its problem cannot be split.
+ * Owned by the caller: ptxgen_free().
+ */
+PTXGEN_API char *ptxgen_dist_explain(ptxgen_session *s, const ptxgen_plan *plan, const char *PTXGEN_OPTIONAL split,
+                                     const ptxgen_explain_options *options, const int *ranks, int count);
 /** Run once on all ranks.  Collective.  args: of this rank's part.  On GPUs: ptxgen_dist_launch_on() the default stream. */
 PTXGEN_API ptxgen_status ptxgen_dist_launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args);
 /**

@@ -288,7 +288,7 @@ static bool run_on_gpu(struct call *c, enum purpose why, ptxgen_stage_visitor *v
     Py_END_ALLOW_THREADS if (on->program == program)
     {
         on->users--;
-        on->warm = status == PTXGEN_OK;
+        on->warm = status == PTXGEN_OK && !visit; /* a visitor may have ended the run */
         memcpy(on->size, c->size, bytes);
     }
     if (status != PTXGEN_OK && !PyErr_Occurred())

@@ -100,6 +100,8 @@ ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, cons
 const char *dist_transport_name(const struct ptxgen_dist *d);
 /* Has this rank's GPU waited too long for another one? */
 bool dist_late(const struct ptxgen_dist *d);
+/* Bytes of the states of a part, of all its segments. */
+int64_t dist_state_bytes(const struct dist_split *sp, const int64_t *size);
 /* Begin and number of elements of an even share. */
 void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 

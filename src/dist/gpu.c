@@ -155,17 +155,16 @@ static bool swap_all(struct launch *l, const struct exchange_message *m, int n)
 
 static ptxgen_status swap(struct launch *l, const struct exchange_message *m, int n)
 {
-    if (direct(l))
+    if (direct(l) && n && m[0].to != l->d->comm->rank) /* where no rank needs another, only some have a message */
         return peers_send(l, m, n, stream_of(l));
     if (l->prepares)
         peers_note(l, m, n);
-    ptxgen_status status = PTXGEN_OK;
-    while (n && m[n - 1].to == l->d->comm->rank && status == PTXGEN_OK) {
+    while (n && m[n - 1].to == l->d->comm->rank) {
         const struct exchange_message *own = &m[--n];
-        status =
-            copy(l, &(struct dist_copy){ own->get, own->send, own->get_bytes, own->send_bytes, own->send_bytes, 1 });
+        did(l,
+            copy(l, &(struct dist_copy){ own->get, own->send, own->get_bytes, own->send_bytes, own->send_bytes, 1 }));
     }
-    return status == PTXGEN_OK && n ? exchange(l, swap_all, m, n) : status;
+    return n ? exchange(l, swap_all, m, n) : PTXGEN_OK;
 }
 
 /* ---- beside the launch's stream ---------------------------------------------------------------------------------- */

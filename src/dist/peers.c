@@ -28,8 +28,10 @@ void peers_note(struct launch *l, const struct exchange_message *m, int n)
         others = other && bytes > others ? bytes : others;
         messages = other ? i + 1 : messages;
     }
-    if (most <= EXCHANGE_SHORT)
+    if (messages && most <= EXCHANGE_SHORT) {
         messages = n;
+        others = most;
+    }
     peers->messages = messages > peers->messages ? messages : peers->messages;
     peers->most = others > peers->most ? others : peers->most;
 }

@@ -41,6 +41,11 @@ static int64_t extent(const struct dist_split *sp, const int64_t *size, bool red
     return prog_array_elements(&shape, size);
 }
 
+int64_t dist_state_bytes(const struct dist_split *sp, const int64_t *size)
+{
+    return extent(sp, size, false) * sp->state_bytes;
+}
+
 int64_t room_pieces(const struct dist_room *m, int r)
 {
     const struct dist_split *sp = m->d->split;
@@ -118,7 +123,7 @@ static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
     const bool tells = machine_of(m->d)->tells;
     const size_t ranks = (size_t)m->d->comm->size;
     int64_t most = 0, block;
-    m->state = extent(sp, m->size, false) * sp->state_bytes;
+    m->state = dist_state_bytes(sp, m->size);
     for (int r = 0; r < m->d->comm->size; r++) {
         const int64_t pieces = room_pieces(m, r);
         most = pieces > most ? pieces : most;

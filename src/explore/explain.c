@@ -92,19 +92,18 @@ const char *explain_source(const struct explained *x)
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */
 
-/* False: the user's name is no known GPU. */
-static bool find_model(struct explained *x)
+bool explain_model(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *o,
+                   struct gpu_model *model, bool *known)
 {
-    const ptxgen_explain_options *o = x->options;
     const struct gpu_facts facts = { .name = o->device,
                                      .sm = o->sm,
                                      .sms = o->multiprocessors,
                                      .l2 = (int64_t)o->l2,
                                      .memory_clock_khz = o->memory_clock_khz,
                                      .bus_bits = o->bus_bits };
-    x->has_model = gpu_model_find(o->gpu, x->plan->device.sm, o->device && !o->gpu ? &facts : NULL, &x->model);
-    if (o->gpu && !x->has_model) {
-        gpu_model_unknown(&x->s->diags, o->gpu);
+    *known = gpu_model_find(o->gpu, plan->device.sm, o->device && !o->gpu ? &facts : NULL, model);
+    if (o->gpu && !*known) {
+        gpu_model_unknown(&s->diags, o->gpu);
         return false;
     }
     return true;
@@ -116,7 +115,7 @@ bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxge
     struct explained x = {
         .s = s, .plan = plan, .options = options, .resources = { options->resource_count, options->resource }
     };
-    if (!find_model(&x))
+    if (!explain_model(s, plan, options, &x.model, &x.has_model))
         return false;
     x.work = work_of(plan->problem, options->size, plan->device.sm);
     x.at_size = x.has_model && options->size && sizes_known(plan->problem, options->size);

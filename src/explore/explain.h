@@ -27,6 +27,9 @@ enum choice explain_choice(const struct explained *x, const struct strategy *row
 /* What is known of a kernel, and how many of its blocks a multiprocessor holds. */
 const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,
                                               struct occupancy *o);
+/* The figures of the GPU that an explanation is of.  False after a message: the user's name is no known GPU. */
+bool explain_model(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *o,
+                   struct gpu_model *model, bool *known);
 /* Where the figures of the target come from. */
 const char *explain_source(const struct explained *x);
 

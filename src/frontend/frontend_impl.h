@@ -130,7 +130,13 @@ struct param_slot {
 };
 
 /* What expressions do with a name, as far as their tokens tell: roles are known before expressions are typed. */
-enum { AS_VALUE = 1, AS_TABLE = 2 /* at(x, …) */, AS_OFFSETS = 4 /* gather(…, x, */, AS_SUMMED = 8 /* sum(f, …) */ };
+enum {
+    AS_VALUE = 1,
+    AS_TABLE = 2 /* at(x, …) */,
+    AS_OFFSETS = 4 /* gather(…, x, */,
+    AS_SUMMED = 8 /* sum(f, …) */,
+    AS_GATHERED = 16 /* gather(x, */
+};
 struct mention {
     const char *name;
     unsigned as;

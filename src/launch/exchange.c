@@ -91,6 +91,12 @@ static size_t piece_of(const struct exchange *x, size_t bytes)
     return piece < PIECE_MIN ? PIECE_MIN : piece;
 }
 
+/* A longer message may have fewer of them. */
+static size_t pieces_of(const struct exchange *x, size_t bytes)
+{
+    return (bytes + piece_of(x, bytes) - 1) / piece_of(x, bytes);
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* A hash of what the running system has as its number; 0: unknown. */
@@ -277,12 +283,15 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
                                     .longest = EXCHANGE_WORDS };
     void *params[] = { &table };
     struct fault f;
-    size_t most = 1;
+    size_t most = 1, pieces = 1;
     bool pushed, all_short = true, fits = true, ok = gpu_enter(x->gpu, &pushed, &f);
     for (int i = 0; i < n; i++) {
         const size_t bytes = m[i].send_bytes > m[i].get_bytes ? m[i].send_bytes : m[i].get_bytes;
+        const size_t cut = pieces_of(x, m[i].send_bytes), other = pieces_of(x, m[i].get_bytes);
         most = bytes > most ? bytes : most;
-        all_short &= is_short(&m[i]) && i < x->messages;
+        pieces = cut > pieces ? cut : pieces;
+        pieces = other > pieces ? other : pieces;
+        all_short &= is_short(&m[i]) && i < x->messages && bytes <= x->most;
         fits &= m[i].to == x->rank || (i < x->messages && bytes <= x->most);
     }
     if (ok && !fits) {
@@ -292,11 +301,11 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
     }
     for (int i = 0; i < n && ok; i++)
         table.row[i] = row_of(x, &m[i], i, all_short);
-    const unsigned pieces = all_short ? 1 : (unsigned)((most + piece_of(x, most) - 1) / piece_of(x, most));
     if (ok) {
         ok = CU(&f, &x->gpu->cu,
-                LaunchKernel(all_short ? x->words : x->any, pieces, all_short ? 1 : (unsigned)n, 1,
-                             all_short ? (unsigned)n * WARP : EXCHANGE_THREADS, 1, 1, 0, stream, params, NULL));
+                LaunchKernel(all_short ? x->words : x->any, all_short ? 1 : (unsigned)pieces,
+                             all_short ? 1 : (unsigned)n, 1, all_short ? (unsigned)n * WARP : EXCHANGE_THREADS, 1, 1, 0,
+                             stream, params, NULL));
         gpu_leave(x->gpu, pushed);
     }
     return ok ? PTXGEN_OK : fault_report(s, &f);

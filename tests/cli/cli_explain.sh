@@ -37,6 +37,19 @@ exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeli
 # One of its cases would take them, a later one would not.
 run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=4096; exits 0; out_has "segscan.block  *not at these sizes: case 'staged' comes first"
 run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
+# Ranks: 4 bytes to each other rank; a row of 65536 bytes to both sides; 16 steps after an exchange; nothing where nothing is split.
+run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --ranks 2,8,16
+exits 0; out_has '^sum on several GPUs (H200), split along n$'; out_has '^ *8  *33554432  *peers  *1  *28  *3.70 '; out_has '^ *16  *16777216  *nccl  *1  *60  *15.00 '
+run explain "$specs/jacobi2d.yaml" --arch=sm_90 --size m=8192 --size n=16384 --ranks 2 --json
+exits 0; json 'd["split"] == "m" and [r["part"] for r in d["scaling"]] == [8192, 4096] and d["scaling"][1]["bytes"] == 131072'
+json 'd["scaling"][0]["us"] / 2 < d["scaling"][1]["us"] < d["scaling"][0]["us"] / 2 + 6'
+run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^29 --ranks 2 --json; exits 0; json '700 < d["scaling"][1]["us"] < 850'
+run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --json; exits 0; json 'd["scaling"][1]["exchanges"] == 0'
+run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --shard n; exits 2; err_has 'split a dimension that is not combined'
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=9 --size n=9 --ranks 2; exits 2; err_has 'explained for one problem'
+run explain "$specs/sum.yaml" --arch=sm_90 --ranks 2; exits 2; err_has 'give all of them'
+for wrong in '' 0 2, x 65537 -2; do run explain "$specs/sum.yaml" --size n=9 --ranks "$wrong"; exits 2; err_has 'as in --ranks 2,4,8'; done
+run explain "$specs/sum.yaml" --size n=9 --ranks 2 --html=x.html; exits 2; err_has 'leave out --html'
 run explain "$specs/sum.yaml" --arch=sm_90; exits 0; out_has 'reduce.block  *chosen$'; out_has '^no time is predicted: give all sizes'
 for n in 2^61 2^62; do
     run explain "$specs/scan_sum.yaml" --gpu=H200 --size n=$n; exits 1; err_has "the shape of 'x' is negative or too large"

@@ -16,7 +16,8 @@ BY_FUNCTION = {("ptxgen_program_add_code", "code"): '"0123456789abcdef"', ("ptxg
                ("ptxgen_variants_count", "visit"): "visit_count", ("ptxgen_host_run_stages", "visit"): "visit_stage",
                ("ptxgen_stage_name", "p"): "v.staged", ("ptxgen_stage_problem", "p"): "v.staged",
                ("ptxgen_launch_stages", "visit"): "visit_stage",
-               ("ptxgen_dist_launch_stages", "visit"): "visit_stage", ("ptxgen_host_watch", "watch"): "watch", ("ptxgen_comm_from_host", "size"): "1"}
+               ("ptxgen_dist_launch_stages", "visit"): "visit_stage", ("ptxgen_host_watch", "watch"): "watch", ("ptxgen_comm_from_host", "size"): "1",
+               ("ptxgen_dist_explain", "split"): '"n"', ("ptxgen_dist_explain", "ranks"): "(const int[]){ 2 }", ("ptxgen_dist_explain", "count"): "1"}
 BY_NAME = {"arch": '"sm_90"', "path": "v.path", "text": "spec", "name": '"x"', "modes": '"seed:1"', "place": '"off"', "evidence": '"model"',
            "code": "1203", "byte": "0", "colour": "0", "ordinal": "0", "count": "NAMED", "bytes": "16", "user": "&v", "nccl_comm": "v.nccl_comm", "log": "listen",
            "bound": "v.bound", "i": "0", "rank": "0", "total": "N", "kernel": "0", "case_index": "0", "stage": "0", "end": "v.event"}

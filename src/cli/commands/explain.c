@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "data/copies.h"
-#include "ptxgen/stages.h"
+#include "ptxgen/dist.h"
 #include "page/explain_page.h"
 
 /* The number of "PTXG-1203", "ptxg-1203" or "1203", or -1. */
@@ -44,7 +44,7 @@ static int explain_code(int code)
 }
 
 /* What an explanation is made of. */
-enum { KERNELS_MAX = 64 };
+enum { KERNELS_MAX = 64, RANKS_MAX = 65536, ROWS_MAX = 64 };
 struct explanation {
     struct job job;
     ptxgen_plan *plan;
@@ -226,6 +226,45 @@ static int plan_problem(struct explanation *x, int64_t *size, struct options *na
     return status;
 }
 
+/* Numbers of ranks from "2,8,16"; how many, or -1. */
+static int numbers_of_ranks(const char *text, int *ranks, int most)
+{
+    int n = 0;
+    for (char *end; n < most; text = end + 1) {
+        const long number = strtol(text, &end, 10);
+        if (end == text || number < 1 || number > RANKS_MAX || (*end && *end != ',')) {
+            return -1;
+        }
+        ranks[n++] = (int)number;
+        if (!*end) {
+            return n;
+        }
+    }
+    return -1;
+}
+
+static int explain_ranks(struct explanation *x)
+{
+    const struct options *o = x->job.options;
+    int ranks[ROWS_MAX];
+    const int n = numbers_of_ranks(o->ranks, ranks, ROWS_MAX);
+    if (n < 0) {
+        return fail(EXIT_USAGE, "--ranks %s: expected up to %d numbers from 1 to %d, as in --ranks 2,4,8", o->ranks,
+                    ROWS_MAX, RANKS_MAX);
+    }
+    if (o->html) {
+        return fail(EXIT_USAGE, "--ranks prints a table, or with --json an object: leave out --html");
+    }
+    char *text = ptxgen_dist_explain(x->job.session, x->plan, o->shard, &x->options, ranks, n);
+    if (!text) {
+        return fail_call(x->job.session, ptxgen_diagnostic_count(x->job.session) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY,
+                         "explaining ranks");
+    }
+    int status = write_file("-", text, strlen(text));
+    ptxgen_free(text);
+    return status;
+}
+
 static int explain_problem(struct explanation *x, int64_t *size)
 {
     struct options native = *x->job.options;
@@ -234,6 +273,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
     int status = plan_problem(x, size, &native);
     if (status != EXIT_OK) {
         return status;
+    }
+    if (native.ranks) {
+        return explain_ranks(x);
     }
     if (ptxgen_stage_count(x->job.problem)) {
         char stages[400];

@@ -29,7 +29,10 @@ unsigned mentioned(const struct builder *b, const char *name)
 static unsigned mentioned_as(const char *const *before)
 {
     if (!strcmp(before[0], "("))
-        return !strcmp(before[1], "at") ? AS_TABLE : sum_is(before[1]) ? AS_SUMMED | AS_VALUE : AS_VALUE;
+        return !strcmp(before[1], "at")       ? AS_TABLE
+               : !strcmp(before[1], "gather") ? AS_GATHERED | AS_VALUE
+               : sum_is(before[1])            ? AS_SUMMED | AS_VALUE
+                                              : AS_VALUE;
     const bool second = !strcmp(before[0], ",") && !strcmp(before[2], "(");
     return second && !strcmp(before[3], "gather") ? AS_OFFSETS : AS_VALUE;
 }
@@ -78,20 +81,21 @@ static enum input_role role_of(const struct builder *b, const char *name)
 }
 
 /* An input with one value per row of offsets is read inside gather(), as in a sum over the rows; unless rows are all that
- * there is to go over. */
+ * there is to go over, or a dimension of what is gathered. */
 static void build_weights(struct builder *b)
 {
     for (int g = 0; g < b->ninputs; g++) {
         const int rows =
             b->input[g].role == ROLE_GATHER && b->input[g].array.rank > 0 ? b->input[g].array.dim[0].size : -1;
-        bool *const has = arena_new(b->a, bool, b->ninputs + 1), other = false;
+        bool *const has = arena_new(b->a, bool, b->ninputs + 1), other = false, gathered = false;
         for (int i = 0; rows >= 0 && i < b->ninputs; i++) {
             has[i] = false;
             for (int d = 0; d < b->input[i].array.rank; d++)
                 has[i] |= b->input[i].role == ROLE_ELEMENT && b->input[i].array.dim[d].size == rows;
             other |= b->input[i].role == ROLE_ELEMENT && b->input[i].array.rank > 0 && !has[i];
+            gathered |= has[i] && mentioned(b, b->input[i].array.name) & AS_GATHERED;
         }
-        for (int i = 0; other && i < b->ninputs; i++)
+        for (int i = 0; other && !gathered && i < b->ninputs; i++)
             if (has[i]) {
                 mention(b, b->size[rows].name, AS_SUMMED);
                 b->input[i].summed = b->input[i].placed = true;

@@ -64,18 +64,18 @@ static int shared_vector(int n, int bytes)
     return v;
 }
 
-/* Vectors of a lane, where their places are changed as above; or 0. */
-static int swizzled(const struct items *h, enum ty type)
+/* Vectors of a lane, where their places are changed as above; or 0.  vector: elements of what memory's side moves. */
+static int swizzled(const struct items *h, enum ty type, int vector)
 {
-    const int vector = gen_tunable(h->g, TN_VECTOR), n = h->n / vector;
+    const int n = h->n / vector;
     return vector * ty_bytes(type) == 16 && (n == 2 || n == 4 || n == 8) ? n : 0;
 }
 
 /* Where vector i of the lane's own ones begins in the window, `v` elements each. */
-static kb_val blocked(const struct items *h, enum ty type, int v, int i)
+static kb_val blocked(const struct items *h, enum ty type, int vector, int v, int i)
 {
     kb *k = h->g->k;
-    const int n = swizzled(h, type);
+    const int n = swizzled(h, type, vector);
     const kb_val own = kb_mul(k, kb_lane(k), h->n / v);
     if (!n)
         return kb_mul(k, kb_add(k, own, i), v);
@@ -84,27 +84,27 @@ static kb_val blocked(const struct items *h, enum ty type, int v, int i)
 }
 
 /* What memory's side wrote to the window becomes the lane's n consecutive values. */
-static void get_blocked(const struct items *h, enum ty type, kb_val *x)
+static void get_blocked(const struct items *h, enum ty type, int vector, kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
     for (int i = 0; i < h->n; i += v)
-        kb_load_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
+        kb_load_n(k, ptr_as(h->stage, type), blocked(h, type, vector, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
-static void put_blocked(const struct items *h, enum ty type, const kb_val *x)
+static void put_blocked(const struct items *h, enum ty type, int vector, const kb_val *x)
 {
     kb *k = h->g->k;
     const int v = shared_vector(h->n, ty_bytes(type));
     for (int i = 0; i < h->n; i += v)
-        kb_store_n(k, ptr_as(h->stage, type), blocked(h, type, v, i / v), v, v * ty_bytes(type), &x[i]);
+        kb_store_n(k, ptr_as(h->stage, type), blocked(h, type, vector, v, i / v), v, v * ty_bytes(type), &x[i]);
 }
 
 /* Place of vector j of the lane in the window. */
 static kb_val striped(const struct items *h, enum ty type, int vector, int j)
 {
     kb *k = h->g->k;
-    const int n = vector > 1 ? swizzled(h, type) : 0;
+    const int n = swizzled(h, type, vector);
     if (n) {
         const kb_val turn = kb_or(k, kb_and(k, kb_shr(k, kb_lane(k), 3), n - 1), 4 * j & (n - 1));
         return kb_mul(k, kb_add(k, kb_xor(k, kb_lane(k), turn), j * KB_WARP), vector);
@@ -185,7 +185,7 @@ static void transpose_in(struct items *h, enum ty type, int vector, const kb_val
         kb_store_n(k, ptr_as(h->stage, type), striped(h, type, vector, j), vector, vector * ty_bytes(type),
                    &x[j * vector]);
     kb_warp_sync(k); /* the window is complete */
-    get_blocked(h, type, own);
+    get_blocked(h, type, vector, own);
 }
 
 void stage_load(struct items *h)
@@ -231,7 +231,7 @@ void stage_store(struct items *h, int output, const kb_val *x)
     const bool same = same_arrangement(h, vector);
     if (!same) {
         claim(h);
-        put_blocked(h, type, x);
+        put_blocked(h, type, vector, x);
         kb_warp_sync(k); /* the window is complete */
     }
     for (int j = 0; j < h->n / vector; j++) {

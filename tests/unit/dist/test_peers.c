@@ -150,6 +150,8 @@ static void end(void)
     cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
 }
 
+static bool first_has_all; /* the first rank, all elements */
+
 /* Three runs with different data, over `transport`. */
 static void agrees(const char *spec, int ranks, int64_t n, bool peers, const char *transport)
 {
@@ -159,8 +161,8 @@ static void agrees(const char *spec, int ranks, int64_t n, bool peers, const cha
         harness_data(&h, n, seed, 0, 0);
         cr_assert(harness_expect(&h), "%s", h.text);
         for (int r = 0; r < ranks; r++) {
-            rank[r].first = n * r / ranks;
-            rank[r].count = n * (r + 1) / ranks - rank[r].first;
+            rank[r].first = first_has_all && r ? n : n * r / ranks;
+            rank[r].count = (first_has_all ? n : n * (r + 1) / ranks) - rank[r].first;
         }
         world_free(&w, rank);
         const int before = exchanges;
@@ -186,6 +188,11 @@ static const char *const specs[] = {
     "kind: scan\ninputs: {x: 'i64[n]'}\noperator: add\noutputs: {y: 'i64[n]'}\n",
     "kind: stencil\ninputs: {x: 'f32[n, 2001]'}\nboundary: clamp\niterate: {steps: 3, feedback: {x: y}}\n"
     "outputs: {y: {type: 'f32[n, 2001]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
+    /* own rows are short, and longer than what other ranks send; they are three times as long, and cut into fewer pieces */
+    "kind: stencil\ninputs: {x: 'f32[n, 256]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'f32[n, 256]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
+    "kind: stencil\ninputs: {x: 'f32[n, 17100]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'f32[n, 17100]', value: '0.5 * (x[-1, 0] + x[2, 0])'}}\n",
     "kind: stencil\ninputs: {x: 'i32[n, 5]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
     "reductions: {r: {map: x, operator: add}}\n"
     "outputs: {y: {type: 'i32[n, 5]', value: 'x[-1, 0] + x[1, 0]'}, sum: {type: i32, value: r}}\n",
@@ -200,6 +207,14 @@ Test(peers, three_ranks)
 {
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         agrees(specs[i], 3, 45, true, "peers");
+}
+/* Nothing travels, so there are no windows. */
+Test(peers, a_rank_has_everything)
+{
+    first_has_all = true;
+    agrees("kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: clamp\n"
+           "outputs: {y: {type: 'f32[n]', value: '0.5 * (x[-1] + x[1])'}}\n",
+           2, 40, true, "nccl");
 }
 Test(peers, devices_that_do_not_reach_each_other) { agrees(specs[0], 2, 40, false, "nccl"); }
 Test(peers, nccl_alone_is_wanted)

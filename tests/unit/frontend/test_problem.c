@@ -151,6 +151,10 @@ static const struct good good[] = {
       "  any: {type: \"i32[n]\", value: \"gather(x, off, k, or, k)\"}\n",
       { "gather(x, off, neighbour, and, ((neighbour > 0) and (neighbour < 9)))",
         "gather(x, off, neighbour, or, neighbour)" } },
+    /* values beside a gather() whose rows are a dimension, too */
+    { "kind: map\ninputs: {x: \"f32[n, p]\", off: \"i32[p, 2]\", c: \"f32[n]\"}\n"
+      "outputs: {y: {type: \"f32[n, p]\", value: \"gather(x, off, k, add, k) * c\"}}\n",
+      { "space [n, p]", "  value = (gather(x, off, neighbour, add, neighbour) * c)" } },
     { "kind: stencil\ninputs: {x: \"f32[n]\"}\noutputs: {o: {type: \"f32[n-1]\", value: \"x[1] - x\"}}\n",
       { "output o: f32[n-1] per element" } },
     /* facts and pins */
