@@ -364,6 +364,26 @@ Test(scans, marks_of_flags)
     harness_close(&h);
 }
 
+/* Vectors of bytes are turned in shared memory, flags beside them one by one. */
+Test(scans, flags_of_a_transpose)
+{
+    enum { N = 5003 };
+    static const char spec[] = "kind: scan\ninputs: {x: 'u8[n]', head: 'u8[n]'}\nsegments: {flags: head}\n"
+                               "operator: max\noutputs: {y: 'u8[n]'}\n";
+    static const char *const items[] = { "1", "2", "4" };
+    for (int i = 0; i < 3; i++) {
+        const char *set[] = { "strategy", "scan.lookback", "threads",        "128", "vector", "16",
+                              "items",    items[i],        "smem_transpose", "1",   NULL,     NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "flags", spec, "sm_90", set), "%s", h.text);
+        harness_data_at(&h, (const int64_t[]){ N }, 3, 0, 0);
+        for (int k = 0; k < N; k++)
+            ((uint8_t *)h.input[1])[k] = k % 23 == 0;
+        cr_assert(harness_check(&h, "seed:2,race,weak,uninit"), "%s items: %s", items[i], h.text);
+        harness_close(&h);
+    }
+}
+
 /* Rows that tiles cut across, shorter and longer than a tile of 128. */
 Test(scans, marks_of_rows)
 {

@@ -198,6 +198,21 @@ static const char *const specs[] = {
     "outputs: {y: {type: 'i32[n, 5]', value: 'x[-1, 0] + x[1, 0]'}, sum: {type: i32, value: r}}\n",
 };
 
+/* Rows whose ghosts and own rows are around what one block exchanges, what travels as words, and what pieces hold; more rows
+ * from one side. */
+Test(peers, rows_of_all_lengths)
+{
+    static const int width[] = { 1, 64, 129, 171, 256, 257, 512, 513, 1024, 17067, 17194, 32769 };
+    for (size_t i = 0; i < sizeof width / sizeof *width; i++)
+        for (int after = 1; after <= 2; after++) {
+            char spec[300];
+            snprintf(spec, sizeof spec,
+                     "kind: stencil\ninputs: {x: 'i32[n, %d]'}\nboundary: clamp\n"
+                     "outputs: {y: {type: 'i32[n, %d]', value: 'x[-1, 0] + 3 * x[%d, 0]'}}\n",
+                     width[i], width[i], after);
+            agrees(spec, 2 + after % 2, 19, true, "peers");
+        }
+}
 Test(peers, two_ranks)
 {
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
