@@ -65,6 +65,7 @@ struct fake_cuda {
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
     int peers;                                  /* devices reach each other's memory */
+    unsigned long long graph_flags, no_flags;   /* those of the last graph; those that the driver does not know */
     /* What launches without attributes do, with all parameters; NULL: nothing. */
     void (*launched)(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params);
 };

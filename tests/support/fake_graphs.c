@@ -221,7 +221,9 @@ ENTRY(cuGraphAddNode_v2, cu_graph_node *node, cu_graph graph, const cu_graph_nod
 }
 ENTRY(cuGraphInstantiateWithFlags, cu_graph_exec *exec, cu_graph graph, unsigned long long flags)
 {
-    (void)flags;
+    if (flags & fake.no_flags)
+        return CU_INVALID_DEVICE;
+    fake.graph_flags = flags;
     *exec = (cu_graph_exec)(void *)graph;
     return fake_count("cuGraphInstantiateWithFlags", 1);
 }

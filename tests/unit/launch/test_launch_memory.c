@@ -191,7 +191,14 @@ Test(launch_memory, capture_needs_preparation_and_then_only_launches)
     cr_assert_eq(launch(n, stream, NULL), PTXGEN_OK, "%s", last_message());
     cr_expect_eq(fake->ncalls, before + 4, "only the steps");
     cr_assert_eq(ptxgen_capture_end(&session, gpu, stream, &graph), PTXGEN_OK);
+    cr_expect_eq(fake->graph_flags, CU_GRAPH_NODE_PRIORITY);
     cr_expect_eq(ptxgen_graph_launch(&session, gpu, graph, stream), PTXGEN_OK);
+    ptxgen_graph_destroy(gpu, graph);
+    fake->no_flags = CU_GRAPH_NODE_PRIORITY; /* a driver before CUDA 11.7 */
+    cr_assert_eq(ptxgen_capture_begin(&session, gpu, stream), PTXGEN_OK);
+    cr_assert_eq(launch(n, stream, NULL), PTXGEN_OK, "%s", last_message());
+    cr_assert_eq(ptxgen_capture_end(&session, gpu, stream, &graph), PTXGEN_OK);
+    cr_expect_eq(fake->graph_flags, 0);
     ptxgen_graph_destroy(gpu, graph);
     ptxgen_stream_destroy(gpu, stream);
     close_all();
