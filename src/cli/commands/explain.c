@@ -186,16 +186,20 @@ static int ask_ptxas(struct explanation *x)
     return EXIT_OK;
 }
 
-static int print_explanation(struct explanation *x)
+/* text: given back; NULL: a call failed. */
+static int print_text(ptxgen_session *s, char *text)
 {
-    char *text = ptxgen_explain(x->job.session, x->plan, &x->options);
     if (!text) {
-        return fail_call(x->job.session, ptxgen_diagnostic_count(x->job.session) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY,
-                         "explaining");
+        return fail_call(s, ptxgen_diagnostic_count(s) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY, "explaining");
     }
     int status = write_file("-", text, strlen(text));
     ptxgen_free(text);
     return status;
+}
+
+static int print_explanation(struct explanation *x)
+{
+    return print_text(x->job.session, ptxgen_explain(x->job.session, x->plan, &x->options));
 }
 
 /* Sizes, params, GPU and plan; *native: the options of what is planned. */
@@ -255,14 +259,7 @@ static int explain_ranks(struct explanation *x)
     if (o->html) {
         return fail(EXIT_USAGE, "--ranks prints a table, or with --json an object: leave out --html");
     }
-    char *text = ptxgen_dist_explain(x->job.session, x->plan, o->shard, &x->options, ranks, n);
-    if (!text) {
-        return fail_call(x->job.session, ptxgen_diagnostic_count(x->job.session) ? PTXGEN_USAGE : PTXGEN_NO_MEMORY,
-                         "explaining ranks");
-    }
-    int status = write_file("-", text, strlen(text));
-    ptxgen_free(text);
-    return status;
+    return print_text(x->job.session, ptxgen_dist_explain(x->job.session, x->plan, o->shard, &x->options, ranks, n));
 }
 
 static int explain_problem(struct explanation *x, int64_t *size)

@@ -91,7 +91,7 @@ static void put_marked(struct items *h, kb_var *rank, int r, int i)
     kb_if(k, kept_bit(h, state_first(g->p, r), i)) {
         for (int o = 0; o < g->p->noutputs; o++) {
             struct point pt;
-            if (g->p->output[o].role != OUT_KEPT || g->p->output[o].counter != r)
+            if (!kept_with(g->p, o, r))
                 continue;
             item_point(h, &pt, i);
             kb_store(k, part_of(h, o), kb_get(k, rank[r]), output_value(&pt, o, 0));

@@ -156,8 +156,8 @@ static int alike(const struct problem *p, int output)
 {
     const struct output *o = &p->output[output];
     for (int i = 0; i < output; i++)
-        if (p->output[i].role == OUT_KEPT && p->output[i].counter == o->counter &&
-            p->output[i].array.stride == o->array.stride && p->output[i].from_end == o->from_end)
+        if (kept_with(p, i, o->counter) && p->output[i].array.stride == o->array.stride &&
+            p->output[i].from_end == o->from_end)
             return i;
     return output;
 }
@@ -182,7 +182,7 @@ static void put(struct items *h, kb_var *place, int r, int i)
     kb_if(k, kept_bit(h, state_first(g->p, r), i)) {
         for (int o = 0; o < g->p->noutputs; o++) {
             struct point pt;
-            if (g->p->output[o].role != OUT_KEPT || g->p->output[o].counter != r)
+            if (!kept_with(g->p, o, r))
                 continue;
             item_point(h, &pt, i);
             const kb_ptr part = scan_ring_array(ring, h->ring_tile, ring->layout.output[o], TY_U8);
@@ -192,7 +192,7 @@ static void put(struct items *h, kb_var *place, int r, int i)
         }
         for (int o = 0; o < g->p->noutputs; o++) {
             const int stride = g->p->output[o].from_end ? -g->p->output[o].array.stride : g->p->output[o].array.stride;
-            if (g->p->output[o].role == OUT_KEPT && g->p->output[o].counter == r && alike(g->p, o) == o)
+            if (kept_with(g->p, o, r) && alike(g->p, o) == o)
                 kb_set(k, place[o], kb_add(k, kb_get(k, place[o]), stride));
         }
     }

@@ -181,6 +181,11 @@ void kept_put_first(struct items *h);
 void kept_mark(struct items *h);
 /* Does the counter or field have something at position i?  bool */
 kb_val kept_bit(const struct items *h, int field, int i);
+/* Does an output keep what counter r counts? */
+static inline bool kept_with(const struct problem *p, int output, int r)
+{
+    return p->output[output].role == OUT_KEPT && p->output[output].counter == r;
+}
 /* The combination of the positions; counters have 32 bits.  And the state's types again. */
 struct run kept_run(struct items *h);
 kb_tup kept_widen(struct gen *g, kb_tup x);
