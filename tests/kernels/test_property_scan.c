@@ -384,6 +384,28 @@ Test(scans, flags_of_a_transpose)
     }
 }
 
+/* Runs that tiles cut across, and some that are longer than a tile: the last of a run has the sum of all of it. */
+Test(scans, runs_across_tiles)
+{
+    enum { N = 20011, DENSE = 12000 };
+    static const char spec[] =
+        "kind: scan\ninputs: {key: 'i32[n]', x: 'i64[n]'}\nsegments: {starts: 'key != key[-1]'}\nmap: x\noperator: "
+        "add\n"
+        "outputs: {k: {type: 'i32[n]', where: last, value: key}, s: {type: 'i64[n]', where: last, value: s},\n"
+        "  runs: {type: i64, count: k}}\n";
+    static const char *const strategy[] = { "scan.resident", "scan.lookback", "scan.pipeline" };
+    for (int i = 0; i < 3; i++) {
+        const char *set[] = { "strategy", strategy[i], "threads", "64", NULL, NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "runs", spec, "sm_90", set), "%s", h.text);
+        harness_data_at(&h, (const int64_t[]){ N }, 3, 0, 0);
+        for (int k = 0; k < N; k++)
+            ((int32_t *)h.input[0])[k] = k < DENSE ? k / 37 : k / 5000 - 7;
+        cr_assert(harness_check(&h, "seed:2,sms:64,race,weak,stale,late,uninit"), "%s: %s", strategy[i], h.text);
+        harness_close(&h);
+    }
+}
+
 /* Rows that tiles cut across, shorter and longer than a tile of 128. */
 Test(scans, marks_of_rows)
 {
