@@ -36,7 +36,7 @@ static void add_places(const struct problem *p, struct str *out)
         str_add(out, !out_of->combine             ? ""
                      : op_native(out_of->combine) ? ", by an atomic instruction"
                                                   : ", by compare-and-swap");
-        str_addc(out, '\n');
+        str_add(out, out_of->combine ? "; for few places, a reduction `by` them is faster\n" : "\n");
     }
 }
 
