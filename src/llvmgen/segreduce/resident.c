@@ -3,18 +3,21 @@
  *
  *     load all vectors of the row;   combine them in the thread, in the team;   every thread gets the results;   store
  *
- * A team is some lanes of a warp, or a block.  Vector i of thread r is number i * team + r of the row.
+ * A team is some lanes of a warp, a block, or a cluster of blocks, whose totals meet in distributed shared memory.
+ * Vector i of thread r is number i * team + r of the row.
  */
 #include "seg_gen.h"
 
 struct resident {
     struct gen *g;
-    int lanes, items, vector; /* lanes 0: the block */
+    int lanes, items, vector; /* lanes 0: the block, or the cluster */
+    int cluster;              /* blocks of a team */
     kb_val rank;              /* i32, in the team */
     kb_val last;              /* i32: where the last vector of a row begins */
     kb_val room;              /* … behind the thread's first one; negative: that is none */
     kb_val at;                /* i32: where the first one begins; the last one of the row where there is none */
-    kb_arr aggregates, shown; /* of a block */
+    kb_arr aggregates, shown; /* of a block; of a cluster two `shown`, for the row and the one before */
+    kb_var turn;              /* i32: which of them */
 };
 
 struct row {
@@ -23,7 +26,7 @@ struct row {
     struct direct d[SEG_ITEMS_MAX];       /* per element */
 };
 
-static int team_size(const struct resident *r) { return r->lanes ? r->lanes : kb_threads(r->g->k); }
+static int team_size(const struct resident *r) { return r->lanes ? r->lanes : r->cluster * kb_threads(r->g->k); }
 static int behind_first(const struct resident *r, int i) { return i * team_size(r) * r->vector; }
 
 /* Vector i, or zeros; of the first one, any. */
@@ -139,6 +142,47 @@ static kb_tup row_combine(const struct resident *r, struct row *w)
     return padded ? state_combine_many(g, all, n) : kb_get(k, some.x);
 }
 
+/* The total of the block of which `valid` threads have one, in all its threads. */
+static kb_tup total_of_block(const struct resident *r, kb_tup x, kb_val valid)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    x = block_reduce(g, x, g->padded ? valid_all() : valid_first(valid), r->aggregates);
+    kb_if(k, kb_thread0(k)) {
+        kb_store(k, r->shown, 0, x);
+    }
+    kb_barrier(k);
+    return kb_load(k, r->shown, 0);
+}
+
+/* The total of the cluster of which `valid` threads have one, in all its threads: every block shows its own, and every
+ * warp reads all of them, one per lane.  A block writes where it wrote two rows ago: all have read that, as they have
+ * met since. */
+static kb_tup total_of_cluster(const struct resident *r, kb_tup x, kb_val valid)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int threads = kb_threads(k);
+    const kb_val own = kb_sub(k, valid, kb_mul(k, kb_cluster_rank(k), threads));
+    x = block_reduce(g, x, g->padded ? valid_all() : valid_first(kb_max(k, kb_min(k, own, threads), 1)), r->aggregates);
+    LET(turn, kb_get(k, r->turn));
+    kb_arr shown = r->shown;
+    for (int f = 0; f < shown.n; f++)
+        shown.e[f] = kb_advance(k, shown.e[f], turn);
+    kb_if(k, kb_thread0(k)) {
+        kb_store(k, shown, 0, x);
+    }
+    kb_set(k, r->turn, kb_xor(k, turn, 1));
+    kb_cluster_arrive(k);
+    kb_cluster_wait(k);
+    const kb_val rank = kb_min(k, kb_lane(k), r->cluster - 1); /* lanes after the last block repeat it */
+    for (int f = 0; f < shown.n; f++)
+        shown.e[f] = kb_cluster_map(k, shown.e[f], rank);
+    const kb_val blocks = kb_div(k, kb_add(k, valid, threads - 1), threads);
+    x = warp_reduce(g, kb_load(k, shown, 0), r->cluster, g->padded ? valid_all() : valid_first(blocks));
+    return kb_shfl_idx(k, x, 0);
+}
+
 /* The results of the row, in all threads of the team. */
 static kb_tup row_results(const struct resident *r, kb_tup x)
 {
@@ -150,12 +194,7 @@ static kb_tup row_results(const struct resident *r, kb_tup x)
         const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, valid));
         x = kb_shfl_idx(k, warp_reduce(g, x, r->lanes, f), before);
     } else {
-        x = block_reduce(g, x, g->padded ? valid_all() : valid_first(valid), r->aggregates);
-        kb_if(k, kb_thread0(k)) {
-            kb_store(k, r->shown, 0, x);
-        }
-        kb_barrier(k);
-        x = kb_load(k, r->shown, 0);
+        x = r->cluster > 1 ? total_of_cluster(r, x, valid) : total_of_block(r, x, valid);
     }
     return state_results(g, x, kb_false(k));
 }
@@ -213,10 +252,13 @@ void emit_segreduce_resident(struct gen *g)
     kb *k = g->k;
     struct resident r = { .g = g,
                           .lanes = gen_tunable(g, TN_LANES),
+                          .cluster = gen_tunable(g, TN_CLUSTER) > 1 ? gen_tunable(g, TN_CLUSTER) : 1,
                           .items = gen_tunable(g, TN_ITEMS),
                           .vector = gen_tunable(g, TN_VECTOR) };
     gen_wait_for_predecessor(g);
     r.rank = r.lanes ? kb_and(k, kb_lane(k), r.lanes - 1) : kb_tid(k);
+    if (r.cluster > 1)
+        r.rank = kb_add(k, r.rank, kb_mul(k, kb_cluster_rank(k), kb_threads(k)));
     r.last = kb_sub(k, kb_cast(k, gen_value(g, "length"), TY_I32), r.vector);
     r.room = kb_sub(k, r.last, kb_mul(k, r.rank, r.vector));
     r.at = kb_min(k, kb_mul(k, r.rank, r.vector), r.last);
@@ -225,8 +267,16 @@ void emit_segreduce_resident(struct gen *g)
         return;
     }
     r.aggregates = state_shared(g, KB_WARP, "warp_totals");
-    r.shown = state_shared(g, 1, "row_total");
-    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+    r.shown = state_shared(g, r.cluster > 1 ? 2 : 1, "row_total");
+    if (r.cluster > 1)
+        r.turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
+    const kb_val team = kb_cast(k, kb_div(k, kb_block(k), r.cluster), TY_I64);
+    const kb_val teams = kb_cast(k, kb_div(k, kb_blocks(k), r.cluster), TY_I64);
+    kb_for(k, number, team, gen_value(g, "segments"), teams) {
         take_row(&r, number, kb_true(k));
+    }
+    if (r.cluster > 1) { /* no block leaves while others read what it shows */
+        kb_cluster_arrive(k);
+        kb_cluster_wait(k);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resident.c - planning of rows that are reduced, then mapped with their results, and stay in registers between.
  *
- * Teams of a few lanes take short rows, a warp or a block longer ones.  A thread holds as many elements as fit into
+ * Teams of a few lanes take short rows, a warp, a block or a cluster of blocks longer ones.  A thread holds as many elements as fit into
  * `words` registers.  Where vectors do not fit, because rows are not whole vectors or arrays begin anywhere, threads
  * load elements.
  */
@@ -11,19 +11,37 @@
 
 static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: a later one takes them) */
-    int lanes, threads, words;
+    int lanes, threads, words, cluster;
 } shapes[] = {
-    { "rows_4_lanes", NULL, 4, 128, 8 },      { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16 },
-    { "rows_warp_short", NULL, 32, 128, 16 }, { "rows_warp", "rows_warp_elements", 32, 128, 32 },
-    { "rows_block_128", NULL, 0, 128, 16 },   { "rows_block_256", "rows_block_256_elements", 0, 256, 16 },
-    { "rows_block_512", NULL, 0, 512, 16 },   { "rows_block_long", "rows_block_long_elements", 0, 512, 32 },
+    { "rows_4_lanes", NULL, 4, 128, 8, 1 },
+    { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
+    { "rows_warp_short", NULL, 32, 128, 16, 1 },
+    { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
+    { "rows_block_128", NULL, 0, 128, 16, 1 },
+    { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
+    { "rows_block_512", NULL, 0, 512, 16, 1 },
+    { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
+    { "rows_cluster_2", NULL, 0, 512, 32, 2 },
+    { "rows_cluster_4", NULL, 0, 512, 32, 4 },
+    { "rows_cluster_8", NULL, 0, 512, 32, 8 },
+    { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
 };
+
+/* Has an operator a combination of many states that costs less than one at a time? */
+static bool pivots(const struct problem *p)
+{
+    for (int i = 0; i < p->nreductions; i++)
+        if (p->reduction[i].op->pivot)
+            return true;
+    return false;
+}
 
 bool segreduce_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
     const struct misfit m[] = {
-        { !problem_writes(p, AT_RESULT), "no value per element uses the results" },
+        { !problem_writes(p, AT_RESULT) && !pivots(p),
+          "no value per element uses the results, and no operator takes many elements at once" },
         { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
         { !segreduce_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
         { !state_commutative(p), "threads take elements of a row by turns, and the operator is ordered" },
@@ -35,7 +53,7 @@ bool segreduce_resident_fits(const struct problem *p, const struct device *d, st
 bool segreduce_resident_takes(const struct problem *p)
 {
     const char *why;
-    return segreduce_resident_fits(p, NULL, NULL, &why);
+    return problem_writes(p, AT_RESULT) && segreduce_resident_fits(p, NULL, NULL, &why);
 }
 
 /* Registers of an element of every direct array. */
@@ -48,9 +66,11 @@ static int element_words(const struct problem *p)
     return words;
 }
 
+static int cluster_of(const struct plan_case *c) { return c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 1; }
+
 static int64_t capacity(const struct plan_case *c)
 {
-    const int team = c->tunable[TN_LANES] ? c->tunable[TN_LANES] : c->tunable[TN_THREADS];
+    const int team = c->tunable[TN_LANES] ? c->tunable[TN_LANES] : c->tunable[TN_THREADS] * cluster_of(c);
     return (int64_t)team * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
 }
 
@@ -68,6 +88,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     plan_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");
     plan_set(c, TN_THREADS, s->threads, "model: the fewest threads whose registers hold a row");
     plan_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
+    plan_set(c, TN_CLUSTER, s->cluster, "model: the fewest blocks whose registers hold a row");
     plan_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     if (segreduce_state_words(p) > 2)
         plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
@@ -113,27 +134,69 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     *most = capacity(c);
 }
 
+/* Bytes that a register of an element holds, at least. */
+static int narrowest(const struct problem *p)
+{
+    int bytes = 4;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
+            const int own = ty_bytes(p->input[i].array.field[f].type);
+            bytes = own < bytes ? own : bytes;
+        }
+    return bytes;
+}
+
+/* Which shapes are worth a case, measured on an H200.  Softmax f32 of 2^26 in rows of 32768/65536/131072/262144 by
+ * clusters: 165/169/184/217 us, read twice 239/238/249/252; bf16 in rows of 262144 197, read twice 182.  Without results
+ * per element a row is not kept, and lanes of a warp alone gain: cross-entropy of 2^26 f32 in rows of 128/1024 takes
+ * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
+static bool possible(const struct planner *pl, const struct shape *s)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool keeps = problem_writes(p, AT_RESULT);
+    if (plan_setting(pl, TN_CLUSTER, s->cluster) <= 1)
+        return keeps || s->lanes;
+    if (plan_setting(pl, TN_LANES, s->lanes))
+        return false;
+    return pl->plan->device.sm >= 90 && keeps && (s->threads < 1024 || narrowest(p) >= 4);
+}
+
 /* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements.
  */
 void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (state_determinism(pl->plan->problem) == DET_ANY)
+        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i]))
             add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (shapes[i].elements)
+        if (shapes[i].elements && possible(pl, &shapes[i]))
             add_case(pl, row, &shapes[i], shapes[i].elements, false, &elements);
+}
+
+static bool check_clusters(struct planner *pl, const struct plan_case *c)
+{
+    enum { PORTABLE = 8 };
+    const int cluster = cluster_of(c);
+    if (cluster > 1 && pl->plan->device.sm < 90)
+        return segreduce_contradiction(pl, c, "thread-block clusters need sm_90");
+    if (cluster > 1 && c->tunable[TN_LANES])
+        return segreduce_contradiction(pl, c, "lanes of a warp have no cluster");
+    return (segreduce_power_of_two(cluster) && cluster <= PORTABLE) ||
+           segreduce_contradiction(pl, c, "the cluster must be 1, 2, 4 or 8 blocks");
 }
 
 bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
 {
+    enum { CLUSTERS = 1 << 16 };
     const struct problem *p = pl->plan->problem;
-    const int lanes = c->tunable[TN_LANES];
-    c->maps = true;
-    segreduce_kernel(pl, c, "");
+    const int lanes = c->tunable[TN_LANES], cluster = cluster_of(c);
+    c->maps = problem_writes(p, AT_RESULT);
+    struct prog_kernel *k = segreduce_kernel(pl, c, "");
+    const struct formula teams =
+        lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes)) : segments_count(p);
+    k->cluster = cluster > 1 ? cluster : 0;
     plan_launch(pl, c, 0,
-                segreduce_bounded(c, lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes))
-                                           : segments_count(p)));
-    return segreduce_check_tunables(pl, c);
+                cluster > 1 ? f_mul(f_min(teams, f_const(CLUSTERS)), f_const(cluster)) : segreduce_bounded(c, teams));
+    return segreduce_check_tunables(pl, c) && check_clusters(pl, c);
 }
