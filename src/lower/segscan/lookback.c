@@ -82,19 +82,20 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
     }
 }
 
+static void add_first(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int tiles)
+{
+    const int from = pl->plan->ncases;
+    add_across(pl, row, variant, name, tiles);
+    plan_keep_first(pl, from);
+}
+
 /* Rows that scan.resident would take, of any length. */
 void segscan_resident_plan(struct planner *pl, const struct strategy *row)
 {
-    const int from = pl->plan->ncases;
-    if (!plan_pinned(pl) && pl->plan->problem->offsets >= 0) {
-        add_across(pl, row, "few", "few_across", 0);
-        plan_keep_first(pl, from);
-    }
-    const int after = pl->plan->ncases;
-    if (!plan_pinned(pl)) {
-        add_across(pl, row, "short", "short_across", 1);
-        plan_keep_first(pl, after);
-    }
+    if (!plan_pinned(pl) && pl->plan->problem->offsets >= 0)
+        add_first(pl, row, "few", "few_across", 0);
+    if (!plan_pinned(pl))
+        add_first(pl, row, "short", "short_across", 1);
     add_across(pl, row, "", "across", SCAN_RESIDENT);
 }
 
