@@ -7,8 +7,9 @@
  *     place     its workspace buffers, in the caller's memory or the stream's
  *     walk      per step: fill, or evaluate the grid, marshal the arguments, launch
  *
- * All of it works on one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one
- * uncontended lock (none with the caller's workspace) to keep the steps of concurrent launches on a stream apart.
+ * Values of formulas are those of an earlier launch of the thread where sizes are the same (tape.c).  All of it works on
+ * one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one uncontended lock (none
+ * with the caller's workspace) to keep the steps of concurrent launches on a stream apart.
  */
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct launch {
     const ptxgen_arguments *args;
     cu_stream stream;
     struct formula_env env;
+    struct tape tape;
     const union value *param;
     int c;                                    /* the case */
     int64_t control, scratch;                 /* bytes */
@@ -103,7 +105,8 @@ static bool select_case(struct launch *x, struct fault *f)
     const char *why = NULL;
     char refusal[sizeof f->text];
 
-    x->c = program_select(x->p, &x->env, &why);
+    tape_open(&x->tape, x->l->id, x->p, &x->env);
+    x->c = (int)(x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, program_select(x->p, &x->env, &why)));
     if (x->c >= 0)
         return true;
     if (why)
@@ -137,6 +140,8 @@ static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxg
     return select_case(x, f);
 }
 
+static int64_t evaluate(struct launch *x, const struct formula *f) { return tape_formula(&x->tape, f, &x->env); }
+
 /* ---- loading and placing --------------------------------------------------------------------- */
 /* The dynamic shared memory that the case's steps give kernel k. */
 static int64_t dynamic_shared(const struct launch *x, int k)
@@ -158,12 +163,30 @@ static bool take_occupancies(struct launch *x, struct fault *f)
     return true;
 }
 
+static void lay_out(struct launch *x)
+{
+    const int n = x->p->cases[x->c].nbuffers;
+
+    if (x->tape.plays) {
+        x->control = tape_next(&x->tape);
+        x->scratch = tape_next(&x->tape);
+    } else {
+        program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
+        tape_put(&x->tape, x->control);
+        tape_put(&x->tape, x->scratch);
+    }
+    for (int b = 0; b < n; b++)
+        x->offset[b] = x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, x->offset[b]);
+}
+
 /* Load what formulas need, and lay the workspace out. */
 static bool launch_measure(struct launch *x, struct fault *f)
 {
-    if (x->l->cases[x->c].uses_resident && (!load_case(x->l, x->s, x->c, x->stream, f) || !take_occupancies(x, f)))
+    const bool asks = x->l->cases[x->c].uses_resident && !x->tape.plays;
+
+    if (asks && (!load_case(x->l, x->s, x->c, x->stream, f) || !take_occupancies(x, f)))
         return false;
-    program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
+    lay_out(x);
     if (x->control < 0 || x->scratch < 0)
         return fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "the workspace at these sizes is too large");
     return true;
@@ -203,7 +226,7 @@ struct marshalled {
     void *param[PROG_ARG_MAX];
 };
 
-static void marshal(const struct launch *x, const struct prog_kernel *k, struct marshalled *m)
+static void marshal(struct launch *x, const struct prog_kernel *k, struct marshalled *m)
 {
     for (int i = 0; i < k->nargs; i++) {
         const struct prog_arg *a = &k->arg[i];
@@ -216,7 +239,7 @@ static void marshal(const struct launch *x, const struct prog_kernel *k, struct 
         case ARG_BUFFER: m->value[i].pointer = x->buffer[index]; break;
         case ARG_PARAM: value_store(x->p->param[index].type, m->value[i].bytes, x->param[index]); break;
         case ARG_VALUE:
-            m->value[i].i64 = formula_eval(&a->value, &x->env);
+            m->value[i].i64 = evaluate(x, &a->value);
             if (a->type == TY_I32)
                 m->value[i].i32 = (int32_t)m->value[i].i64;
             break;
@@ -265,13 +288,13 @@ static bool start_kernel(const struct launch *x, const struct prog_step *step, c
 }
 
 /* Grid, shared memory and cluster of a step, with what the hardware refuses refused in words. */
-static bool configure(const struct launch *x, const struct prog_step *step, struct cu_launch_config *config,
+static bool configure(struct launch *x, const struct prog_step *step, struct cu_launch_config *config,
                       unsigned *cluster, struct fault *f)
 {
     const struct prog_kernel *k = &x->p->cases[x->c].kernel[step->kernel];
-    int64_t grid = formula_eval(&step->grid, &x->env);
-    int64_t shared = step->shared.n ? formula_eval(&step->shared, &x->env) : 0;
-    int64_t blocks = step->cluster.n ? formula_eval(&step->cluster, &x->env) : k->cluster;
+    int64_t grid = evaluate(x, &step->grid);
+    int64_t shared = step->shared.n ? evaluate(x, &step->shared) : 0;
+    int64_t blocks = step->cluster.n ? evaluate(x, &step->cluster) : k->cluster;
 
     if (grid < 0 || grid > BLOCKS_MAX)
         return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "kernel %s would need %lld blocks", k->name,
@@ -300,7 +323,7 @@ static bool configure(const struct launch *x, const struct prog_step *step, stru
 
 static bool launch_step(struct launch *x, const struct prog_step *step, struct fault *f)
 {
-    int64_t repeat = step->repeat.n ? formula_eval(&step->repeat, &x->env) : 1;
+    int64_t repeat = step->repeat.n ? evaluate(x, &step->repeat) : 1;
     struct cu_attribute attribute[3];
     struct cu_launch_config config;
     struct marshalled m;
@@ -319,9 +342,9 @@ static bool launch_step(struct launch *x, const struct prog_step *step, struct f
     return true;
 }
 
-static bool fill_step(const struct launch *x, const struct prog_step *step, struct fault *f)
+static bool fill_step(struct launch *x, const struct prog_step *step, struct fault *f)
 {
-    int64_t bytes = formula_eval(&x->p->cases[x->c].buffer[step->buffer].bytes, &x->env);
+    int64_t bytes = evaluate(x, &x->p->cases[x->c].buffer[step->buffer].bytes);
 
     return bytes <= 0 ||
            CU(f, &x->l->gpu->cu, MemsetD8Async(x->buffer[step->buffer], step->byte, (size_t)bytes, x->stream));
@@ -332,7 +355,7 @@ static bool walk_steps(struct launch *x, struct fault *f)
     const struct prog_case *taken = &x->p->cases[x->c];
 
     x->sweep = 0;
-    x->sweeps = prog_sweeps(taken, &x->env);
+    x->sweeps = x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, prog_sweeps(taken, &x->env));
 
     for (int i = 0; i < taken->nsteps; i++) {
         const struct prog_step *step = &taken->step[i];
@@ -340,6 +363,7 @@ static bool walk_steps(struct launch *x, struct fault *f)
         if (!(step->kind == STEP_FILL ? fill_step(x, step, f) : launch_step(x, step, f)))
             return false;
     }
+    tape_keep(&x->tape);
     return true;
 }
 

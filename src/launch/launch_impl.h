@@ -8,6 +8,7 @@
  *     load.c      preflight; modules and kernels of a case, loaded on first use
  *     code.c      the driver's compiler
  *     control.c   the memory that a loaded program keeps per stream
+ *     tape.c      what formulas gave in an earlier launch
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
  *     stages_workspace.c   the same in a caller's workspace
@@ -87,6 +88,30 @@ void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
 /* Does a caller's workspace have these bytes, aligned? */
 bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t scratch, struct fault *f);
 
+/* ---- values of formulas ---------------------------------------------------------------------- */
+enum { TAPE_KEY_MAX = 24, TAPE_VALUES_MAX = 64 };
+
+/* Of one launch. */
+struct tape {
+    uint64_t id; /* of the loaded program; 0: nothing is kept */
+    int nkey, at;
+    bool plays; /* the values are those of an earlier launch, else they are being taken down */
+    int64_t key[TAPE_KEY_MAX];
+    int64_t value[TAPE_VALUES_MAX];
+};
+
+uint64_t tape_new_program(void);
+/* Plays where the thread's last kept launch of the program had the same sizes, integer params and low bits of
+ * addresses. */
+void tape_open(struct tape *t, uint64_t id, const struct program *p, const struct formula_env *env);
+/* The next value: of the formula, or what there was when it plays. */
+int64_t tape_formula(struct tape *t, const struct formula *f, const struct formula_env *env);
+/* Takes down a value that is not a formula's; read back as tape_next().  Returns it. */
+int64_t tape_put(struct tape *t, int64_t value);
+static inline int64_t tape_next(struct tape *t) { return t->value[t->at++]; }
+/* The launch is complete: later ones of the thread may play it. */
+void tape_keep(const struct tape *t);
+
 /* ---- loaded programs ------------------------------------------------------------------------- */
 /* Bounds of what is marshalled on the stack; load refuses a program beyond them. */
 enum { LAUNCH_POINTERS_MAX = 64, LAUNCH_PARAMS_MAX = 64, LAUNCH_KERNELS_MAX = 16, LAUNCH_BUFFERS_MAX = 64 };
@@ -129,6 +154,7 @@ struct code_source {
 };
 
 struct ptxgen_loaded {
+    uint64_t id; /* no other one has it */
     struct ptxgen_gpu *gpu;
     const struct program *program;
     struct program *owned;     /* the same, when it goes with this object, or NULL */

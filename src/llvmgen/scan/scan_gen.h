@@ -223,12 +223,13 @@ enum { BLOCK_MARKS_AT_ONCE = 9 };
 struct block_marks {
     struct gen *g;
     int tile;
-    kb_ptr map;                            /* block_marked() reads it */
-    kb_val from, to;                       /* i64: the elements between the first and the last offset */
-    kb_val least, offsets, expected, size; /* i64: what lies in the tile is at least `least`; of a batch */
-    kb_val place, probe;                   /* i64 of the lane: see warp_around() */
-    kb_var begin, first, last;             /* i64, the same in all threads: of the batch */
-    kb_var at[BLOCK_MARKS_AT_ONCE];        /* the thread's of the batch */
+    kb_ptr map;                      /* block_marked() reads it */
+    kb_val from, to;                 /* i64: the elements between the first and the last offset */
+    kb_val least, offsets;           /* i64: what lies in the tile is at least `least` */
+    kb_val expected, in_tile;        /* i64: the first offset in it and their number, if segments are alike */
+    kb_val place, probe;             /* i64 of the lane: see warp_around() */
+    kb_var begin, size, first, last; /* i64, the same in all threads: of the batch */
+    kb_var at[BLOCK_MARKS_AT_ONCE];  /* the thread's of the batch */
 };
 /* An empty map, and what to expect of the tile that begins at position `base` (i64); reads no memory. */
 void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* whole.c - segments between offsets that are long on the average, one after the other: one launch, hardly a search.
  *
- * The array is cut into tiles.  A segment is *whole* where it ends in the tile that it begins in or in the next one, as
- * all do that are no longer than a tile: a block of its own takes it, or a warp.  Others are left to further blocks,
+ * The array is cut into tiles.  A segment is *whole* where it ends in the tile that it begins in or in one of the next
+ * `stay`, as all do that are no longer than a tile: a block of its own takes it, or a warp.  Others are left to further blocks,
  * which look after a tile each, several in turn, and find the segment that the tile's first element lies in:
  *
  *     segment that begins in tile t and is not whole:   its parts are of tiles t + 1, t + 2, … up to its last one,
@@ -18,8 +18,8 @@
  * after the other when it is complete: those that look, and those that have the last segments.
  * See Note [Nobody has to wait].
  *
- * With a warp per segment (`lanes` 32) a block has as many segments as warps.  Where one of them is too long for a
- * warp, the block as a whole takes them all, one after the other.
+ * With a warp per segment (`lanes` 32) a block has as many segments as warps.  Those that are too long for a warp are
+ * taken by the block as a whole, one after the other, when the others are done.
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"
@@ -37,6 +37,7 @@ struct cut {
     struct gen *g;
     kb_val tile;       /* i64: elements */
     kb_val tiles;      /* i32: how many there are */
+    kb_val stay;       /* i32: tiles after its first one that a whole segment may extend to */
     kb_val watching;   /* i32: blocks that look after tiles, the first ones of the grid */
     kb_val helping;    /* i32: the last ones, which take parts from the queue when their segments are done */
     kb_val segments;   /* i64 */
@@ -138,7 +139,8 @@ static kb_val tile_segment(struct cut *c, kb_val tile)
         kb_if(k, kb_and(k, kb_gt(k, behind, 0), kb_le(k, behind, c->segments))) {
             LET(there, kb_sub(k, behind, 1));
             LET(begin, tile_of(c, segment_offset(g, there)));
-            const kb_val cut = kb_gt(k, segment_offset(g, behind), tile_begin(c, kb_add(k, begin, 2)));
+            const kb_val cut =
+                kb_gt(k, segment_offset(g, behind), tile_begin(c, kb_add(k, kb_add(k, begin, c->stay), 1)));
             kb_if(k, kb_and(k, kb_lt(k, begin, tile), cut)) {
                 kb_set(k, number, there);
             }
@@ -192,8 +194,9 @@ static void watch(struct cut *c)
 
 /* ---- whole segments --------------------------------------------------------------------------------------------- */
 
-/* Is each of the block's segments, from `first` on, short enough for a warp?  Every warp looks at all of them. */
-static kb_val all_short(struct cut *c, kb_val first)
+/* Which of the block's segments, from `first` on, are too long for a warp?  A bit each; every warp looks at all of
+ * them. */
+static kb_val long_ones(struct cut *c, kb_val first)
 {
     struct gen *g = c->g;
     kb *k = g->k;
@@ -203,8 +206,8 @@ static kb_val all_short(struct cut *c, kb_val first)
     LET(one, kb_add(k, first, kb_cast(k, kb_min(k, kb_lane(k), warps - 1), TY_I64)));
     LET(there, kb_min(k, one, kb_sub(k, c->segments, 1)));
     const kb_val length = kb_sub(k, segment_offset(g, kb_add(k, there, 1)), segment_offset(g, there));
-    /* All warps look at the same offsets. */
-    return kb_assume_uniform(kb_not(k, kb_any(k, kb_gt(k, length, most))), KB_UNI_BLOCK);
+    const kb_val own = kb_and(k, kb_lt(k, kb_lane(k), warps), kb_lt(k, one, c->segments));
+    return kb_ballot(k, kb_and(k, own, kb_gt(k, length, most)));
 }
 
 static void take_short(struct cut *c, kb_val number)
@@ -238,7 +241,7 @@ static void take_whole(struct cut *c, kb_val number)
     segment_at(g, &seg, number);
     kb_var whole = kb_var_new(k, kb_true(k), "whole");
     kb_if(k, kb_gt(k, kb_sub(k, seg.last, seg.first), c->tile)) {
-        kb_set(k, whole, kb_le(k, kb_sub(k, last_tile(c, seg.last), tile_of(c, seg.first)), 1));
+        kb_set(k, whole, kb_le(k, kb_sub(k, last_tile(c, seg.last), tile_of(c, seg.first)), c->stay));
     }
     /* From offsets that all threads read. */
     kb_if(k, kb_assume_uniform(kb_get(k, whole), KB_UNI_BLOCK)) {
@@ -256,15 +259,18 @@ static void take_several(struct cut *c, kb_val block)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(first, kb_mul(k, block, warps));
-    kb_if(k, all_short(c, first)) {
+    LET(lengthy, kb_assume_uniform(long_ones(c, first), KB_UNI_BLOCK)); /* all warps look at the same offsets */
+    kb_var left = kb_var_new(k, lengthy, "left");
+    const kb_val mine = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_warp(k), TY_U32));
+    kb_if(k, kb_eq(k, kb_and(k, lengthy, mine), 0)) {
         take_short(c, kb_add(k, first, kb_cast(k, kb_warp(k), TY_I64)));
     }
-    kb_else
-    {
-        kb_for(k, number, first, kb_min(k, kb_add(k, first, warps), c->segments), 1) {
-            take_whole(c, number);
-            kb_barrier(k); /* the first warp has read the totals of this segment */
-        }
+    kb_loop(k) {
+        LET(now, kb_assume_uniform(kb_get(k, left), KB_UNI_BLOCK)); /* which began as such */
+        kb_break_if(k, kb_eq(k, now, 0));
+        take_whole(c, kb_add(k, first, kb_cast(k, kb_ctz(k, now), TY_I64)));
+        kb_barrier(k); /* the first warp has read the totals of this segment */
+        kb_set(k, left, kb_and(k, now, kb_sub(k, now, 1)));
     }
 }
 
@@ -434,6 +440,7 @@ void emit_whole(struct gen *g)
     struct cut *c = &(struct cut){ .g = g,
                                    .tile = gen_value(g, "tile"),
                                    .tiles = gen_value(g, "tiles"),
+                                   .stay = gen_value(g, "stay"),
                                    .watching = gen_value(g, "watching"),
                                    .helping = gen_value(g, "helping"),
                                    .segments = gen_value(g, "segments"),

@@ -33,12 +33,16 @@ enum {
     WHOLE_LEAST_FEW = 64,       /* … but not where that takes two launches of next to nothing */
     WHOLE_WARP = 400,           /* up to here a warp each, … */
     WHOLE_BLOCK = 2048,         /* … up to here too where warps fill the device, and small blocks elsewhere */
+    WHOLE_FILLED = 800,         /* from here on one round of 256 threads, in small arrays */
+    WHOLE_PARTED = 8192,        /* up to here no two parts one after the other, in small arrays */
+    WHOLE_WIDE = 12000,         /* from here on blocks of 512 threads, which need no queue */
     WHOLE_MOST = 20000,         /* longer ones are shared by all blocks */
     WHOLE_QUEUE = 1024,         /* warps up to here and blocks beyond, beside a queue of parts: */
     QUEUE_LARGE = 1 << 17,      /* elements per multiprocessor from which on the queue costs less than it saves */
     WHOLE_WARPS_PER_SM = 32,    /* that fill the device */
     WHOLE_SMS_PER_SEGMENT = 16, /* where a segment has more of them, all blocks share it too */
     WHOLE_WIDE_ITEMS = 4,       /* loads in flight beside states of several words */
+    WHOLE_SMALL = 1 << 14,      /* elements per multiprocessor up to which an array is small */
     LARGE_SM = 2048,            /* threads */
     FEW_VALUES = 16,            /* of a thread's loads, that fit into the registers of a full multiprocessor */
     /* Their tiles: */

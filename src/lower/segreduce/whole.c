@@ -72,6 +72,11 @@ static struct formula shorter(const struct problem *p, struct formula vectors)
     return f_lt(access_count(p), f_mul(f_mul(segments_count(p), f_const(access_vector_width(p))), vectors));
 }
 
+static struct formula small_array(const struct problem *p)
+{
+    return f_le(access_count(p), f_mul(plan_sms(p), f_const(WHOLE_SMALL)));
+}
+
 /* Where warps for a segment each, or blocks, fill the device. */
 static void add_queue_shapes(struct planner *pl, const struct strategy *row, struct formula warps,
                              struct formula blocks)
@@ -102,17 +107,20 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
         return;
     }
     const struct formula large = f_le(f_mul(sms, f_const(QUEUE_LARGE)), access_count(p)), above_few = f_not(F_(few));
+    const struct formula enough = f_le(sms, f_mul(segments, f_const(WHOLE_SMS_PER_SEGMENT)));
+    const struct formula long_ones = f_and(lengthy(p, f_const(WHOLE_BLOCK)), shorter(p, f_const(WHOLE_MOST)));
+    const struct formula wide = f_or(few, lengthy(p, f_const(WHOLE_WIDE)));
+    add_shape(pl, row, "wide", pinned ? few : f_and(f_and(long_ones, wide), enough));
     add_queue_shapes(pl, row, f_and(large, many), f_and(large, above_few));
     const struct formula least = f_add(f_const(WHOLE_LEAST_FEW), f_mul(many, f_const(WHOLE_LEAST - WHOLE_LEAST_FEW)));
     const struct formula warps = shorter(p, f_add(f_const(WHOLE_WARP), f_mul(many, f_const(WHOLE_BLOCK - WHOLE_WARP))));
     const struct formula blocks = shorter(p, f_const(WHOLE_BLOCK));
     const struct formula any_warps = pinned ? warps : f_and(lengthy(p, least), warps);
     add_shape(pl, row, "warps", any_warps);
-    add_shape(pl, row, "short", pinned ? blocks : f_and(lengthy(p, f_const(WHOLE_WARP)), blocks));
-    const struct formula enough = f_le(sms, f_mul(segments, f_const(WHOLE_SMS_PER_SEGMENT)));
-    const struct formula long_ones = f_and(lengthy(p, f_const(WHOLE_BLOCK)), shorter(p, f_const(WHOLE_MOST)));
-    add_shape(pl, row, "wide", pinned ? few : f_and(f_and(long_ones, few), enough));
-    add_shape(pl, row, "blocks", pinned ? any : f_and(long_ones, above_few));
+    const struct formula filled = f_and(small_array(p), f_and(lengthy(p, f_const(WHOLE_FILLED)), blocks));
+    add_shape(pl, row, "short",
+              pinned ? blocks : f_and(f_not(F_(filled)), f_and(lengthy(p, f_const(WHOLE_WARP)), blocks)));
+    add_shape(pl, row, "blocks", pinned ? any : f_or(filled, f_and(long_ones, above_few)));
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
@@ -129,6 +137,17 @@ static void add_buffers(struct planner *pl, struct plan_case *c, struct formula 
     }
 }
 
+/* Segments that are no longer than twice the mean are whole.  `round`: what a block loads at once. */
+static struct formula tile_length(const struct problem *p, int64_t round)
+{
+    const struct formula n = access_count(p), segments = segments_count(p);
+    const struct formula wanted = f_max(f_cdiv(f_mul(n, f_const(2)), f_max(segments, f_const(1))),
+                                        f_max(f_cdiv(n, f_const(WHOLE_TILES)), f_const(TILE_ROUNDS_MIN * round)));
+    const struct formula length =
+        f_max(f_min(wanted, f_const(TILE_ROUNDS_MAX * round)), f_cdiv(n, f_const(WHOLE_TILES_MAX)));
+    return f_mul(f_cdiv(length, f_const(round)), f_const(round));
+}
+
 bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -138,17 +157,16 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
         return segreduce_contradiction(pl, c, "a segment has a warp (lanes 32) or a block (lanes 0)");
     if (c->tunable[TN_PARTS])
         return segreduce_contradiction(pl, c, "parts is for segments of one size");
-    /* Segments that are no longer than twice the mean are whole. */
-    const struct formula wanted = f_max(f_cdiv(f_mul(n, f_const(2)), f_max(segments, f_const(1))),
-                                        f_max(f_cdiv(n, f_const(WHOLE_TILES)), f_const(TILE_ROUNDS_MIN * round)));
-    const struct formula length =
-        f_max(f_min(wanted, f_const(TILE_ROUNDS_MAX * round)), f_cdiv(n, f_const(WHOLE_TILES_MAX)));
-    const struct formula tile = f_mul(f_cdiv(length, f_const(round)), f_const(round));
+    const struct formula tile = tile_length(p, round);
     const struct formula tiles = f_cdiv(n, tile);
+    /* Where all blocks run at once, latency counts: no two parts one after the other, and none at all where a block
+     * reads the segment sooner than parts are combined. */
+    const struct formula small = f_and(small_array(p), shorter(p, f_const(WHOLE_PARTED)));
+    const struct formula each_watched = f_sub(f_const(TILES_EACH), f_mul(small, f_const(TILES_EACH - 1)));
     /* The first tile needs nobody to look after it. */
     const bool queue = c->tunable[TN_QUEUE];
     const struct formula all = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), f_const(TILES_EACH));
+    const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), each_watched);
     const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
     const struct formula looking = f_mul(plan_sms(p), f_const(lookers > 1 ? lookers : 1));
     const struct formula watching = f_min(wanted_watching, queue ? looking : all);
@@ -159,6 +177,7 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "tile", TY_I64, tile);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     plan_value_arg(k, "pace", TY_I64, pace);
+    plan_value_arg(k, "stay", TY_I32, f_add(small, f_const(1)));
     plan_value_arg(k, "watching", TY_I32, watching);
     plan_value_arg(k, "helping", TY_I32, helping);
     add_buffers(pl, c, tiles);

@@ -61,7 +61,7 @@ static struct formula tiles_across(const struct problem *p, const struct plan_ca
 
 enum { WORDS_OF_TWO = 2 };
 
-/* At most so many tiles per multiprocessor. */
+/* At most so many tiles per multiprocessor; 0: one for every second one. */
 static void add_across(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int tiles)
 {
     const struct problem *p = pl->plan->problem;
@@ -73,21 +73,29 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
         plan_set(c, TN_MIN_BLOCKS, scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT,
                  "blocks that wait for one another are resident at once");
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
-        const struct formula fit = f_le(tiles_across(p, c), f_mul(f_sms(), f_const(blocks)));
+        const struct formula all = tiles_across(p, c);
+        const struct formula fit =
+            blocks ? f_le(all, f_mul(f_sms(), f_const(blocks))) : f_le(f_mul(all, f_const(2)), f_sms());
         c->code.guard = f_and(fit, c->code.guard);
         if (!plan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
     }
 }
 
+static void add_first(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int tiles)
+{
+    const int from = pl->plan->ncases;
+    add_across(pl, row, variant, name, tiles);
+    plan_keep_first(pl, from);
+}
+
 /* Rows that scan.resident would take, of any length. */
 void segscan_resident_plan(struct planner *pl, const struct strategy *row)
 {
-    const int from = pl->plan->ncases;
-    if (!plan_pinned(pl)) {
-        add_across(pl, row, "short", "short_across", 1);
-        plan_keep_first(pl, from);
-    }
+    if (!plan_pinned(pl) && pl->plan->problem->offsets >= 0)
+        add_first(pl, row, "few", "few_across", 0);
+    if (!plan_pinned(pl))
+        add_first(pl, row, "short", "short_across", 1);
     add_across(pl, row, "", "across", SCAN_RESIDENT);
 }
 

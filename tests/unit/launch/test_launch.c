@@ -235,3 +235,49 @@ Test(launch, a_step_without_blocks_is_skipped)
     cr_expect_eq(calls_of("cuLaunchKernel"), 0);
     close_all();
 }
+
+/* ---- values of formulas ---------------------------------------------------------------------- */
+static uint64_t last_number(int64_t n)
+{
+    cr_assert_eq(launch(n, NULL, NULL), PTXGEN_OK, "%s", last_message());
+    return nth_call("cuLaunchKernelEx", calls_of("cuLaunchKernelEx") - 3)->param[7];
+}
+
+Test(launch, formulas_are_evaluated_again_where_anything_differs)
+{
+    open_all();
+    cr_expect_eq(last_number(1000), 4000);
+    cr_expect_eq(last_number(2000), 8000);
+    cr_expect_eq(last_number(2000), 8000);
+    large_args[7].value = f_const(5); /* which no program does: so one sees whether it is evaluated */
+    cr_expect_eq(last_number(2000), 8000, "read back");
+    cr_expect_eq(last_number(1000), 5, "another size");
+    param[1].value.i = 8;
+    large_args[7].value = f_leaf(FO_PARAM, 1);
+    cr_expect_eq(last_number(1000), 8, "another integer param");
+    param[0].value.f = 2.5;
+    large_args[7].value = f_const(9);
+    cr_expect_eq(last_number(1000), 8, "no formula reads a float");
+    ptxgen_loaded_destroy(loaded);
+    cr_assert_eq(launch_load(&session, gpu, &program, &loaded), PTXGEN_OK);
+    cr_expect_eq(last_number(1000), 9, "another program, perhaps at the same address");
+    close_all();
+}
+
+Test(launch, formulas_are_evaluated_again_for_another_alignment)
+{
+    const void *in[] = { x_memory };
+    void *out[] = { y_memory };
+    int64_t n = 10;
+    const ptxgen_arguments args = { .size = &n, .input = in, .output = out };
+
+    small_step[0].grid = f_add(f_misalign(1), f_const(1));
+    open_all();
+    for (int i = 0; i < 3; i++) {
+        in[0] = x_memory + (i == 1);
+        cr_assert_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_OK);
+    }
+    cr_expect_neq(nth_call("cuLaunchKernel", 1)->grid, nth_call("cuLaunchKernel", 0)->grid);
+    cr_expect_eq(nth_call("cuLaunchKernel", 2)->grid, nth_call("cuLaunchKernel", 0)->grid);
+    close_all();
+}
