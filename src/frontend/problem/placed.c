@@ -62,8 +62,6 @@ static const char *combine_misfit(const struct builder *b, const struct op *op, 
         return "the operator of 'combine' has a single field: an element of the output";
     if (op->field[0] != type)
         return "the state of this operator is not of the output's type";
-    if (ty_bytes(type) < 4)
-        return "not yet: 'combine' for elements of less than 4 bytes";
     if (reads)
         return "the operator of 'combine' reads no inputs";
     if (!op->commutative)
