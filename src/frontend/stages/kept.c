@@ -152,7 +152,8 @@ static bool reads_itself(const struct splitting *s, const struct ynode *output)
 {
     const struct ynode *value = ynode_get(output, "value");
     const char *text = text_of(value);
-    const size_t n = strlen(text), inner = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    const size_t n = strlen(text),
+                 inner = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     const bool index = !strncmp(text, "index(", 6) && strcspn(text, ")") == n - 1,
                hidden = (mapping_of(s->own, "let") && ynode_get(mapping_of(s->own, "let"), text)) ||
                         (mapping_of(s->whole, "let") && ynode_get(mapping_of(s->whole, "let"), text));
@@ -242,7 +243,9 @@ static struct ynode *all_dimensions(const struct splitting *s, const struct ynod
     for (int i = 0; i < outputs->count && !*shape; i++)
         if (is_kept(outputs->pair[i].value))
             shape = shape_of(s, outputs->pair[i].value);
-    *n = (struct ynode){ .kind = Y_SEQUENCE, .at = outputs->at, .item = arena_new(s->a, struct ynode *, strlen(shape) + 1) };
+    *n = (struct ynode){ .kind = Y_SEQUENCE,
+                         .at = outputs->at,
+                         .item = arena_new(s->a, struct ynode *, strlen(shape) + 1) };
     while (*shape && *shape != ']') {
         shape += strspn(shape, "[ ,");
         const size_t length = strcspn(shape, " ,]");
@@ -300,7 +303,8 @@ const struct ynode *kept_as_stages(struct arena *a, const struct ynode *root)
     const struct ynode *stages = mapping_of(root, "stages");
     if (!stages)
         return root;
-    struct ynode *more = node_mapping(a, stages->at, 2 * stages->count), *whole = node_mapping(a, root->at, root->count);
+    struct ynode *more = node_mapping(a, stages->at, 2 * stages->count),
+                 *whole = node_mapping(a, root->at, root->count);
     for (int i = 0; i < stages->count; i++) {
         const struct ypair *pair = &stages->pair[i];
         struct splitting s = { .a = a, .whole = root, .own = pair->value };

@@ -131,10 +131,7 @@ static kb_val placed_element(struct point *pt, const struct output *o, kb_val *i
     return element;
 }
 
-static enum ty word_type(const struct prog_array *a)
-{
-    return a->stride == 1 ? TY_U8 : a->stride == 2 ? TY_U16 : a->stride == 4 ? TY_U32 : TY_U64;
-}
+static const enum ty word_of[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
 
 /* An element as one word, as it lies in memory. */
 static kb_val element_word(kb *k, const struct prog_array *a, kb_tup x)
@@ -143,7 +140,7 @@ static kb_val element_word(kb *k, const struct prog_array *a, kb_tup x)
     kb_val word = kb_imm(k, wide, 0);
     for (int f = 0; f < x.n; f++)
         word = kb_or(k, word, kb_shl(k, kb_cast(k, field_bits(k, x.e[f]), wide), 8 * a->field[f].offset));
-    return kb_cast(k, word, word_type(a));
+    return kb_cast(k, word, word_of[a->stride]);
 }
 
 static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
@@ -151,8 +148,7 @@ static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
     kb_tup x = { .n = a->nfields };
     for (int f = 0; f < x.n; f++) {
         const enum ty type = a->field[f].type;
-        const enum ty bits[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
-        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, word, 8 * a->field[f].offset), bits[ty_bytes(type)]), type);
+        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, word, 8 * a->field[f].offset), word_of[ty_bytes(type)]), type);
     }
     return x;
 }
@@ -170,7 +166,7 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
         kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
         return;
     }
-    p.ty = word_type(&o->array);
+    p.ty = word_of[o->array.stride];
     kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
     kb_loop(k) {
         const kb_val seen = kb_get(k, old);
