@@ -76,9 +76,11 @@ static void build_combine(struct builder *b, struct output *out, const struct yn
     const enum ty type = out->array.field[0].type;
     const struct op_row *row = n->kind == Y_SCALAR ? op_row_find(b, n) : NULL;
     if (*out->array.field[0].name || (row && row->state)) {
-        bad_place(b, n->at,
-                  *out->array.field[0].name ? "not yet: 'combine' for arrays of structures"
-                                            : "the operator of 'combine' has a single field");
+        diag_hint(b->d,
+                  bad_place(b, n->at,
+                            *out->array.field[0].name ? "not yet: 'combine' for arrays of structures"
+                                                      : "the operator of 'combine' has a single field"),
+                  "a reduce with `by` combines states of several fields, such as argmin");
         return;
     }
     if (n->kind == Y_SCALAR && !row)

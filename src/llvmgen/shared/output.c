@@ -182,22 +182,21 @@ static void store_PLACED(struct point *pt, int output)
     struct gen *g = pt->g;
     kb *k = g->k;
     const struct output *o = &g->p->output[output];
-    kb_val x[STATE_FIELDS_MAX], index[SPACE_MAX], inside = pt->outputs ? pt->outputs->written(pt, output) : kb_true(k);
+    kb_tup x = { .n = o->array.nfields };
+    kb_val index[SPACE_MAX], inside = pt->outputs ? pt->outputs->written(pt, output) : kb_true(k);
     const kb_val element = placed_element(pt, o, &inside);
     for (int f = 0; f < o->array.nfields; f++)
-        x[f] = output_value(pt, output, f);
+        x.e[f] = output_value(pt, output, f);
     for (int d = 0; d < g->p->rank && !o->combine && kb_checks_places(k); d++)
         index[d] = point_index(pt, d);
     kb_if(k, inside) {
-        const int scale = *o->array.field[0].name ? o->array.stride : 1;
-        const kb_ptr p = kb_advance(k, gen_output(g, output), kb_mul(k, element, scale));
+        const kb_ptr p =
+            kb_advance(k, gen_output(g, output), kb_mul(k, element, *o->array.field[0].name ? o->array.stride : 1));
         if (o->combine) {
-            kb_tup own = { .n = o->array.nfields };
-            memcpy(own.e, x, sizeof *x * (size_t)own.n);
-            combine_in_memory(pt, o, p, own);
+            combine_in_memory(pt, o, p, x);
         } else {
             kb_placed(k, p, o->array.stride, g->p->rank, index);
-            store_fields(pt, output, element, x);
+            store_fields(pt, output, element, x.e);
         }
     }
 }
