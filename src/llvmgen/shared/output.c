@@ -136,10 +136,9 @@ static const enum ty word_of[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] 
 /* An element as one word, as it lies in memory. */
 static kb_val element_word(kb *k, const struct prog_array *a, kb_tup x)
 {
-    const enum ty wide = a->stride == 8 ? TY_U64 : TY_U32;
-    kb_val word = kb_imm(k, wide, 0);
+    kb_val word = kb_imm(k, a->stride == 8 ? TY_U64 : TY_U32, 0);
     for (int f = 0; f < x.n; f++)
-        word = kb_or(k, word, kb_shl(k, kb_cast(k, field_bits(k, x.e[f]), wide), 8 * a->field[f].offset));
+        word = kb_or(k, word, kb_shl(k, kb_cast(k, field_bits(k, x.e[f]), word.ty), 8 * a->field[f].offset));
     return kb_cast(k, word, word_of[a->stride]);
 }
 
