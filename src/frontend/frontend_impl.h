@@ -395,6 +395,7 @@ void build_places(const struct scope *sc, struct output *out, const struct ynode
 void build_placed(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
+#define KEPT_VALUE "ptxgen_value_" /* before the name of an output: its values, in a stage before that of `where` */
 /* Is there an output with `where`? */
 bool keeps_some(const struct builder *b);
 /* What the spec is, whose word for its kind is `node`: a map of some elements is a scan that combines nothing. */

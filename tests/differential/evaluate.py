@@ -280,6 +280,10 @@ def reduce(run):
     results = reduce_results(run, Place(run, run.dims), one_place(combining, rest), points, entries(run.spec, 'reductions'))
     outputs = {}
     for name, output in run.outputs.items():
+        said = run.spec['outputs'][name]
+        if isinstance(said, dict) and ('where' in said or 'count' in said):
+            outputs[name] = reduce_kept(run, output, said, results, points, rest)
+            continue
         if per_element(run, output):
             outputs[name] = beside_reduction(run, output, results, points, rest is None)
             continue
@@ -298,6 +302,16 @@ def beside_reduction(run, output, results, segments, gaps):
         inside = set(p for segment in segments for p in segment)
         values = [v if p in inside else KEEP for p, v in enumerate(values)]
     return settle(run, output, place, values)
+
+
+def reduce_kept(run, output, said, results, segments, rest):
+    """Elements that results keep, or how many."""
+    place, by = Place(run, run.dims), run.outputs[said['count']] if 'count' in said else output
+    place.extra = {n: (spread(each, segments, place.count), state) for n, (each, state, _) in results.items()}
+    kept, counts = side_by_side(run, by, place, output_values(place, by, {}), segments)
+    if 'count' not in said:
+        return kept
+    return counts if rest is None else arrange(run, output, rest, counts, run.sizes)
 
 
 def spread(each, segments, count):
@@ -389,9 +403,16 @@ def scan_place(run, found, points):
 def scan_kept(run, output, found, points):
     """(values side by side, how many per scan): segments that expressions begin are one scan."""
     place, results = scan_place(run, found, points)
+    return side_by_side(run, output, place, output_values(place, output, results), points)
+
+
+def side_by_side(run, output, place, values, points):
+    """The same, of values of all elements; what lies outside of all segments is not kept."""
     said = run.spec['outputs'][output.name]
-    where, values = place.values_as(parse(said['where']), 'bool'), output_values(place, output, results)
+    where = place.values_as(parse(said['where']), 'bool')
     if run.spec.get('segments'):
+        inside = set(p for segment in points for p in segment)
+        where = [w if p in inside else False for p, w in enumerate(where)]
         points = [list(range(place.count))]
     kept, counts = [KEEP] * place.count, []
     for scan_points in points:

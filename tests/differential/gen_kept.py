@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gen_kept.py - outputs of some elements (where, from, count) in random scans."""
+"""gen_kept.py - outputs of some elements (where, from, count) in random scans; where `results` is set, conditions use results,
+also those of reductions, and such a spec becomes one of two stages."""
 
 
 class Kept:
@@ -8,10 +9,12 @@ class Kept:
     def kept(self, found, names, rest, segments):
         """Outputs of some elements, and how many they are."""
         r, here, at = self.random, names.copy(), names.copy()
+        scan, given = self.spec['kind'] == 'scan', self.spec.get('segments', {})
         for n, one in found.items():
-            here.add(n or 's', one.state)
-        for scope in (here, at):
+            here.add(n or ('s' if scan else 'r'), one.state)
+        for scope in (here, at) if scan and not {'flags', 'offsets'} & {*given} else ():
             scope.add('last', 'bool')
+        at = here if self.results else at
         where = self.make.expression('bool', at, 2)
         for i in range(r.choice([1, 1, 2, 3])):
             self.value_output(f'kept{i}', here, list(self.dims))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_placed.py - outputs at computed places (at, combine, initial) in random specs of all kinds."""
-from arith import BYTES, INTS, is_float
+from arith import INTS, is_float
 from spec import Array
 
 OWN = ('ku', 'kv', 'kw')  # dimensions that only such outputs have
@@ -19,7 +19,7 @@ class Placed:
                 continue
             a = Array(name, entry)
             if sorted(a.keys) == sorted(self.dims) and not any(add for _, add in a.shape):
-                meets = not isinstance(a.type, tuple) and BYTES[a.type] >= 4 and self.chance(0.5)
+                meets = not isinstance(a.type, tuple) and self.chance(0.5)
                 (self.meeting if meets else self.alone)(entry, a.type, names)
 
     def put(self, entry, t, shape, at):
@@ -47,5 +47,6 @@ class Placed:
         rank = r.choice([1, 1, 2])
         at = [f'({self.make.expression(r.choice(list(INTS)), names, 2)}) & {r.choice([3, 15, 127])}' for _ in range(rank)]
         self.put(entry, t, list(OWN[:rank]), at)
-        entry['combine'] = r.choice(['min', 'max'] if is_float(t) else ['add', 'mul', 'min', 'max', 'and', 'or', 'xor'])
-        entry['initial'] = r.choice(['0', '1', '3'])
+        entry['combine'] = r.choice(['min', 'max'] if is_float(t) else ['and', 'or', 'xor'] if t == 'bool' else
+                                    ['add', 'mul', 'min', 'max', 'and', 'or', 'xor'])
+        entry['initial'] = r.choice(['true', 'false'] if t == 'bool' else ['0', '1', '3'])

@@ -26,7 +26,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         names = self.at_elements(self.skip, neighbours)
         rest = self.over()
         fixed = self.lets(names)
-        if not segmented and len(rest) < 3 and self.chance(0.15):
+        if not segmented and not self.results and len(rest) < 3 and self.chance(0.15):
             self.by(names, rest, fixed)
             if neighbours:
                 self.boundary()
@@ -46,6 +46,8 @@ class SpecMaker(By, Kept, Placed, Parts):
             for n, one in found.items() if self.chance(0.7) else ():
                 here.add(n or 'r', one.state)
             self.value_output('element', here, self.shuffled(self.dims))
+        if self.results and '#' not in str(self.dims) and (not rest or len(rest) + 1 == len(self.dims)):
+            self.kept(found, names, rest, segmented)
         if neighbours:
             self.boundary()
         return self.finish()
@@ -102,9 +104,9 @@ class SpecMaker(By, Kept, Placed, Parts):
         for n, a in self.arrays().items():
             if set(a.keys) <= set(rest) and n not in self.skip:
                 uniform.add(n, a.type)
-        keeps = segments in (None, 'starts') and self.chance(0.4)
+        keeps = self.results or (segments in (None, 'starts') and self.chance(0.4))
         found = {}
-        if not keeps or segments or self.chance(0.5):
+        if not keeps or self.results or segments or self.chance(0.5):
             found = self.several(names, 1 if self.chance(0.85) else 2, 'scans', uniform)
         if segments == 'starts':
             self.spec['segments'] = {'starts': self.make.expression('bool', names, 2)}
@@ -290,5 +292,5 @@ class SpecMaker(By, Kept, Placed, Parts):
 
     def make_spec(self):
         kind = self.random.choices(['reduce', 'scan', 'stencil'], [40, 29, 31])[0]
-        self.scopes = {}
+        self.scopes, self.results = {}, self.chance(0.15)
         return getattr(self, kind)()

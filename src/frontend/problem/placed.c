@@ -62,8 +62,6 @@ static const char *combine_misfit(const struct builder *b, const struct op *op, 
         return "the operator of 'combine' has a single field: an element of the output";
     if (op->field[0] != type)
         return "the state of this operator is not of the output's type";
-    if (ty_bytes(type) < 4)
-        return "not yet: 'combine' for elements of less than 4 bytes";
     if (reads)
         return "the operator of 'combine' reads no inputs";
     if (!op->commutative)
@@ -78,9 +76,11 @@ static void build_combine(struct builder *b, struct output *out, const struct yn
     const enum ty type = out->array.field[0].type;
     const struct op_row *row = n->kind == Y_SCALAR ? op_row_find(b, n) : NULL;
     if (*out->array.field[0].name || (row && row->state)) {
-        bad_place(b, n->at,
-                  *out->array.field[0].name ? "not yet: 'combine' for arrays of structures"
-                                            : "the operator of 'combine' has a single field");
+        diag_hint(b->d,
+                  bad_place(b, n->at,
+                            *out->array.field[0].name ? "not yet: 'combine' for arrays of structures"
+                                                      : "the operator of 'combine' has a single field"),
+                  "a reduce with `by` combines states of several fields, such as argmin");
         return;
     }
     if (n->kind == Y_SCALAR && !row)

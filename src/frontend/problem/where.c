@@ -243,7 +243,7 @@ static void build_kept(struct builder *b, struct output *out, const struct ynode
             diag_error(b->d, D_BAD_WHERE, from->at, "'from' belongs to an output with 'where'");
         return;
     }
-    const struct scope sc = condition_scope(b, "a where, which may not yet depend on the state");
+    const struct scope sc = condition_scope(b, "a where");
     struct ast *ast = node_expr(b, where);
     out->where = ast ? type_build(&sc, ast, TY_BOOL) : NULL;
     if (!out->where || out->role != OUT_ELEMENT || !shape_fits(b, out))
@@ -296,10 +296,12 @@ static void refuse_keys(struct builder *b, const struct ynode *node)
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < node->count; k++)
             if (!strcmp(node->pair[k].key->text, keys[i]))
-                diag_hint(b->d,
-                          diag_error(b->d, D_KEY_NOT_FOR_KIND, node->pair[k].key->at,
-                                     "outputs of a scan have '%s', and of no other kind", keys[i]),
-                          "a scan needs no operator for it: kind: scan");
+                diag_hint(
+                    b->d,
+                    diag_error(b->d, D_KEY_NOT_FOR_KIND, node->pair[k].key->at, "outputs of a %s have no '%s'",
+                               b->p->kind == KIND_REDUCE ? "reduce" : "stencil", keys[i]),
+                    "kind: map and kind: scan have it, without an operator, too; a reduce has it beside an output "
+                    "with 'where', and without 'by'");
 }
 
 bool output_counts(const struct ynode *node) { return node && node->kind == Y_MAPPING && ynode_get(node, "count"); }

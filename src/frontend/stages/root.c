@@ -154,7 +154,9 @@ static struct ynode *facts_of(const struct stages_builder *sb, const struct ynod
 static bool later_is_read(const struct stages_builder *sb, int number, const struct names *used)
 {
     for (int s = number; s < sb->stages->count; s++) {
-        const struct ynode *outputs = ynode_get(sb->stages->pair[s].value, "outputs");
+        const struct ynode *later = sb->stages->pair[s].value, *outputs = ynode_get(later, "outputs");
+        if (s == number + 1 && kept_is_second(later)) /* both parts of one stage: the name is that of a result, too */
+            continue;
         for (int o = 0; s > number && outputs && outputs->kind == Y_MAPPING && o < outputs->count; o++) {
             const int i = names_find(used, outputs->pair[o].key->text);
             if (i < 0 || made_find(sb, outputs->pair[o].key->text) >= 0)

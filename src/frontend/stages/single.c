@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single.c - a stencil or map whose loop ends on a condition is a program of one stage.
+/* single.c - a stencil or map whose loop ends on a condition is a program of one stage; so is, before kept.c splits it, a
+ * scan or reduce whose results say which elements are kept.
  *
  * The tree of that program is made of the user's nodes: what belongs to the whole stays at the top, all else is the stage.
  */
@@ -13,14 +14,15 @@ static const struct ynode *condition_of(const struct ynode *root)
     return loops && iterate && iterate->kind == Y_MAPPING ? ynode_get(iterate, "until") : NULL;
 }
 
-static bool belongs_to_whole(const char *key)
+/* loop: `iterate` is that of the whole. */
+static bool belongs_to_whole(const char *key, bool loop)
 {
     static const char *const keys[] = {
         "name", "doc", "ptxgen", "params", "inputs", "assume", "determinism", "iterate"
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
-            return true;
+            return loop || strcmp(key, "iterate") != 0;
     return false;
 }
 
@@ -59,17 +61,19 @@ const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynod
     struct arena *a = &s->arena;
     const struct ynode *until = condition_of(root), *inputs = ynode_get(root, "inputs"),
                        *outputs = ynode_get(root, "outputs");
-    if (!until || !inputs || !outputs)
+    const bool kept = !until && needs_stages(a, root);
+    if ((!until && !kept) || !inputs || !outputs)
         return root;
     struct ynode *whole = node_mapping(a, root->at, root->count + 2), *stages = node_mapping(a, root->at, 1),
                  *stage = node_mapping(a, root->at, root->count + 2);
     for (int i = 0; i < root->count; i++)
-        node_put(belongs_to_whole(root->pair[i].key->text) ? whole : stage, root->pair[i].key, root->pair[i].value);
+        node_put(belongs_to_whole(root->pair[i].key->text, !kept) ? whole : stage, root->pair[i].key,
+                 root->pair[i].value);
     node_put(stage, node_scalar(a, "inputs", inputs->at), names_of(a, inputs));
     const struct ynode *iterate = ynode_get(root, "iterate");
-    if (ynode_get(iterate, "feedback") && has_interior(ynode_get(root, "boundary")))
+    if (!kept && ynode_get(iterate, "feedback") && has_interior(ynode_get(root, "boundary")))
         node_put(stage, node_scalar(a, "iterate", root->at), one_step(a, iterate));
-    node_put(stages, node_scalar(a, "loop", root->at), stage);
+    node_put(stages, node_scalar(a, kept ? ynode_get(root, "kind")->text : "loop", root->at), stage);
     node_put(whole, node_scalar(a, "stages", root->at), stages);
     node_put(whole, node_scalar(a, "outputs", outputs->at), names_of(a, outputs));
     return whole;

@@ -153,11 +153,13 @@ static void build_stages(struct stages_builder *sb)
         const struct ynode *root = node_name(sb->b, pair->key, "a stage") ? stage_root(sb, i) : NULL;
         struct part *part = &sb->part[sb->nparts];
         make_outputs(sb, pair->value);
-        if (!root)
+        const bool failed = i && !sb->part[sb->nparts ? sb->nparts - 1 : 0].problem;
+        if (!root || (failed && kept_is_second(pair->value))) /* both are of one text, and one message is enough */
             continue;
         *part = (struct part){ .name = pair->key->text, .root = root, .into = -1 };
         part->alone = stays_alone(sb, pair->value) || all_alone;
         part->problem = builder_problem(builder_new(sb->b->s, root), part->name);
+        part->problem = kept_fits(sb->b, part->problem) ? part->problem : NULL;
         sb->nparts++;
     }
 }
@@ -295,6 +297,7 @@ bool frontend_build(struct ptxgen_session *s, const char *file, const char *text
         return false;
     if (!ynode_get(root, "stages"))
         root = single_as_stages(s, root);
+    root = kept_as_stages(&s->arena, root);
     if (ynode_get(root, "stages")) {
         struct stages_builder *sb = arena_new(&s->arena, struct stages_builder, 1);
         sb->b = builder_new(s, root);

@@ -8,6 +8,7 @@
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   single.c    a single spec with `until`
+ *   kept.c      `where` that needs a result: a stage becomes two
  *   stages_print.c   as text
  */
 #ifndef PTXGEN_STAGES_IMPL_H
@@ -70,6 +71,13 @@ struct ynode *type_as_input(struct arena *a, struct ynode *output);
 
 /* The tree of a spec, or that of the program of one stage that it stands for: a stencil with `until`. */
 const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynode *root);
+/* Does a spec without stages have to become two, because of `where`? */
+bool needs_stages(struct arena *a, const struct ynode *root);
+/* The tree in which each stage that has to be two is two. */
+const struct ynode *kept_as_stages(struct arena *a, const struct ynode *root);
+bool kept_is_second(const struct ynode *own);
+/* False after a message: an output of the first of two has not all dimensions in their order. */
+bool kept_fits(struct builder *b, const struct problem *p);
 /* The tree of stage `number`; NULL after a message. */
 const struct ynode *stage_root(struct stages_builder *sb, int number);
 /* The tree of a problem `name` that computes `done` from the condition. */

@@ -287,12 +287,11 @@ void kb_store_n(kb *k, kb_ptr p, kb_val i, int n, int align, const kb_val *x)
 
 /* ---- order and atomicity ----------------------------------------------------------------------------------------- */
 
-static bool ordered_type(kb *k, kb_ptr p)
+static bool ordered_type(kb *k, kb_ptr p, int least)
 {
-    const int bytes = ty_bytes(p.ty);
-    if (bytes != 4 && bytes != 8)
+    if (ty_bytes(p.ty) < least)
         kb_misuse(k, "ordered access to %s of type %s", p.name ? p.name : "memory", ty_name(p.ty));
-    return bytes == 4 || bytes == 8;
+    return ty_bytes(p.ty) >= least;
 }
 
 /* Loads acquire, stores release. */
@@ -315,7 +314,7 @@ static struct kb_access ordered_access(kb *k, kb_ptr p, kb_val i, enum kb_order 
 
 kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_of s, const char *file, int line)
 {
-    if (!ordered_type(k, p) || !order_fits(k, o, KB_ACQUIRE, file, line))
+    if (!ordered_type(k, p, o == KB_RELAXED ? 1 : 4) || !order_fits(k, o, KB_ACQUIRE, file, line))
         return kb_imm(k, p.ty, 0);
     if (o == KB_ACQUIRE && kb_omit(k, "acquire load", file, line))
         o = KB_RELAXED;
@@ -326,7 +325,7 @@ kb_val kb_load_order(kb *k, kb_ptr p, kb_val i, enum kb_order o, enum kb_scope_o
 void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum kb_scope_of s, const char *file,
                     int line)
 {
-    if (!ordered_type(k, p) || !same_type(k, p, x) || !order_fits(k, o, KB_RELEASE, file, line))
+    if (!ordered_type(k, p, 4) || !same_type(k, p, x) || !order_fits(k, o, KB_RELEASE, file, line))
         return;
     if (o == KB_RELEASE && kb_omit(k, "release store", file, line))
         o = KB_RELAXED;
@@ -337,7 +336,7 @@ void kb_store_order(kb *k, kb_ptr p, kb_val i, kb_val x, enum kb_order o, enum k
 kb_val kb_atomic_v(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x)
 {
     const bool bitwise = op == KB_RMW_AND || op == KB_RMW_OR || op == KB_RMW_XOR;
-    const bool bad = !ordered_type(k, p) || !same_type(k, p, x) || (op == KB_RMW_INC_WRAP && ty_kind(p.ty) != 'u') ||
+    const bool bad = !ordered_type(k, p, 4) || !same_type(k, p, x) || (op == KB_RMW_INC_WRAP && ty_kind(p.ty) != 'u') ||
                      (bitwise && ty_is_float(p.ty));
     if (bad) {
         kb_misuse(k, "atomic operation %d on type %s", (int)op, ty_name(p.ty));
@@ -349,7 +348,7 @@ kb_val kb_atomic_v(kb *k, enum kb_rmw op, kb_ptr p, kb_val i, kb_val x)
 
 kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected, kb_val desired)
 {
-    if (!ordered_type(k, p) || !ty_is_int(p.ty) || !same_type(k, p, expected) || !same_type(k, p, desired)) {
+    if (!ordered_type(k, p, 1) || !ty_is_int(p.ty) || !same_type(k, p, expected) || !same_type(k, p, desired)) {
         kb_misuse(k, "compare-and-swap on type %s", ty_name(p.ty));
         return kb_imm(k, p.ty, 0);
     }

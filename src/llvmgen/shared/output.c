@@ -131,25 +131,46 @@ static kb_val placed_element(struct point *pt, const struct output *o, kb_val *i
     return element;
 }
 
-/* Elements meet in memory, in any order: by an instruction, or as often as another thread comes in between. */
-static void combine_in_memory(struct point *pt, const struct op *op, kb_ptr p, kb_val x)
+static const enum ty word_of[] = { [1] = TY_U8, [2] = TY_U16, [4] = TY_U32, [8] = TY_U64 };
+
+/* An element as one word, as it lies in memory. */
+static kb_val element_word(kb *k, const struct prog_array *a, kb_tup x)
 {
+    kb_val word = kb_imm(k, a->stride == 8 ? TY_U64 : TY_U32, 0);
+    for (int f = 0; f < x.n; f++)
+        word = kb_or(k, word, kb_shl(k, kb_cast(k, field_bits(k, x.e[f]), word.ty), 8 * a->field[f].offset));
+    return kb_cast(k, word, word_of[a->stride]);
+}
+
+static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
+{
+    kb_tup x = { .n = a->nfields };
+    for (int f = 0; f < x.n; f++) {
+        const enum ty type = a->field[f].type;
+        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, word, 8 * a->field[f].offset), word_of[ty_bytes(type)]), type);
+    }
+    return x;
+}
+
+/* Elements meet in memory, in any order: by an instruction, or as often as another thread comes in between. */
+static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
+{
+    const struct op *op = o->combine;
     static const enum kb_rmw rmw[] = {
         [NATIVE_ADD] = KB_RMW_ADD, [NATIVE_MIN] = KB_RMW_MIN, [NATIVE_MAX] = KB_RMW_MAX,
         [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
     };
     kb *k = pt->g->k;
     if (op_native(op)) {
-        kb_atomic(k, rmw[op_native(op)], p, 0, x);
+        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
         return;
     }
-    p.ty = ty_bytes(x.ty) == 4 ? TY_U32 : TY_U64;
+    p.ty = word_of[o->array.stride];
     kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
     kb_loop(k) {
         const kb_val seen = kb_get(k, old);
-        const kb_tup here = { .n = 1, .e = { field_from_bits(k, seen, x.ty) } }, own = { .n = 1, .e = { x } };
-        LET(got,
-            kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, field_bits(k, emit_combine(k, op, &pt->env, here, own).e[0])));
+        const kb_tup both = emit_combine(k, op, &pt->env, element_fields(k, &o->array, seen), x);
+        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
         kb_break_if(k, kb_eq(k, got, seen));
         kb_set(k, old, got);
     }
@@ -160,20 +181,21 @@ static void store_PLACED(struct point *pt, int output)
     struct gen *g = pt->g;
     kb *k = g->k;
     const struct output *o = &g->p->output[output];
-    kb_val x[STATE_FIELDS_MAX], index[SPACE_MAX], inside = pt->outputs ? pt->outputs->written(pt, output) : kb_true(k);
+    kb_tup x = { .n = o->array.nfields };
+    kb_val index[SPACE_MAX], inside = pt->outputs ? pt->outputs->written(pt, output) : kb_true(k);
     const kb_val element = placed_element(pt, o, &inside);
     for (int f = 0; f < o->array.nfields; f++)
-        x[f] = output_value(pt, output, f);
+        x.e[f] = output_value(pt, output, f);
     for (int d = 0; d < g->p->rank && !o->combine && kb_checks_places(k); d++)
         index[d] = point_index(pt, d);
     kb_if(k, inside) {
-        const int scale = *o->array.field[0].name ? o->array.stride : 1;
-        const kb_ptr p = kb_advance(k, gen_output(g, output), kb_mul(k, element, scale));
+        const kb_ptr p =
+            kb_advance(k, gen_output(g, output), kb_mul(k, element, *o->array.field[0].name ? o->array.stride : 1));
         if (o->combine) {
-            combine_in_memory(pt, o->combine, p, x[0]);
+            combine_in_memory(pt, o, p, x);
         } else {
             kb_placed(k, p, o->array.stride, g->p->rank, index);
-            store_fields(pt, output, element, x);
+            store_fields(pt, output, element, x.e);
         }
     }
 }

@@ -50,7 +50,8 @@ static const struct spec_row rows[] = {
     { "kind: map\ninputs: {x: 'f32[n]', i: 'u8[n]', c: 'f32[]'}\n" OUT(AT
                                                                        ", combine: {state: f32, combine: (a + b) * c}"),
       "the operator of 'combine' reads no inputs" },
-    { MAP OUT("type: 'f16[k]', at: i, value: f16(x), combine: add"), "not yet: 'combine' for elements of less than 4" },
+    { MAP OUT("type: 'f16[k]', at: i, value: f16(x), combine: add"), "combine add" },
+    { MAP OUT("type: {u: i32}, shape: [k], at: i, value: {u: 1}, combine: add"), "hint: a reduce with `by` combines" },
     { MAP OUT("type: {a: f32}, shape: [k], at: i, value: {a: x}, combine: add"), "not yet: 'combine' for arrays" },
     { MAP "determinism: run\n" OUT(AT ", combine: add"), "'determinism' must be any here" },
     { MAP "determinism: device\n" OUT(AT ", combine: mul"), "'determinism' must be any here" },

@@ -8,6 +8,7 @@
 #define TOP    "  b: {kind: reduce, map: y, operator: max, outputs: {top: f32}}\n"
 #define BOTH   X "stages:\n" DOUBLE TOP
 #define SINGLE X "kind: stencil\nreductions: {top: {map: abs(y - x), operator: max}}\noutputs: {y: {type: 'f32[n]', "
+#define SUM    X "kind: scan\noperator: add\n"
 #define LOOP   BOTH "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y}"
 
 static const struct {
@@ -48,6 +49,29 @@ static const struct {
       "iterate 1 steps x <- y" },
     { X "kind: reduce\noperator: add\noutputs: {top: f32}\niterate: {steps: 1, until: top < 1}\n",
       "a reduce has no 'iterate'" },
+    /* `where` with results: two stages */
+    { SUM "outputs: {y: {type: 'f32[n]', where: s > 1, value: x}, t: f32, c: {type: i64, count: y}}\n",
+      "# stage scan\n# reads: x\n# writes: ptxgen_where_y t\n" },
+    { SUM "direction: reverse\noutputs: {y: {type: 'f32[n]', where: s > 1, from: end}, "
+          "z: {type: 'f32[n]', where: s > 1, value: x}}\n",
+      "# reads: x ptxgen_where_y ptxgen_value_y\n# writes: y z\nproblem t_scan_kept: scan, inclusive, reverse" },
+    { SUM "outputs: {y: {type: 'f32[n]', where: s > 1, value: x}, s: {type: 'f32[n]', where: s > 2}}\n",
+      "input ptxgen_value_s: f32[n]" },
+    { "inputs: {x: 'f32[m, n]'}\nkind: reduce\noperator: max\noutputs: {y: {type: 'f32[m, n]', where: x > r, value: "
+      "x}}\n",
+      "problem t_reduce_kept: scan, inclusive, forward, determinism any\nsize m\nsize n\nspace [m, n] over m, n\n" },
+    { "inputs: {x: 'f32[n]', o: 'i32[k]'}\nkind: reduce\noperator: max\nsegments: {offsets: o}\n"
+      "outputs: {y: {type: 'f32[n]', where: x > r, value: x}}\n",
+      "  initial false\n" },
+    { X "stages:\n  a: {kind: reduce, operator: max, outputs: {y: {type: 'f32[n]', where: x < r, value: x}}}\n"
+        "  a_kept: {kind: map, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
+      "# stage a_kept_\n" },
+    { SUM "outputs: {y: {type: 'f32[n]', where: s + q > 1, value: x, from: 3}}\n", "t.yaml:4:42: error" },
+    { SUM "outputs: {y: {type: 'f33[n]', where: s > 1}}\n", "f33" },
+    { SUM "outputs: {y: {type: 'f32[n]', where: s > 1, from: 3}}\n", "'from' is start or end" },
+    { "inputs: {x: 'f32[m, n]'}\nkind: reduce\nover: n\noperator: max\n"
+      "outputs: {y: {type: 'f32[n, m]', where: x > r, value: x}}\n",
+      "all dimensions in their order" },
     /* what they cannot be */
     { BOTH "outputs: [top]\nfuse: no\n", "'no' is not a truth value" },
     { X "stages:\n  a: {kind: map, fuse: 3, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
