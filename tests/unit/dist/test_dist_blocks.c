@@ -16,7 +16,9 @@ static void begin(const char *spec, int ranks, int64_t block, const struct world
 {
     setenv("PTXGEN_CACHE", "off", 1);
     cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){ .over = over, .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .block = block };
+    w = (struct world){
+        .over = over, .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .block = block
+    };
     world_open(&w, rank);
 }
 
@@ -73,7 +75,7 @@ static void check_all(const char *const *spec, size_t count)
 
 /* Affine maps, whose order matters: x -> p x + q over integers. */
 #define AFFINE                                                                                                         \
-    "kind: scan\ninputs: {u: 'i32[n]', v: 'i32[n]'}\nmap: {p: u, q: v}\noperator:\n  state: {p: i32, q: i32}\n"         \
+    "kind: scan\ninputs: {u: 'i32[n]', v: 'i32[n]'}\nmap: {p: u, q: v}\noperator:\n  state: {p: i32, q: i32}\n"        \
     "  identity: {p: 1, q: 0}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
 
 Test(dist_blocks, scans)
@@ -108,7 +110,8 @@ static void same_bits(const char *spec, int64_t alone, int64_t n, const struct w
         run(spec, some_ranks[k], (const int64_t[8]){ n }, k ? 2 * BLOCK : alone, over);
         memcpy(k ? many : one, h.output[0], (size_t)n * sizeof *one);
         end();
-        cr_expect(!k || !memcmp(one, many, (size_t)n * sizeof *one), "%d ranks give other bits than one:\n%s", some_ranks[k], spec);
+        cr_expect(!k || !memcmp(one, many, (size_t)n * sizeof *one), "%d ranks give other bits than one:\n%s",
+                  some_ranks[k], spec);
     }
 }
 
@@ -116,10 +119,10 @@ static void same_bits(const char *spec, int64_t alone, int64_t n, const struct w
 Test(dist_blocks, programs)
 {
     static const char spec[] = "inputs: {x: 'i32[n]'}\nstages:\n"
-              "  twice: {kind: map, outputs: {t: {type: 'i32[n]', value: x * 2 + 1}}}\n"
-              "  sums: {kind: scan, map: t, operator: add, outputs: {y: 'i32[n]'}}\n"
-              "  last: {kind: reduce, inputs: [t], map: t, operator: max, outputs: {most: i32}}\n"
-              "outputs: [y, most]\niterate: {steps: 4, feedback: {x: y}, until: most > 100000}\n";
+                               "  twice: {kind: map, outputs: {t: {type: 'i32[n]', value: x * 2 + 1}}}\n"
+                               "  sums: {kind: scan, map: t, operator: add, outputs: {y: 'i32[n]'}}\n"
+                               "  last: {kind: reduce, inputs: [t], map: t, operator: max, outputs: {most: i32}}\n"
+                               "outputs: [y, most]\niterate: {steps: 4, feedback: {x: y}, until: most > 100000}\n";
     same_bits(spec, 0, 501, NULL);
     same_bits(spec, 0, 60, &over_nccl);
 }
