@@ -173,7 +173,8 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
  * ptxgen_dist_launch(), without a stream.
  *
  * A program whose loop has `until` is launched step by step: after each of them (with `check_every: K`, after every K) the
- * call waits for the stream, and the ranks tell each other whether the condition holds, and whether one has failed (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
+ * call waits for the stream, and the ranks tell each other whether the condition holds, and whether one has failed
+ * (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
  */
 PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);
