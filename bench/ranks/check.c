@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.c - problems on all devices against the reference, bit for bit: all numbers are such that nothing rounds.
  *
- * Each is run with even, uneven and empty parts, on the stream and three times as a graph.
+ * Each is run with even, uneven and empty parts, or with blocks that ranks have in turn; on the stream and three times as
+ * a graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct subject {
     const char *label, *spec, *split;
     int64_t size[3]; /* of the whole */
     int64_t steps;   /* of the param of that name; 0: there is none */
+    int64_t block;   /* that ranks have in turn; 0: consecutive parts */
 };
 
 #define SCAN(rest) "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" rest "outputs: {y: 'i32[n]', t: i32}\n"
@@ -33,23 +35,33 @@ static const char change[] =
     "outputs: {v: {type: 'f64[n]', value: '0.5 * (u[-2] + u[1])'}, norm: {type: f64, value: change}}\n";
 
 static const struct subject subjects[] = {
-    { "sum", sum, "n", { 1000003 }, 0 },
-    { "sum, determinism: run", pieces, "n", { 100003 }, 0 },
-    { "mss", "mss", "n", { 200001 }, 0 },
-    { "argmin", "argmin", "n", { 200001 }, 0 },
-    { "rows", rows, "n", { 33, 5001 }, 0 },
-    { "columns", columns, "n", { 5001, 33 }, 0 },
-    { "kept rows", rows, "m", { 501, 333 }, 0 },
-    { "scan_sum", "scan_sum", "n", { 300007 }, 0 },
-    { "scan", SCAN(""), "n", { 1000003 }, 0 },
-    { "scan, reverse, exclusive", SCAN("direction: reverse\nmode: exclusive\ninit: 7\n"), "n", { 1000003 }, 0 },
-    { "5 points, clamp", FIVE("clamp"), "n", { 203, 517 }, 4 },
-    { "5 points, wrap", FIVE("wrap"), "n", { 203, 517 }, 5 },
-    { "5 points, wide", FIVE("wrap"), "n", { 67, 40001 }, 5 },
-    { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3 },
-    { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4 },
-    { "5 points along rows", FIVE("wrap"), "m", { 103, 217 }, 3 },
-    { "stencil with a sum", change, "n", { 5001 }, 0 },
+    { "sum", sum, "n", { 1000003 }, 0, 0 },
+    { "sum, determinism: run", pieces, "n", { 100003 }, 0, 0 },
+    { "mss", "mss", "n", { 200001 }, 0, 0 },
+    { "argmin", "argmin", "n", { 200001 }, 0, 0 },
+    { "rows", rows, "n", { 33, 5001 }, 0, 0 },
+    { "columns", columns, "n", { 5001, 33 }, 0, 0 },
+    { "kept rows", rows, "m", { 501, 333 }, 0, 0 },
+    { "scan_sum", "scan_sum", "n", { 300007 }, 0, 0 },
+    { "scan", SCAN(""), "n", { 1000003 }, 0, 0 },
+    { "scan, reverse, exclusive", SCAN("direction: reverse\nmode: exclusive\ninit: 7\n"), "n", { 1000003 }, 0, 0 },
+    { "5 points, clamp", FIVE("clamp"), "n", { 203, 517 }, 4, 0 },
+    { "5 points, wrap", FIVE("wrap"), "n", { 203, 517 }, 5, 0 },
+    { "5 points, wide", FIVE("wrap"), "n", { 67, 40001 }, 5, 0 },
+    { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3, 0 },
+    { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4, 0 },
+    { "5 points along rows", FIVE("wrap"), "m", { 103, 217 }, 3, 0 },
+    { "stencil with a sum", change, "n", { 5001 }, 0, 0 },
+    { "scan, blocks", SCAN(""), "n", { 1000003 }, 0, 65536 },
+    { "scan, reverse, exclusive, blocks",
+      SCAN("direction: reverse\nmode: exclusive\ninit: 7\n"),
+      "n",
+      { 300007 },
+      0,
+      16 * 1024 },
+    { "mss, blocks", "mss", "n", { 200001 }, 0, 4096 },
+    { "columns, blocks", columns, "n", { 5001, 33 }, 0, 64 },
+    { "sum, determinism: run, blocks", pieces, "n", { 100003 }, 0, 1024 },
 };
 
 /* A subject on the host, and what ranks share of it. */
@@ -119,7 +131,7 @@ static bool begin(struct world *w, struct job *j, const struct subject *of)
 /* Even, uneven, an empty first and an empty last part. */
 static void cut(const struct world *w, struct job *j, int way)
 {
-    const int64_t n = j->size[j->split];
+    const int64_t n = j->size[j->split], block = j->of->block;
     for (int r = 0; r <= w->ranks; r++) {
         int64_t at = n * r / w->ranks;
         if (way == 1)
@@ -128,13 +140,20 @@ static void cut(const struct world *w, struct job *j, int way)
             at = r < 2 ? 0 : n * (r - 1) / (w->ranks - 1);
         if (way == 3)
             at = r >= w->ranks - 1 ? n : n * r / (w->ranks - 1);
+        if (block && r) /* what rank r - 1 has */
+            at = j->first[r - 1] + n / block / w->ranks * block +
+                 (n / block % w->ranks >= r       ? block
+                  : n / block % w->ranks == r - 1 ? n % block
+                                                  : 0);
         j->first[r] = at;
     }
 }
 
 /* Between an array of the whole and that of a part; out: compare what the part has.  False: they differ. */
-static bool part(const struct job *j, const ptxgen_array_info *a, char *whole, char *of_part, int rank, bool out)
+static bool part(const struct rank *r, const ptxgen_array_info *a, char *whole, char *of_part, bool out)
 {
+    const struct job *j = r->job;
+    const int ranks = r->world->ranks;
     int64_t outer = 1, inner = (int64_t)a->element_size, extent = 1, first = 0, count = 1;
     bool seen = false, same = true;
     for (int d = 0; d < a->rank; d++) {
@@ -142,21 +161,24 @@ static bool part(const struct job *j, const ptxgen_array_info *a, char *whole, c
         if (a->size_index[d] == j->split) {
             seen = true;
             extent = n;
-            first = j->first[rank];
-            count = j->first[rank + 1] - first;
+            first = j->of->block ? j->of->block * r->number : j->first[r->number];
+            count = j->first[r->number + 1] - j->first[r->number];
         } else if (seen) {
             inner *= n;
         } else {
             outer *= n;
         }
     }
-    for (int64_t i = 0; i < outer; i++) {
-        char *from = whole + (i * extent + first) * inner, *to = of_part + i * count * inner;
-        if (out)
-            same &= !memcmp(from, to, (size_t)(count * inner));
-        else
-            memcpy(to, from, (size_t)(count * inner));
-    }
+    const int64_t block = seen && j->of->block ? j->of->block : count;
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t at = 0, row = first; at < count; at += block, row += block * ranks) {
+            const size_t bytes = (size_t)((count - at < block ? count - at : block) * inner);
+            char *from = whole + (i * extent + row) * inner, *to = of_part + (i * count + at) * inner;
+            if (out)
+                same &= !memcmp(from, to, bytes);
+            else
+                memcpy(to, from, bytes);
+        }
     return same;
 }
 
@@ -166,6 +188,7 @@ static bool load(struct rank *r)
     struct job *j = r->job;
     ptxgen_dist_options o = PTXGEN_DIST_OPTIONS_INIT;
     o.split = j->of->split;
+    o.block = j->of->block;
     ptxgen_problem *p = r->number ? read_spec(r, j->of->spec) : j->problem;
     const bool ok = p && ptxgen_dist_load(r->s, r->comm, p, &o, &j->dist[r->number]) == PTXGEN_OK;
     if (!ok)
@@ -196,7 +219,7 @@ static bool make_arrays(struct rank *r, struct arrays *m)
         m->bytes[i] = bytes_of(&a, m->size);
         m->host[i] = calloc(1, m->bytes[i] + 1);
         if (i < j->ninputs)
-            part(j, &a, j->input[i], m->host[i], r->number, false);
+            part(r, &a, j->input[i], m->host[i], false);
         ok = ptxgen_gpu_alloc(r->s, r->gpu, m->bytes[i], &m->device[i]) == PTXGEN_OK &&
              (i >= j->ninputs || ptxgen_gpu_write(r->s, r->gpu, m->device[i], m->host[i], m->bytes[i]) == PTXGEN_OK);
     }
@@ -211,7 +234,7 @@ static bool fill_outputs(struct rank *r, struct arrays *m)
     for (int i = j->ninputs; i < j->ninputs + j->noutputs && ok; i++) {
         const ptxgen_array_info a = array_of(j, i);
         void *before = make_data(&a, j->size, 99u + (unsigned)i);
-        part(j, &a, before, m->host[i], r->number, false);
+        part(r, &a, before, m->host[i], false);
         free(before);
         ok = ptxgen_gpu_write(r->s, r->gpu, m->device[i], m->host[i], m->bytes[i]) == PTXGEN_OK;
     }
@@ -225,7 +248,7 @@ static bool compare(struct rank *r, struct arrays *m, const char *how)
     for (int i = j->ninputs; i < j->ninputs + j->noutputs && ok; i++) {
         const ptxgen_array_info a = array_of(j, i);
         ok = ptxgen_gpu_read(r->s, r->gpu, m->host[i], m->device[i], m->bytes[i]) == PTXGEN_OK;
-        if (ok && !part(j, &a, j->output[i - j->ninputs], m->host[i], r->number, true)) {
+        if (ok && !part(r, &a, j->output[i - j->ninputs], m->host[i], true)) {
             fprintf(stderr, "FAIL %s, rank %d, %s: '%s' differs from the reference\n", j->of->label, r->number, how,
                     a.name);
             return false;
@@ -276,7 +299,7 @@ static bool check(struct world *w, const struct subject *of)
 {
     struct job j;
     bool ok = begin(w, &j, of) && all_ranks(w, load, &j);
-    for (int way = 0; way < SPLITS && ok; way++) {
+    for (int way = 0; way < (of->block ? 1 : SPLITS) && ok; way++) {
         cut(w, &j, way);
         ok = all_ranks(w, run, &j);
         if (!ok)

@@ -24,6 +24,7 @@ struct trial {
     int64_t elements; /* of the input and of the output, per device */
     bool maps;        /* the output has as many as the input; else one */
     int64_t steps;    /* per launch; 0: there is no such param */
+    int64_t block;    /* that ranks have in turn; 0: consecutive parts */
     enum way way;
     double microseconds; /* of a launch, the result */
 };
@@ -66,8 +67,10 @@ static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
     m->repeats = (LAUNCHES + m->batch - 1) / m->batch;
     const size_t slices = bytes > pool_bytes ? 1 : (size_t)m->batch;
     ptxgen_problem *p = read_spec(r, t->spec);
+    ptxgen_dist_options o = PTXGEN_DIST_OPTIONS_INIT;
+    o.block = t->block;
     const bool ok = p &&
-                    (t->way == DIST ? ptxgen_dist_load(r->s, r->comm, p, NULL, &m->dist) == PTXGEN_OK
+                    (t->way == DIST ? ptxgen_dist_load(r->s, r->comm, p, &o, &m->dist) == PTXGEN_OK
                                     : ptxgen_jit(r->s, r->gpu, p, NULL, &m->loaded) == PTXGEN_OK) &&
                     ptxgen_gpu_alloc(r->s, r->gpu, m->stride * slices, &in) == PTXGEN_OK &&
                     ptxgen_gpu_alloc(r->s, r->gpu, t->maps ? bytes : 256, &out) == PTXGEN_OK &&
@@ -213,18 +216,20 @@ static void sums(struct world *w)
 static void scans(struct world *w)
 {
     puts("\ni32 scan, us: elements per device, mode, one device alone, one device with twice as many, both; "
-         "speedup");
+         "speedup; both with blocks of 8 MiB in turn");
     for (int e = 20; e <= 28; e += e < 24 ? 2 : 4)
         for (int graph = 1; graph >= 0; graph--) {
             struct trial t = { .label = "scan_i32", .spec = scan, .maps = true };
-            double us[3];
-            for (int i = 0; i < 3; i++) {
+            double us[4];
+            for (int i = 0; i < 4; i++) {
                 t.size[0] = t.elements = (int64_t)(i == 1 ? 2 : 1) << e;
-                t.way = i == 2 ? DIST : ALONE;
+                t.way = i >= 2 ? DIST : ALONE;
+                t.block = i == 3 ? (int64_t)1 << (e < 21 ? e : 21) : 0;
+                t.label = i == 3 ? "scan_i32 in blocks" : "scan_i32";
                 us[i] = run(w, &t, graph);
             }
-            printf("2^%-3d %-6s %9.2f %9.2f %9.2f   %.2fx\n", e, graph ? "graph" : "stream", us[0], us[1], us[2],
-                   us[1] / us[2]);
+            printf("2^%-3d %-6s %9.2f %9.2f %9.2f   %.2fx %9.2f\n", e, graph ? "graph" : "stream", us[0], us[1], us[2],
+                   us[1] / us[2], us[3]);
             fflush(stdout);
         }
 }

@@ -48,7 +48,8 @@
  * other in the order of the ranks, and may be unequal or empty.  An array that has the dimension is, on each rank, an
  * array of the part's elements; any other array is whole on every rank, with the same content.  The sizes of a launch
  * are those of the part.  Expressions of the spec see the whole: `n` is the size of all parts together, `index(n)` the
- * position in the whole.
+ * position in the whole.  In the cyclic layout (ptxgen_dist_options.block), blocks of elements are dealt to the ranks in
+ * turn instead, and a rank's part is its blocks one after the other.
  *
  * A program of stages (docs/stages.md) is split along one dimension in all stages and steps.  A stage without that
  * dimension is computed by every rank, with the same bits.  Arrays between stages are cut as those of the program are.  A
@@ -121,6 +122,10 @@ typedef struct ptxgen_dist_options {
         *split; /**< name of the dimension that is split; NULL: the first of the iteration space with a name, of a
                              program the first of its first stage */
     const char *modes; /**< of the host executor, as in ptxgen_host_run(); NULL: the usual ones; GPUs ignore it */
+    /** 0: parts are consecutive.  Else a multiple of 16: the whole is cut into blocks of so many elements, the last of
+     * which may be shorter, and block b is on rank b modulo the number of ranks, after the rank's blocks before b.  Arrays
+     * that have the split dimension have it first, and no element reads its neighbours. */
+    int64_t block;
 } ptxgen_dist_options;
 /** A problem or program, compiled for a rank. */
 typedef struct ptxgen_dist ptxgen_dist;
@@ -133,8 +138,8 @@ PTXGEN_API void ptxgen_dist_destroy(ptxgen_dist *PTXGEN_OPTIONAL dist);
 PTXGEN_API const char *ptxgen_dist_split(const ptxgen_dist *dist);
 /**
  * An even share of `total` elements of the split dimension: rank `rank` has `count` of them, from `first` on.  Other
- * parts are as good, with one exception: with `determinism: device`, parts begin where such shares may begin.  Not
- * collective.
+ * parts are as good, with two exceptions: with `determinism: device`, parts begin where such shares may begin; and with
+ * ptxgen_dist_options.block, parts have the elements of their blocks, of which `first` is the first.  Not collective.
  */
 PTXGEN_API ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int64_t total, int rank,
                                            int64_t *first, int64_t *count);
@@ -167,8 +172,9 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
  * that does not launch leaves the others' streams waiting, as with NCCL: ncclCommAbort() ends that.  In host memory: as
  * ptxgen_dist_launch(), without a stream.
  *
- * A program whose loop has `until` is launched step by step: after each of them the call waits for the stream, and the ranks
- * tell each other whether the condition holds, and whether one has failed (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
+ * A program whose loop has `until` is launched step by step: after each of them (with `check_every: K`, after every K) the
+ * call waits for the stream, and the ranks tell each other whether the condition holds, and whether one has failed
+ * (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
  */
 PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);
@@ -198,7 +204,7 @@ PTXGEN_API ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
 /* clang-format off */
 #define PTXGEN_COMM_CALLBACKS_INIT { sizeof(ptxgen_comm_callbacks), NULL, NULL, NULL }
 #define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0, 0 }
-#define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL }
+#define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL, 0 }
 /* clang-format on */
 
 #ifdef __cplusplus

@@ -8,7 +8,8 @@
 #include "launch/launch_dist.h"
 #include "ptxgen/dist.h"
 
-enum { RANKS_MAX = 1 << 16, NCCL_SECONDS = 300 };
+enum { RANKS_MAX = 1 << 16, NCCL_SECONDS = 300, BLOCK_MULTIPLE = 16 };
+static const int64_t BLOCK_MOST = INT64_C(1) << 40;
 
 ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_comm_callbacks *callbacks, int rank, int size,
                                     ptxgen_comm **out)
@@ -60,7 +61,7 @@ void ptxgen_comm_destroy(ptxgen_comm *comm)
 /* ---- load -------------------------------------------------------------------------------------------------------- */
 
 /* FNV-1a of what all ranks must have alike. */
-static uint64_t hash_of(const ptxgen_problem *p, const char *split)
+static uint64_t hash_of(const ptxgen_problem *p, const char *split, int64_t block)
 {
     struct str text = { 0 };
     uint64_t hash = 14695981039346656037u;
@@ -69,6 +70,7 @@ static uint64_t hash_of(const ptxgen_problem *p, const char *split)
     else
         problem_print(p->problem, &text);
     str_add(&text, split ? split : "");
+    str_printf(&text, " %lld", (long long)block);
     for (size_t i = 0; i < text.length; i++)
         hash = (hash ^ (unsigned char)text.text[i]) * 1099511628211u;
     str_finish(&text);
@@ -132,7 +134,7 @@ static ptxgen_status load(ptxgen_session *s, ptxgen_dist *d, const ptxgen_proble
     ptxgen_status status = PTXGEN_OK;
     own.status = compile(s, p, split, d);
     strncpy(own.name, d->shape->name, PROBLEM_NAME_MAX);
-    d->problem = own.problem = hash_of(p, split);
+    d->problem = own.problem = hash_of(p, split, d->block);
     WITH_MEMORY(s, status = dist_agree(s, d->comm, d->shape, &own));
     return status;
 }
@@ -147,6 +149,17 @@ static ptxgen_status alive(ptxgen_session *s, const ptxgen_comm *comm)
     return PTXGEN_RANKS;
 }
 
+static bool fit_block(ptxgen_session *s, int64_t block)
+{
+    if (!api_fit_number(s, "block", block, 0, BLOCK_MOST))
+        return false;
+    if (block % BLOCK_MULTIPLE == 0)
+        return true;
+    diag_error(&s->diags, D_BAD_ARGUMENT, span_none(), "block: %lld is not a multiple of %d", (long long)block,
+               BLOCK_MULTIPLE);
+    return false;
+}
+
 ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxgen_problem *p,
                                const ptxgen_dist_options *options, ptxgen_dist **out)
 {
@@ -155,7 +168,9 @@ ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxge
     if (LACKS(s, s, comm, p, out) || !TAKE(s, options, &o))
         return PTXGEN_USAGE;
     struct simt_options modes;
-    ptxgen_status status = api_read_modes(s, o.modes, &modes);
+    bool fits = false;
+    WITH_MEMORY(s, fits = fit_block(s, o.block));
+    ptxgen_status status = fits ? api_read_modes(s, o.modes, &modes) : PTXGEN_USAGE;
     if (status == PTXGEN_OK)
         status = alive(s, comm);
     if (status != PTXGEN_OK)
@@ -166,6 +181,7 @@ ptxgen_status ptxgen_dist_load(ptxgen_session *s, ptxgen_comm *comm, const ptxge
     d->comm = comm;
     d->shape = p->shape;
     d->modes = modes;
+    d->block = o.block;
     status = load(s, d, p, o.split);
     if (status == PTXGEN_OK)
         *out = d;
@@ -193,7 +209,9 @@ ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist *dist, int6
     NEED(PTXGEN_USAGE, s, s, dist, first, count);
     WITH_MEMORY(s, fits = api_fit_number(s, "total", total, 0, INT64_MAX / 2) &&
                           api_fit_number(s, "rank", rank, 0, dist->comm->size - 1));
-    if (fits)
+    if (fits && dist->block)
+        dist_deal(dist->block, total, rank, dist->comm->size, first, count);
+    else if (fits)
         dist_share(dist->pieces, total, rank, dist->comm->size, first, count);
     return fits ? PTXGEN_OK : PTXGEN_USAGE;
 }

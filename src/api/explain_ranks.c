@@ -173,7 +173,7 @@ static bool ask(ptxgen_session *s, const ptxgen_plan *plan, const char *split, c
     for (int i = 0; o->param && i < plan->plan->problem->nparams; i++)
         param[i].u = o->param[i].u;
     x->param = o->param ? param : NULL;
-    x->split = dist_derive(s, plan->plan->problem, split);
+    x->split = dist_derive(s, plan->plan->problem, split, 0);
     return x->split != NULL;
 }
 

@@ -64,7 +64,7 @@ struct options {
     const char *samples, *cache, *gpu, *jobs, *tuning, *journal, *reference, *limit, *strategy, *budget, *seed,
         *emit_def, *export, *html;
     const char *prover, *out, *arch, *with, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
-        *unaligned, *shard, *stage, *devices, *ranks;
+        *unaligned, *shard, *shard_block, *stage, *devices, *ranks;
     bool distributed, verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
         named; /* named: the command is */
 };

@@ -107,6 +107,9 @@ const struct option option_table[] = {
       "what these numbers of GPUs are expected to take together, in place of the rest" },
     { "shard", 0, O_TEXT, AT(shard), C_RUN | C_EXPLAIN, "NAME",
       "with --devices, --distributed or --ranks, the dimension that is split (default: the first)" },
+    { "shard-block", 0, O_TEXT, AT(shard_block), C_RUN, "N",
+      "with --devices or --distributed, blocks of N elements are dealt to the ranks in turn (default: consecutive "
+      "parts)" },
     { "gpu", 0, O_TEXT, AT(gpu), C_EXPLAIN | C_VARIANTS, "NAME",
       "a known GPU that times are predicted for, as in H200 (default: this machine's, or a usual one)" },
     { "laws", 0, O_FLAG, AT(laws), C_PLAN, NULL, "judge the operators, and use commutativity that is proved" },

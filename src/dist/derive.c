@@ -396,7 +396,8 @@ static int axis_of(struct ptxgen_session *s, const struct problem *p, const char
     return -1;
 }
 
-const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split)
+const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split,
+                                     int64_t block)
 {
     struct dist_split *sp = arena_new(&s->arena, struct dist_split, 1);
     struct derive d = { .a = &s->arena, .sp = sp, .from = p };
@@ -405,6 +406,7 @@ const struct dist_split *dist_derive(struct ptxgen_session *s, const struct prob
         return NULL;
     sp->problem = p;
     sp->axis = axis;
+    sp->block = block;
     sp->size = p->space[axis].extent.size;
     sp->combined = p->kind == KIND_STENCIL ? p->nreductions > 0 : p->space[axis].reduced;
     if (!dist_supported(s, sp))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derive.h - the problems that each rank solves so that all ranks together solve one.
  *
- * One dimension is split: each rank has consecutive elements of it, in the order of the ranks.  A stage is a problem of
+ * One dimension is split: each rank has consecutive elements of it, in the order of the ranks; or blocks of elements are
+ * dealt to the ranks in turn, and each block is a piece of its rank's part.  A stage is a problem of
  * its own, made of the expressions of the user's problem, and is planned and compiled like any other:
  *
  *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
@@ -49,14 +50,16 @@ struct dist_split {
     bool interior;                 /* points that read beyond the whole are not computed */
     bool wraps, only_wraps;        /* some, all neighbours beyond the whole are those at its other end */
     bool indexed;                  /* expressions read positions along it */
-    bool pieces;     /* a part is computed in pieces that the whole size alone decides; see dist_piece() */
+    int64_t block;                 /* elements of the blocks that ranks have in turn; 0: consecutive parts */
+    bool pieces;     /* a part is computed in pieces: blocks, or what the whole size alone decides; see dist_piece() */
     int state_bytes; /* of the states of all reductions, one element */
     struct dist_derived stage[DIST_STAGES];
 };
 
 /* split: name of a dimension, or NULL: the first of the iteration space that has a size.  NULL after a message that
  * says what cannot be distributed, and where it stands. */
-const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split);
+const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split,
+                                     int64_t block);
 
 /* What each rank computes of a problem without the split dimension: all of it.  NULL after a message. */
 const struct dist_split *dist_alike(struct ptxgen_session *s, const struct problem *p);

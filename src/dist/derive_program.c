@@ -10,7 +10,7 @@
 
 bool dist_derive_problem(struct ptxgen_session *s, struct ptxgen_dist *d, const struct problem *p, const char *split)
 {
-    d->split = dist_derive(s, p, split);
+    d->split = dist_derive(s, p, split, d->block);
     if (!d->split)
         return false;
     d->size = d->split->size;
@@ -91,12 +91,13 @@ static const struct dist_split *refuse_array(struct ptxgen_session *s, const str
     return NULL;
 }
 
-static const struct dist_split *split_stage(struct ptxgen_session *s, const struct problem *p, const char *split)
+static const struct dist_split *split_stage(struct ptxgen_session *s, const struct problem *p, const char *split,
+                                            int64_t block)
 {
     const int size = size_named(p, split);
     if (size < 0)
         return dist_alike(s, p);
-    return has_axis(p, size) ? dist_derive(s, p, split) : refuse_array(s, p, size);
+    return has_axis(p, size) ? dist_derive(s, p, split, block) : refuse_array(s, p, size);
 }
 
 /* The first dimension with a name of the first stage that has one; NULL after a message. */
@@ -142,8 +143,9 @@ static bool add_stage(struct ptxgen_session *s, struct ptxgen_dist *d, const str
 {
     struct ptxgen_dist *of = d->of[i] = arena_new(&s->arena, struct ptxgen_dist, 1);
     of->comm = d->comm;
+    of->block = d->block;
     of->shape = shape_of(s, p->problem[i]);
-    of->split = split_stage(s, p->problem[i], split);
+    of->split = split_stage(s, p->problem[i], split, d->block);
     if (!of->split) {
         struct diag *last = s->diags.last;
         last->text = arena_printf(&s->arena, "stage %s: %s", p->data.stage[i].name, last->text);

@@ -64,6 +64,7 @@ struct ptxgen_dist {
     struct ptxgen_comm *comm;
     const struct program *shape; /* of what the user has, for its arguments */
     int size;                    /* the one of its sizes that is split */
+    int64_t block;               /* of its elements: as of dist_split */
     bool pieces;                 /* even shares are cut at pieces: of any stage */
     uint64_t problem;            /* hash */
     struct simt_options modes;
@@ -104,5 +105,7 @@ bool dist_late(const struct ptxgen_dist *d);
 int64_t dist_state_bytes(const struct dist_split *sp, const int64_t *size);
 /* Begin and number of elements of an even share. */
 void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count);
+/* The same where blocks are dealt out; first: of the rank's first block. */
+void dist_deal(int64_t block, int64_t total, int rank, int size, int64_t *first, int64_t *count);
 
 #endif

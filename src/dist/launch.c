@@ -6,6 +6,8 @@
  *     exchange      everybody gets all states
  *     total, scan   folds in the order of the elements; a scan goes through each piece with the fold of those before
  *
+ * Where blocks are dealt out, each block is a piece, of maps, too.
+ *
  * On the host, each launch begins with hellos.  On a GPU, a call before the launch does that (prepare), and walks through
  * the same steps to load what they need; a launch only enqueues.
  */
@@ -19,6 +21,11 @@ static struct dist_run piece_run(const struct launch *l, int64_t i)
 {
     const int rank = l->d->comm->rank;
     const int64_t first = l->room->first[rank], end = first + part_of(l->room, rank);
+    if (l->d->split->block) {
+        const int64_t piece = l->room->piece, at = (i * l->d->comm->size + rank) * piece, left = l->room->total - at;
+        return (
+            struct dist_run){ .args = l->args, .first = at, .count = left < piece ? left : piece, .behind = i * piece };
+    }
     int64_t from = first, to = end;
     if (l->d->split->pieces) {
         const int64_t cut = (first / l->room->piece + i) * l->room->piece;
@@ -56,22 +63,41 @@ static ptxgen_status partials(struct launch *l)
     return status;
 }
 
+/* The first piece of rank r among those of all ranks; the next one is the next of all, or comes after those of the others. */
+static int64_t first_piece(const struct dist_room *m, int r)
+{
+    int64_t n = 0;
+    for (int k = 0; k < r; k++)
+        n += m->d->split->block ? 1 : room_pieces(m, k);
+    return n;
+}
+
+static int64_t next_piece(const struct dist_room *m) { return m->d->split->block ? m->d->comm->size : 1; }
+
+/* How many states come before that of piece i of rank r, in the order in which they are combined. */
+static int64_t place(const struct dist_room *m, int r, int64_t i)
+{
+    const int64_t n = first_piece(m, r) + i * next_piece(m);
+    return m->d->split->problem->reverse ? m->states - 1 - n : n;
+}
+
 /* The states of all ranks one after the other, in the order in which they are combined. */
 static ptxgen_status collect(struct launch *l)
 {
     const struct dist_room *m = l->room;
-    const bool reverse = l->d->split->problem->reverse;
+    const bool reverse = m->d->split->problem->reverse;
+    const size_t state = (size_t)m->state;
     ptxgen_status status = PTXGEN_OK;
-    for (int64_t r = 0, n = 0; m->ordered != m->all && r < l->d->comm->size; r++) {
-        const int64_t pieces = room_pieces(m, (int)r), rows = reverse ? pieces : pieces > 0;
-        const size_t state = (size_t)m->state;
-        for (int64_t i = 0; i < rows && status == PTXGEN_OK; i++)
+    for (int r = 0; m->ordered != m->all && r < m->d->comm->size; r++) {
+        const int64_t pieces = room_pieces(m, r), copies = reverse ? pieces : pieces > 0;
+        for (int64_t i = 0; i < copies && status == PTXGEN_OK; i++)
             status = machine_of(l->d)->copy(
-                l, &(struct dist_copy){ .to = m->ordered + (reverse ? m->states - 1 - n - i : n) * m->state,
+                l, &(struct dist_copy){ .to = m->ordered + place(m, r, i) * m->state,
                                         .from = m->all + (size_t)r * m->block + head(l) + i * m->state,
-                                        .width = reverse ? state : state * (size_t)pieces,
-                                        .rows = 1 });
-        n += pieces;
+                                        .to_pitch = state * (size_t)next_piece(m),
+                                        .from_pitch = state,
+                                        .width = state,
+                                        .rows = reverse ? 1 : pieces });
     }
     return status;
 }
@@ -90,11 +116,8 @@ static ptxgen_status scan(struct launch *l)
     const int rank = l->d->comm->rank;
     const int64_t pieces = room_pieces(l->room, rank);
     ptxgen_status status = PTXGEN_OK;
-    int64_t behind = 0;
-    for (int r = 0; r < rank; r++)
-        behind += room_pieces(l->room, r);
     for (int64_t i = 0; i < pieces && status == PTXGEN_OK; i++) {
-        const int64_t before = l->d->split->problem->reverse ? l->room->states - 1 - (behind + i) : behind + i;
+        const int64_t before = place(l->room, rank, i);
         struct dist_run run = piece_run(l, i);
         run.states_in = l->room->carry;
         if (before > 0)
@@ -151,9 +174,13 @@ static ptxgen_status no_step(struct launch *l)
 
 static ptxgen_status local(struct launch *l)
 {
-    const int rank = l->d->comm->rank;
-    const struct dist_run run = { .args = l->args, .first = l->room->first[rank], .count = part_of(l->room, rank) };
-    return l->failed == PTXGEN_OK ? run_stage(l, STAGE_LOCAL, &run) : l->failed;
+    const int64_t block = l->d->split->block, part = part_of(l->room, l->d->comm->rank);
+    const int64_t pieces = block ? part / block + (part % block > 0) : 1;
+    for (int64_t i = 0; i < pieces && l->failed == PTXGEN_OK; i++) {
+        const struct dist_run run = piece_run(l, i);
+        l->failed = run_stage(l, STAGE_LOCAL, &run);
+    }
+    return l->failed;
 }
 
 /* Where neighbours are exchanged, each step by itself.  A rank whose step fails goes on exchanging, and tells it last. */

@@ -36,7 +36,7 @@ struct dist_room {
     int64_t number;                 /* from 1, in the order in which they were prepared */
     bool superseded;                /* another one was prepared with some part alike: see dist_prepare() */
     int64_t size[PROBLEM_ARGS_MAX]; /* of the rank's part */
-    int64_t *first;                 /* where the parts of the ranks begin, and the last one ends */
+    int64_t *first;                 /* where the parts of the ranks begin, and the last one ends, as if consecutive */
     int64_t total, piece;
     int64_t states;  /* of all ranks */
     int64_t state;   /* bytes of the state of a piece: of all its segments */

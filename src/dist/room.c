@@ -28,6 +28,13 @@ void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, 
     *count = (end < total ? end : total) - *first;
 }
 
+void dist_deal(int64_t block, int64_t total, int rank, int size, int64_t *first, int64_t *count)
+{
+    const int64_t whole = total / block, rest = total % block; /* the rest is a block, too */
+    *count = (whole / size + (rank < whole % size)) * block + (rank == whole % size ? rest : 0);
+    *first = rank * block < total ? rank * block : total;
+}
+
 /* Product of the extents of the axes that are reduced, or kept and of the bins, without the split one. */
 static int64_t extent(const struct dist_split *sp, const int64_t *size, bool reduced)
 {
@@ -52,6 +59,8 @@ int64_t room_pieces(const struct dist_room *m, int r)
     const int64_t first = m->first[r], count = part_of(m, r);
     if (count == 0 || extent(sp, m->size, true) == 0)
         return 0;
+    if (sp->block)
+        return (count - 1) / m->piece + 1;
     return sp->pieces ? (first + count - 1) / m->piece - first / m->piece + 1 : 1;
 }
 
@@ -77,6 +86,22 @@ static ptxgen_status find_parts(struct ptxgen_session *s, struct dist_room *m)
     return PTXGEN_OK;
 }
 
+/* Has each rank the elements of its blocks? */
+static ptxgen_status fits_deal(struct ptxgen_session *s, const struct dist_room *m)
+{
+    for (int r = 0; r < m->d->comm->size; r++) {
+        int64_t first, count;
+        dist_deal(m->piece, m->total, r, m->d->comm->size, &first, &count);
+        if (count != part_of(m, r))
+            return wrong(s, arena_printf(&s->arena,
+                                         "rank %d has %lld elements of %s, but of %lld elements in blocks of %lld its "
+                                         "share is %lld: ptxgen_dist_share() tells it",
+                                         r, (long long)part_of(m, r), dist_split_name(m->d), (long long)m->total,
+                                         (long long)m->piece, (long long)count));
+    }
+    return PTXGEN_OK;
+}
+
 static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
 {
     const struct ptxgen_comm *comm = m->d->comm;
@@ -85,7 +110,9 @@ static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
     if (m->total < size->min || m->total > size->max || m->total % size->multiple_of)
         return wrong(s, arena_printf(&s->arena, "%s = %lld of all ranks is not what `assume` promises", size->name,
                                      (long long)m->total));
-    m->piece = dist_piece(sp->pieces, m->total);
+    m->piece = sp->block ? sp->block : dist_piece(sp->pieces, m->total);
+    if (sp->block)
+        return fits_deal(s, m);
     for (int r = 1; r < comm->size && sp->pieces && sp->problem->determinism == DET_DEVICE; r++) {
         const int64_t first = m->first[r];
         if (first % m->piece && first < m->total)
@@ -110,7 +137,8 @@ static ptxgen_status alloc(struct ptxgen_session *s, struct dist_room *m, size_t
 /* Do the blocks of all ranks, one after the other, hold the states in the order in which they are combined? */
 static bool in_order(const struct dist_room *m, int64_t most)
 {
-    bool good = !machine_of(m->d)->tells && (!m->d->split->problem->reverse || m->states < 2);
+    bool good = !machine_of(m->d)->tells && (!m->d->split->problem->reverse || m->states < 2) &&
+                (!m->d->split->block || most < 2 || m->d->comm->size == 1);
     for (int64_t r = 0, n = 0; r < m->d->comm->size; n += room_pieces(m, (int)r++))
         good &= room_pieces(m, (int)r) == 0 || n == r * most;
     return good;

@@ -184,12 +184,25 @@ static bool fits_bins(struct ptxgen_session *s, const struct dist_split *sp)
     return true;
 }
 
+/* Blocks that are dealt out: each is consecutive in memory, and computed by itself. */
+static bool fits_blocks(struct ptxgen_session *s, const struct dist_split *sp)
+{
+    if (sp->block && sp->before + sp->after > 0)
+        return refuse(s, sp->problem->at, "neighbours along '%s' are on other ranks for each block that is dealt out",
+                      name_of(sp), "give each rank consecutive elements");
+    if (sp->block && !leads(sp))
+        return refuse(s, sp->problem->at,
+                      "blocks that are dealt out need '%s' to be the first dimension of every array that has it",
+                      name_of(sp), "give each rank consecutive elements");
+    return true;
+}
+
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
 {
     const struct problem *p = sp->problem;
     const int segments = p->offsets >= 0 ? p->offsets : p->flags;
     const bool depends = sp->combined && p->determinism != DET_ANY && !dist_exact(p);
-    sp->pieces = depends && leads(sp);
+    sp->pieces = sp->block || (depends && leads(sp));
     if (segments >= 0)
         return refuse(s, p->input[segments].at, "segments between %s may cross ranks, which is not supported",
                       p->offsets >= 0 ? "offsets" : "flags", NULL);
@@ -200,5 +213,5 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
         return refuse(s, p->at, "`determinism: device` needs '%s' to be the first dimension of every array that has it",
                       name_of(sp), "`determinism: run` gives the same bits for the same parts");
     return fits_bins(s, sp) && fits_arrays(s, sp) && fits_outputs(s, sp) && fits_neighbours(s, sp) &&
-           (!sp->combined || in_order(s, sp));
+           fits_blocks(s, sp) && (!sp->combined || in_order(s, sp));
 }

@@ -52,6 +52,7 @@ for n in 1001 7 2 0; do
     for devices in 0 0,1 2,1,0 6,5,4,3 0,1,2,3,4,5,6; do
         FAKE_CUDA_COPIES=1 run run copy.yaml --size n=$n --devices "$devices" --verify; exits 0; out_has "verified: $n value"
         FAKE_CUDA_COPIES=1 run run copy.yaml --size n=$n --devices "$devices" --unaligned 1 --verify; exits 0; out_has 'verified'
+        FAKE_CUDA_COPIES=1 run run copy.yaml --size n=$n --devices "$devices" --shard-block 16 --verify; exits 0; out_has "verified: $n value"
     done
 done
 # Rows, and columns, which are no rows of memory; in files as on one GPU.

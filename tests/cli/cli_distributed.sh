@@ -76,6 +76,22 @@ SPEC
 ranks 3 grouping.yaml --size n=60 --distributed --verify; exits 4; err_has 'note: stage less, step 0:'; err_has 'verification failed: r is'
 [ "$(grep -c 'verification failed' err)" -eq 1 ] || complain 'it is said more than once'
 
+# Blocks that are dealt to the ranks in turn.
+for more in 'scan_exclusive.yaml --size n=301' 'scan_mss.yaml --size n=301' 'apps/kmeans.yaml --size n=40 --size k=3 --size f=2 --input x=iota --input c=iota'; do
+    # shellcheck disable=SC2086
+    run run "$specs/"$more --device cpu; exits 0
+    sed '/random data/d' out > alone
+    for n in 1 3 4; do
+        # shellcheck disable=SC2086
+        ranks "$n" "$specs/"$more --distributed --shard-block 16 --device cpu --verify; exits 0; out_has '^verified: [1-9]'
+        sed '/random data/d; /^verified/d' out > shared
+        cmp -s alone shared || complain "other results than alone"
+    done
+done
+ranks 2 "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --distributed --shard-block 16; exits 1; err_has 'neighbours along'
+ranks 2 "$specs/sum.yaml" --size n=100 --distributed --shard-block 24; exits 2; err_has 'not a multiple of 16'
+ranks 2 "$specs/sum.yaml" --size n=100 --distributed --shard-block 0; exits 2; err_has 'expected a number of elements'
+
 # Another dimension; results in files; a refusal is located.
 ranks 3 "$specs/jacobi2d.yaml" --size n=40 --size m=5 --param steps=4 --shard n --distributed --verify; exits 0; out_has 'verified: 200'
 ranks 2 "$specs/sum.yaml" --size n=1000 --distributed --output sum=sum.npy; exits 0; exists sum.npy

@@ -162,6 +162,7 @@ struct world {
     struct harness *whole;
     const char *name, *spec, *split, *modes;
     int ranks;
+    int64_t block;               /* of the cyclic layout; 0: consecutive parts */
     ptxgen_stage_visitor *visit; /* of the stages, with the rank; or NULL */
 };
 struct rank {
@@ -189,6 +190,7 @@ static inline void rank_open(struct rank *r)
     with.user = &r->end;
     o.split = w->split;
     o.modes = w->modes;
+    o.block = w->block;
     r->status = ptxgen_session_create(&r->s);
     if (r->status == PTXGEN_OK)
         r->status = ptxgen_problem_from_string(r->s, w->spec, strlen(w->spec), w->name, &r->problem);
@@ -250,10 +252,14 @@ static inline void rank_copy(const struct rank *r, const ptxgen_array_info *a, c
         else
             outer *= n;
     }
-    for (int64_t i = 0; i < outer; i++) {
-        char *w = whole + (i * extent + first) * inner, *p = part + i * count * inner;
-        memcpy(out ? w : p, out ? p : w, (size_t)(count * inner));
-    }
+    const int64_t block = r->world->block && seen ? r->world->block : count;
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t at = 0; at < count; at += block) { /* from one block of the rank to the next */
+            const int64_t n = count - at < block ? count - at : block,
+                          place = first + (block < count ? at * r->world->ranks : at);
+            char *w = whole + (i * extent + place) * inner, *p = part + (i * count + at) * inner;
+            memcpy(out ? w : p, out ? p : w, (size_t)(n * inner));
+        }
 }
 
 static inline bool has_split(const struct world *w, const ptxgen_array_info *a)

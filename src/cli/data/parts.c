@@ -32,15 +32,35 @@ bool parts_rows(const struct job *j, int split, const struct array *a, int64_t *
     return found;
 }
 
-void parts_copy(const struct job *j, int split, const struct array *a, char *part, int64_t first, int64_t count,
-                bool out)
+int parts_block(const struct options *o, int64_t *block)
+{
+    *block = 0;
+    if (!o->shard_block || (!parse_count(o->shard_block, block) && *block > 0))
+        return EXIT_OK;
+    return fail(EXIT_USAGE, "--shard-block %s: expected a number of elements", o->shard_block);
+}
+
+ptxgen_status parts_share(ptxgen_session *s, const struct job *j, const ptxgen_dist *dist, int64_t total, int rank,
+                          int ranks, struct part *out)
+{
+    const ptxgen_status status = ptxgen_dist_share(s, dist, total, rank, &out->first, &out->count);
+    parts_block(j->options, &out->block);
+    out->step = out->block * ranks;
+    if (!out->block)
+        out->block = out->step = out->count;
+    return status;
+}
+
+void parts_copy(const struct job *j, int split, const struct array *a, char *here, const struct part *of, bool out)
 {
     int64_t outer, inner;
     parts_rows(j, split, a, &outer, &inner);
-    for (int64_t i = 0; i < outer; i++) {
-        char *whole = a->data + (i * j->size[split] + first) * inner, *here = part + i * count * inner;
-        memcpy(out ? whole : here, out ? here : whole, (size_t)(count * inner));
-    }
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t at = 0, row = of->first; at < of->count; at += of->block, row += of->step) {
+            const int64_t n = of->count - at < of->block ? of->count - at : of->block;
+            char *whole = a->data + (i * j->size[split] + row) * inner, *part = here + (i * of->count + at) * inner;
+            memcpy(out ? whole : part, out ? part : whole, (size_t)(n * inner));
+        }
 }
 
 int64_t *parts_sizes(const struct job *j, int split, int64_t count)

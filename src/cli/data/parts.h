@@ -12,9 +12,17 @@ struct array *parts_array(struct job *j, int i); /* inputs, and then outputs */
 /* The array with the split dimension is `outer` times `extent` rows of `inner` bytes; false: it has not the dimension, and
  * every rank has all of it. */
 bool parts_rows(const struct job *j, int split, const struct array *a, int64_t *outer, int64_t *inner);
-/* Between the whole array and `count` of its rows from `first` on. */
-void parts_copy(const struct job *j, int split, const struct array *a, char *part, int64_t first, int64_t count,
-                bool out);
+/* What a rank has: `count` rows from `first` on; where blocks are dealt out, from one to the next are `step` rows. */
+struct part {
+    int64_t first, count, block, step;
+};
+/* EXIT_OK, or the exit status after a message: the elements of a block, as the options say; 0: parts are consecutive. */
+int parts_block(const struct options *o, int64_t *block);
+/* The part of a rank, of so many rows. */
+ptxgen_status parts_share(ptxgen_session *s, const struct job *j, const ptxgen_dist *dist, int64_t total, int rank,
+                          int ranks, struct part *out);
+/* Between the whole array and a part of it. */
+void parts_copy(const struct job *j, int split, const struct array *a, char *here, const struct part *of, bool out);
 enum { PARTS_WHOLE = -2 }; /* the number of no size, nor of a constant extent */
 /* A stage of a program as a job of its own, with whole arrays, which ranks fill with what a visit shows of their parts. */
 struct parts_stage {

@@ -18,7 +18,7 @@ struct shared {
     ptxgen_comm *comm;
     ptxgen_dist *dist;
     int rank, ranks, split; /* split: number of the size */
-    int64_t first, count;
+    struct part part;
     void **data;     /* arrays of the part, inputs and then outputs */
     int64_t *size;   /* of the part */
     char *own, *all; /* parts of an array */
@@ -31,7 +31,7 @@ static ptxgen_status take_parts(struct shared *s)
     struct job *j = s->j;
     int64_t outer, inner;
     s->data = calloc((size_t)(j->ninputs + j->noutputs) + 1, sizeof *s->data);
-    s->size = parts_sizes(j, s->split, s->count);
+    s->size = parts_sizes(j, s->split, s->part.count);
     if (!s->data || !s->size)
         return PTXGEN_NO_MEMORY;
     for (int i = 0; i < j->ninputs + j->noutputs; i++) {
@@ -39,10 +39,10 @@ static ptxgen_status take_parts(struct shared *s)
         s->data[i] = a->data;
         if (!parts_rows(s->j, s->split, a, &outer, &inner))
             continue;
-        s->data[i] = calloc(1, (size_t)(outer * inner * s->count) + 1);
+        s->data[i] = calloc(1, (size_t)(outer * inner * s->part.count) + 1);
         if (!s->data[i])
             return PTXGEN_NO_MEMORY;
-        parts_copy(s->j, s->split, a, s->data[i], s->first, s->count, false);
+        parts_copy(s->j, s->split, a, s->data[i], &s->part, false);
     }
     return PTXGEN_OK;
 }
@@ -50,12 +50,13 @@ static ptxgen_status take_parts(struct shared *s)
 /* The parts of an array of all ranks, into the whole; of: the job that has it, whose size `split` is split. */
 static ptxgen_status gather(struct shared *s, const struct job *of, int split, const struct array *a, const char *part)
 {
-    int64_t outer, inner, first, count, most = 0;
+    int64_t outer, inner, most = 0;
+    struct part p;
     if (!parts_rows(of, split, a, &outer, &inner))
         return PTXGEN_OK;
     for (int r = 0; r < s->ranks; r++) {
-        ptxgen_dist_share(s->j->session, s->dist, of->size[split], r, &first, &count);
-        most = count > most ? count : most;
+        parts_share(s->j->session, s->j, s->dist, of->size[split], r, s->ranks, &p);
+        most = p.count > most ? p.count : most;
     }
     const size_t bytes = (size_t)(outer * inner * most);
     char *own = realloc(s->own, bytes + 1), *all = realloc(s->all, bytes * (size_t)s->ranks + 1);
@@ -64,13 +65,13 @@ static ptxgen_status gather(struct shared *s, const struct job *of, int split, c
     if (!own || !all)
         return PTXGEN_NO_MEMORY;
     memset(own, 0, bytes + 1);
-    memcpy(own, part, (size_t)(outer * inner * s->count));
+    memcpy(own, part, (size_t)(outer * inner * s->part.count));
     const ptxgen_comm_callbacks with = mpi_callbacks(s->mpi);
     if (with.allgather(with.user, own, all, bytes) != 0)
         return PTXGEN_RANKS;
     for (int r = 0; r < s->ranks; r++) {
-        ptxgen_dist_share(s->j->session, s->dist, of->size[split], r, &first, &count);
-        parts_copy(of, split, a, all + (size_t)r * bytes, first, count, true);
+        parts_share(s->j->session, s->j, s->dist, of->size[split], r, s->ranks, &p);
+        parts_copy(of, split, a, all + (size_t)r * bytes, &p, true);
     }
     return PTXGEN_OK;
 }
@@ -132,7 +133,7 @@ static ptxgen_status run_parts(struct shared *s)
 {
     struct job *j = s->j;
     s->split = parts_split(j, s->dist);
-    ptxgen_status status = ptxgen_dist_share(j->session, s->dist, j->size[s->split], s->rank, &s->first, &s->count);
+    ptxgen_status status = parts_share(j->session, j, s->dist, j->size[s->split], s->rank, s->ranks, &s->part);
     status = status == PTXGEN_OK ? take_parts(s) : status;
     if (status != PTXGEN_OK)
         return status;
@@ -169,6 +170,8 @@ int distributed_run(struct job *j, bool *shows)
         return fail(EXIT_USAGE, "--distributed runs on the host executor alone: use it with --device cpu");
     if (o->plan || o->variant || o->set.n)
         return fail(EXIT_USAGE, "--distributed makes its own plans: leave out --plan, --variant and --set");
+    if (parts_block(o, &options.block))
+        return EXIT_USAGE;
     s.mpi = mpi_open(&s.rank, &s.ranks, &why);
     if (!s.mpi)
         return fail(EXIT_DEVICE, "%s", why);

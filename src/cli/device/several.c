@@ -27,7 +27,7 @@ struct rank {
     ptxgen_gpu *gpu;
     ptxgen_comm *comm;
     ptxgen_dist *dist;
-    int64_t first, count;
+    struct part part;
     int64_t *size;        /* of the part */
     void **block, **data; /* on the GPU, inputs and then outputs; an array lies in its block */
     double begin, end;
@@ -100,7 +100,7 @@ static int read_options(struct several *x)
     if (o->plan || o->variant || o->set.n || o->tuning || o->arch || o->ptx || o->math_library)
         return fail(EXIT_USAGE, "--devices makes its own plans: leave out --plan, --variant, --set, --tuning, --arch, "
                                 "--ptx and --math-library");
-    return read_devices(x, o->devices);
+    return parts_block(o, &(int64_t){ 0 }) ? EXIT_USAGE : read_devices(x, o->devices);
 }
 
 /* One GPU after the other, so that the first that is not there is named. */
@@ -208,9 +208,9 @@ static struct piece piece_of(const struct rank *r, const struct job *j, int spli
     p.part = parts_rows(j, split, a, &outer, &inner);
     if (!p.part)
         return p;
-    p.packed = outer > 1;
-    p.bytes = (size_t)(outer * inner * r->count);
-    p.host = p.packed ? malloc(p.bytes + 1) : a->data + r->first * inner;
+    p.packed = outer > 1 || r->part.block < r->part.count;
+    p.bytes = (size_t)(outer * inner * r->part.count);
+    p.host = p.packed ? malloc(p.bytes + 1) : a->data + r->part.first * inner;
     return p;
 }
 
@@ -236,7 +236,7 @@ static ptxgen_status upload(struct rank *r, int i)
     if (status == PTXGEN_OK) {
         r->data[i] = (char *)r->block[i] + past;
         if (p.packed)
-            parts_copy(r->of->j, r->of->split, p.a, p.host, r->first, r->count, false);
+            parts_copy(r->of->j, r->of->split, p.a, p.host, &r->part, false);
         if (p.bytes)
             status = ptxgen_gpu_write(r->session, r->gpu, r->data[i], p.host, p.bytes);
     }
@@ -253,7 +253,7 @@ static ptxgen_status download(const struct rank *r, const struct job *j, int spl
     if (status == PTXGEN_OK && p.bytes && (p.part || r->number == 0))
         status = ptxgen_gpu_read(r->session, r->gpu, p.host, from, p.bytes);
     if (status == PTXGEN_OK && p.packed)
-        parts_copy(j, split, p.a, p.host, r->first, r->count, true);
+        parts_copy(j, split, p.a, p.host, &r->part, true);
     drop(&p);
     return status;
 }
@@ -264,6 +264,7 @@ static ptxgen_status load(struct rank *r)
 {
     ptxgen_dist_options options = PTXGEN_DIST_OPTIONS_INIT;
     options.split = r->of->j->options->shard;
+    parts_block(r->of->j->options, &options.block);
     return ptxgen_dist_load(r->session, r->comm, r->of->j->problem, &options, &r->dist);
 }
 
@@ -271,8 +272,8 @@ static ptxgen_status take(struct rank *r)
 {
     struct job *j = r->of->j;
     const int n = j->ninputs + j->noutputs, split = parts_split(j, r->dist);
-    ptxgen_status status = ptxgen_dist_share(r->session, r->dist, j->size[split], r->number, &r->first, &r->count);
-    r->size = parts_sizes(j, split, r->count);
+    ptxgen_status status = parts_share(r->session, j, r->dist, j->size[split], r->number, r->of->n, &r->part);
+    r->size = parts_sizes(j, split, r->part.count);
     r->block = calloc((size_t)n + 1, sizeof *r->block);
     r->data = calloc((size_t)n + 1, sizeof *r->data);
     if (!r->size || !r->block || !r->data)
