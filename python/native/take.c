@@ -348,6 +348,12 @@ bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stre
     return take_other(object, kind->family, name, stream, to);
 }
 
+bool take_jax(PyObject *object, PyObject *name, ptxgen_stream stream, struct taken *to)
+{
+    memset(to, 0, offsetof(struct taken, buffer));
+    return take_capsule(dlpack_on_gpu(object, FAMILY_JAX, stream), name, to);
+}
+
 void release(struct taken *t)
 {
     switch (t->holds) {
