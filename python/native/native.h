@@ -69,6 +69,8 @@ PyObject *take_text(char *text, ptxgen_session *s);
 struct slot {
     ptxgen_array_info info;
     PyObject *name;          /* interned */
+    size_t alignment;        /* of its elements, a power of two */
+    struct dl_type type;     /* of the first field */
     bool packed;             /* a structure of equal fields without gaps: also a dimension of them */
     PyObject *dtype;         /* of NumPy or CuPy, made at first need */
     PyObject *args;          /* how the last result was made: positional arguments, */
@@ -217,6 +219,7 @@ bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObjec
 bool stream_given(PyObject *stream, ptxgen_stream *out);
 /* Do the arrays lie where the call may read and write them? (place.c) */
 bool call_places(struct call *c);
+size_t alignment_of(const ptxgen_array_info *a);
 /* The stream that the producer works on now. */
 bool producer_stream(const struct kind *kind, const struct taken *t, int device, ptxgen_stream *out);
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
