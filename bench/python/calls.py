@@ -30,9 +30,6 @@ def row(part, name, library, value, unit, note=""):
     for path in FILE:  # now: what comes later may take too long
         with open(path, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
-    for path in FILE:  # now: what comes later may take too long
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
 
 def attempt(part, name, library, action):
     """A measurement in a try of its own: a library that is not there is no failure, anything else is."""

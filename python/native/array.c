@@ -3,7 +3,8 @@
  *
  * On the host its memory is a buffer; on a GPU it is shown through DLPack and the CUDA array interface.  Memory of a GPU
  * goes back to a list and from there to the next array of that size on the same stream, whose work comes after.  What
- * other streams may still use is freed instead, which waits for the device.
+ * other streams may still use is freed instead, which waits for the device; small memory of this kind is kept until there is
+ * enough of it to wait for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +29,17 @@ typedef struct {
 PyTypeObject *Array_type;
 
 /* ---- memory of GPUs ---------------------------------------------------------------------------------------------- */
-enum { POOL = 64 };
-static struct {
+enum { POOL = 64, LATE = 32, LATE_BYTES = 1 << 16 };
+struct block {
     void *data;
     size_t bytes;
     int device;
     ptxgen_stream stream;
-} pool[POOL];
+    bool idle; /* no stream uses it */
+};
+static struct block pool[POOL];
+static struct block late[LATE]; /* small ones that work of now may still use, on one device */
+static int lates;
 
 static void *gpu_memory(int device, size_t bytes, ptxgen_stream stream)
 {
@@ -42,7 +47,8 @@ static void *gpu_memory(int device, size_t bytes, ptxgen_stream stream)
     void *data = NULL;
 
     for (int i = 0; gpu && i < POOL; i++)
-        if (pool[i].data && pool[i].bytes == bytes && pool[i].device == device && pool[i].stream == stream) {
+        if (pool[i].data && pool[i].bytes == bytes && pool[i].device == device &&
+            (pool[i].idle || pool[i].stream == stream)) {
             data = pool[i].data;
             pool[i].data = NULL;
             return data;
@@ -57,17 +63,40 @@ static void *gpu_memory(int device, size_t bytes, ptxgen_stream stream)
     return data;
 }
 
+static bool into_pool(const struct block *b)
+{
+    for (int i = 0; i < POOL; i++)
+        if (pool[i].data == NULL) {
+            pool[i] = *b;
+            return true;
+        }
+    return false;
+}
+
+/* Freeing waits for the device, so one that is freed tells that the others are idle. */
+static void settle(void)
+{
+    ptxgen_gpu_free(gpu_at(late[0].device), late[0].data);
+    for (int i = 1; i < lates; i++) {
+        late[i].idle = true;
+        if (!into_pool(&late[i]))
+            ptxgen_gpu_free(gpu_at(late[i].device), late[i].data);
+    }
+    lates = 0;
+}
+
 static void gpu_give_back(const Array *a)
 {
-    for (int i = 0; i < POOL && !a->elsewhere; i++)
-        if (pool[i].data == NULL) {
-            pool[i].data = a->data;
-            pool[i].bytes = a->bytes;
-            pool[i].device = a->device.id;
-            pool[i].stream = a->stream;
-            return;
-        }
-    ptxgen_gpu_free(gpu_at(a->device.id), a->data);
+    const struct block b = { a->data, a->bytes, a->device.id, a->stream, false };
+
+    if (!a->elsewhere && into_pool(&b))
+        return;
+    if (lates == LATE || (lates > 0 && late[0].device != b.device))
+        settle();
+    if (a->elsewhere && b.bytes <= LATE_BYTES)
+        late[lates++] = b;
+    else
+        ptxgen_gpu_free(gpu_at(b.device), b.data);
 }
 
 /* ---- making and showing ------------------------------------------------------------------------------------------ */
@@ -203,29 +232,35 @@ static bool wait_for(Array *a, PyObject *stream)
     return status == PTXGEN_OK;
 }
 
-static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *array_capsule(PyObject *array)
 {
-    static char *words[] = { "stream", "max_version", "dl_device", "copy", NULL };
-    PyObject *stream = NULL, *ignored;
-    Array *a = (Array *)self;
+    Array *a = (Array *)array;
+    struct dl_managed *m = a->plain ? calloc(1, sizeof *m) : NULL;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", words, &stream, &ignored, &ignored, &ignored) ||
-        !wait_for(a, stream))
-        return NULL;
-    if (!a->plain) {
-        PyErr_SetString(PyExc_BufferError, "DLPack has no structures");
+    if (m == NULL) {
+        PyErr_SetString(PyExc_BufferError, a->plain ? "out of memory" : "DLPack has no structures");
         return NULL;
     }
-    struct dl_managed *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return PyErr_NoMemory();
     m->tensor = (struct dl_tensor){ a->data, a->device, a->ndim, a->type, a->extent, NULL, 0 };
-    m->context = Py_NewRef(self);
+    m->context = Py_NewRef(array);
     m->deleter = managed_deleter;
     PyObject *capsule = PyCapsule_New(m, "dltensor", capsule_destructor);
     if (capsule == NULL)
         managed_deleter(m);
     return capsule;
+}
+
+void array_elsewhere(PyObject *array) { ((Array *)array)->elsewhere = true; }
+
+static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = { "stream", "max_version", "dl_device", "copy", NULL };
+    PyObject *stream = NULL, *ignored;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", words, &stream, &ignored, &ignored, &ignored) ||
+        !wait_for((Array *)self, stream))
+        return NULL;
+    return array_capsule(self);
 }
 
 static PyObject *array_device(PyObject *self, PyObject *nothing)

@@ -103,13 +103,20 @@ static bool take_array(struct call *c, int i)
     const struct kind own = *kind; /* taking an array may run Python's code, and other types may be looked up */
     if (first)
         c->leader = kind_keep(kind);
-    if (!take(c->object[i], &own, slot->name, c->stream, t))
+    ptxgen_stream stream = c->stream;
+    PyObject *device = NULL;
+    if (own.family == FAMILY_JAX && c->stream_object == NULL && (first || c->jax_device))
+        device = jax_device(c->object[i], &stream);
+    if (first && device)
+        c->jax_device = device, c->stream = stream;
+    if (device ? !take_jax(c->object[i], slot->name, c->stream, t)
+               : !take(c->object[i], &own, slot->name, c->stream, t))
         return false;
     if (i >= c->f->inputs && (t->read_only || own.family == FAMILY_JAX))
         return refuse("output '%s' is read-only", slot->info.name);
     if (!call_accept(c, i, first))
         return false;
-    if (first && on_gpu(c->device) && c->stream_object == NULL &&
+    if (first && on_gpu(c->device) && c->stream_object == NULL && c->jax_device == NULL &&
         !producer_stream(&own, t, c->device.id < 0 ? 0 : c->device.id, &c->stream))
         return false;
     return true;
@@ -204,6 +211,7 @@ void call_clear(struct call *c, Function *f)
     c->out = c->stream_object = NULL;
     c->leader = (struct kind){ .type = NULL };
     c->device = (struct dl_device){ DL_CPU, 0 };
+    c->jax_device = NULL;
     c->made = false;
     c->stream = NULL;
     for (int i = 0; i < f->inputs + f->outputs; i++) {
@@ -346,8 +354,8 @@ PyObject *call_result(struct call *c)
     Function *f = c->f;
     PyObject *result;
 
-    for (int o = 0; o < f->outputs && c->made; o++)
-        if ((c->object[f->inputs + o] = give_converted(c->object[f->inputs + o], &c->leader)) == NULL)
+    for (int i = f->inputs; i < f->inputs + f->outputs && c->made; i++)
+        if ((c->object[i] = give_converted(c->object[i], &f->slot[i], c)) == NULL)
             return NULL;
     if (f->outputs == 1)
         return Py_NewRef(c->object[f->inputs]);
@@ -373,7 +381,7 @@ PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, Py
     PyObject *result = NULL;
 
     if (call_begin(&c, (Function *)self, args, (Py_ssize_t)(nargsf & ~((size_t)1 << OFFSET)), names, CALL) &&
-        call_run(&c, CALL, NULL, NULL))
+        call_run(&c, CALL, NULL, NULL) && (c.jax_device == NULL || jax_wait(&c)))
         result = call_result(&c);
     call_end(&c);
     return result;

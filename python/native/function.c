@@ -144,6 +144,8 @@ static bool read_arrays(Function *f)
             ptxgen_problem_input(p, i, &slot->info);
         else
             ptxgen_problem_output(p, i - f->inputs, &slot->info);
+        slot->alignment = alignment_of(&slot->info);
+        slot->type = type_of(slot->info.field_type[0]);
         slot->packed = slot->info.field_count > 1 && same_fields(&slot->info);
         if ((slot->name = PyUnicode_InternFromString(slot->info.name)) == NULL)
             return false;

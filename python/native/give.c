@@ -229,11 +229,18 @@ PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const str
     return array_new(slot, shape, ndim, device, stream, data);
 }
 
-PyObject *give_converted(PyObject *own, const struct kind *kind)
+PyObject *give_converted(PyObject *own, const struct slot *slot, const struct call *c)
 {
-    if (kind->from_dlpack == NULL || own == NULL || Py_TYPE(own) != Array_type)
+    PyObject *convert = c->leader.from_dlpack, *result = NULL;
+
+    if (convert == NULL || own == NULL || Py_TYPE(own) != Array_type)
         return own;
-    PyObject *result = PyObject_CallFunctionObjArgs(kind->from_dlpack, own, NULL);
+    if (c->leader.family == FAMILY_JAX)
+        array_elsewhere(own);
+    if (c->jax_device)
+        result = jax_array(own, ptxgen_type_size(slot->info.field_type[0]), c->jax_device, c->stream);
+    if (result == NULL && !PyErr_Occurred())
+        result = PyObject_CallFunctionObjArgs(convert, own, NULL);
     Py_DECREF(own);
     return result;
 }

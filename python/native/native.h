@@ -14,6 +14,7 @@
  *     verify.c    a call beside the sequential reference
  *     tune.c      how long a call takes; entries of a tuning file
  *     jax.c       calls from programs that JAX compiled
+ *     jax_arrays.c   streams of JAX's arrays; results in them
  *
  * The limited API of Python 3.11: one module for all versions from there on.  All static data is guarded by the GIL.
  */
@@ -68,6 +69,8 @@ PyObject *take_text(char *text, ptxgen_session *s);
 struct slot {
     ptxgen_array_info info;
     PyObject *name;          /* interned */
+    size_t alignment;        /* of its elements, a power of two */
+    struct dl_type type;     /* of the first field */
     bool packed;             /* a structure of equal fields without gaps: also a dimension of them */
     PyObject *dtype;         /* of NumPy or CuPy, made at first need */
     PyObject *args;          /* how the last result was made: positional arguments, */
@@ -140,6 +143,7 @@ void work_end(struct work *w);
 const char *work_cache(const struct work *w);
 
 /* ---- arrays (take.c, give.c, array.c) ---------------------------------------------------------------------------- */
+struct call;
 enum holder { HOLDS_NOTHING, HOLDS_BUFFER, HOLDS_OBJECT, HOLDS_MANAGED };
 struct taken {
     void *data;
@@ -159,6 +163,8 @@ struct taken {
 };
 /* `name`: of the array, for messages. stream: what a producer without a stream of its own shall order its work in. */
 bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stream stream, struct taken *to);
+/* An array of JAX's on a GPU. */
+bool take_jax(PyObject *object, PyObject *name, ptxgen_stream stream, struct taken *to);
 void release(struct taken *t);
 bool take_type(const struct taken *t, const struct slot *slot);
 bool on_gpu(struct dl_device device);
@@ -168,13 +174,16 @@ PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const str
                ptxgen_stream stream, void **data);
 
 /* The result as the caller's library has it, where that takes our memory; steals `own`. */
-PyObject *give_converted(PyObject *own, const struct kind *kind);
+PyObject *give_converted(PyObject *own, const struct slot *slot, const struct call *c);
 
 struct dl_type type_of(ptxgen_type t);
 extern PyTypeObject *Array_type;
 bool array_ready(PyObject *module);
 PyObject *array_new(const struct slot *slot, const int64_t *shape, int ndim, struct dl_device device,
                     ptxgen_stream stream, void **data);
+PyObject *array_capsule(PyObject *array); /* of DLPack */
+/* Work on other streams than its own may use it from now on. */
+void array_elsewhere(PyObject *array);
 /* The format of the buffer protocol. A new bytes object. */
 PyObject *format_of(const ptxgen_array_info *info);
 /* Dimensions of a slot at sizes; their number. */
@@ -193,8 +202,9 @@ struct call {
     const void *pointer[NAMES_MAX];
     struct dl_device device;
     ptxgen_stream stream;
-    struct kind leader; /* of the first array; its type NULL: there was none */
-    bool made;          /* outputs were made here */
+    struct kind leader;   /* of the first array; its type NULL: there was none */
+    PyObject *jax_device; /* of JAX's arrays on a GPU, borrowed; or NULL */
+    bool made;            /* outputs were made here */
 };
 enum purpose { CALL, PREPARE };
 /* Nothing is known yet. */
@@ -209,6 +219,7 @@ bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObjec
 bool stream_given(PyObject *stream, ptxgen_stream *out);
 /* Do the arrays lie where the call may read and write them? (place.c) */
 bool call_places(struct call *c);
+size_t alignment_of(const ptxgen_array_info *a);
 /* The stream that the producer works on now. */
 bool producer_stream(const struct kind *kind, const struct taken *t, int device, ptxgen_stream *out);
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
@@ -224,6 +235,16 @@ PyObject *function_prepare(PyObject *self, PyObject *const *args, Py_ssize_t nar
 PyObject *function_verify(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *function_entry(PyObject *self, PyObject *args);
+
+/* ---- JAX's arrays (jax_arrays.c) --------------------------------------------------------------------------------- */
+/* The device of an array of JAX's, borrowed, and the stream on which JAX looks for foreign work.  NULL without an exception:
+ * there is none, or this JAX does not say. */
+PyObject *jax_device(PyObject *array, ptxgen_stream *stream);
+/* An array of JAX's that is ready when the stream's work is done; NULL without an exception where from_dlpack() has to make
+ * it. */
+PyObject *jax_array(PyObject *own, size_t element, PyObject *device, ptxgen_stream stream);
+/* Wait for the work of a call. */
+bool jax_wait(struct call *c);
 
 /* ---- JAX (jax.c) ------------------------------------------------------------------------------------------------- */
 PyObject *jax_handlers(PyObject *module, PyObject *nothing);

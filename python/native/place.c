@@ -9,7 +9,7 @@
 #include "native.h"
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
-static size_t alignment_of(const ptxgen_array_info *a)
+size_t alignment_of(const ptxgen_array_info *a)
 {
     size_t most = 1;
 
@@ -19,20 +19,26 @@ static size_t alignment_of(const ptxgen_array_info *a)
     return most;
 }
 
+/* Of an array that was taken: its shape is that of the spec. */
 static int64_t bytes_of(const struct call *c, int i)
 {
     const ptxgen_array_info *a = &c->f->slot[i].info;
-    const int64_t n = ptxgen_array_elements(a, c->size);
+    int64_t bytes = (int64_t)a->element_size;
 
-    return n > 0 ? n * (int64_t)a->element_size : 0;
+    for (int d = 0; d < a->rank; d++) {
+        const int64_t n = a->size_add[d] + (a->size_index[d] < 0 ? 0 : c->size[a->size_index[d]]);
+        if (n <= 0 || __builtin_mul_overflow(bytes, n, &bytes))
+            return 0;
+    }
+    return bytes;
 }
 
 static bool aligned(const struct call *c, int i)
 {
     const ptxgen_array_info *a = &c->f->slot[i].info;
-    const size_t unit = alignment_of(a);
+    const size_t unit = c->f->slot[i].alignment;
 
-    return (uintptr_t)c->pointer[i] % unit == 0 || bytes_of(c, i) == 0 ||
+    return ((uintptr_t)c->pointer[i] & (unit - 1)) == 0 || bytes_of(c, i) == 0 ||
            refuse("array '%s' begins at an address that is no multiple of %zu, as its type asks for; give a copy",
                   a->name, unit);
 }

@@ -348,6 +348,12 @@ bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stre
     return take_other(object, kind->family, name, stream, to);
 }
 
+bool take_jax(PyObject *object, PyObject *name, ptxgen_stream stream, struct taken *to)
+{
+    memset(to, 0, offsetof(struct taken, buffer));
+    return take_capsule(dlpack_on_gpu(object, FAMILY_JAX, stream), name, to);
+}
+
 void release(struct taken *t)
 {
     switch (t->holds) {
@@ -372,12 +378,12 @@ struct dl_type type_of(ptxgen_type t)
 }
 
 /* bool as bytes, and bf16 as its bits where a library has no such type. */
-static bool same_type(struct dl_type a, ptxgen_type t)
+static bool same_type(struct dl_type a, const struct slot *slot)
 {
-    const struct dl_type want = type_of(t);
+    const struct dl_type want = slot->type;
 
     return a.bits == want.bits && a.lanes == 1 &&
-           (a.code == want.code || (a.code == DL_UINT && (t == PTXGEN_BOOL || t == PTXGEN_BF16)));
+           (a.code == want.code || (a.code == DL_UINT && (want.code == DL_BOOL || want.code == DL_BFLOAT)));
 }
 
 /* "T{f:x:i:y:}" against the fields: same types at the same places. */
@@ -412,9 +418,9 @@ bool take_type(const struct taken *t, const struct slot *slot)
     if (t->structure)
         return same_fields(&t->buffer, info);
     if (info->field_count == 1)
-        return same_type(t->type, info->field_type[0]);
+        return same_type(t->type, slot);
     if (t->type.code == DL_COMPLEX)
         return slot->packed && info->field_count == 2 && t->type.bits == 16 * ptxgen_type_size(info->field_type[0]) &&
                type_of(info->field_type[0]).code == DL_FLOAT;
-    return slot->packed && same_type(t->type, info->field_type[0]);
+    return slot->packed && same_type(t->type, slot);
 }

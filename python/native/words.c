@@ -5,24 +5,24 @@
 static const char *utf8(PyObject *name) { return PyUnicode_AsUTF8AndSize(name, NULL); }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
-/* Keywords are nearly always interned, so pointers are compared first. */
-static bool is(PyObject *a, PyObject *b) { return a == b || PyUnicode_Compare(a, b) == 0; }
+/* Keywords are nearly always interned, so all names are first looked for by address. */
+static bool is(PyObject *a, PyObject *b, bool by_address)
+{
+    return a == b || (!by_address && PyUnicode_Compare(a, b) == 0);
+}
 
-static int find(PyObject *key, PyObject *const *names, int count)
+static int find(PyObject *key, PyObject *const *names, int count, bool by_address)
 {
     for (int i = 0; i < count; i++)
-        if (names[i] == key)
-            return i;
-    for (int i = 0; i < count; i++)
-        if (PyUnicode_Compare(names[i], key) == 0)
+        if (is(names[i], key, by_address))
             return i;
     return -1;
 }
 
-static int find_input(const Function *f, PyObject *key)
+static int find_input(const Function *f, PyObject *key, bool by_address)
 {
     for (int i = 0; i < f->inputs; i++)
-        if (is(f->slot[i].name, key))
+        if (is(f->slot[i].name, key, by_address))
             return i;
     return -1;
 }
@@ -96,35 +96,46 @@ static bool unknown_word(const Function *f, PyObject *key)
     return false;
 }
 
-static bool take_word(struct call *c, PyObject *key, PyObject *value)
+enum found { FOUND, UNKNOWN, REFUSED };
+
+static enum found take_named(struct call *c, PyObject *key, PyObject *value, bool by_address)
 {
     static PyObject *out, *stream;
     const Function *f = c->f;
-    int i = find_input(f, key);
+    int i = find_input(f, key, by_address);
 
     if (i >= 0 && c->object[i]) {
         PyErr_Format(PyExc_TypeError, "%U() got input %R twice", f->name, key);
-        return false;
+        return REFUSED;
     }
     if (i >= 0) {
         c->object[i] = value;
-        return true;
+        return FOUND;
     }
-    if ((i = find(key, f->param_name, f->params)) >= 0) {
+    if ((i = find(key, f->param_name, f->params, by_address)) >= 0) {
         c->has_param[i] = true;
-        return take_param(&f->param[i], value, &c->param[i]);
+        return take_param(&f->param[i], value, &c->param[i]) ? FOUND : REFUSED;
     }
-    if ((i = find(key, f->size_name, f->sizes)) >= 0)
-        return take_size(c, i, value);
+    if ((i = find(key, f->size_name, f->sizes, by_address)) >= 0)
+        return take_size(c, i, value) ? FOUND : REFUSED;
     if (out == NULL)
         out = PyUnicode_InternFromString("out"), stream = PyUnicode_InternFromString("stream");
-    if (is(key, out))
+    if (is(key, out, by_address))
         c->out = value == Py_None ? NULL : value;
-    else if (is(key, stream))
+    else if (is(key, stream, by_address))
         c->stream_object = value;
     else
-        return unknown_word(f, key);
-    return true;
+        return UNKNOWN;
+    return FOUND;
+}
+
+static bool take_word(struct call *c, PyObject *key, PyObject *value)
+{
+    enum found found = take_named(c, key, value, true);
+
+    if (found == UNKNOWN)
+        found = take_named(c, key, value, false);
+    return found == UNKNOWN ? unknown_word(c->f, key) : found == FOUND;
 }
 
 bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why)

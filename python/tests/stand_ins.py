@@ -221,3 +221,39 @@ def cupy():
     module.ndarray = ndarray
     module.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=module.stream))
     return module
+
+
+@functools.lru_cache
+def jax():
+    """With a stream for foreign work; arrays that are quiet are on a device without."""
+    module = types.ModuleType("jax")
+    module.stream = 0xa0
+
+    class Device:
+        def get_stream_for_external_ready_events(self):
+            if self is devices[1]:
+                raise RuntimeError("UNIMPLEMENTED")
+            return module.stream
+
+    devices = [Device(), Device()]
+
+    class Array(Dlpack):
+        quiet = False
+
+        def devices(self):
+            return {devices[self.quiet]}
+
+        def __array_namespace__(self):
+            return types.SimpleNamespace(from_dlpack=lambda array: imported(array.__dlpack__(stream=module.stream), None, module.stream))
+
+    def imported(capsule, maker, stream):
+        made = Array(np.zeros(()))
+        made.capsule, made.maker, made.ready, made.pointer = capsule, maker, stream, managed(capsule).tensor.data
+        return made
+
+    def to_buffer(capsule, device, stream):
+        assert device is devices[0]
+        return imported(capsule, module.jaxlib, stream)
+
+    module.Array, module.jaxlib = Array, types.SimpleNamespace(dlpack_managed_tensor_to_buffer=to_buffer)
+    return module

@@ -126,6 +126,37 @@ class Arrays(Case):
         finally:
             del sys.modules["cupy"]
 
+    def test_jax(self):
+        module = sys.modules["jax"] = stand_ins.jax()
+        try:
+            for name, space in (("jax", None), ("jaxlib", module.jaxlib), ("jax_f64", module.jaxlib)):
+                with self.subTest(name):
+                    if space:
+                        sys.modules["jaxlib._jax"] = space
+                    wide = name == "jax_f64"
+                    f, array = ptxgen.compile(SCAN.replace("f32", "f64") if wide else SCAN), module.Array(X.astype("f8" if wide else "f4"))
+                    f(array)
+                    driver.forget()
+                    made = f(array)
+                    self.assertEqual([call.stream for call in driver.calls()], [module.stream])
+                    self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], [module.stream])
+                    self.assertEqual(array.streams, [module.stream] * 2)
+                    self.assertEqual((made.maker, made.ready), (space, module.stream) if space and not wide else (None, module.stream))
+            with self.subTest("a device without such a stream"):
+                driver.forget()
+                array = module.Array(X)
+                array.quiet = True
+                ptxgen.compile(SCAN)(array)
+                self.assertEqual(([call.stream for call in driver.calls()], array.streams), ([None], [1]))
+            with self.subTest("a stream that is given"):
+                driver.forget()
+                array = module.Array(X)
+                ptxgen.compile(SCAN)(array, stream=0x530)
+                self.assertEqual(([call.stream for call in driver.calls()], array.streams), ([0x530], [0x530]))
+        finally:
+            del sys.modules["jax"]
+            sys.modules.pop("jaxlib._jax", None)
+
     def test_outputs_that_are_given(self):
         f, array, out = named("out"), stand_ins.Interface(X), stand_ins.Interface(np.zeros((), "f4"))
         made, at = self.check(f, array, 0, stand_ins.Interface, out=out)
@@ -148,7 +179,7 @@ class Arrays(Case):
             f(stand_ins.Dlpack(X, 3), stand_ins.Dlpack(X, 3))
 
     def test_results_give_their_memory_back(self):
-        f, array = ptxgen.compile(SCAN), stand_ins.Dlpack(X)
+        f, array = ptxgen.compile(SCAN), stand_ins.Dlpack(np.zeros(24, "f4"))
         f(array)
         live = driver.live
         for _ in range(100):
@@ -175,10 +206,23 @@ class Arrays(Case):
         f, array = ptxgen.compile(SCAN), stand_ins.Dlpack(X)
         for show in (lambda made: made.__dlpack__(stream=0x10), lambda made: made.__dlpack__(stream=-1), lambda made: made.__cuda_array_interface__):
             driver.forget()
-            show(f(array))
-            self.assertEqual(len(driver.calls("cuMemFree")), 1)
+            addresses = []
+            while not driver.calls("cuMemFree") and len(addresses) < 100:
+                made = f(array)
+                capsule = made.__dlpack__(stream=1)
+                addresses.append(stand_ins.managed(capsule).tensor.data)
+                show(made)
+                del made, capsule
+            self.assertEqual(len(addresses), len(set(addresses)))  # until then none is used again
+            self.assertLess(len(addresses), 40)
+        driver.forget()
         f(array).__dlpack__(stream=1)
+        f(stand_ins.Dlpack(np.zeros(1 << 15, "f4"))).__dlpack__(stream=-1)  # much memory: at once
         self.assertEqual(len(driver.calls("cuMemFree")), 1)
+        live = driver.live
+        for _ in range(100):
+            f(array).__dlpack__(stream=-1)
+        self.assertEqual(driver.live, live)
 
     def test_a_hundred_thousand_calls(self):
         f, array, out = ptxgen.compile(SCAN), stand_ins.Interface(X), stand_ins.Interface(np.zeros(8, "f4"))

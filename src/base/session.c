@@ -27,16 +27,18 @@ bool session_lacks(struct ptxgen_session *s, const char *function, const char *n
                    size_t count)
 {
     char text[200];
-    for (size_t i = 0; i < count; i++) {
-        if (!given[i]) {
-            snprintf(text, sizeof text, "%s: %.*s is NULL", function, (int)strcspn(names, ", "), names);
-            session_report(s, D_BAD_ARGUMENT, text);
-            return true;
-        }
+    size_t missing = 0;
+    while (missing < count && given[missing])
+        missing++;
+    if (missing == count)
+        return false;
+    for (size_t i = 0; i < missing; i++) {
         names += strcspn(names, ",");
         names += strspn(names, ", ");
     }
-    return false;
+    snprintf(text, sizeof text, "%s: %.*s is NULL", function, (int)strcspn(names, ", "), names);
+    session_report(s, D_BAD_ARGUMENT, text);
+    return true;
 }
 
 bool session_take(struct ptxgen_session *s, const char *what, const void *given, void *to, size_t size)

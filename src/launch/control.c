@@ -23,6 +23,7 @@
 struct retired {
     struct retired *next;
     cu_pointer memory;
+    size_t bytes;
 };
 
 /* ---- which stream ---------------------------------------------------------------------------- */
@@ -91,15 +92,22 @@ static struct control_block *block_of(struct ptxgen_loaded *l, const struct stre
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
+/* The first use of the driver's pool in a process takes 6 ms (H200), more than all else of a first launch from the cache. */
+static bool pooled(const struct ptxgen_loaded *l, size_t bytes)
+{
+    enum { SMALL = 1 << 20 };
+    return l->gpu->pools && bytes > SMALL;
+}
+
 static bool allocate(struct ptxgen_loaded *l, cu_stream stream, size_t bytes, cu_pointer *out, struct fault *f)
 {
     const struct driver *cu = &l->gpu->cu;
 
-    return l->gpu->pools ? CU(f, cu, MemAllocAsync(out, bytes, stream)) : CU(f, cu, MemAlloc(out, bytes));
+    return pooled(l, bytes) ? CU(f, cu, MemAllocAsync(out, bytes, stream)) : CU(f, cu, MemAlloc(out, bytes));
 }
 
 /* Remember memory that is not used for new launches any more. */
-static bool retire(struct control_block *b, cu_pointer memory, struct fault *f)
+static bool retire(struct control_block *b, cu_pointer memory, size_t bytes, struct fault *f)
 {
     struct retired *r;
 
@@ -109,6 +117,7 @@ static bool retire(struct control_block *b, cu_pointer memory, struct fault *f)
     if (r == NULL)
         return fault_set(f, PTXGEN_NO_MEMORY, D_LAUNCH_ARGUMENT, "out of host memory");
     r->memory = memory;
+    r->bytes = bytes;
     r->next = b->retired;
     b->retired = r;
     return true;
@@ -126,7 +135,7 @@ static bool grow(struct ptxgen_loaded *l, struct control_block *b, cu_stream str
     size = (size + 4095) / 4096 * 4096;
     if (!load_outside_capture(l, stream, "memory would be allocated", f) || !allocate(l, stream, size, &fresh, f))
         return false;
-    if ((zero && !CU(f, &l->gpu->cu, MemsetD8Async(fresh, 0, size, stream))) || !retire(b, *memory, f)) {
+    if ((zero && !CU(f, &l->gpu->cu, MemsetD8Async(fresh, 0, size, stream))) || !retire(b, *memory, *bytes, f)) {
         l->gpu->cu.MemFree(fresh);
         return false;
     }
@@ -161,11 +170,11 @@ bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, 
 void control_release(struct control_block *b) { pthread_mutex_unlock(&b->lock); }
 
 /* ---- giving it back -------------------------------------------------------------------------- */
-static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, bool ordered, cu_stream stream)
+static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, size_t bytes, bool ordered, cu_stream stream)
 {
     if (memory == 0)
         return;
-    if (ordered && l->gpu->pools)
+    if (ordered && pooled(l, bytes))
         l->gpu->cu.MemFreeAsync(memory, stream);
     else
         l->gpu->cu.MemFree(memory);
@@ -176,11 +185,11 @@ static void free_block(struct ptxgen_loaded *l, struct control_block *b, bool or
     struct retired *next;
 
     kept_free(l, b->kept, ordered ? &stream : NULL);
-    free_memory(l, b->control, ordered, stream);
-    free_memory(l, b->scratch, ordered, stream);
+    free_memory(l, b->control, b->control_bytes, ordered, stream);
+    free_memory(l, b->scratch, b->scratch_bytes, ordered, stream);
     for (struct retired *r = b->retired; r; r = next) {
         next = r->next;
-        free_memory(l, r->memory, ordered, stream);
+        free_memory(l, r->memory, r->bytes, ordered, stream);
         free(r);
     }
     pthread_mutex_destroy(&b->lock);

@@ -46,7 +46,7 @@ static int64_t quotient_up(int64_t a, int64_t b)
     return quotient(a, b) + (r != 0 && (r < 0) == (b < 0));
 }
 
-static int64_t binary(enum formula_op op, int64_t a, int64_t b)
+static inline __attribute__((always_inline)) int64_t binary(enum formula_op op, int64_t a, int64_t b)
 {
     switch (op) {
     case FO_ADD: return add(a, b);
@@ -83,7 +83,7 @@ static int64_t low_bits(const struct formula_env *env, uint64_t set, bool apart)
     return (int64_t)(bits % 16);
 }
 
-static int64_t leaf(const struct formula_step *s, const struct formula_env *env)
+static inline __attribute__((always_inline)) int64_t leaf(const struct formula_step *s, const struct formula_env *env)
 {
     switch (s->op) {
     case FO_CONST: return s->imm;

@@ -379,11 +379,11 @@ Test(stages, launches_follow_each_other_and_share_memory)
     cr_expect_eq(calls_of("cuModuleLoadDataEx"), 3, "a case of each stage");
     cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 0);
-    const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2");
+    const int allocated = calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc");
     fake->capturing = 1; /* everything is there, so a capture may follow */
     cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel"), 9);
-    cr_expect_eq(calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc_v2"), allocated);
+    cr_expect_eq(calls_of("cuMemAllocAsync") + calls_of("cuMemAlloc"), allocated);
     for (int i = 0; i < 9; i++) {
         static const char *const name[] = { "t_a", "t_b", "t_c" };
         cr_expect(!strncmp(kernel(i)->kernel, name[i % 3], 3), "launch %d is %s", i, kernel(i)->kernel);

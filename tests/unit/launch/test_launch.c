@@ -167,9 +167,9 @@ Test(launch, arguments_arrive_in_their_own_types)
     cr_expect_eq(c->param[1], (uintptr_t)y_memory);
     cr_expect_eq(c->param[2], 0x3e00, "1.5 as f16");
     cr_expect_eq(c->param[3], (uint32_t)-7);
-    alloc = nth_call("cuMemAllocAsync", 0);
+    alloc = nth_call("cuMemAlloc", 0);
     cr_expect_eq(c->param[4], alloc->a, "the counter is in the control region");
-    alloc = nth_call("cuMemAllocAsync", 1);
+    alloc = nth_call("cuMemAlloc", 1);
     cr_expect_eq(c->param[5], alloc->a);
     cr_expect_geq(alloc->b, 8000);
     cr_expect_eq(c->param[6], (uint32_t)-1000);

@@ -16,22 +16,27 @@ Test(launch_memory, control_memory_is_zeroed_once_per_stream_and_kept)
     ptxgen_stream_create(&session, gpu, &one);
     ptxgen_stream_create(&session, gpu, &two);
     cr_assert_eq(launch(1000, one, NULL), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 2);
-    cr_expect_eq(nth_call("cuMemsetD8Async", 0)->a, nth_call("cuMemAllocAsync", 0)->a, "control is zeroed");
+    cr_expect_eq(calls_of("cuMemAlloc"), 2);
+    cr_expect_eq(nth_call("cuMemsetD8Async", 0)->a, nth_call("cuMemAlloc", 0)->a, "control is zeroed");
     fills = calls_of("cuMemsetD8Async");
     cr_assert_eq(launch(1000, one, NULL), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 2);
+    cr_expect_eq(calls_of("cuMemAlloc"), 2);
     cr_expect_eq(calls_of("cuMemsetD8Async"), fills + 1, "only the step's own fill");
     cr_assert_eq(launch(1000, two, NULL), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 4);
-    cr_expect_eq(nth_call("cuMemAllocAsync", 2)->stream, two);
+    cr_expect_eq(calls_of("cuMemAlloc"), 4);
     cr_assert_eq(launch(4000, one, NULL), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 5, "only scratch grew");
+    cr_expect_eq(calls_of("cuMemAlloc"), 5, "only scratch grew");
     cr_expect_eq(calls_of("cuMemFree") + calls_of("cuMemFreeAsync"), 0,
                  "captured graphs may still use what was outgrown");
     cr_expect_eq(calls_of("cuStreamSynchronize") + calls_of("cuCtxSynchronize"), 0);
     cr_assert_eq(ptxgen_stream_release(&session, loaded, one), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemFreeAsync"), 3);
+    cr_expect_eq(calls_of("cuMemFree"), 3);
+    cr_assert_eq(launch(1 << 22, two, NULL), PTXGEN_OK);
+    cr_expect_eq(calls_of("cuMemAllocAsync"), 1, "much memory");
+    cr_expect_eq(nth_call("cuMemAllocAsync", 0)->stream, two);
+    cr_assert_eq(ptxgen_stream_release(&session, loaded, two), PTXGEN_OK);
+    cr_expect_eq(calls_of("cuMemFreeAsync"), 1);
+    cr_expect_eq(calls_of("cuMemFree"), 5);
     ptxgen_stream_destroy(gpu, one);
     ptxgen_stream_destroy(gpu, two);
     close_all();
@@ -43,7 +48,7 @@ Test(launch_memory, reset_zeroes_the_kept_control_memory)
 
     open_all();
     cr_assert_eq(launch(1000, NULL, NULL), PTXGEN_OK);
-    control = (unsigned char *)(uintptr_t)nth_call("cuMemAllocAsync", 0)->a;
+    control = (unsigned char *)(uintptr_t)nth_call("cuMemAlloc", 0)->a;
     cr_expect_eq(control[0], 0);
     control[0] = 9;
     cr_assert_eq(ptxgen_stream_reset(&session, loaded, NULL), PTXGEN_OK);
@@ -127,7 +132,7 @@ Test(launch_memory, a_failing_call_is_quoted_with_place_and_the_drivers_words)
     cr_expect_eq(launch(10, NULL, NULL), PTXGEN_INTERNAL);
     cr_expect(strstr(last_message(), "cuLaunchKernel(kernel, config->grid_x"), "%s", last_message());
     cr_expect(strstr(last_message(), "the driver's words (FAKE_ERROR, 700) at exec.c:"), "%s", last_message());
-    fake->fail = "cuMemAllocAsync";
+    fake->fail = "cuMemAlloc";
     fake->fail_result = CU_OUT_OF_MEMORY;
     cr_expect_eq(launch(1000, NULL, NULL), PTXGEN_NO_DEVICE);
     cr_expect(strstr(last_message(), "the words for memory"), "%s", last_message());
@@ -180,7 +185,7 @@ Test(launch_memory, capture_needs_preparation_and_then_only_launches)
     fake->capturing = 0;
     cr_assert_eq(ptxgen_prepare(&session, loaded, NULL, stream), PTXGEN_OK);
     cr_expect_eq(calls_of("cuModuleLoadDataEx"), 2, "all cases");
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 0);
+    cr_expect_eq(calls_of("cuMemAlloc"), 0);
     fake->capturing = 1;
     cr_expect_eq(launch(n, stream, NULL), PTXGEN_USAGE, "the memory is not there yet");
     fake->capturing = 0;
@@ -220,11 +225,11 @@ Test(launch_memory, a_stream_with_a_used_handle_gets_memory_of_its_own)
     cr_assert_eq(ptxgen_stream_create(&session, gpu, &stream), PTXGEN_OK);
     cr_assert_eq((void *)stream, fake->next_handle);
     cr_assert_eq(ptxgen_prepare(&session, loaded, &args, stream), PTXGEN_OK);
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 4, "the other stream's memory is not taken");
+    cr_expect_eq(calls_of("cuMemAlloc"), 4, "the other stream's memory is not taken");
     cr_assert_eq(ptxgen_capture_begin(&session, gpu, stream), PTXGEN_OK);
     cr_assert_eq(launch(n, stream, NULL), PTXGEN_OK);
     captured = nth_call("cuLaunchKernelEx", calls_of("cuLaunchKernelEx") - 3)->param[4];
-    cr_expect_eq(captured, nth_call("cuMemAllocAsync", 2)->a, "the capture takes the memory that was prepared");
+    cr_expect_eq(captured, nth_call("cuMemAlloc", 2)->a, "the capture takes the memory that was prepared");
     cr_assert_eq(ptxgen_capture_end(&session, gpu, stream, &graph), PTXGEN_OK);
     ptxgen_graph_destroy(gpu, graph);
     ptxgen_stream_destroy(gpu, stream);
@@ -285,7 +290,7 @@ Test(launch_memory, threads_share_a_loaded_program)
         cr_expect_null(failed);
     }
     cr_expect_eq(calls_of("cuModuleLoadDataEx"), 1, "one case, loaded by whoever came first");
-    cr_expect_eq(calls_of("cuMemAllocAsync"), 4, "two regions per stream");
+    cr_expect_eq(calls_of("cuMemAlloc"), 4, "two regions per stream");
     for (int i = 0; i < 2; i++)
         expect_whole_launches(stream[i]);
     for (int i = 0; i < 2; i++)
