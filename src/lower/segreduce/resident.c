@@ -7,6 +7,8 @@
  */
 #include "segreduce.h"
 
+#include "../work.h"
+
 #include <string.h>
 
 static const struct shape {
@@ -158,7 +160,9 @@ static bool possible(const struct planner *pl, const struct shape *s)
         return keeps || s->lanes;
     if (plan_setting(pl, TN_LANES, s->lanes))
         return false;
-    return pl->plan->device.sm >= 90 && keeps && (s->threads < 1024 || narrowest(p) >= 4);
+    if (s->threads == 1024 && (narrowest(p) < 4 || segreduce_state_words(p) > 2 || work_is_heavy(p)))
+        return false; /* 64 registers are few: layer norm would spill */
+    return pl->plan->device.sm >= 90 && keeps;
 }
 
 /* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements.
@@ -196,7 +200,9 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     const struct formula teams =
         lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes)) : segments_count(p);
     k->cluster = cluster > 1 ? cluster : 0;
+    const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS;
     plan_launch(pl, c, 0,
-                cluster > 1 ? f_mul(f_min(teams, f_const(CLUSTERS)), f_const(cluster)) : segreduce_bounded(c, teams));
+                cluster > 1 ? f_mul(f_min(teams, f_const(bound > 0 ? bound : 1)), f_const(cluster))
+                            : segreduce_bounded(c, teams));
     return segreduce_check_tunables(pl, c) && check_clusters(pl, c);
 }
