@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "stages.h"
 
 static int unknown_name(const char *option, const char *kind, const char *item, int length, const char *const *names,
                         int count)
@@ -416,7 +417,7 @@ void job_finish(struct job *j)
     free(j->input);
     free(j->output);
     free(j->param);
-    free(j->checks);
+    stages_checks_free(j->checks);
     free((void *)j->args.input);
     free((void *)j->args.output);
 }
