@@ -41,6 +41,10 @@ static const struct {
     { SINGLE "value: x * k}, top: f32}\nparams: {k: f32}\niterate: {steps: 9, feedback: {x: y}, until: top < k}\n",
       "# stage loop\n# reads: x\n# writes: y top\nproblem t_loop: stencil" },
     { SINGLE "value: x}, top: f32}\niterate: {steps: 9, feedback: {x: y}, until: y < 1}\n", "'y' has many elements" },
+    { X "kind: map\noutputs: {y: {type: 'f32[n]', value: x * f32(step)}}\niterate: {steps: 9, feedback: {x: y}}\n",
+      "param step: i64" },
+    { X "kind: map\noutputs: {y: {type: 'f32[n]', value: x}}\niterate: {steps: 9, feedback: {x: y}, check_every: 2}\n",
+      "there is no `until`" },
     { SINGLE "value: x}, top: f32}\niterate: {feedback: {x: y}, until: top < 1}\n", "iterate needs the key 'steps'" },
     { SINGLE "value: x}, top: f32}\nover: n\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
       "a stencil has no 'over'" },
@@ -84,6 +88,12 @@ static const struct {
     { LOOP ", check_every: 4}\n", "there is no `until`" },
     { LOOP ", until: nothing > 1}\n", "nothing is called 'nothing'" },
     { LOOP ", until: y > 1}\n", "'y' has many elements" },
+    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}, until: y > 1}, outputs: {y: {type: 'f32[n]', "
+        "value: x}}}\noutputs: [y]\n",
+      "is the iterate of the program, beside `stages`" },
+    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}}, outputs: {y: {type: 'f32[n]', "
+        "value: x * f32(step)}}}\noutputs: [y]\n",
+      "a loop inside a stage has none" },
     /* names that hide the step of the loop */
     { "params: {step: i64}\n" LOOP "}\n", "t.yaml:1:10: error: 'step' is the number of the step" },
     { "let: {step: 3}\n" LOOP "}\n", "t.yaml:1:7: error: 'step' is the number of the step" },
