@@ -307,7 +307,8 @@ static void explain_step(ptxgen_session *s, const ptxgen_plan *plan, const ptxge
     WITH_MEMORY_OR(s, , known = predict_step(s, plan, o, &seconds, &in_graph));
     if (known)
         str_printf(out, "\nAll stages, one after the other: predicted %.2f us%s; %.2f us in a graph.\n", seconds * 1e6,
-                   plan->stages->data.steps_param >= 0 || plan->stages->data.steps != 1 ? " a step" : "", in_graph * 1e6);
+                   plan->stages->data.steps_param >= 0 || plan->stages->data.steps != 1 ? " a step" : "",
+                   in_graph * 1e6);
 }
 
 static void explain_memory(const struct prog_stages *p, const int64_t *size, struct str *out)

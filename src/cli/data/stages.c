@@ -9,7 +9,7 @@
 #include "stages.h"
 
 struct stage_checks {
-    ptxgen_gpu *gpu; /* NULL: arrays are in host memory */
+    ptxgen_gpu *gpu;         /* NULL: arrays are in host memory */
     struct verdict *verdict; /* per output of the program, then that of all stages */
     int status;
 };
@@ -156,7 +156,8 @@ bool stages_checked(struct job *j, ptxgen_gpu *gpu)
     if (!j->checks) {
         return false;
     }
-    *j->checks = (struct stage_checks){ .gpu = gpu, .verdict = calloc((size_t)j->noutputs + 1, sizeof(struct verdict)) };
+    *j->checks =
+        (struct stage_checks){ .gpu = gpu, .verdict = calloc((size_t)j->noutputs + 1, sizeof(struct verdict)) };
     if (!j->checks->verdict) {
         stages_checks_free(j->checks);
         j->checks = NULL;

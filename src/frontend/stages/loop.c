@@ -108,12 +108,10 @@ static void refuse_key(struct stages_builder *sb, const struct ynode *of, const 
 
 void loop_keeps_step(struct stages_builder *sb)
 {
-    static const char *const table[][2] = { { "inputs", "an input" },
-                                            { "params", "a param" },
-                                            { "let", "a let" },
-                                            { "outputs", "an output" },
-                                            { "reductions", "a reduction" },
-                                            { "scans", "a scan" } };
+    static const char *const table[][2] = {
+        { "inputs", "an input" },   { "params", "a param" },         { "let", "a let" },
+        { "outputs", "an output" }, { "reductions", "a reduction" }, { "scans", "a scan" }
+    };
     if (!schema_get(sb->b->root, ST_STAGES, "iterate"))
         return;
     for (size_t t = 0; t < sizeof table / sizeof *table; t++) {

@@ -88,7 +88,8 @@ static const struct {
     { LOOP ", check_every: 4}\n", "there is no `until`" },
     { LOOP ", until: nothing > 1}\n", "nothing is called 'nothing'" },
     { LOOP ", until: y > 1}\n", "'y' has many elements" },
-    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}, until: y > 1}, outputs: {y: {type: 'f32[n]', "
+    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}, until: y > 1}, outputs: {y: {type: "
+        "'f32[n]', "
         "value: x}}}\noutputs: [y]\n",
       "is the iterate of the program, beside `stages`" },
     { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}}, outputs: {y: {type: 'f32[n]', "
@@ -108,7 +109,8 @@ static const struct {
     { X "stages:\n  a: {kind: map, outputs: {step: {type: 'f32[n]', value: x}}}\noutputs: [step]\n"
         "iterate: {steps: 3, feedback: {x: step}}\n",
       "t.yaml:3:28: error: 'step' is the number of the step" },
-    { "params: {step: f32}\n" X "stages:\n  step: {kind: map, outputs: {y: {type: 'f32[n]', value: x * step}}}\noutputs: [y]\n",
+    { "params: {step: f32}\n" X
+      "stages:\n  step: {kind: map, outputs: {y: {type: 'f32[n]', value: x * step}}}\noutputs: [y]\n",
       "param step: f32" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {q: y}}\n", "no input is called 'q'" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: q}}\n", "no stage writes 'q'" },
