@@ -282,6 +282,11 @@ static int64_t offsets_end(const struct job *j)
             return j->input[i].elements;
         }
     }
+    for (int i = 0; i < j->ninputs; i++) { /* of stages, one may read as a table what another one has in segments */
+        if (j->input[i].info.role != PTXGEN_ROLE_SEGMENT_OFFSETS && j->input[i].info.rank == 1) {
+            return j->input[i].elements;
+        }
+    }
     return 0;
 }
 
