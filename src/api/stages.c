@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api_stages.h"
+#include "explore/explain.h"
 #include "lower/plan.h"
 #include "ref/ref.h"
 
@@ -252,22 +253,62 @@ static void fusions_json(const struct stages *s, struct str *out)
     json_end(&j);
 }
 
+/* The options of an explanation of the whole, for a stage. */
+static ptxgen_explain_options options_of_stage(ptxgen_session *s, const struct prog_stage *of, ptxgen_explain_options o)
+{
+    ptxgen_value *param = o.param ? arena_new(&s->arena, ptxgen_value, of->nparams + 1) : NULL;
+    o.size = api_stage_sizes(s, of, o.size);
+    for (int i = 0; param && i < of->nparams; i++)
+        param[i] = of->param[i] < 0 ? (ptxgen_value){ 0 } : o.param[of->param[i]];
+    o.param = param;
+    return o;
+}
+
 static bool explain_one(ptxgen_session *s, const ptxgen_plan *plan, int stage, ptxgen_explain_options o,
                         struct str *out)
 {
     const struct prog_stage *of = &plan->stages->data.stage[stage];
-    ptxgen_value *param = NULL;
-    WITH_MEMORY_OR(s, false, {
-        o.size = api_stage_sizes(s, of, o.size);
-        param = o.param ? arena_new(&s->arena, ptxgen_value, of->nparams + 1) : NULL;
-    });
-    for (int i = 0; param && i < of->nparams; i++)
-        param[i] = of->param[i] < 0 ? (ptxgen_value){ 0 } : o.param[of->param[i]];
-    o.param = param;
+    WITH_MEMORY_OR(s, false, o = options_of_stage(s, of, o));
     char *text = ptxgen_explain(s, plan->stage[stage], &o);
     str_add(out, text ? text : "");
     free(text);
     return text != NULL;
+}
+
+/* What the stages of a step take, where the model knows each of them: seconds, and in a graph. */
+static bool predict_step(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options,
+                         double *seconds, double *in_graph)
+{
+    *seconds = *in_graph = 0;
+    for (int i = 0; i < plan->stages->data.nstages; i++) {
+        const struct plan *of = plan->stage[i]->plan;
+        const ptxgen_explain_options o = options_of_stage(s, &plan->stages->data.stage[i], *options);
+        union value *param = o.param ? arena_new(&s->arena, union value, of->problem->nparams + 1) : NULL;
+        const struct resources none = { 0, NULL };
+        struct gpu_model model;
+        bool known;
+        for (int p = 0; param && p < of->problem->nparams; p++)
+            param[p].u = o.param[p].u;
+        if (!o.size || !sizes_known(of->problem, o.size) || !explain_model(s, of, &o, &model, &known) || !known)
+            return false;
+        const struct prediction t = predict(of, o.size, param, &model, &none);
+        if (t.case_index < 0)
+            return false;
+        *seconds += t.seconds;
+        *in_graph += t.graph_seconds;
+    }
+    return true;
+}
+
+static void explain_step(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *o, struct str *out)
+{
+    double seconds = 0, in_graph = 0;
+    bool known = false;
+    WITH_MEMORY_OR(s, , known = predict_step(s, plan, o, &seconds, &in_graph));
+    if (known)
+        str_printf(out, "\nAll stages, one after the other: predicted %.2f us%s; %.2f us in a graph.\n", seconds * 1e6,
+                   plan->stages->data.steps_param >= 0 || plan->stages->data.steps != 1 ? " a step" : "",
+                   in_graph * 1e6);
 }
 
 static void explain_memory(const struct prog_stages *p, const int64_t *size, struct str *out)
@@ -302,6 +343,7 @@ char *api_explain_stages(ptxgen_session *s, const ptxgen_plan *plan, const ptxge
     }
     if (text) {
         explain_apart(plan->stages, &out);
+        explain_step(s, plan, o, &out);
         explain_memory(p, o->size, &out);
     }
     if (good)

@@ -256,7 +256,8 @@ struct verdict {
 void verify_output(const struct array *a, struct verdict *out);
 /* What comes behind the elements of `out`. */
 void verdict_add(struct verdict *out, const struct verdict *v);
-/* All outputs against the reference, with a message for each that differs; verdict: one per output, or NULL. */
+/* All outputs against the reference, with a message for each that differs; verdict: one per output and one for
+ * all, or NULL. */
 int verify_job(struct job *j, struct verdict *verdict);
 /* Is `got` within `bound` of `expected`? */
 bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound);

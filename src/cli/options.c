@@ -40,7 +40,7 @@ const struct command command_table[] = {
       "on.",
       cmd_tune },
     { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
-    { "new", "reduce|scan|stencil|map", "print a commented spec to begin with",
+    { "new", "reduce|scan|stencil|map|stages", "print a commented spec to begin with",
       "Prints the spec, or writes it into the file of -o, which must not exist.", cmd_new },
     { "help", "[COMMAND]", "show the commands, or the options of one", "", cmd_help },
     { "complete", "[WORD]...", "print what a shell offers for the last word",

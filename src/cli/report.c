@@ -173,24 +173,16 @@ void report_difference(const struct job *j, const struct array *a, const struct 
     free(text);
 }
 
-static void text_verdict(const struct job *j, const struct verdict *v)
+static void text_verdict(const struct verdict *v)
 {
-    int64_t compared = 0, unknown = 0, different = 0;
-    double worst = 0;
-    for (int i = 0; i < j->noutputs; i++) {
-        compared += v[i].compared;
-        unknown += v[i].unknown;
-        different += v[i].different;
-        worst = fmax(worst, v[i].worst);
-    }
-    if (different == 0) {
-        printf("verified: %lld value%s agree%s with the reference", (long long)compared, compared == 1 ? "" : "s",
-               compared == 1 ? "s" : "");
-        if (worst > 0) {
-            printf(" (largest difference: %.2g of the bound)", worst);
+    if (v->different == 0) {
+        printf("verified: %lld value%s agree%s with the reference", (long long)v->compared, v->compared == 1 ? "" : "s",
+               v->compared == 1 ? "s" : "");
+        if (v->worst > 0) {
+            printf(" (largest difference: %.2g of the bound)", v->worst);
         }
-        if (unknown) {
-            printf("; %lld could not be decided (no error bound)", (long long)unknown);
+        if (v->unknown) {
+            printf("; %lld could not be decided (no error bound)", (long long)v->unknown);
         }
         putchar('\n');
     }
@@ -215,7 +207,7 @@ void report_text(const struct job *j, const struct verdict *verdict)
         }
     }
     if (verdict) {
-        text_verdict(j, verdict);
+        text_verdict(&verdict[j->noutputs]);
     }
 }
 
@@ -247,12 +239,18 @@ static void json_output(const struct job *j, const struct array *a)
     }
 }
 
-static void json_verdict(const struct job *j, const struct array *a, const struct verdict *v)
+static void json_counts(const struct verdict *v)
 {
-    printf(", \"verified\": %s, \"compared\": %lld, \"undecided\": %lld, \"different\": %lld, "
+    printf("\"verified\": %s, \"compared\": %lld, \"undecided\": %lld, \"different\": %lld, "
            "\"largest_difference_per_bound\": %.3g",
            v->different ? "false" : "true", (long long)v->compared, (long long)v->unknown, (long long)v->different,
            v->worst);
+}
+
+static void json_verdict(const struct job *j, const struct array *a, const struct verdict *v)
+{
+    fputs(", ", stdout);
+    json_counts(v);
     char *text = v->different ? describe_difference(j, a, v) : NULL;
     if (text) {
         fputs(", \"first_difference\": ", stdout);
@@ -299,7 +297,13 @@ void report_json(const struct job *j, const struct verdict *verdict)
         }
         putchar('}');
     }
-    fputs("}}\n", stdout);
+    putchar('}');
+    if (verdict && ptxgen_stage_count(j->problem)) { /* more than the outputs: arrays between stages, and each step */
+        fputs(", \"all_stages\": {", stdout);
+        json_counts(&verdict[j->noutputs]);
+        putchar('}');
+    }
+    fputs("}\n", stdout);
 }
 
 static int write_npy(const struct job *j, const struct array *a)

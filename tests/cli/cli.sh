@@ -210,6 +210,17 @@ run one.yaml --stage fold --emit=plan -o -; exits 2; err_has 'one.yaml has no st
 run variants until.yaml; exits 2; err_has '[-][-]stage=NAME, of until, fold'
 run explain until.yaml --html=whole.html --size n=9; exits 2; err_has '[-][-]stage=NAME, of until, fold'
 
+# Each output has its own counts: those of its stage, in each step.
+sed -i 's/outputs: \[z\]/outputs: [z, big]/' until.yaml
+run run until.yaml --size n=10 --param steps=3 --input x=const:1.0 --device cpu --verify --json; exits 0
+out_has '"z": {.*"compared": 30,.*"big": {.*"compared": 3,.*"all_stages": {"verified": true, "compared": 66,'
+
+# `step` of a single loop makes it a program; a param of this name does not.
+printf 'kind: map\ninputs: {x: "i64[n]"}\noutputs: {y: {type: "i64[n]", value: x * 2 + step}}\niterate: {steps: 4, feedback: {x: y}}\n' > one.yaml
+run run one.yaml --size n=3 --input x=const:1 --device cpu --verify; exits 0; out_has 'y: i64\[3\] = \[27, 27, 27\]'
+sed -i 's/^inputs/params: {step: i64}\ninputs/' one.yaml
+run run one.yaml --size n=3 --param step=1 --input x=const:1 --device cpu; exits 0; out_has 'y: i64\[3\] = \[31, 31, 31\]'
+
 # A file per case of each stage.
 sed 's/until: {kind: map/halve: {kind: map/' until.yaml > halves.yaml
 run halves.yaml --split --emit=ptx -o stages/; exits 0; run halves.yaml --emit=ptx; exits 0

@@ -47,6 +47,10 @@ run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^29 --ranks 2 --json; 
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --json; exits 0; json 'd["scaling"][1]["exchanges"] == 0'
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --shard n; exits 2; err_has 'split a dimension that is not combined'
 run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=9 --size n=9 --ranks 2; exits 2; err_has 'explained for one problem'
+# The stages of a step, added; not without sizes.
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=900 --size n=900; exits 0; out_has '^All stages, one after the other: predicted .* a step; .* in a graph'
+awk '/^predicted/ { sum += $2 } /^All stages/ { said = $8 } END { exit !(said > 0 && sum - said < 0.03 && said - sum < 0.03) }' out || complain 'the sum is not that of the stages'
+run explain "$specs/apps/heat.yaml" --arch=sm_90; exits 0; grep -q '^All stages' out && complain 'a sum without sizes'
 run explain "$specs/sum.yaml" --arch=sm_90 --ranks 2; exits 2; err_has 'give all of them'
 for wrong in '' 0 2, x 65537 -2; do run explain "$specs/sum.yaml" --size n=9 --ranks "$wrong"; exits 2; err_has 'as in --ranks 2,4,8'; done
 run explain "$specs/sum.yaml" --size n=9 --ranks 2 --html=x.html; exits 2; err_has 'leave out --html'

@@ -51,11 +51,11 @@ run explain "$sum" --gpu=H1000 --size n=2^20; exits 2; err_has 'known are .*A100
 run variants "$sum" --gpu=foo; exits 2; err_has 'known are .*A100'
 
 # New specs compile, run, and give no cause for a warning; a file that is there is not replaced.
-for kind in reduce scan stencil map; do
+for kind in reduce scan stencil map stages; do
     run new $kind -o $kind.yaml; exits 0; out_empty; exists $kind.yaml
     run new $kind; exits 0; cmp -s out $kind.yaml || complain 'the file differs from standard output'
     run check $kind.yaml --prover=off; exits 0; err_empty
-    run run $kind.yaml --device cpu --size n=70 "--size=$([ $kind = stencil ] && echo m || echo n)=70" --verify; exits 0; out_has verified
+    run run $kind.yaml --device cpu --size n=70 "--size=$(case $kind in st*) echo m ;; *) echo n ;; esac)=70" --verify; exits 0; out_has verified
 done
 run new scan -o scan.yaml; exits 2; err_has 'exists'
 run new stencl; exits 2; err_has "did you mean 'stencil'"
@@ -70,7 +70,7 @@ offers 'plan ' x.yaml --emit pl
 offers '' run --size n
 offers 'cpu cuda ' --device cpu run --device c
 offers 'path stats clear ' cache ''
-offers 'scan stencil ' new s
+offers 'scan stencil stages ' new s
 offers 'explain ' help exp
 offers '' run x.ya
 completions=$here/../../completions

@@ -65,6 +65,33 @@ static const struct {
              "  a: {type: f32, value: 2}\n"
              "outputs:\n"
              "  z: {type: \"f32[n]\", value: a * x + y}\n" },
+    { "stages",
+      "# A program: stages run one after the other, and read what earlier stages write. `ptxgen reference` lists keys\n"
+      "# and functions.\n" INPUTS "  u: f32[m, n]\n"
+      "# Params are for all stages.\n"
+      "params:\n"
+      "  steps: {type: i32, value: 100}\n"
+      "  eps: {type: f32, value: 0.001}\n"
+      "stages:\n"
+      "  # Each stage is a spec without inputs and params.\n"
+      "  sweep:\n"
+      "    kind: stencil\n"
+      "    boundary: clamp\n"
+      "    outputs:\n"
+      "      next: {type: \"f32[m, n]\", value: \"0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])\"}\n"
+      "  # An output with one element is a scalar of later stages, and of `until`.\n"
+      "  change:\n"
+      "    kind: reduce\n"
+      "    map: abs(next - u)\n"
+      "    operator: max\n"
+      "    outputs: {moved: f32}\n"
+      "# What leaves the program; all else stays on the GPU.\n"
+      "outputs: [next, moved]\n"
+      "# All stages are repeated: at most so many steps, or until the condition holds. `step` counts from 0.\n"
+      "iterate:\n"
+      "  steps: steps\n"
+      "  feedback: {u: next}\n"
+      "  until: moved < eps\n" },
 };
 enum { KINDS = sizeof specs / sizeof *specs };
 
@@ -82,6 +109,6 @@ int cmd_new(const struct options *o)
         return write_file(out, specs[i].text, strlen(specs[i].text));
     }
     const char *near = nearest(kind, (int)strlen(kind), names, KINDS);
-    return fail(EXIT_USAGE, "expected reduce, scan, stencil or map%s%s%s", near ? "; did you mean '" : "",
+    return fail(EXIT_USAGE, "expected reduce, scan, stencil, map or stages%s%s%s", near ? "; did you mean '" : "",
                 near ? near : "", near ? "'?" : "");
 }

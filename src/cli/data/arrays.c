@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "stages.h"
 
 static int unknown_name(const char *option, const char *kind, const char *item, int length, const char *const *names,
                         int count)
@@ -281,6 +282,11 @@ static int64_t offsets_end(const struct job *j)
             return j->input[i].elements;
         }
     }
+    for (int i = 0; i < j->ninputs; i++) { /* of stages, one may read as a table what another one has in segments */
+        if (j->input[i].info.role != PTXGEN_ROLE_SEGMENT_OFFSETS && j->input[i].info.rank == 1) {
+            return j->input[i].elements;
+        }
+    }
     return 0;
 }
 
@@ -416,7 +422,7 @@ void job_finish(struct job *j)
     free(j->input);
     free(j->output);
     free(j->param);
-    free(j->checks);
+    stages_checks_free(j->checks);
     free((void *)j->args.input);
     free((void *)j->args.output);
 }

@@ -9,8 +9,8 @@
 #include "stages.h"
 
 struct stage_checks {
-    ptxgen_gpu *gpu; /* NULL: arrays are in host memory */
-    struct verdict sum;
+    ptxgen_gpu *gpu;         /* NULL: arrays are in host memory */
+    struct verdict *verdict; /* per output of the program, then that of all stages */
     int status;
 };
 
@@ -99,12 +99,18 @@ static void finish(struct stage_arrays *a)
     free(a->part.output);
 }
 
-static void compare(struct stage_checks *c, const struct stage_arrays *a, const char *stage, int64_t step)
+static void compare(const struct job *j, const struct stage_arrays *a, const char *stage, int64_t step)
 {
+    struct stage_checks *c = j->checks;
     for (int i = 0; i < a->part.noutputs; i++) {
         struct verdict v;
         verify_output(&a->part.output[i], &v);
-        verdict_add(&c->sum, &v);
+        for (int o = 0; o < j->noutputs; o++) {
+            if (!strcmp(j->output[o].info.name, a->part.output[i].info.name)) {
+                verdict_add(&c->verdict[o], &v);
+            }
+        }
+        verdict_add(&c->verdict[j->noutputs], &v);
         if (v.different && c->status == EXIT_OK) {
             say("note", "stage %s, step %lld:", stage, (long long)step);
             report_difference(&a->part, &a->part.output[i], &v);
@@ -132,7 +138,7 @@ int stages_visit(int stage, int64_t step, const ptxgen_arguments *args, void *us
     const ptxgen_arguments on_host = { args->size, (const void *const *)a.input, a.expected, args->param };
     status = status == PTXGEN_OK ? ptxgen_error_bound(j->session, p, &on_host, a.bound) : status;
     if (status == PTXGEN_OK) {
-        compare(c, &a, ptxgen_stage_name(j->problem, stage), step);
+        compare(j, &a, ptxgen_stage_name(j->problem, stage), step);
     } else {
         c->status = fail_call(j->session, status, "evaluating the reference");
     }
@@ -145,12 +151,30 @@ bool stages_checked(struct job *j, ptxgen_gpu *gpu)
     if (!ptxgen_stage_count(j->problem)) {
         return false;
     }
-    free(j->checks);
+    stages_checks_free(j->checks);
     j->checks = calloc(1, sizeof *j->checks);
-    if (j->checks) {
-        *j->checks = (struct stage_checks){ .gpu = gpu, .sum = { .first = -1 } };
+    if (!j->checks) {
+        return false;
     }
-    return j->checks;
+    *j->checks =
+        (struct stage_checks){ .gpu = gpu, .verdict = calloc((size_t)j->noutputs + 1, sizeof(struct verdict)) };
+    if (!j->checks->verdict) {
+        stages_checks_free(j->checks);
+        j->checks = NULL;
+        return false;
+    }
+    for (int i = 0; i <= j->noutputs; i++) {
+        j->checks->verdict[i].first = -1;
+    }
+    return true;
+}
+
+void stages_checks_free(struct stage_checks *c)
+{
+    if (c) {
+        free(c->verdict);
+    }
+    free(c);
 }
 
 int stages_verdict(const struct job *j, struct verdict *verdict)
@@ -159,7 +183,7 @@ int stages_verdict(const struct job *j, struct verdict *verdict)
         return fail(EXIT_DEVICE, "not enough memory for the reference");
     }
     if (verdict) {
-        verdict[0] = j->checks->sum;
+        memcpy(verdict, j->checks->verdict, ((size_t)j->noutputs + 1) * sizeof *verdict);
     }
     return j->checks->status;
 }

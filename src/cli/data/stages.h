@@ -9,7 +9,8 @@
 /* Has the spec stages, which the visits of a run that follows shall check?  gpu: where, or NULL. */
 bool stages_checked(struct job *j, ptxgen_gpu *gpu);
 ptxgen_stage_visitor stages_visit; /* user: the job */
-/* What was found; all stages and steps count for the first output. */
+void stages_checks_free(struct stage_checks *c);
+/* What was found in all steps: per output of the program, and then in all stages. */
 int stages_verdict(const struct job *j, struct verdict *verdict);
 
 #endif

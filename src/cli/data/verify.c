@@ -216,6 +216,9 @@ int verify_job(struct job *j, struct verdict *verdict)
             report_difference(j, &j->output[i], v);
             status = EXIT_DIFFERENT;
         }
+        if (verdict) {
+            verdict_add(&verdict[j->noutputs], v);
+        }
     }
     return status;
 }

@@ -263,6 +263,10 @@ void scope_unknown(const struct scope *sc, const char *name, struct span at)
     struct diag *m = diag_error(b->d, D_UNKNOWN_NAME, at, "nothing is called '%s'", name);
     if (ty_by_name(name, (int)strlen(name)) != TY_NONE)
         diag_hint(b->d, m, "a conversion is written %s(…)", name);
+    else if (!strcmp(name, "step"))
+        diag_hint(
+            b->d, m,
+            "`step` is the number of the step where the whole spec has `iterate`; a loop inside a stage has none");
     else
         diag_suggest(b->d, m, name, names, n);
 }

@@ -41,6 +41,10 @@ static const struct {
     { "a spec", "keys",
       "by: KEY combines equal keys wherever they are; equal keys that follow each other are a segment" },
     { "a spec", "key bins group_by", BINS },
+    { "iterate", "until check_every",
+      "a loop inside a stage has a fixed number of steps; a loop until a condition is the iterate of the program, "
+      "beside "
+      "`stages`" },
     { "segments", "keys",
       "sort by key and give offsets, where each run of equal keys begins, and the end; a scan also takes flags, which "
       "are 1 where the key is another than before" },

@@ -91,6 +91,39 @@ static void until(struct stages_builder *sb, const struct ynode *node)
         p->until = p->narrays - 1;
 }
 
+static void refuse_step(struct stages_builder *sb, struct span at, const char *what)
+{
+    diag_error(sb->b->d, D_DUPLICATE_NAME, at, "'step' is the number of the step of `iterate`; %s needs another name",
+               what);
+    sb->step_taken = true;
+}
+
+static void refuse_key(struct stages_builder *sb, const struct ynode *of, const char *table, const char *what)
+{
+    const struct ynode *names = of->kind == Y_MAPPING ? ynode_get(of, table) : NULL;
+    for (int i = 0; names && names->kind == Y_MAPPING && i < names->count; i++)
+        if (!strcmp(names->pair[i].key->text, "step"))
+            refuse_step(sb, names->pair[i].key->at, what);
+}
+
+void loop_keeps_step(struct stages_builder *sb)
+{
+    static const char *const table[][2] = {
+        { "inputs", "an input" },   { "params", "a param" },         { "let", "a let" },
+        { "outputs", "an output" }, { "reductions", "a reduction" }, { "scans", "a scan" }
+    };
+    if (!schema_get(sb->b->root, ST_STAGES, "iterate"))
+        return;
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        refuse_key(sb, sb->b->root, table[t][0], table[t][1]);
+        for (int i = 0; sb->stages && i < sb->stages->count; i++)
+            refuse_key(sb, sb->stages->pair[i].value, table[t][0], table[t][1]);
+    }
+    for (int i = 0; i < sb->b->nsizes; i++)
+        if (!strcmp(sb->b->size[i].name, "step"))
+            refuse_step(sb, sb->b->size[i].at, "a dimension");
+}
+
 static void check_every(struct stages_builder *sb, const struct ynode *node, const struct ynode *condition)
 {
     int64_t every = 1;

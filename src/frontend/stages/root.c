@@ -129,7 +129,7 @@ static struct ynode *params_of(const struct stages_builder *sb, const struct nam
                 sb->b->param_slot[p].used = true;
             node_put(n, params->pair[i].key, params->pair[i].value);
         }
-    if (iterate && names_find(used, "step") >= 0 && param_find(sb->b, "step") < 0)
+    if (iterate && names_find(used, "step") >= 0 && !sb->step_taken)
         node_put(n, node_scalar(sb->b->a, "step", iterate->at), node_scalar(sb->b->a, "i64", iterate->at));
     return n;
 }

@@ -1,17 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single.c - a stencil or map whose loop ends on a condition is a program of one stage; so is, before kept.c splits it, a
- * scan or reduce whose results say which elements are kept.
+/* single.c - a stencil or map whose loop ends on a condition, or whose expressions read `step`, is a program of one
+ * stage; so is, before kept.c splits it, a scan or reduce whose results say which elements are kept.
  *
  * The tree of that program is made of the user's nodes: what belongs to the whole stays at the top, all else is the stage.
  */
 #include "stages_impl.h"
 
-/* NULL: an ordinary spec. */
-static const struct ynode *condition_of(const struct ynode *root)
+/* Is `step` read, and not a name of the user's own? */
+static bool reads_step(struct arena *a, const struct ynode *root)
+{
+    static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions" };
+    struct names used = { .arena = a }, dims = { .arena = a };
+    names_collect(&used, root);
+    bool reads = names_find(&used, "step") >= 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const struct ynode *names = ynode_get(root, tables[i]);
+        reads &= !names || names->kind != Y_MAPPING || !ynode_get(names, "step");
+    }
+    const struct ynode *inputs = ynode_get(root, "inputs");
+    if (inputs)
+        names_collect(&dims, inputs);
+    return reads && names_find(&dims, "step") < 0;
+}
+
+static bool ends_or_counts(struct arena *a, const struct ynode *root)
 {
     const struct ynode *kind = ynode_get(root, "kind"), *iterate = ynode_get(root, "iterate");
     const bool loops = kind && kind->kind == Y_SCALAR && (!strcmp(kind->text, "stencil") || !strcmp(kind->text, "map"));
-    return loops && iterate && iterate->kind == Y_MAPPING ? ynode_get(iterate, "until") : NULL;
+    return loops && iterate && iterate->kind == Y_MAPPING &&
+           (ynode_get(iterate, "until") || ynode_get(iterate, "check_every") || reads_step(a, root));
 }
 
 /* loop: `iterate` is that of the whole. */
@@ -59,10 +76,9 @@ static struct ynode *one_step(struct arena *a, const struct ynode *iterate)
 const struct ynode *single_as_stages(struct ptxgen_session *s, const struct ynode *root)
 {
     struct arena *a = &s->arena;
-    const struct ynode *until = condition_of(root), *inputs = ynode_get(root, "inputs"),
-                       *outputs = ynode_get(root, "outputs");
-    const bool kept = !until && needs_stages(a, root);
-    if ((!until && !kept) || !inputs || !outputs)
+    const struct ynode *inputs = ynode_get(root, "inputs"), *outputs = ynode_get(root, "outputs");
+    const bool loop = ends_or_counts(a, root), kept = !loop && needs_stages(a, root);
+    if ((!loop && !kept) || !inputs || !outputs)
         return root;
     struct ynode *whole = node_mapping(a, root->at, root->count + 2), *stages = node_mapping(a, root->at, 1),
                  *stage = node_mapping(a, root->at, root->count + 2);

@@ -271,6 +271,7 @@ static const struct stages *build(struct stages_builder *sb, const char *default
     build_inputs(b);
     build_params(b);
     make_inputs(sb);
+    loop_keeps_step(sb);
     if (sb->stages)
         build_stages(sb);
     if (b->d->errors == errors)

@@ -48,6 +48,7 @@ struct stages_builder {
     struct stage_array array[STAGE_ARRAYS_MAX];
     struct prog_stage stage[STAGES_MAX];
     struct stage_feedback feedback[STAGE_ARRAYS_MAX];
+    bool step_taken; /* `step` is a name of the user, which is reported */
 };
 
 /* Names, each once, and where it first stands. */
@@ -111,6 +112,8 @@ const struct ynode *fused_root(struct stages_builder *sb, const struct part *map
 /* Does `fused` compute what the reader does, from the values that the map would have stored? */
 bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
                     const struct problem *fused);
+/* What is called like the loop's step is reported. */
+void loop_keeps_step(struct stages_builder *sb);
 void loop_build(struct stages_builder *sb);
 
 #endif

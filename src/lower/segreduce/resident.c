@@ -7,7 +7,7 @@
  */
 #include "segreduce.h"
 
-#include "../work.h"
+#include "lower/work.h"
 
 #include <string.h>
 

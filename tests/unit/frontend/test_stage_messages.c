@@ -42,6 +42,10 @@ static const struct {
     { SINGLE "value: x * k}, top: f32}\nparams: {k: f32}\niterate: {steps: 9, feedback: {x: y}, until: top < k}\n",
       "# stage loop\n# reads: x\n# writes: y top\nproblem t_loop: stencil" },
     { SINGLE "value: x}, top: f32}\niterate: {steps: 9, feedback: {x: y}, until: y < 1}\n", "'y' has many elements" },
+    { X "kind: map\noutputs: {y: {type: 'f32[n]', value: x * f32(step)}}\niterate: {steps: 9, feedback: {x: y}}\n",
+      "param step: i64" },
+    { X "kind: map\noutputs: {y: {type: 'f32[n]', value: x}}\niterate: {steps: 9, feedback: {x: y}, check_every: 2}\n",
+      "there is no `until`" },
     { SINGLE "value: x}, top: f32}\niterate: {feedback: {x: y}, until: top < 1}\n", "iterate needs the key 'steps'" },
     { SINGLE "value: x}, top: f32}\nover: n\niterate: {steps: 1, feedback: {x: y}, until: top < 1}\n",
       "a stencil has no 'over'" },
@@ -108,6 +112,30 @@ static const struct {
     { LOOP ", check_every: 4}\n", "there is no `until`" },
     { LOOP ", until: nothing > 1}\n", "nothing is called 'nothing'" },
     { LOOP ", until: y > 1}\n", "'y' has many elements" },
+    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}, until: y > 1}, outputs: {y: {type: "
+        "'f32[n]', "
+        "value: x}}}\noutputs: [y]\n",
+      "is the iterate of the program, beside `stages`" },
+    { X "stages:\n  a: {kind: stencil, iterate: {steps: 2, feedback: {x: y}}, outputs: {y: {type: 'f32[n]', "
+        "value: x * f32(step)}}}\noutputs: [y]\n",
+      "a loop inside a stage has none" },
+    /* names that hide the step of the loop */
+    { "params: {step: i64}\n" LOOP "}\n", "t.yaml:1:10: error: 'step' is the number of the step" },
+    { "let: {step: 3}\n" LOOP "}\n", "t.yaml:1:7: error: 'step' is the number of the step" },
+    { "inputs: {x: 'f32[n]', step: 'f32[n]'}\nstages:\n" DOUBLE "outputs: [y]\niterate: {steps: 3, feedback: {x: y}}\n",
+      "t.yaml:1:23: error: 'step' is the number of the step" },
+    { "inputs: {x: 'f32[step]'}\nstages:\n  a: {kind: map, outputs: {y: {type: 'f32[step]', value: x * 2}}}\n"
+      "outputs: [y]\niterate: {steps: 3, feedback: {x: y}}\n",
+      "t.yaml:1:18: error: 'step' is the number of the step" },
+    { X "stages:\n  a: {kind: map, let: {step: x}, outputs: {y: {type: 'f32[n]', value: step}}}\noutputs: [y]\n"
+        "iterate: {steps: 3, feedback: {x: y}}\n",
+      "t.yaml:3:24: error: 'step' is the number of the step" },
+    { X "stages:\n  a: {kind: map, outputs: {step: {type: 'f32[n]', value: x}}}\noutputs: [step]\n"
+        "iterate: {steps: 3, feedback: {x: step}}\n",
+      "t.yaml:3:28: error: 'step' is the number of the step" },
+    { "params: {step: f32}\n" X
+      "stages:\n  step: {kind: map, outputs: {y: {type: 'f32[n]', value: x * step}}}\noutputs: [y]\n",
+      "param step: f32" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {q: y}}\n", "no input is called 'q'" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: q}}\n", "no stage writes 'q'" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: top}}\n", "'x' and 'top' differ in type or shape" },
