@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "ptxgen/stages.h"
 
 enum { SMALL = 32, EDGE = 4 }; /* arrays up to SMALL elements are shown whole, of others EDGE at both ends */
 

@@ -15,18 +15,12 @@ static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: a later one takes them) */
     int lanes, threads, words, cluster;
 } shapes[] = {
-    { "rows_4_lanes", NULL, 4, 128, 8, 1 },
-    { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
-    { "rows_warp_short", NULL, 32, 128, 16, 1 },
-    { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
-    { "rows_block_128", NULL, 0, 128, 16, 1 },
-    { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
-    { "rows_block_512", NULL, 0, 512, 16, 1 },
-    { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
-    { "rows_cluster_2", NULL, 0, 512, 32, 2 },
-    { "rows_cluster_4", NULL, 0, 512, 32, 4 },
-    { "rows_cluster_8", NULL, 0, 512, 32, 8 },
-    { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
+    { "rows_4_lanes", NULL, 4, 128, 8, 1 },      { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
+    { "rows_warp_short", NULL, 32, 128, 16, 1 }, { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
+    { "rows_block_128", NULL, 0, 128, 16, 1 },   { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
+    { "rows_block_512", NULL, 0, 512, 16, 1 },   { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
+    { "rows_cluster_2", NULL, 0, 512, 32, 2 },   { "rows_cluster_4", NULL, 0, 512, 32, 4 },
+    { "rows_cluster_8", NULL, 0, 512, 32, 8 },   { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
 };
 
 /* Has an operator a combination of many states that costs less than one at a time? */
