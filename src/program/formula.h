@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-enum { FORMULA_MAX = 96, FORMULA_STACK = 16 };
+enum { FORMULA_MAX = 128, FORMULA_STACK = 16 };
 
 /* clang-format off */
 /*           id         text        what it is */

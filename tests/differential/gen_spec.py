@@ -219,7 +219,7 @@ class SpecMaker(By, Kept, Placed, Parts):
             self.tables.add('weights')
             inner.add('weights', t)
         self.gathered = (name, rank)
-        names.known['k'] = inner.known['k']
+        names.known.update({n: inner.known[n] for n in ('k', 'weights') if n in inner.known})
         each = self.make.expression(t, inner, 1)
         each = f'k{field}' if is_literal(each, inner) else each
         names.add(f'gather({name}, offs, k, {r.choice(operators)}, {each})', t)

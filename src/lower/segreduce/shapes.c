@@ -138,6 +138,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
         fit_wide_state(pl, c);
+    if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2 && p->nreductions > 1 && !aligned)
+        plan_set(c, TN_MIN_BLOCKS, 4, "with fewer registers several states, element by element, spill");
     plan_set_pdl(pl, c);
     set_stream(p, c, shape);
     if (shape->up_to == EXACTLY) {

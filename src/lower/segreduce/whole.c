@@ -161,10 +161,10 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = f_cdiv(n, tile);
     /* Where all blocks run at once, latency counts: no two parts one after the other, and none at all where a block
      * reads the segment sooner than parts are combined. */
-    const struct formula small = f_and(small_array(p), shorter(p, f_const(WHOLE_PARTED)));
+    const bool queue = c->tunable[TN_QUEUE];
+    const struct formula small = queue ? f_const(0) : f_and(small_array(p), shorter(p, f_const(WHOLE_PARTED)));
     const struct formula each_watched = f_sub(f_const(TILES_EACH), f_mul(small, f_const(TILES_EACH - 1)));
     /* The first tile needs nobody to look after it. */
-    const bool queue = c->tunable[TN_QUEUE];
     const struct formula all = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), each_watched);
     const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
