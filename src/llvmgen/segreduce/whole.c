@@ -194,9 +194,10 @@ static void watch(struct cut *c)
 
 /* ---- whole segments --------------------------------------------------------------------------------------------- */
 
-/* Which of the block's segments, from `first` on, are too long for a warp?  A bit each; every warp looks at all of
- * them. */
-static kb_val long_ones(struct cut *c, kb_val first)
+/* Which of the block's segments, from `first` on, does the block take as a whole?  A bit each; every warp looks at all
+ * of them.  They are those too long for a warp.  In large arrays, where the device has other blocks meanwhile, they are
+ * all segments if one is too long: 2 to 6 % faster on an H200, of 2^25 and 2^26 f32 by a power law. */
+static kb_val block_takes(struct cut *c, kb_val first)
 {
     struct gen *g = c->g;
     kb *k = g->k;
@@ -207,7 +208,10 @@ static kb_val long_ones(struct cut *c, kb_val first)
     LET(there, kb_min(k, one, kb_sub(k, c->segments, 1)));
     const kb_val length = kb_sub(k, segment_offset(g, kb_add(k, there, 1)), segment_offset(g, there));
     const kb_val own = kb_and(k, kb_lt(k, kb_lane(k), warps), kb_lt(k, one, c->segments));
-    return kb_ballot(k, kb_and(k, own, kb_gt(k, length, most)));
+    const kb_val lengthy = kb_ballot(k, kb_and(k, own, kb_gt(k, length, most)));
+    if (!gen_tunable(g, TN_QUEUE))
+        return lengthy;
+    return kb_select(k, kb_ne(k, lengthy, 0), kb_ballot(k, own), kb_imm(k, TY_U32, 0));
 }
 
 static void take_short(struct cut *c, kb_val number)
@@ -259,10 +263,10 @@ static void take_several(struct cut *c, kb_val block)
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
     LET(first, kb_mul(k, block, warps));
-    LET(lengthy, kb_assume_uniform(long_ones(c, first), KB_UNI_BLOCK)); /* all warps look at the same offsets */
-    kb_var left = kb_var_new(k, lengthy, "left");
+    LET(whole, kb_assume_uniform(block_takes(c, first), KB_UNI_BLOCK)); /* all warps look at the same offsets */
+    kb_var left = kb_var_new(k, whole, "left");
     const kb_val mine = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_warp(k), TY_U32));
-    kb_if(k, kb_eq(k, kb_and(k, lengthy, mine), 0)) {
+    kb_if(k, kb_eq(k, kb_and(k, whole, mine), 0)) {
         take_short(c, kb_add(k, first, kb_cast(k, kb_warp(k), TY_I64)));
     }
     kb_loop(k) {
