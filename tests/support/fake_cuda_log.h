@@ -27,8 +27,8 @@ static void log_allocation(uint64_t begin, uint64_t bytes)
 
 static const char *log_place(uint64_t address)
 {
-    static char text[4][40];
-    static int turn;
+    static _Thread_local char text[4][40];
+    static _Thread_local int turn;
     char *out = text[turn++ % 4];
     for (int i = nallocated - 1; i >= 0; i--)
         if (address >= allocated[i].begin && address - allocated[i].begin < allocated[i].bytes) {
@@ -48,6 +48,7 @@ void fake_do_launch(const struct fake_call *c)
         return;
     while (strcmp(k->name, c->kernel) != 0)
         k++;
+    flockfile(log_file); /* threads of several devices launch at once; a line is one launch's */
     fprintf(log_file, "launch %s %u %u %u cluster %u dependent %d cooperative %d:", c->kernel, c->grid, c->block,
             c->shared, c->cluster, c->programmatic, c->cooperative);
     for (int i = 0; i < k->nparams; i++)
@@ -56,6 +57,7 @@ void fake_do_launch(const struct fake_call *c)
         if (k->bytes[i] != 8)
             fprintf(log_file, " %llx", (unsigned long long)c->param[i]);
     fputc('\n', log_file);
+    funlockfile(log_file);
 }
 
 /* The kernel of that name, or a new one. */
