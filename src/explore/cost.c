@@ -270,6 +270,9 @@ static double spill_seconds(const struct problem *p, const int64_t *size, const 
                                                      : m->copy);
 }
 
+/* Blocks that gather totals end a search early: a batch of their threads takes what is left. */
+static const double batched = 0.7;
+
 /* From the first load of a tile to its last word, but for the loads themselves. */
 static double tile_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
                            const struct pass *w, const struct chain *chain, double slots, double latency)
@@ -277,7 +280,7 @@ static double tile_seconds(const struct problem *p, const int64_t *size, const s
     const double gathered = chain->how == CHAIN_GATHERS ? (double)w->grid / w->threads : 0;
     return chain->combines * combine_seconds(p, m, slots, w->threads) +
            chain->waits * (WAIT_LOADS + gathered) * l2_latency + (p->offsets < 0 ? 0 : chain->loads) * latency +
-           chain->searches * search_loads(p, size) * l2_latency;
+           chain->searches * search_loads(p, size) * (chain->how == CHAIN_GATHERS ? batched : 1) * l2_latency;
 }
 
 static double pass_seconds(const struct plan *plan, const int64_t *size, const struct gpu_model *m,
@@ -317,7 +320,7 @@ static double pass_seconds(const struct plan *plan, const int64_t *size, const s
 }
 
 /* From the end of a kernel to the first instruction of the next in a stream. */
-static const double follow_seconds = 1e-6;
+static const double follow_seconds = 0.9e-6;
 
 /* A launch of one step, `repeat` times; few blocks behind many combine what these left. */
 static double initial_bytes(const struct problem *p, const int64_t *size)
