@@ -156,8 +156,8 @@ PTXGEN_API const char *ptxgen_launch_case(ptxgen_session *PTXGEN_OPTIONAL s, ptx
 /** After a launch on this stream did not complete: zero the memory kept for the stream, in stream order. */
 PTXGEN_API ptxgen_status ptxgen_stream_reset(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_loaded *loaded,
                                              ptxgen_stream PTXGEN_OPTIONAL stream);
-/** Before a stream is destroyed: give up the memory kept for it, in stream order. No graph that captured it may be
- * replayed any more. */
+/** Before a stream is destroyed: give up the memory kept for it. May wait for the device. No graph that captured it may
+ * be replayed any more. */
 PTXGEN_API ptxgen_status ptxgen_stream_release(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_loaded *loaded,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);
 

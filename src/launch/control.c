@@ -103,7 +103,25 @@ static bool allocate(struct ptxgen_loaded *l, cu_stream stream, size_t bytes, cu
 {
     const struct driver *cu = &l->gpu->cu;
 
-    return pooled(l, bytes) ? CU(f, cu, MemAllocAsync(out, bytes, stream)) : CU(f, cu, MemAlloc(out, bytes));
+    if (pooled(l, bytes))
+        return CU(f, cu, MemAllocAsync(out, bytes, stream));
+    const int before = driver_capture_mode(cu, CU_CAPTURE_RELAXED);
+    const bool ok = CU(f, cu, MemAlloc(out, bytes));
+    driver_capture_mode(cu, before);
+    return ok;
+}
+
+static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, size_t bytes, bool ordered, cu_stream stream)
+{
+    if (memory == 0)
+        return;
+    if (ordered && pooled(l, bytes)) {
+        l->gpu->cu.MemFreeAsync(memory, stream);
+        return;
+    }
+    const int before = driver_capture_mode(&l->gpu->cu, CU_CAPTURE_RELAXED);
+    l->gpu->cu.MemFree(memory);
+    driver_capture_mode(&l->gpu->cu, before);
 }
 
 /* Remember memory that is not used for new launches any more. */
@@ -136,7 +154,7 @@ static bool grow(struct ptxgen_loaded *l, struct control_block *b, cu_stream str
     if (!load_outside_capture(l, stream, "memory would be allocated", f) || !allocate(l, stream, size, &fresh, f))
         return false;
     if ((zero && !CU(f, &l->gpu->cu, MemsetD8Async(fresh, 0, size, stream))) || !retire(b, *memory, *bytes, f)) {
-        l->gpu->cu.MemFree(fresh);
+        free_memory(l, fresh, size, false, stream);
         return false;
     }
     *memory = fresh;
@@ -170,16 +188,6 @@ bool control_acquire(struct ptxgen_loaded *l, cu_stream stream, size_t control, 
 void control_release(struct control_block *b) { pthread_mutex_unlock(&b->lock); }
 
 /* ---- giving it back -------------------------------------------------------------------------- */
-static void free_memory(struct ptxgen_loaded *l, cu_pointer memory, size_t bytes, bool ordered, cu_stream stream)
-{
-    if (memory == 0)
-        return;
-    if (ordered && pooled(l, bytes))
-        l->gpu->cu.MemFreeAsync(memory, stream);
-    else
-        l->gpu->cu.MemFree(memory);
-}
-
 static void free_block(struct ptxgen_loaded *l, struct control_block *b, bool ordered, cu_stream stream)
 {
     struct retired *next;

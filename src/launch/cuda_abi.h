@@ -75,6 +75,7 @@ enum { CU_EVENT_NO_TIMING = 2 };
 enum {
     CU_STREAM_FLAG_NON_BLOCKING = 1,
     CU_CAPTURE_THREAD_LOCAL = 1,
+    CU_CAPTURE_RELAXED = 2,
     CU_CAPTURE_NONE = 0,
     CU_CAPTURE_SET = 1,
     CU_GRAPH_NODE_PRIORITY = 8
@@ -180,6 +181,7 @@ enum { CU_HOST_PORTABLE_MAPPED = 3, CU_IPC_PEER_ACCESS = 1 };
     X(MemFree,            "cuMemFree_v2",                  1, (cu_pointer pointer))                                       \
     X(MemAllocAsync,      "cuMemAllocAsync",               0, (cu_pointer *pointer, size_t bytes, cu_stream stream))      \
     X(MemFreeAsync,       "cuMemFreeAsync",                0, (cu_pointer pointer, cu_stream stream))                     \
+    X(ThreadCaptureMode,  "cuThreadExchangeStreamCaptureMode", 0, (int *mode))                                            \
     X(MemHostAlloc,       "cuMemHostAlloc",                0, (void **memory, size_t bytes, unsigned flags))               \
     X(MemFreeHost,        "cuMemFreeHost",                 0, (void *memory))                                             \
     X(CtxEnablePeerAccess, "cuCtxEnablePeerAccess",        0, (cu_context context, unsigned flags))                       \

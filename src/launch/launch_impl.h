@@ -55,6 +55,14 @@ struct driver {
 /* Open the driver and initialise it. Nothing to close after false. */
 bool driver_open(struct driver *cu, struct fault *f);
 void driver_close(struct driver *cu);
+/* Another thread's capture, in the driver's default mode, forbids this thread cuMemAlloc and cuMemFree, and is spoiled by
+ * them, unless this thread is in the mode CU_CAPTURE_RELAXED.  Gives back the mode that was. */
+static inline int driver_capture_mode(const struct driver *cu, int mode)
+{
+    if (cu->ThreadCaptureMode)
+        cu->ThreadCaptureMode(&mode);
+    return mode;
+}
 
 /* CU(f, cu, MemAlloc(&p, n)): call cuMemAlloc; false with a fault that quotes call, place and the driver's words. */
 #define CU(f, cu, call) driver_check((f), (cu), (cu)->call, "cu" #call, __FILE__, __LINE__)

@@ -52,8 +52,11 @@ ptxgen_status ptxgen_gpu_alloc(ptxgen_session *s, ptxgen_gpu *gpu, size_t bytes,
 
 void ptxgen_gpu_free(ptxgen_gpu *gpu, void *p)
 {
-    if (gpu && p)
-        RELEASE(gpu, MemFree(address(p)));
+    if (!gpu || !p)
+        return;
+    const int before = driver_capture_mode(&gpu->cu, CU_CAPTURE_RELAXED);
+    RELEASE(gpu, MemFree(address(p)));
+    driver_capture_mode(&gpu->cu, before);
 }
 
 static ptxgen_status write_pageable(ptxgen_session *s, ptxgen_gpu *gpu, void *device, const void *host, size_t bytes)

@@ -304,7 +304,25 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
     log_allocation(*pointer, bytes);
     return fake_count(name, 1);
 }
-ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes) { return allocate("cuMemAlloc", pointer, bytes, NULL); }
+/* A capture of another thread refuses what is not safe beside it, and is spoiled, unless this thread's mode is relaxed. */
+static _Thread_local int capture_mode;
+ENTRY(cuThreadExchangeStreamCaptureMode, int *mode)
+{
+    const int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return CU_OK;
+}
+static bool spoils_capture(void)
+{
+    const bool spoils = fake.foreign_capture && capture_mode != CU_CAPTURE_RELAXED;
+    fake.capture_spoiled |= spoils;
+    return spoils;
+}
+ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes)
+{
+    return spoils_capture() ? CAPTURE_UNSUPPORTED : allocate("cuMemAlloc", pointer, bytes, NULL);
+}
 ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
 {
     return allocate("cuMemAllocAsync", pointer, bytes, stream);
@@ -344,6 +362,8 @@ ENTRY(cuIpcCloseMemHandle, cu_pointer pointer)
 }
 ENTRY(cuMemFree_v2, cu_pointer pointer)
 {
+    if (spoils_capture())
+        return CAPTURE_UNSUPPORTED;
     fake_record("cuMemFree", NULL, pointer, 0);
     free((void *)(uintptr_t)pointer);
     return fake_count("cuMemFree", -1);

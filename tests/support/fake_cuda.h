@@ -52,6 +52,7 @@ struct fake_cuda {
     int version, devices, sm, multiprocessors, shared_optin, pools;
     int shared_static, registers, local, blocks; /* of every kernel */
     int capturing;
+    int foreign_capture;                     /* another thread captures, in the driver's default mode */
     int capture_spoiled;                     /* a call that a capture forbids was made in it */
     void *next_handle;                       /* the next stream gets this handle, of a stream that is over */
     const char *fail;                        /* this entry point (at first that of FAKE_CUDA_FAIL) … */

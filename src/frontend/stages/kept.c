@@ -35,7 +35,7 @@ static void add_keys(struct names *to, const struct ynode *mapping)
 struct splitting {
     struct arena *a;
     const struct ynode *whole, *own; /* whole: the spec that has the stage; the same without stages */
-    struct names results, others;    /* results: of its operators; others: inputs, params, lets and dimensions */
+    struct names results;            /* of its operators: they hide whatever else has their names, as in `value` */
     struct ynode *stage[2];
 };
 
@@ -48,16 +48,7 @@ static bool is_kept(const struct ynode *output)
 
 static void collect_names(struct splitting *s)
 {
-    const struct ynode *nodes[] = { s->whole, s->own };
-    s->results.arena = s->others.arena = s->a;
-    for (int i = 0; i < 2; i++) {
-        const struct ynode *inputs = mapping_of(nodes[i], "inputs");
-        add_keys(&s->others, inputs);
-        add_keys(&s->others, mapping_of(nodes[i], "params"));
-        add_keys(&s->others, mapping_of(nodes[i], "let"));
-        if (inputs)
-            names_collect(&s->others, inputs);
-    }
+    s->results.arena = s->a;
     add_keys(&s->results, mapping_of(s->own, is_scan(s) ? "scans" : "reductions"));
     if (ynode_get(s->own, "operator"))
         names_add(&s->results, is_scan(s) ? "s" : "r", s->own->at);
@@ -69,7 +60,7 @@ static bool mentions_result(const struct splitting *s, const struct ynode *n)
     bool does = false;
     names_collect(&used, n);
     for (int i = 0; i < used.n; i++)
-        does |= names_find(&s->results, used.name[i]) >= 0 && names_find(&s->others, used.name[i]) < 0;
+        does |= names_find(&s->results, used.name[i]) >= 0;
     return does;
 }
 

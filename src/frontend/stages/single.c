@@ -23,12 +23,25 @@ static bool reads_step(struct arena *a, const struct ynode *root)
     return reads && names_find(&dims, "step") < 0;
 }
 
+/* Such an output does not write all elements, which the next step would read. */
+static bool writes_some(const struct ynode *root)
+{
+    const struct ynode *outputs = ynode_get(root, "outputs");
+    bool some = false;
+    for (int i = 0; outputs && outputs->kind == Y_MAPPING && i < outputs->count; i++) {
+        const struct ynode *output = outputs->pair[i].value;
+        some |= output->kind == Y_MAPPING && (ynode_get(output, "at") || ynode_get(output, "where"));
+    }
+    return some;
+}
+
 static bool ends_or_counts(struct arena *a, const struct ynode *root)
 {
     const struct ynode *kind = ynode_get(root, "kind"), *iterate = ynode_get(root, "iterate");
     const bool loops = kind && kind->kind == Y_SCALAR && (!strcmp(kind->text, "stencil") || !strcmp(kind->text, "map"));
     return loops && iterate && iterate->kind == Y_MAPPING &&
-           (ynode_get(iterate, "until") || ynode_get(iterate, "check_every") || reads_step(a, root));
+           (ynode_get(iterate, "until") || ynode_get(iterate, "check_every") ||
+            (reads_step(a, root) && !writes_some(root)));
 }
 
 /* loop: `iterate` is that of the whole. */

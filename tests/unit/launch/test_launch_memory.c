@@ -209,6 +209,24 @@ Test(launch_memory, capture_needs_preparation_and_then_only_launches)
     close_all();
 }
 
+Test(launch_memory, memory_of_a_stream_leaves_the_captures_of_other_threads_alone)
+{
+    ptxgen_stream stream;
+
+    open_all();
+    ptxgen_stream_create(&session, gpu, &stream);
+    cr_assert_eq(ptxgen_prepare(&session, loaded, NULL, stream), PTXGEN_OK);
+    fake->foreign_capture = 1;
+    cr_assert_eq(launch(1000, stream, NULL), PTXGEN_OK, "%s", last_message());
+    cr_expect_eq(calls_of("cuMemAlloc"), 2);
+    cr_assert_eq(ptxgen_stream_release(&session, loaded, stream), PTXGEN_OK);
+    cr_expect_eq(calls_of("cuMemFree"), 2);
+    cr_expect_eq(fake->capture_spoiled, 0);
+    fake->foreign_capture = 0;
+    ptxgen_stream_destroy(gpu, stream);
+    close_all();
+}
+
 /* A graph keeps the memory of the stream that it captured, also when that stream is gone and another has its handle. */
 Test(launch_memory, a_stream_with_a_used_handle_gets_memory_of_its_own)
 {
