@@ -70,6 +70,13 @@ static const struct {
     { X "stages:\n  a: {kind: reduce, operator: max, outputs: {y: {type: 'f32[n]', where: x < r, value: x}}}\n"
         "  a_kept: {kind: map, outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n",
       "# stage a_kept_\n" },
+    { SUM "let: {s: x + 1000}\noutputs: {y: {type: 'f32[n]', where: s > 1, value: x}}\n",
+      "# writes: ptxgen_where_y\n" },
+    { "inputs: {x: 'f32[s]'}\nkind: scan\noperator: add\noutputs: {y: {type: 'f32[s]', where: s > 1, value: x}}\n",
+      "# writes: ptxgen_where_y\n" },
+    { "kind: map\ninputs: {x: 'f32[n]'}\niterate: {steps: 3, feedback: {x: y}}\n"
+      "outputs: {y: {type: 'f32[n]', at: 'index(n) - i64(step)', value: x}}\n",
+      "'iterate' with an output that has 'at'" },
     { SUM "outputs: {y: {type: 'f32[n]', where: s + q > 1, value: x, from: 3}}\n", "t.yaml:4:42: error" },
     { SUM "outputs: {y: {type: 'f33[n]', where: s > 1}}\n", "f33" },
     { SUM "outputs: {y: {type: 'f32[n]', where: s > 1, from: 3}}\n", "'from' is start or end" },
