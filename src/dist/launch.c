@@ -63,7 +63,8 @@ static ptxgen_status partials(struct launch *l)
     return status;
 }
 
-/* The first piece of rank r among those of all ranks; the next one is the next of all, or comes after those of the others. */
+/* The first piece of rank r among those of all ranks.  Of consecutive parts all pieces of a rank follow each other; of
+ * blocks in turn the next piece of a rank comes after one of each other rank. */
 static int64_t first_piece(const struct dist_room *m, int r)
 {
     int64_t n = 0;

@@ -184,6 +184,9 @@ Test(reduce_space, refused)
 #define WIDE                                                                                                           \
     "kind: reduce\ninputs: {x: 'f64[n]'}\nmap: {value: x, index: index(n)}\noperator: argmin\noutputs: {i: {type: "    \
     "i64, value: r.index}}\n"
+#define MAPPED                                                                                                         \
+    "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: max\nover: n\noutputs: {y: {type: 'f32[m, n]', value: r - "     \
+    "x}}\n"
 #define FLOATS "kind: reduce\ninputs: {x: 'f32[n]'}\ndeterminism: run\noperator: add\noutputs: {s: f32}\n"
     static const struct {
         const char *name, *spec, *arch, *set[7], *says;
@@ -268,6 +271,16 @@ Test(reduce_space, refused)
           "sm_90",
           { "strategy", "reduce.two_kernel", "cluster", "16" },
           "a cluster of more than 8 blocks" },
+        { "clusters of rows on sm_80",
+          MAPPED,
+          "sm_80",
+          { "strategy", "segreduce.resident", "cluster", "2" },
+          "need sm_90" },
+        { "clusters of three blocks",
+          MAPPED,
+          "sm_90",
+          { "strategy", "segreduce.resident", "cluster", "3" },
+          "1, 2, 4 or 8 blocks" },
         { "clusters of no grid",
           SUM,
           "sm_90",

@@ -18,8 +18,8 @@
  * after the other when it is complete: those that look, and those that have the last segments.
  * See Note [Nobody has to wait].
  *
- * With a warp per segment (`lanes` 32) a block has as many segments as warps.  Those that are too long for a warp are
- * taken by the block as a whole, one after the other, when the others are done.
+ * With a warp per segment (`lanes` 32) a block has as many segments as warps.  The block as a whole takes some of them,
+ * one after the other, when its warps are done with the others: see block_takes().
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"

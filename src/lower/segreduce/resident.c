@@ -150,13 +150,14 @@ static bool possible(const struct planner *pl, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
-    if (plan_setting(pl, TN_CLUSTER, s->cluster) <= 1)
-        return keeps || s->lanes;
-    if (plan_setting(pl, TN_LANES, s->lanes))
-        return false;
+    const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
+    if (cluster <= 1)
+        return keeps || lanes;
+    if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
+        return !s->lanes || plan_setting(pl, TN_LANES, 0);
     if (s->threads == 1024 && (narrowest(p) < 4 || segreduce_state_words(p) > 2 || work_is_heavy(p)))
         return false; /* 64 registers are few: layer norm would spill */
-    return pl->plan->device.sm >= 90 && keeps;
+    return pl->plan->device.sm >= 90 && keeps && !lanes;
 }
 
 /* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements.
@@ -180,6 +181,8 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
         return segreduce_contradiction(pl, c, "thread-block clusters need sm_90");
     if (cluster > 1 && c->tunable[TN_LANES])
         return segreduce_contradiction(pl, c, "lanes of a warp have no cluster");
+    if (cluster > 1 && c->tunable[TN_MAX_GRID] && c->tunable[TN_MAX_GRID] < cluster)
+        return segreduce_contradiction(pl, c, "max_grid is less than a cluster");
     return (segreduce_power_of_two(cluster) && cluster <= PORTABLE) ||
            segreduce_contradiction(pl, c, "the cluster must be 1, 2, 4 or 8 blocks");
 }
@@ -194,9 +197,8 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     const struct formula teams =
         lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes)) : segments_count(p);
     k->cluster = cluster > 1 ? cluster : 0;
-    const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS;
+    const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     plan_launch(pl, c, 0,
-                cluster > 1 ? f_mul(f_min(teams, f_const(bound > 0 ? bound : 1)), f_const(cluster))
-                            : segreduce_bounded(c, teams));
+                cluster > 1 ? f_mul(f_min(teams, f_const(bound)), f_const(cluster)) : segreduce_bounded(c, teams));
     return segreduce_check_tunables(pl, c) && check_clusters(pl, c);
 }
