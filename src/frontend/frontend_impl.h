@@ -396,6 +396,12 @@ void build_placed(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
 #define KEPT_VALUE "ptxgen_value_" /* before the name of an output: its values, in a stage before that of `where` */
+/* The name that the user gave to such an output, or to any other one. */
+static inline const char *kept_own_name(const char *name)
+{
+    const size_t n = strlen(KEPT_VALUE);
+    return strncmp(name, KEPT_VALUE, n) ? name : name + n;
+}
 /* Is there an output with `where`? */
 bool keeps_some(const struct builder *b);
 /* What the spec is, whose word for its kind is `node`: a map of some elements is a scan that combines nothing. */

@@ -232,7 +232,7 @@ bool parse_array(struct builder *b, const struct ynode *node, const char *name, 
         if (shape || !is_output) {
             struct diag *m =
                 diag_error(b->d, D_BAD_TYPE, type->at, "only an array of structures has its shape beside the type");
-            diag_hint(b->d, m, "write %s: f32[n]", name);
+            diag_hint(b->d, m, "write %s: f32[n]", kept_own_name(name));
             return false;
         }
         return array_text(b, type, is_output, out);

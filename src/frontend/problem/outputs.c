@@ -18,13 +18,6 @@ static bool per_irregular_segment(const struct builder *b, const struct output *
     return b->p->offsets >= 0 && out->array.rank == 1 && dims_equal(out->array.dim[0], b->segments);
 }
 
-/* The name that the user gave to an output: values of kept elements may have a stage of their own. */
-static const char *own_name(const struct output *out)
-{
-    const size_t n = strlen(KEPT_VALUE);
-    return out->array.name + (strncmp(out->array.name, KEPT_VALUE, n) ? 0 : n);
-}
-
 static void wrong_shape(struct builder *b, const struct output *out)
 {
     const struct problem *p = b->p;
@@ -38,7 +31,8 @@ static void wrong_shape(struct builder *b, const struct output *out)
     }
     const char *all = arena_strdup(b->a, text.text ? text.text : "");
     str_finish(&text);
-    struct diag *m = diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output", own_name(out));
+    struct diag *m = diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output",
+                                kept_own_name(out->array.name));
     if (p->kind == KIND_STENCIL && constant)
         diag_hint(b->d, m, "one value per point has the shape [%s]; %s", all, way_out("a spec", "weights"));
     else if (p->kind == KIND_STENCIL)
@@ -190,7 +184,7 @@ static const struct expr *convert_default(struct builder *b, const struct expr *
 static int default_reduction(struct builder *b, const struct output *out)
 {
     for (int i = 0; i < b->nreductions; i++)
-        if (!b->named || !strcmp(b->reduction[i].name, own_name(out)))
+        if (!b->named || !strcmp(b->reduction[i].name, kept_own_name(out->array.name)))
             return i;
     return -1;
 }
@@ -218,7 +212,7 @@ static int likely_field(const struct op *op, const struct output *out)
     if (*out->array.field[0].name)
         return -1;
     for (int f = 0; f < op->nfields; f++) {
-        if (!strcmp(op->field_name[f], own_name(out)))
+        if (!strcmp(op->field_name[f], kept_own_name(out->array.name)))
             return f;
         if (op->field[f] == out->array.field[0].type) {
             typed = f;
@@ -273,13 +267,13 @@ static void default_value(struct builder *b, struct output *out)
     }
     if (b->incomplete)
         return;
-    struct diag *m = diag_error(b->d, D_NO_VALUE, out->at, "'%s' needs a value", own_name(out));
+    struct diag *m = diag_error(b->d, D_NO_VALUE, out->at, "'%s' needs a value", kept_own_name(out->array.name));
     if (tuple)
         hint_fields(b, m, out, which, total);
     else if (has_state && b->named)
         diag_hint(b->d, m, "an output takes the result of its own name by default");
     else
-        diag_hint(b->d, m, "write %s: {type: …, value: …}", own_name(out));
+        diag_hint(b->d, m, "write %s: {type: …, value: …}", kept_own_name(out->array.name));
 }
 
 static void value_mapping(const struct scope *sc, struct output *out, const struct ynode *node)
@@ -319,8 +313,9 @@ static void explicit_value(struct builder *b, struct output *out, const struct y
             value_mapping(&sc, out, node);
             return;
         }
-        struct diag *m = diag_error(b->d, D_FIELDS, node->at,
-                                    "'%s' is no array of structures, so its value is one expression", own_name(out));
+        struct diag *m =
+            diag_error(b->d, D_FIELDS, node->at, "'%s' is no array of structures, so its value is one expression",
+                       kept_own_name(out->array.name));
         diag_hint(b->d, m, "fields in memory are declared by type: {FIELD: TYPE, …} and shape: […]");
         return;
     }
