@@ -304,24 +304,9 @@ static int allocate(const char *name, cu_pointer *pointer, size_t bytes, cu_stre
     log_allocation(*pointer, bytes);
     return fake_count(name, 1);
 }
-/* A capture of another thread refuses what is not safe beside it, and is spoiled, unless this thread's mode is relaxed. */
-static _Thread_local int capture_mode;
-ENTRY(cuThreadExchangeStreamCaptureMode, int *mode)
-{
-    const int before = capture_mode;
-    capture_mode = *mode;
-    *mode = before;
-    return CU_OK;
-}
-static bool spoils_capture(void)
-{
-    const bool spoils = fake.foreign_capture && capture_mode != CU_CAPTURE_RELAXED;
-    fake.capture_spoiled |= spoils;
-    return spoils;
-}
 ENTRY(cuMemAlloc_v2, cu_pointer *pointer, size_t bytes)
 {
-    return spoils_capture() ? CAPTURE_UNSUPPORTED : allocate("cuMemAlloc", pointer, bytes, NULL);
+    return fake_spoils_capture() ? CAPTURE_UNSUPPORTED : allocate("cuMemAlloc", pointer, bytes, NULL);
 }
 ENTRY(cuMemAllocAsync, cu_pointer *pointer, size_t bytes, cu_stream stream)
 {
@@ -362,7 +347,7 @@ ENTRY(cuIpcCloseMemHandle, cu_pointer pointer)
 }
 ENTRY(cuMemFree_v2, cu_pointer pointer)
 {
-    if (spoils_capture())
+    if (fake_spoils_capture())
         return CAPTURE_UNSUPPORTED;
     fake_record("cuMemFree", NULL, pointer, 0);
     free((void *)(uintptr_t)pointer);
@@ -483,12 +468,6 @@ ENTRY(cuStreamGetCtx, cu_stream stream, cu_context *context)
     const uintptr_t number = (uintptr_t)stream;
     *context = (cu_context)(void *)&context_memory[number >> 20 ? 0 : number >> 16];
     return fake_result("cuStreamGetCtx");
-}
-ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
-{
-    (void)stream;
-    *status = fake.capturing;
-    return fake_result("cuStreamIsCapturing");
 }
 ENTRY(cuEventCreate, cu_event *event, unsigned flags)
 {

@@ -121,6 +121,27 @@ static void run(int graph)
 }
 
 /* ---- captures -------------------------------------------------------------------------------- */
+/* A capture of another thread refuses what is not safe beside it, and is spoiled, unless this thread's mode is relaxed. */
+static _Thread_local int capture_mode;
+ENTRY(cuThreadExchangeStreamCaptureMode, int *mode)
+{
+    const int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return CU_OK;
+}
+bool fake_spoils_capture(void)
+{
+    const bool spoils = fake.foreign_capture && capture_mode != CU_CAPTURE_RELAXED;
+    fake.capture_spoiled |= spoils;
+    return spoils;
+}
+ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
+{
+    (void)stream;
+    *status = fake.capturing;
+    return fake_result("cuStreamIsCapturing");
+}
 ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
 {
     (void)mode;

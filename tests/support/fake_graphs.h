@@ -9,6 +9,8 @@
 #include "launch/cuda_abi.h"
 
 extern struct fake_cuda fake;
+/* Would this call of the thread spoil a capture of another thread? */
+bool fake_spoils_capture(void);
 /* Is the stream captured?  Then the call is a node. */
 bool fake_capture(const void *stream, const char *what, const struct fake_call *call);
 /* What a node does when its graph runs, or a call that is not captured. */

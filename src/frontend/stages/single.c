@@ -9,7 +9,7 @@
 /* Is `step` read, and not a name of the user's own? */
 static bool reads_step(struct arena *a, const struct ynode *root)
 {
-    static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions" };
+    static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions", "scans" };
     struct names used = { .arena = a }, dims = { .arena = a };
     names_collect(&used, root);
     bool reads = names_find(&used, "step") >= 0;
@@ -17,9 +17,18 @@ static bool reads_step(struct arena *a, const struct ynode *root)
         const struct ynode *names = ynode_get(root, tables[i]);
         reads &= !names || names->kind != Y_MAPPING || !ynode_get(names, "step");
     }
-    const struct ynode *inputs = ynode_get(root, "inputs");
+    const struct ynode *inputs = ynode_get(root, "inputs"), *outputs = ynode_get(root, "outputs");
     if (inputs)
         names_collect(&dims, inputs);
+    for (int i = 0; outputs && outputs->kind == Y_MAPPING && i < outputs->count; i++) {
+        const struct ynode *output = outputs->pair[i].value;
+        const struct ynode *type = output->kind == Y_MAPPING ? ynode_get(output, "type") : output;
+        const struct ynode *shape = output->kind == Y_MAPPING ? ynode_get(output, "shape") : NULL;
+        if (type)
+            names_collect(&dims, type);
+        if (shape)
+            names_collect(&dims, shape);
+    }
     return reads && names_find(&dims, "step") < 0;
 }
 
