@@ -49,9 +49,11 @@ def driver():
     path = os.environ.get("PTXGEN_LIBCUDA", "")
     if "fake_cuda" not in path:
         return None
-    state = ctypes.CDLL(path).fake_cuda_state
-    state.restype = ctypes.POINTER(Driver)
-    return state().contents
+    library = ctypes.CDLL(path)
+    if library.fake_cuda_python() != Driver.busy.offset + Driver.busy.size:
+        raise RuntimeError("Driver has other fields than tests/support/fake_cuda.h")
+    library.fake_cuda_state.restype = ctypes.POINTER(Driver)
+    return library.fake_cuda_state().contents
 
 
 # ---- DLPack ---------------------------------------------------------------------------------------------------------------------

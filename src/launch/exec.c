@@ -105,7 +105,7 @@ static bool select_case(struct launch *x, struct fault *f)
     const char *why = NULL;
     char refusal[sizeof f->text];
 
-    tape_open(&x->tape, x->l->id, x->p, &x->env);
+    tape_open(&x->tape, &x->l->kept, x->p, &x->env);
     x->c = (int)(x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, program_select(x->p, &x->env, &why)));
     if (x->c >= 0)
         return true;

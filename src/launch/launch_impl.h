@@ -99,25 +99,31 @@ bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t sc
 /* ---- values of formulas ---------------------------------------------------------------------- */
 enum { TAPE_KEY_MAX = 24, TAPE_VALUES_MAX = 64 };
 
+struct tape_kept;
+
 /* Of one launch. */
 struct tape {
-    uint64_t id; /* of the loaded program; 0: nothing is kept */
+    struct tape_kept *kept; /* of the loaded program; NULL: the key is too long, nothing is kept */
     int nkey, at;
     bool plays; /* the values are those of an earlier launch, else they are being taken down */
     int64_t key[TAPE_KEY_MAX];
     int64_t value[TAPE_VALUES_MAX];
 };
 
-uint64_t tape_new_program(void);
-/* Plays where the thread's last kept launch of the program had the same sizes, integer params and low bits of
- * addresses. */
-void tape_open(struct tape *t, uint64_t id, const struct program *p, const struct formula_env *env);
+/* The values of an earlier launch. All zero: of none, as every launch has a pointer and so a key. */
+struct tape_kept {
+    _Atomic bool taken; /* a thread is reading or writing the tape */
+    struct tape tape;
+};
+
+/* Plays where the kept launch had the same sizes, integer params and low bits of addresses. */
+void tape_open(struct tape *t, struct tape_kept *kept, const struct program *p, const struct formula_env *env);
 /* The next value: of the formula, or what there was when it plays. */
 int64_t tape_formula(struct tape *t, const struct formula *f, const struct formula_env *env);
 /* Takes down a value that is not a formula's; read back as tape_next().  Returns it. */
 int64_t tape_put(struct tape *t, int64_t value);
 static inline int64_t tape_next(struct tape *t) { return t->value[t->at++]; }
-/* The launch is complete: later ones of the thread may play it. */
+/* The launch is complete: later ones may play it. */
 void tape_keep(const struct tape *t);
 
 /* ---- loaded programs ------------------------------------------------------------------------- */
@@ -162,7 +168,6 @@ struct code_source {
 };
 
 struct ptxgen_loaded {
-    uint64_t id; /* no other one has it */
     struct ptxgen_gpu *gpu;
     const struct program *program;
     struct program *owned;     /* the same, when it goes with this object, or NULL */
@@ -173,6 +178,7 @@ struct ptxgen_loaded {
     pthread_mutex_t lock; /* of module, and of case_state before ready */
     pthread_mutex_t blocks_lock;
     struct control_block *blocks;
+    struct tape_kept kept;
     struct loaded_stages *stages; /* of a spec with stages, whose `program` has no cases; else NULL */
 };
 

@@ -237,7 +237,6 @@ struct ptxgen_loaded *launch_new(struct ptxgen_gpu *gpu, const struct program *p
         return NULL;
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->blocks_lock, NULL);
-    l->id = tape_new_program();
     l->gpu = gpu;
     l->program = p;
     l->alignment = calloc((size_t)(p->ninputs + p->noutputs + 1), sizeof *l->alignment);

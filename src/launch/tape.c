@@ -3,24 +3,20 @@
  *
  * Formulas depend on sizes, integer params, the low bits of addresses, and the device.  A launch evaluates the same ones
  * in the same order whenever these are the same, so their values are kept in this order, and read back by the next such
- * launch of the thread: 0.1 us where the plan of segments between offsets takes 2.3.
+ * launch: 0.1 us where the plan of segments between offsets takes 2.3.
  *
- * Threads keep tapes of their own, and so share nothing.  A loaded program is known by a number that no other one ever
- * has, so what is kept of a destroyed one is never found again.
+ * A loaded program keeps the values of one launch.  Nobody waits for them: a thread that finds another one at them
+ * evaluates its formulas itself, or leaves its values unkept.
  */
 #include <string.h>
 
 #include "launch_impl.h"
 
-enum { PROGRAMS = 8, ADDRESS_BITS = 4 }; /* programs with a tape per thread; bits of addresses that formulas read */
+enum { ADDRESS_BITS = 4 }; /* of an address: those that formulas read */
 
-static _Thread_local struct tape kept[PROGRAMS];
+static bool take(struct tape_kept *kept) { return !atomic_exchange_explicit(&kept->taken, true, memory_order_acquire); }
 
-uint64_t tape_new_program(void)
-{
-    static _Atomic uint64_t last;
-    return atomic_fetch_add(&last, 1) + 1;
-}
+static void give_back(struct tape_kept *kept) { atomic_store_explicit(&kept->taken, false, memory_order_release); }
 
 /* False: there are too many words. */
 static bool fill_key(struct tape *t, const struct program *p, const struct formula_env *env)
@@ -45,15 +41,19 @@ static bool fill_key(struct tape *t, const struct program *p, const struct formu
     return true;
 }
 
-void tape_open(struct tape *t, uint64_t id, const struct program *p, const struct formula_env *env)
+void tape_open(struct tape *t, struct tape_kept *kept, const struct program *p, const struct formula_env *env)
 {
-    const struct tape *there = &kept[id % PROGRAMS];
+    const struct tape *there = &kept->tape;
 
-    t->id = fill_key(t, p, env) ? id : 0;
+    t->kept = fill_key(t, p, env) ? kept : NULL;
     t->at = 0;
-    t->plays = t->id && there->id == id && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
+    t->plays = false;
+    if (t->kept == NULL || !take(kept))
+        return;
+    t->plays = there->nkey == t->nkey && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
     if (t->plays)
         memcpy(t->value, there->value, (size_t)there->at * sizeof *t->value);
+    give_back(kept);
 }
 
 int64_t tape_formula(struct tape *t, const struct formula *f, const struct formula_env *env)
@@ -71,6 +71,8 @@ int64_t tape_put(struct tape *t, int64_t value)
 
 void tape_keep(const struct tape *t)
 {
-    if (t->id && !t->plays && t->at <= TAPE_VALUES_MAX)
-        kept[t->id % PROGRAMS] = *t;
+    if (t->kept == NULL || t->plays || t->at > TAPE_VALUES_MAX || !take(t->kept))
+        return;
+    t->kept->tape = *t;
+    give_back(t->kept);
 }

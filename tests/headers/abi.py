@@ -3,10 +3,14 @@
 """abi.py LIBRARY CC NM [--accept] - the binary interface is the one that abi.txt has: functions, structures, enumerations.
 
 Fails with the difference.  `./dev abi` accepts it (--accept): ptxgen.h says which changes a soname allows.
+
+The library's thread-local variables are few, too: a program that opens the library at run time, as Python does, has room
+for some hundred bytes of them, which all its libraries share.
 """
 import difflib
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,6 +21,8 @@ from misuse import fields, prototypes, stripped
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parent.parent / "include"
 LIBRARY, CC, NM = sys.argv[1:4]
+THREAD_LOCAL_MAX = 64 # bytes
+PT_TLS = 7
 
 
 def layout(text):
@@ -35,6 +41,15 @@ def layout(text):
         return subprocess.run([f"{folder}/layout"], check=True, capture_output=True, text=True).stdout
 
 
+def thread_local_bytes():
+    """Of the ELF file's segment for them; 64 bits, little-endian."""
+    elf = pathlib.Path(LIBRARY).read_bytes()
+    table, = struct.unpack_from("<Q", elf, 32)
+    size, count = struct.unpack_from("<HH", elf, 54)
+    segments = (struct.unpack_from("<II6Q", elf, table + i * size) for i in range(count))
+    return sum(memory for kind, _, _, _, _, _, memory, _ in segments if kind == PT_TLS)
+
+
 def main():
     text = stripped([INCLUDE / "ptxgen/ptxgen.h", INCLUDE / "ptxgen/launch.h", INCLUDE / "ptxgen/dist.h", INCLUDE / "ptxgen/stages.h"])
     functions = {name: f"{result} {name}({', '.join(p.declared for p in parameters) or 'void'})"
@@ -47,8 +62,10 @@ def main():
     if "--accept" in sys.argv:
         file.write_text(now)
     change = list(difflib.unified_diff(file.read_text().splitlines(), now.splitlines(), "abi.txt", "this build", lineterm="", n=0))
-    print(*[f"{name} is {'exported' if name in exported else 'declared'} only" for name in odd], *change, sep="\n")
-    return 1 if odd or change else 0
+    large = [f"{thread_local_bytes()} bytes of thread-local variables, more than {THREAD_LOCAL_MAX}"] \
+        if thread_local_bytes() > THREAD_LOCAL_MAX else []
+    print(*large, *[f"{name} is {'exported' if name in exported else 'declared'} only" for name in odd], *change, sep="\n")
+    return 1 if large or odd or change else 0
 
 
 if __name__ == "__main__":

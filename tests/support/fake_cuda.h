@@ -17,6 +17,7 @@
 #ifndef PTXGEN_FAKE_CUDA_H
 #define PTXGEN_FAKE_CUDA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* python/tests/stand_ins.py has the same structures. */
@@ -52,7 +53,6 @@ struct fake_cuda {
     int version, devices, sm, multiprocessors, shared_optin, pools;
     int shared_static, registers, local, blocks; /* of every kernel */
     int capturing;
-    int foreign_capture;                     /* another thread captures, in the driver's default mode */
     int capture_spoiled;                     /* a call that a capture forbids was made in it */
     void *next_handle;                       /* the next stream gets this handle, of a stream that is over */
     const char *fail;                        /* this entry point (at first that of FAKE_CUDA_FAIL) … */
@@ -62,16 +62,20 @@ struct fake_cuda {
     struct fake_call call[FAKE_CALLS];
     int live; /* allocations, modules, retained contexts, streams, events, graphs that were not given back */
     int busy; /* no stream ever ends */
+    /* From here python/tests/stand_ins.py does not know the fields. */
     int nnodes;
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
     int peers;                                  /* devices reach each other's memory */
+    int foreign_capture;                        /* another thread captures, in the driver's default mode */
     unsigned long long graph_flags, no_flags;   /* those of the last graph; those that the driver does not know */
     /* What launches without attributes do, with all parameters; NULL: nothing. */
     void (*launched)(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params);
 };
 
-/* In the shared object, as "fake_cuda_state". */
+/* In the shared object: the state, and the bytes of the fields that Python knows. */
 typedef struct fake_cuda *fake_cuda_state_fn(void);
+struct fake_cuda *fake_cuda_state(void);
+size_t fake_cuda_python(void);
 
 #endif

@@ -256,40 +256,50 @@ Test(launch_memory, a_stream_with_a_used_handle_gets_memory_of_its_own)
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
-enum { THREADS = 8, LAUNCHES = 50 };
+enum { THREADS = 8, LAUNCHES = 51, SIZES = 3 }; /* each thread launches with each size equally often */
 
 static void *launch_many(void *stream)
 {
     ptxgen_session mine;
     const void *in[] = { x_memory };
     void *out[] = { y_memory };
-    int64_t n = 1000;
+    int64_t n;
     ptxgen_arguments args = { .size = &n, .input = in, .output = out };
 
     begin_session(&mine);
-    for (int i = 0; i < LAUNCHES; i++)
+    for (int i = 0; i < LAUNCHES; i++) {
+        n = 1000 - i % SIZES;
         if (ptxgen_launch(&mine, loaded, &args, stream, NULL) != PTXGEN_OK)
             return stream;
+    }
     arena_finish(&mine.arena);
     return NULL;
 }
 
-/* The steps of one launch stay together on their stream: a fill, k_large, k_last twice. */
+/* The steps of one launch stay together on their stream: a fill, k_large, k_last twice. Its numbers are of its size. */
 static void expect_whole_launches(const void *stream)
 {
     static const int order[] = { 0, 1, 2, 2 };
-    int at = 0;
+    int at = 0, of_size[SIZES] = { 0 };
 
     for (int i = 0; i < fake->ncalls; i++) {
         const struct fake_call *c = &fake->call[i];
         int kind = c->kernel == NULL ? 0 : strcmp(c->kernel, "k_large") == 0 ? 1 : 2;
 
-        if (c->stream != stream || strncmp(c->name, "cuMemAlloc", 10) == 0 || (kind == 0 && c->b < 8000))
+        if (c->stream != stream || strncmp(c->name, "cuMemAlloc", 10) == 0 || (kind == 0 && c->b < 7000))
             continue;
+        if (kind == 1) {
+            const int n = (int)c->param[6] + 2000;
+            cr_assert_eq(c->param[7], 4 * n, "call %d: numbers of two launches are mixed", i);
+            cr_assert(n > 1000 - SIZES && n <= 1000, "call %d: nobody asked for %d", i, n);
+            of_size[1000 - n]++;
+        }
         cr_assert_eq(kind, order[at % 4], "call %d: steps of two launches are mixed", i);
         at++;
     }
     cr_expect_eq(at, 4 * LAUNCHES * THREADS / 2);
+    for (int i = 0; i < SIZES; i++)
+        cr_expect_eq(of_size[i], LAUNCHES * THREADS / 2 / SIZES);
 }
 
 Test(launch_memory, threads_share_a_loaded_program)
