@@ -213,6 +213,10 @@ PTXGEN_API ptxgen_status ptxgen_compile_cached(ptxgen_session *s, const ptxgen_p
                                                const ptxgen_plan *plan,
                                                const ptxgen_compile_options *PTXGEN_OPTIONAL options,
                                                const char *PTXGEN_OPTIONAL place, ptxgen_program **out);
+/** The machine code that ptxgen_program_add_code() gave the program goes into the disk cache.  From then on ptxgen_jit()
+ * loads the machine code on a GPU of the same architecture wherever it finds or generates the same PTX.  Code of another
+ * assembler replaces it.  A cache that is off keeps nothing.  PTXGEN_IO where not all of it could be kept. */
+PTXGEN_API ptxgen_status ptxgen_program_keep_code(const ptxgen_program *program, const char *PTXGEN_OPTIONAL place);
 typedef struct ptxgen_cache_info {
     int enabled;
     char path[3072]; /**< "" when the environment names no place */

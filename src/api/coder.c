@@ -3,8 +3,10 @@
  *
  * Planning takes microseconds and is always done; the text of a case in the plan, with the problem's, says everything
  * that the code of the case depends on, and so is the key.  An entry holds what planning does not give: the PTX of the
- * case, and the static shared memory of its kernels.  Machine code is not kept here: the driver keeps what it made of
- * the same PTX in a cache of its own, and what its linker hands out has more registers (src/launch/code.c).
+ * case, and the static shared memory of its kernels.
+ *
+ * Machine code is an entry of its own, named by the hash of the first entry's content and by the architecture.  Only
+ * ptxgen_program_keep_code() writes one.  A process on a GPU looks for one beside each case that it finds or makes.
  */
 #include "coder.h"
 
@@ -63,19 +65,50 @@ static bool key_case(const struct coder *k, int c, struct cache_key *out)
 }
 
 /* ---- the entry -------------------------------------------------------------------------------- */
-/* Shared memory of each kernel, the length of the PTX, the PTX. */
-static void to_cache(const struct coder *k, const struct program *p, int c)
+/* Shared memory of each kernel, the length of the PTX, the PTX; false: memory is exhausted. */
+static bool pack(const struct program *p, int c, struct str *entry)
 {
     const struct prog_case *code = &p->cases[c];
-    struct str entry = { 0 };
-    struct cache_key key;
 
     for (int i = 0; i < code->nkernels; i++)
-        str_addn(&entry, (const char *)&code->kernel[i].shared, sizeof code->kernel[i].shared);
-    str_addn(&entry, (const char *)&p->module[c].length, sizeof p->module[c].length);
-    str_addn(&entry, p->module[c].ptx, p->module[c].length);
-    if (!entry.failed && key_case(k, c, &key))
+        str_addn(entry, (const char *)&code->kernel[i].shared, sizeof code->kernel[i].shared);
+    str_addn(entry, (const char *)&p->module[c].length, sizeof p->module[c].length);
+    str_addn(entry, p->module[c].ptx, p->module[c].length);
+    return !entry->failed;
+}
+
+static void key_machine_code(const struct cache_key *content, int sm, struct cache_key *out)
+{
+    struct cache_keying keying;
+
+    cache_key_begin(&keying, "machine code 1");
+    cache_key_data(&keying, content->digest, sizeof content->digest);
+    cache_key_number(&keying, sm);
+    cache_key_end(&keying, out);
+}
+
+/* For the device of the coder, if there is some.  content: of the case's entry. */
+static void find_machine_code(const struct coder *k, struct program *p, int c, const struct cache_key *content)
+{
+    struct str code = { 0 };
+    struct cache_key key;
+
+    key_machine_code(content, k->sm, &key);
+    if (k->sm > 0 && cache_get(&k->cache, &key, &code, NULL))
+        program_add_code(p, c, k->sm, code.text, code.length);
+    str_finish(&code);
+}
+
+static void to_cache(const struct coder *k, struct program *p, int c)
+{
+    struct str entry = { 0 };
+    struct cache_key key, content;
+
+    if (pack(p, c, &entry) && key_case(k, c, &key)) {
         cache_put(&k->cache, &key, entry.text, entry.length);
+        cache_content(entry.text, entry.length, &content);
+        find_machine_code(k, p, c, &content);
+    }
     str_finish(&entry);
 }
 
@@ -106,13 +139,15 @@ static bool unpack(struct program *p, int c, const struct str *entry)
 static bool from_cache(const struct coder *k, struct program *p, int c)
 {
     struct str entry = { 0 };
-    struct cache_key key;
-    bool ok = k->cache.enabled && key_case(k, c, &key) && cache_get(&k->cache, &key, &entry);
+    struct cache_key key, content;
+    bool ok = k->cache.enabled && key_case(k, c, &key) && cache_get(&k->cache, &key, &entry, &content);
 
     if (ok && !unpack(p, c, &entry)) {
         cache_drop(&k->cache, &key);
         ok = false;
     }
+    if (ok)
+        find_machine_code(k, p, c, &content);
     str_finish(&entry);
     return ok;
 }
@@ -168,6 +203,28 @@ bool coder_fill(const struct coder *k, ptxgen_session *log, ptxgen_session *s, s
     if (k->cache.enabled)
         tell(k, log, only, PTXGEN_LOG_DEBUG, 0, "kept in the cache ", k->cache.path);
     return true;
+}
+
+ptxgen_status coder_keep_code(const struct program *p, const struct cache *cache)
+{
+    bool kept = true;
+
+    for (int c = 0; c < p->ncases && kept; c++) {
+        struct str entry = { 0 };
+        struct cache_key content, key;
+
+        if (pack(p, c, &entry))
+            cache_content(entry.text, entry.length, &content);
+        kept = !entry.failed;
+        for (const struct prog_code *code = p->module[c].code; code && kept; code = code->next) {
+            key_machine_code(&content, code->arch, &key);
+            cache_put(cache, &key, code->data, code->length);
+            kept = cache_get(cache, &key, &entry, NULL) && entry.length == code->length &&
+                   memcmp(entry.text, code->data, code->length) == 0;
+        }
+        str_finish(&entry);
+    }
+    return kept ? PTXGEN_OK : PTXGEN_IO;
 }
 
 /* ---- the calls -------------------------------------------------------------------------------- */

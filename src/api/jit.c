@@ -253,6 +253,7 @@ ptxgen_status ptxgen_jit(ptxgen_session *s, ptxgen_gpu *gpu, const ptxgen_proble
         return status;
     if (!coder_begin(&coder, s, problem, plan, o.compile, o.cache))
         return PTXGEN_USAGE;
+    coder.sm = ptxgen_gpu_describe(gpu)->sm;
     if (coder.options.libdevice) /* the options are the caller's */
         WITH_MEMORY(s, coder.options.libdevice = arena_strdup(&s->arena, coder.options.libdevice));
     return load_lazily(s, gpu, &coder, o.background != 0, out);

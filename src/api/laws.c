@@ -42,7 +42,7 @@ static bool reports_kept(ptxgen_session *s, const struct cache *cache, const str
     for (int i = 0; i < p->nreductions && all; i++) {
         struct cache_key key;
         struct str entry = { 0 };
-        all = report_key(p, i, o, &key) && cache_get(cache, &key, &entry);
+        all = report_key(p, i, o, &key) && cache_get(cache, &key, &entry, NULL);
         char *text = str_take(&entry);
         const char *mine = all && text ? arena_strdup(&s->arena, text) : "";
         free(text);

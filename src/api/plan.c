@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "api_stages.h"
+#include "coder.h"
+#include "ptxgen/launch.h"
 #include "llvmgen/llvmgen.h"
 #include "explore/variants.h"
 
@@ -295,6 +297,16 @@ ptxgen_status ptxgen_program_add_code(ptxgen_program *p, int i, const char *arch
     if (number <= 0)
         return PTXGEN_USAGE;
     return program_add_code(one, one->cases[i].kernel[0].module, number, code, bytes) ? PTXGEN_OK : PTXGEN_NO_MEMORY;
+}
+
+ptxgen_status ptxgen_program_keep_code(const ptxgen_program *p, const char *place)
+{
+    struct cache cache;
+    ptxgen_status status = p ? PTXGEN_OK : PTXGEN_USAGE;
+    cache_locate(&cache, place);
+    for (int i = 0; cache.enabled && status == PTXGEN_OK && i < programs_of(p); i++)
+        status = coder_keep_code(program_number(p, i), &cache);
+    return status;
 }
 
 int ptxgen_program_case_count(const ptxgen_program *p)

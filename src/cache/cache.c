@@ -79,13 +79,13 @@ static bool read_all(int fd, void *to, size_t length)
     return true;
 }
 
-static void content_digest(const void *data, size_t length, unsigned char digest[SHA256_BYTES])
+void cache_content(const void *data, size_t length, struct cache_key *out)
 {
     struct sha256 h;
 
     sha256_begin(&h);
     sha256_add(&h, data, length);
-    sha256_end(&h, digest);
+    sha256_end(&h, out->digest);
 }
 
 /* Code is run from these files: only one's own are believed, and root's. */
@@ -94,9 +94,8 @@ static bool is_trusted(const struct stat *st)
     return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & S_IWOTH);
 }
 
-static bool read_content(int fd, struct str *out)
+static bool read_content(int fd, struct str *out, struct cache_key *content)
 {
-    unsigned char digest[SHA256_BYTES];
     struct header h;
     char *text;
 
@@ -107,8 +106,8 @@ static bool read_content(int fd, struct str *out)
         free(text);
         return false;
     }
-    content_digest(text, (size_t)h.length, digest);
-    if (memcmp(digest, h.digest, sizeof digest) != 0) {
+    cache_content(text, (size_t)h.length, content);
+    if (memcmp(content->digest, h.digest, sizeof h.digest) != 0) {
         free(text);
         return false;
     }
@@ -118,8 +117,9 @@ static bool read_content(int fd, struct str *out)
     return true;
 }
 
-bool cache_get(const struct cache *c, const struct cache_key *key, struct str *out)
+bool cache_get(const struct cache *c, const struct cache_key *key, struct str *out, struct cache_key *content)
 {
+    struct cache_key unasked;
     char path[CACHE_PATH_MAX];
     struct stat st;
     bool ok;
@@ -132,7 +132,7 @@ bool cache_get(const struct cache *c, const struct cache_key *key, struct str *o
     if (fd < 0)
         return false;
     ok = fstat(fd, &st) == 0 && is_trusted(&st);
-    if (ok && !read_content(fd, out)) {
+    if (ok && !read_content(fd, out, content ? content : &unasked)) {
         unlink(path);
         ok = false;
     }
@@ -176,6 +176,7 @@ static bool write_all(int fd, const void *from, size_t length)
 void cache_put(const struct cache *c, const struct cache_key *key, const void *data, size_t length)
 {
     struct header h = { .length = length };
+    struct cache_key content;
     char path[CACHE_PATH_MAX], temporary[CACHE_PATH_MAX + 16];
     bool ok;
     int fd;
@@ -188,7 +189,8 @@ void cache_put(const struct cache *c, const struct cache_key *key, const void *d
     if (fd < 0)
         return;
     memcpy(h.magic, magic, sizeof magic);
-    content_digest(data, length, h.digest);
+    cache_content(data, length, &content);
+    memcpy(h.digest, content.digest, sizeof h.digest);
     ok = write_all(fd, &h, sizeof h) && write_all(fd, data, length);
     ok = close(fd) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)

@@ -35,9 +35,11 @@ struct cache_key {
     unsigned char digest[SHA256_BYTES];
 };
 
-/* The content of an entry, replacing what `out` holds; false when there is none. */
-bool cache_get(const struct cache *c, const struct cache_key *key, struct str *out);
+/* The content of an entry, replacing what `out` holds; false when there is none.  content: its hash; may be NULL. */
+bool cache_get(const struct cache *c, const struct cache_key *key, struct str *out, struct cache_key *content);
 void cache_put(const struct cache *c, const struct cache_key *key, const void *data, size_t length);
+/* The hash that cache_get() gives for this content. */
+void cache_content(const void *data, size_t length, struct cache_key *out);
 /* Forget an entry that turned out to be of no use. */
 void cache_drop(const struct cache *c, const struct cache_key *key);
 

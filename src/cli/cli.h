@@ -65,7 +65,7 @@ struct options {
         *emit_def, *export, *html;
     const char *prover, *out, *arch, *with, *ptx, *device, *plan, *variant, *simt, *diagnostics, *color, *math_library,
         *unaligned, *shard, *shard_block, *stage, *devices, *ranks;
-    bool distributed, verify, json, split, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
+    bool distributed, verify, json, split, keep, no_graph, no_verify, compile, all, main, laws, no_laws, help, version,
         named; /* named: the command is */
 };
 
@@ -215,6 +215,8 @@ struct cubin {
     size_t length;
 };
 int cubins_assemble(const ptxgen_program *program, const char *arch, struct cubin *cubin);
+/* The architecture that the PTX names in `.target sm_NN`; false: none. */
+bool ptx_target(const char *ptx, char *arch, size_t capacity);
 /* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */
 bool nvjitlink_assemble(const char *ptx, const char *arch, char **out, size_t *length, int *status);
 bool ptxas_there(void);

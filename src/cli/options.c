@@ -57,6 +57,8 @@ const struct option option_table[] = {
     { "split", 0, O_FLAG, AT(split), C_COMPILE, NULL, "a PTX file (or cubin) per case" },
     { "with", 0, O_TEXT, AT(with), C_COMPILE, "cubin",
       "--emit=header: machine code too, for each of --arch=sm_NN,...; the PTX is for the first" },
+    { "keep", 0, O_FLAG, AT(keep), C_COMPILE, NULL,
+      "keep the code of all cases in the disk cache, machine code by ptxas too: processes on a GPU load it" },
     { "arch", 0, O_TEXT, AT(arch), C_PLAN, "sm_NN",
       "target architecture, or native: the GPU's own (default: sm_80; on a GPU native)" },
     { "ptx", 0, O_TEXT, AT(ptx), C_PLAN, "NN", "PTX version, 80 for 8.0 (default: the lowest that is needed)" },

@@ -189,7 +189,7 @@ ptxgen_status launch_load(struct ptxgen_session *s, struct ptxgen_gpu *gpu, cons
                           struct ptxgen_loaded **out);
 /* The loaded program, which is `program`, goes with l, and so does what makes its code. */
 void launch_own(struct ptxgen_loaded *l, struct program *program, const struct code_source *source);
-/* Have the driver make machine code of PTX and load it. */
+/* Load machine code, or have the driver make some of the PTX; the fault holds the log of the driver's compiler. */
 bool code_load(struct ptxgen_loaded *l, const struct prog_module *code, cu_module *out, struct fault *f);
 /* Modules and kernels of case c, whose code is made before where there is none. stream: refused while it is being
  * captured. s: for the log, or NULL. */

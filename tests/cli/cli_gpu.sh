@@ -95,6 +95,22 @@ for wrong in '--arch=sm_90,sm_120' '--with=cubin' '--with=fatbin --arch=sm_90' '
     [ ! -e dot.h ] || complain 'there is a file dot.h'
 done
 PATH=$work:$PATH run dot.yaml --with=cubin --arch=sm_90 -o dot.ptx; exits 2; err_has 'emit=header'
+
+# --keep: PTX and machine code of six cases, in products nothing more than without it.
+run cache clear
+PATH=$work:$PATH run dot.yaml --keep --emit=header --arch=sm_90 -o dot.h; exits 0
+run cache stats; out_has '^12 entries'
+grep -q '_code_' dot.h && complain 'machine code that nobody asked for'
+rm dot.h
+PATH=$work:$PATH run dot.yaml --keep --emit=plan --arch=sm_80 -o -; exits 0; out_has 'sm_80'
+run cache stats; out_has '^22 entries' # five cases there
+PATH=$work:$PATH run dot.yaml --keep --emit=header --with=cubin --arch=sm_90,sm_120 -o dot.h; exits 0; rm dot.h
+run cache stats; out_has '^28 entries' # the six for sm_120
+PATH=$work:$PATH run dot.yaml --keep --arch=sm_75 -o dot.ptx; exits 1; err_has 'could not assemble'
+PTXGEN_PTXAS=off PTXGEN_NVJITLINK=$linker run dot.yaml --keep --arch=sm_90 -o dot.ptx; exits 3; err_has 'keep needs ptxas'
+PATH=$work:$PATH run dot.yaml --keep --arch=sm_90 --cache=off -o dot.ptx; exits 1; err_has 'keep needs the disk cache'
+[ ! -e dot.ptx ] || complain 'there is a file dot.ptx'
+
 PTXGEN_PTXAS=off PTXGEN_NVJITLINK=/nowhere run dot.yaml --emit=header --with=cubin --arch=sm_90 -o dot.h
 exits 3; err_has 'ptxas of a CUDA toolkit'
 [ ! -e dot.h ] || complain 'there is a file dot.h'

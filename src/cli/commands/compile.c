@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "ptxgen/launch.h"
 #include "ptxgen/stages.h"
 
 struct product {
@@ -287,6 +288,25 @@ static int add_machine_codes(const struct making *m)
     return status;
 }
 
+/* The code of all cases into the disk cache, after the products are made: they hold no code that nobody asked for. */
+static int keep_code(const struct making *m)
+{
+    char target[32];
+    if (!ptxas_there()) {
+        return fail(EXIT_DEVICE, "--keep needs ptxas of a CUDA toolkit: other assemblers use more registers");
+    }
+    if (!warn_cache()) {
+        return fail(EXIT_WRONG, "--keep needs the disk cache; --cache=DIR names its directory");
+    }
+    int status = m->archs || !ptx_target(ptxgen_program_case_ptx(m->program, 0), target, sizeof target)
+                     ? EXIT_OK
+                     : add_machine_code(m, target);
+    return status != EXIT_OK ? status
+           : ptxgen_program_keep_code(m->program, NULL) == PTXGEN_OK
+               ? EXIT_OK
+               : fail(EXIT_WRONG, "the disk cache could not keep all of the code");
+}
+
 static char *make_text(const struct making *m, enum emit kind)
 {
     ptxgen_compile_options options;
@@ -408,18 +428,19 @@ static int make_all(struct making *m, unsigned set, struct products *out)
     const unsigned need_plan = ~(1u << EMIT_PROBLEM | 1u << EMIT_DOT),
                    need_program =
                        1u << EMIT_PTX | 1u << EMIT_CUBIN | 1u << EMIT_MANIFEST | 1u << EMIT_HEADER | 1u << EMIT_TVM_FFI;
-    int status = set & need_plan ? make_plan(m->s, m->o, m->p, m->size, &m->plan) : EXIT_OK;
-    if (status == EXIT_OK && set & need_program) {
+    int status = set & need_plan || m->o->keep ? make_plan(m->s, m->o, m->p, m->size, &m->plan) : EXIT_OK;
+    if (status == EXIT_OK && (set & need_program || m->o->keep)) {
         ptxgen_compile_options options;
         compile_options(m->o, &options);
-        ptxgen_status made = ptxgen_compile(m->s, m->plan, &options, &m->program);
+        ptxgen_status made = m->o->keep ? ptxgen_compile_cached(m->s, m->p, m->plan, &options, NULL, &m->program)
+                                        : ptxgen_compile(m->s, m->plan, &options, &m->program);
         status = made == PTXGEN_OK ? EXIT_OK : fail_call(m->s, made, "compiling");
         status = status == EXIT_OK && m->archs ? add_machine_codes(m) : status;
     }
     for (int kind = 0; kind < EMIT_COUNT && status == EXIT_OK; kind++) {
         status = set >> kind & 1 ? make_product(m, (enum emit)kind, out) : EXIT_OK;
     }
-    return status;
+    return status == EXIT_OK && m->o->keep ? keep_code(m) : status;
 }
 
 static int compile(struct making *m, struct options *one, struct products *products)

@@ -48,8 +48,7 @@ static bool find_ptxas(char *path)
     return find_tool("ptxas", path);
 }
 
-/* The architecture that the PTX names in `.target sm_NN`. */
-static bool target_of(const char *ptx, char *arch, size_t capacity)
+bool ptx_target(const char *ptx, char *arch, size_t capacity)
 {
     const char *at = strstr(ptx, ".target ");
     size_t n = at ? strcspn(at + 8, " ,\n") : 0;
@@ -91,7 +90,7 @@ static int assembly_begin(struct assembly *a, const char *ptx, const char *arch)
     const char *tmp = getenv("TMPDIR");
     if (arch) {
         snprintf(a->arch, sizeof a->arch, "%s", arch);
-    } else if (!target_of(ptx, a->arch, sizeof a->arch)) {
+    } else if (!ptx_target(ptx, a->arch, sizeof a->arch)) {
         return fail(EXIT_INTERNAL, "the PTX names no target");
     }
     int n = snprintf(a->directory, sizeof a->directory, "%s/ptxgen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -144,7 +143,7 @@ int cubin_assemble(const char *ptx, const char *arch, char **out, size_t *length
 {
     char ptxas[PATH_ROOM], target[32];
     int status = EXIT_OK;
-    if (!arch && !target_of(ptx, target, sizeof target)) {
+    if (!arch && !ptx_target(ptx, target, sizeof target)) {
         return fail(EXIT_INTERNAL, "the PTX names no target");
     }
     if (find_ptxas(ptxas)) {

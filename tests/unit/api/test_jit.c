@@ -391,7 +391,7 @@ Test(jit, an_entry_of_another_form_is_replaced)
         key.digest[i] = (unsigned char)byte;
     }
     cache_locate(&cache, NULL);
-    cr_assert(cache_get(&cache, &key, &entry));
+    cr_assert(cache_get(&cache, &key, &entry, NULL));
     for (size_t cut = 0; cut < entry.length; cut += entry.length / 7 + 1) {
         cache_put(&cache, &key, entry.text, cut);
         again = texts_of(spec, NULL);

@@ -55,7 +55,7 @@ static bool has(const char *name, const char *content)
 {
     struct cache_key key = key_of(name);
     struct str got = { 0 };
-    bool same = cache_get(&cache, &key, &got) && got.length == strlen(content) && strcmp(got.text, content) == 0;
+    bool same = cache_get(&cache, &key, &got, NULL) && got.length == strlen(content) && strcmp(got.text, content) == 0;
 
     str_finish(&got);
     return same;
@@ -364,7 +364,7 @@ Test(cache, processes_share_it)
 
             snprintf(name, sizeof name, "%d", i % 10);
             key = key_of(name);
-            if (cache_get(&cache, &key, &got) && strcmp(got.text, content) != 0)
+            if (cache_get(&cache, &key, &got, NULL) && strcmp(got.text, content) != 0)
                 _exit(1);
             str_finish(&got);
             put(name, content);
