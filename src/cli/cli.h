@@ -214,7 +214,7 @@ struct cubin {
     char *code;
     size_t length;
 };
-int cubins_assemble(const ptxgen_program *program, const char *arch, struct cubin *cubin);
+int cubins_assemble(const ptxgen_program *program, const char *arch, bool packed, struct cubin *cubin);
 /* The architecture that the PTX names in `.target sm_NN`; false: none. */
 bool ptx_target(const char *ptx, char *arch, size_t capacity);
 /* The same by nvJitLink.  False: the library is not installed; else *status is EXIT_OK or what was said. */

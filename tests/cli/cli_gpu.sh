@@ -74,7 +74,8 @@ case $2 in */program.ptx) ;; *) exit 9 ;; esac
 grep -q '^.target sm_75' "$2" && exit 1
 echo "$1" > "$4"
 FAKE
-chmod +x "$work/ptxas"
+printf '#!/bin/sh\nexit 1\n' > "$work/fatbinary"
+chmod +x "$work/ptxas" "$work/fatbinary"
 PATH=$work:$PATH run dot.yaml --emit=cubin --arch=sm_90 -o dot.cubin; exits 0
 [ "$(cat dot.cubin)" = -arch=sm_90 ] || complain 'not what the assembler wrote'
 mkdir split
@@ -89,6 +90,18 @@ PATH=$work:$PATH run dot.yaml --emit=header --with=cubin --arch=sm_90,sm_120 -o 
 grep -q 'loaded where it fits: sm_120, sm_90, 150 bytes' dot.h || complain 'the comment does not say what is in it'
 grep -q '^    0x6d733d686372612d, 0xa3039' dot.h || complain 'not what the assembler wrote' # "-arch=sm_90\n"
 rm dot.h
+cat > "$work/fatbinary" <<'FAKE'
+#!/bin/sh
+[ "$1 $3 $4" = '--create -64 --compress-all' ] || exit 9
+case $5 in --image3=kind=elf,sm=120,file=/*) cat "${5##*file=}" "${5##*file=}" > "$2" ;; # larger
+*) printf short > "$2" ;; esac
+FAKE
+chmod +x "$work/fatbinary"
+PATH=$work:$PATH run dot.yaml --emit=header --with=cubin --arch=sm_90,sm_120 -o dot.h; exits 0
+grep -q 'loaded where it fits: sm_120, sm_90, 108 bytes' dot.h || complain 'not what is shorter' # 6 * (13 + 5)
+grep -q '^    0x74726f6873,$' dot.h || complain 'not what was compressed'
+rm dot.h
+printf '#!/bin/sh\nexit 1\n' > "$work/fatbinary"
 for wrong in '--arch=sm_90,sm_120' '--with=cubin' '--with=fatbin --arch=sm_90' '--with=cubin --arch=native'; do
     # shellcheck disable=SC2086 # words
     PATH=$work:$PATH run dot.yaml --emit=header $wrong -o dot.h; exits 2; err_has "arch\|with"

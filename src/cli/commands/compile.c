@@ -238,7 +238,7 @@ static int add_cases(const struct making *m, enum emit kind, struct products *ou
     const int cases = ptxgen_program_case_count(m->program);
     struct cubin *cubin = calloc((size_t)cases, sizeof *cubin);
     int status = !cubin               ? fail(EXIT_DEVICE, "out of memory")
-                 : kind == EMIT_CUBIN ? cubins_assemble(m->program, NULL, cubin)
+                 : kind == EMIT_CUBIN ? cubins_assemble(m->program, NULL, false, cubin)
                                       : EXIT_OK;
     for (int i = 0; i < cases && cubin; i++) {
         char *path =
@@ -261,7 +261,8 @@ static int add_machine_code(const struct making *m, const char *arch)
 {
     const int cases = ptxgen_program_case_count(m->program);
     struct cubin *cubin = calloc((size_t)cases, sizeof *cubin);
-    int status = cubin ? cubins_assemble(m->program, arch, cubin) : fail(EXIT_DEVICE, "out of memory");
+    int status =
+        cubin ? cubins_assemble(m->program, arch, m->archs != NULL, cubin) : fail(EXIT_DEVICE, "out of memory");
     for (int i = 0; i < cases && cubin; i++) {
         if (status == EXIT_OK &&
             ptxgen_program_add_code(m->program, i, arch, cubin[i].code, cubin[i].length) != PTXGEN_OK) {
