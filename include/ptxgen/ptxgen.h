@@ -421,8 +421,7 @@ PTXGEN_API const char *ptxgen_program_case_ptx(const ptxgen_program *program, in
 PTXGEN_API char *ptxgen_program_manifest(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_header(const ptxgen_program *program);
 PTXGEN_API char *ptxgen_program_tvm_ffi(const ptxgen_program *program); /**< C that makes it a function of tvm-ffi */
-/** Machine code of case i (copied): a cubin of its PTX for arch, as "sm_90".  Headers and ptxgen_load() load it where it
- * fits and the driver takes it, and else the PTX. */
+/** Machine code of case i (copied), a cubin of its PTX for arch, as "sm_90": headers and ptxgen_load() try it first. */
 PTXGEN_API ptxgen_status ptxgen_program_add_code(ptxgen_program *program, int i, const char *arch, const void *code,
                                                  size_t bytes);
 /** LLVM IR of the plan's kernels, after optimisation. */

@@ -164,9 +164,7 @@ Test(machine_code, that_a_program_has_is_loaded)
 {
     static const struct {
         const char *arch[2], *loads;
-    } rows[] = { { { "sm_90", "sm_95" }, "sm_90" },
-                 { { "sm_80", "sm_90" }, "sm_90" },
-                 { { "sm_80", "sm_89" }, NULL } };
+    } rows[] = { { { "sm_90", "sm_95" }, "sm_90" }, { { "sm_80", "sm_90" }, "sm_90" }, { { "sm_80", "sm_89" }, NULL } };
     const ptxgen_plan_options options = { sizeof options, .arch = "sm_75" };
     ptxgen_problem *problem;
     ptxgen_plan *plan;
