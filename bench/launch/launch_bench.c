@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch_bench.c - how long until the first result, and what a launch costs the host.
  *
- *     launch_bench [--reps N] [--json FILE] [--specs DIR]
+ *     launch_bench [--reps N] [--json FILE] [--specs DIR] [--cache DIR]
  *
  * First result: the dot product of two vectors on the device, from the source text to the value on the host.  Every
  * repetition is a process of its own whose context exists already, so that nothing but the disk is shared: cold ones
  * get empty caches (ptxgen's and the driver's), warm ones those that an earlier process filled.  The peers are kernels
  * for NVRTC with and without CUB's block reduction, compiled to machine code; without NVRTC they are left out.  With
  * --specs the same for k-means, a program of four stages.
+ *
+ * --cache: every process has this cache of ptxgen, and only the driver's is empty or filled.  With kept machine code:
+ *
+ *     launch_bench --print-spec > dot.yaml && ptxgen dot.yaml --arch=native --keep --cache=$PWD/kept -o dot.ptx
+ *     launch_bench --cache $PWD/kept
  */
 #define _GNU_SOURCE
 #include "launch_bench.h"
@@ -20,6 +25,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../latency/kernels.h"
 
 enum { REPS_MAX = 101 };
 
@@ -96,7 +103,7 @@ bool device_open(struct bench_device *d)
 static const char *const subject_name[SUBJECTS] = { "ptxgen, empty caches",          "ptxgen, filled caches",
                                                     "NVRTC, kernel without headers", "NVRTC, cub::BlockReduce",
                                                     "k-means, empty caches",         "k-means, filled caches" };
-static const char *specs;
+static const char *specs, *kept;
 
 static bool is_cold(enum subject subject) { return subject == PTXGEN_COLD || subject == KMEANS_COLD; }
 
@@ -110,7 +117,7 @@ static void use_caches(const char *directory)
     char path[300];
 
     snprintf(path, sizeof path, "%s/ptxgen", directory);
-    setenv("PTXGEN_CACHE", path, 1);
+    setenv("PTXGEN_CACHE", kept ? kept : path, 1);
     snprintf(path, sizeof path, "%s/driver", directory);
     setenv("CUDA_CACHE_PATH", path, 1);
 }
@@ -243,6 +250,10 @@ int main(int argc, char **argv)
             i++;
         else if (!strcmp(argv[i], "--specs") && i + 1 < argc)
             specs = argv[++i];
+        else if (!strcmp(argv[i], "--cache") && i + 1 < argc)
+            kept = argv[++i];
+        else if (!strcmp(argv[i], "--print-spec"))
+            return puts(spec_dot) < 0;
         else
             return 2;
     }

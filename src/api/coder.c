@@ -189,7 +189,10 @@ bool coder_fill(const struct coder *k, ptxgen_session *log, ptxgen_session *s, s
         else if (!program->module[c].ptx)
             made |= (uint64_t)1 << c;
     if (found)
-        tell(k, log, only, PTXGEN_LOG_INFO, begin, "taken from the cache ", k->cache.path);
+        tell(k, log, only, PTXGEN_LOG_INFO, begin,
+             only >= 0 && program->module[only].code ? "taken with machine code from the cache "
+                                                     : "taken from the cache ",
+             k->cache.path);
     if (!made)
         return true;
     if (!llvmgen_fill(s, k->plan, &k->options, program, only))

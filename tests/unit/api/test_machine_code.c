@@ -52,13 +52,16 @@ static ptxgen_status keep(const char *code, const char *arch)
     return status;
 }
 
-/* A start of its own: what the driver was asked to load for a launch, in order, and "compiled" where LLVM was asked. */
+/* A start of its own: "compiled" where LLVM was asked, "kept" where the log says that there was machine code, and what
+ * the driver was asked to load for a launch. */
 static char seen[400];
 static void hear(ptxgen_log_level level, const char *text, void *user)
 {
     (void)level, (void)user;
     if (strstr(text, "compiled"))
         strcat(seen, "compiled ");
+    if (strstr(text, "with machine code"))
+        strcat(seen, "kept ");
 }
 
 static const char *start(void)
@@ -89,9 +92,9 @@ Test(machine_code, the_next_start_loads_what_was_kept)
     cr_expect_str_eq(start(), "compiled PTX ");
     cr_expect_str_eq(start(), "PTX ");
     cr_expect_eq(keep("ELF of an assembler", "sm_90"), PTXGEN_OK);
-    cr_expect_str_eq(start(), "ELF of an assembler ");
+    cr_expect_str_eq(start(), "kept ELF of an assembler ");
     cr_expect_eq(keep("ELF of a newer one", "sm_90"), PTXGEN_OK);
-    cr_expect_str_eq(start(), "ELF of a newer one ");
+    cr_expect_str_eq(start(), "kept ELF of a newer one ");
 }
 
 /* Machine code belongs to the PTX: entries of PTX may be gone. */
@@ -120,9 +123,9 @@ Test(machine_code, of_another_architecture_is_not_looked_at)
 Test(machine_code, that_the_driver_refuses_is_replaced)
 {
     cr_expect_eq(keep("bad ELF", "sm_90"), PTXGEN_OK);
-    cr_expect_str_eq(start(), "bad ELF PTX ");
+    cr_expect_str_eq(start(), "kept bad ELF PTX ");
     cr_expect_eq(keep("ELF", "sm_90"), PTXGEN_OK);
-    cr_expect_str_eq(start(), "ELF ");
+    cr_expect_str_eq(start(), "kept ELF ");
 }
 
 /* A changed byte in every entry that holds machine code: what was damaged goes. */
@@ -144,7 +147,7 @@ Test(machine_code, that_was_damaged_is_not_used)
     cr_assert_gt(damaged, 0);
     cr_expect_str_eq(start(), "PTX ");
     cr_expect_eq(keep("ELF", "sm_90"), PTXGEN_OK);
-    cr_expect_str_eq(start(), "ELF ");
+    cr_expect_str_eq(start(), "kept ELF ");
 }
 
 Test(machine_code, without_a_cache_nothing_is_kept)
