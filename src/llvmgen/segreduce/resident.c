@@ -19,7 +19,7 @@ struct resident {
     int cluster;                    /* blocks of a team */
     kb_val rank;                    /* i32, in the team */
     kb_val last;                    /* i32: where the last vector of a row begins */
-    kb_val room;                    /* … behind the thread's first one; negative: that is none */
+    kb_val room;                    /* … after the thread's first one; negative: that is none */
     kb_val at;                      /* i32: where the first one begins; the last one of the row where there is none */
     kb_arr aggregates, shown;       /* of a block; of a cluster two `shown`, for the row and the one before */
     kb_var turn;                    /* i32: which of them */
@@ -143,7 +143,7 @@ static void find_other_reads(const struct expr *e, void *user)
     }
 }
 
-/* Do maps read memory along the row, which places behind its end do not have? */
+/* Do maps read memory along the row, which places after its end do not have? */
 static bool maps_read(const struct problem *p)
 {
     struct other_reads o = { p, false };
