@@ -141,7 +141,7 @@ static void choose_items(struct plan_case *c)
         c->tunable[TN_ITEMS]--;
 }
 
-/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case after it; so
+/* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it; so
  * too where another case, with another tree, would take what this one leaves.  The former. */
 static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
                                    const char *name, struct formula guard, bool fallback)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* While a block waits for its offsets and then for its elements, others read: as many as the device holds.  Wider
- * states need the registers, and on smaller multiprocessors it was not measured. */
+ * states need the registers, and on smaller multiprocessors nobody has measured it. */
 static void full_occupancy(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -23,7 +23,7 @@ static void full_occupancy(struct planner *pl, struct plan_case *c)
         plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
 }
 
-/* `what` names the row of tuning.def, too, after "offsets ".  There is a warp per segment where it begins with "warps",
+/* `what` names the row of tuning.def, too, behind "offsets ".  There is a warp per segment where it begins with "warps",
  * and a queue where it ends with "queue". */
 static struct plan_case *whole_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
@@ -164,7 +164,7 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const bool queue = c->tunable[TN_QUEUE];
     const struct formula small = queue ? f_const(0) : f_and(small_array(p), shorter(p, f_const(WHOLE_PARTED)));
     const struct formula each_watched = f_sub(f_const(TILES_EACH), f_mul(small, f_const(TILES_EACH - 1)));
-    /* The first tile needs no block to look after it. */
+    /* The first tile needs nobody to look after it. */
     const struct formula all = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
     const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), each_watched);
     const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
