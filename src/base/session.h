@@ -14,7 +14,7 @@ struct ptxgen_session {
     ptxgen_log_level log_most;
     void *log_user;
     const struct span *blamed; /* NULL, or what of a spec the oracle's message is about */
-    _Atomic int holders;       /* besides the caller: who reads what lies in the arena, beyond the caller's destroy */
+    _Atomic int holders;       /* besides the caller: readers of what lies in the arena, beyond the caller's destroy */
 };
 
 /* Report from outside the stages, where memory may be exhausted: then the message is lost. s NULL: nowhere. */

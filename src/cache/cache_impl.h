@@ -6,7 +6,7 @@
 #include "cache.h"
 
 #define CACHE_SUFFIX     ".ptxgen"
-#define CACHE_UNFINISHED ".XXXXXX" /* behind the suffix, while it is written */
+#define CACHE_UNFINISHED ".XXXXXX" /* after the suffix, while it is written */
 
 /* Bytes that a file's name may add to the directory's. */
 enum { NAME_ROOM = 2 * SHA256_BYTES + 32 };

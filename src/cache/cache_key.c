@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache_key.c - what names an entry: the hash of a kind and of all parts, each behind its length. */
+/* cache_key.c - what names an entry: the hash of a kind and of all parts, each after its length. */
 #include "cache.h"
 
 #include <string.h>

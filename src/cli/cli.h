@@ -256,7 +256,7 @@ struct verdict {
     double bound;
 };
 void verify_output(const struct array *a, struct verdict *out);
-/* What comes behind the elements of `out`. */
+/* What comes after the elements of `out`. */
 void verdict_add(struct verdict *out, const struct verdict *v);
 /* All outputs against the reference, with a message for each that differs; verdict: one per output and one for
  * all, or NULL. */

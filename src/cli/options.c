@@ -106,7 +106,7 @@ const struct option option_table[] = {
     { "distributed", 0, O_FLAG, AT(distributed), C_RUN, NULL,
       "share the run among the ranks that mpirun starts, on the host executor" },
     { "ranks", 0, O_TEXT, AT(ranks), C_EXPLAIN, "N,N,...",
-      "what these numbers of GPUs are expected to take together, in place of the rest" },
+      "the predicted time on N GPUs, in place of the rest" },
     { "shard", 0, O_TEXT, AT(shard), C_RUN | C_EXPLAIN, "NAME",
       "with --devices, --distributed or --ranks, the dimension that is split (default: the first)" },
     { "shard-block", 0, O_TEXT, AT(shard_block), C_RUN, "N",

@@ -3,7 +3,7 @@
  *
  * The model, docs/model.md: a launch costs what an empty kernel costs.  A pass over the arrays takes what the busiest of
  * memory, caches, arithmetic and spills takes (traffic.c), or what its rounds of loads wait for: latency x bandwidth
- * bytes must be in flight (Little), which resident blocks x threads x loads of a thread supply.  Before and behind it
+ * bytes must be in flight (Little), which resident blocks x threads x loads of a thread supply.  Before and after it
  * lies the latency of the first loads and of what the strategy does with a tile, one thing after the other.
  */
 #include "cost.h"

@@ -33,7 +33,7 @@ struct odometer {
     struct nogood nogood[NOGOODS_MAX];
 };
 
-/* No axes: who adds some begins here. */
+/* No axes: code that adds some begins here. */
 void odometer_clear(struct odometer *o);
 /* How many settings there are; go to setting number 0 … . */
 int64_t odometer_settings(const struct odometer *o);

@@ -25,7 +25,7 @@ struct tuning_file {
 /* False after a diagnostic; `file` is its name in messages. Everything lives in the session. */
 bool tuning_read(struct ptxgen_session *s, const char *file, const char *text, size_t length, struct tuning_file *out);
 void tuning_print(const struct tuning_file *f, struct str *out);
-/* Replaces the entry of the same problem, device and sizes, or comes behind the others. */
+/* Replaces the entry of the same problem, device and sizes, or comes after the others. */
 void tuning_put(struct ptxgen_session *s, struct tuning_file *f, const struct tuning_entry *e);
 
 /* What is computed, without names of problems and pins: FNV-1a of the canonical text, as hexadecimal digits. */

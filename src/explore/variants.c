@@ -179,7 +179,7 @@ static bool visit_one(struct walk *w)
 
 /* ---- all settings ---- */
 
-/* This setting, and all behind it that are illegal for the same reason; the first `dealt` axes stay. */
+/* This setting, and all after it that are illegal for the same reason; the first `dealt` axes stay. */
 static void visit_some(struct walk *w, int dealt)
 {
     const bool all = !counting(w) && w->request->illegal; /* are told one by one */

@@ -82,7 +82,7 @@ enum {
 struct ast {
     enum ast_kind kind;
     struct span at;    /* whole expression */
-    struct span op_at; /* operator, name behind a dot, name of a call */
+    struct span op_at; /* operator, name after a dot, name of a call */
     int op;            /* enum unary, enum binary; AST_BOOL: the value */
     int depth;
     int peeked;       /* memo of the type of this tree, see expr/type.c */

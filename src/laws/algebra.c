@@ -164,7 +164,7 @@ static uint64_t literal_value(const char *text)
         for (; *text >= '0' && *text <= '9'; text++)
             part[n] = plus(times(part[n], 10), (uint64_t)(*text - '0'));
         n++;
-        while (*text == '.' || *text == '0') /* numbers are written with ".0" behind */
+        while (*text == '.' || *text == '0') /* numbers are written with ".0" after */
             text++;
         if (!*text)
             break;

@@ -48,7 +48,7 @@ static term make(struct terms *t, int kind, const char *op, enum ty type, int na
     struct term made = { .op = op, .type = type, .nargs = nargs, .arg = { x, y, z } };
     made.kind = kind;
     for (int i = 0; i < nargs; i++)
-        t->lost |= made.arg[i]->infinite != 0; /* who can deal with them does not come here */
+        t->lost |= made.arg[i]->infinite != 0; /* callers that can deal with them do not come here */
     return intern(t, &made);
 }
 

@@ -61,7 +61,7 @@ static struct codegen *codegen_case(const struct plan *plan, int c, const struct
     return cg;
 }
 
-/* A case on its way to PTX.  Cases share nothing but the plan, which nobody changes, so each may have a thread. */
+/* A case on its way to PTX.  Cases share nothing but the plan, which does not change, so each may have a thread. */
 struct job {
     const struct plan *plan;
     const struct llvmgen_options *options;

@@ -13,7 +13,7 @@ struct llvmgen_options {
     int threads;    /* 1: compile on the caller's thread alone; 0: a thread per case */
     int omit_point; /* mutation tests */
     double
-        *stage; /* bench/latency: CPU milliseconds of a thread are added, LLVMGEN_STAGES of them; NULL: nobody asks */
+        *stage; /* bench/latency: CPU milliseconds of a thread are added, LLVMGEN_STAGES of them; NULL: not measured */
     const char *libdevice; /* path of libdevice.10.bc or a libclc .bc; NULL: searched */
 };
 

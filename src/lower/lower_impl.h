@@ -83,7 +83,7 @@ void plan_buffer_arg(struct planner *pl, struct plan_case *c, const char *name, 
                      struct formula bytes);
 /* Buffers "partial0" …, one for each field of the states in `slots`, `each` of them. */
 void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula slots, int each);
-/* Buffer "words", for totals of `slots` blocks, each behind `spare` words of 8 bytes. */
+/* Buffer "words", for totals of `slots` blocks, each after `spare` words of 8 bytes. */
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
 void plan_check(struct planner *pl, struct formula condition, const char *message);

@@ -83,7 +83,7 @@
       TUNABLE_MAIN, 256, 1024, 4096, 12288)
 /* clang-format on */
 
-/* Facts about a tunable, for those who list and search variants. */
+/* Facts about a tunable, for code that lists and searches variants. */
 enum tunable_class {
     TUNABLE_MAIN = 0,
     TUNABLE_FINE = 1, /* matters seldom: tried beside what is fast already */

@@ -18,7 +18,7 @@ struct planner;
 bool segments_kept(const struct problem *p);            /* an axis is kept */
 bool segments_trailing(const struct problem *p);        /* also with offsets */
 bool segments_adjacent(const struct problem *p);        /* the reduced axes are neighbours, so the box above exists */
-int segments_behind(const struct problem *p);           /* the first axis behind the reduced ones */
+int segments_behind(const struct problem *p);           /* the first axis after the reduced ones */
 struct formula segments_count(const struct problem *p); /* with `by`: bins */
 /* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last.
  */

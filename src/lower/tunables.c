@@ -33,7 +33,7 @@ const char *tunable_value_name(enum tunable_id t, int value)
     return t == TN_COMBINE ? combine[value] : distribution[value];
 }
 
-/* A whole number: digits, perhaps behind a sign.  What does not fit a long is its limit, which no range holds. */
+/* A whole number: digits, perhaps after a sign.  What does not fit a long is its limit, which no range holds. */
 static bool read_number(const char *text, size_t length, long *value)
 {
     const size_t sign = length > 0 && text[0] == '-';

@@ -46,7 +46,7 @@ bool header_name_arguments(struct header *h);
 void header_forget_arguments(struct header *h);
 void header_structures(const struct header *h);                       /* element types of arrays of structures */
 void header_defaults(const struct header *h);                         /* of params, as macros */
-void header_parameters(const struct header *h, bool pointers);        /* sizes, arrays, params, each behind a comma */
+void header_parameters(const struct header *h, bool pointers);        /* sizes, arrays, params, each after a comma */
 void header_names(const struct header *h, bool pointers);             /* their names alone, as a call has them */
 void header_collect_arguments(const struct header *h, bool pointers); /* the same into `values` */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* header_walk.c - the walk over stages in generated headers: that of stages.c, over tables that header_stages.c writes.
  *
- * A twin is an array of its own here, behind the others.
+ * A twin is an array of its own here, after the others.
  */
 #include "header_impl.h"
 

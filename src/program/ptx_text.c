@@ -39,7 +39,7 @@ static bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\
 
 /* ---- tokens --------------------------------------------------------------------------------------- */
 
-/* Behind the token at s: a comment, a string, a run of blanks, a name (directives with their dot), a number, or one
+/* After the token at s: a comment, a string, a run of blanks, a name (directives with their dot), a number, or one
  * character. */
 static const char *token_end(const char *s)
 {
@@ -81,7 +81,7 @@ static bool line_directive(const char *s, const char *end)
     return is(s, end, ".version") || is(s, end, ".target") || is(s, end, ".address_size") || is(s, end, ".file");
 }
 
-/* The end of the statement at s, and the name it defines: the first name behind .func's result, or the last before '(',
+/* The end of the statement at s, and the name it defines: the first name after .func's result, or the last before '(',
  * '[',
  * '=' or the end of a variable. Parentheses at the front are the result of a function. */
 static const char *statement_end(const char *s, struct item *item)
@@ -218,7 +218,7 @@ static void print_item(const struct items *all, const struct item *item, struct 
 
 /* ---- the file ------------------------------------------------------------------------------------- */
 
-/* The word behind a directive of the header, or "" */
+/* The word after a directive of the header, or "" */
 static size_t header_word(const char *text, const char *directive, const char **word)
 {
     const char *s = strstr(text, directive);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.c - how much memory a launch works in, and where its buffers lie.
  *
- * Scratch has no content between launches, so every case lays its buffers out from the beginning, one behind the other.
+ * Scratch has no content between launches, so every case lays its buffers out from the beginning, one after the other.
  *
  * Note [Layout of the control region]
  * Control memory is zeroed once and then carries state from launch to launch, of any case and any size.  So no byte may
  * ever belong to two buffers, and a buffer must be found again where it was.  Buffers whose size is a constant
  * lie at the beginning, over all cases, at fixed offsets.  The others, whose sizes follow from the launch, have a
- * *slot* each, s of S.  A single slot lies behind the fixed part and may be as long as it likes.  With more of them,
- * the size is rounded up to a power of two P (at least 256), and every P has S places of its own behind those of all
+ * *slot* each, s of S.  A single slot lies after the fixed part and may be as long as it likes.  With more of them,
+ * the size is rounded up to a power of two P (at least 256), and every P has S places of its own after those of all
  * smaller ones:
  *
  *     fixed | S places of 256 | S places of 512 | …        offset(s, P) = fixed + S * (P - 256) + s * P

@@ -56,7 +56,7 @@ static void fold_bin(struct ref *r, struct ref_fold *fold, int64_t bin, const in
     ref_write_outputs(r, AT_TOTAL);
 }
 
-/* The numbers of all points, bin after bin; end[b]: behind those of bin b.  *unsure: a point may be in another. */
+/* The numbers of all points, bin after bin; end[b]: after those of bin b.  *unsure: a point may be in another. */
 static int64_t *sort_points(struct ref *r, int64_t points, int64_t bins, int64_t *end, bool *unsure)
 {
     int64_t *bin = arena_new(r->scratch, int64_t, points + 1), *order = arena_new(r->scratch, int64_t, points + 1);

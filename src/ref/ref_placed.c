@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_placed.c - outputs at computed places: where an element goes, who came there before, and how the two meet.
+/* ref_placed.c - outputs at computed places: where an element goes, which element came there before, and how the two meet.
  *
  * Elements meet in the order of the walk, while kernels combine them in any.  In tracked mode the value that has come
  * together is kept in double beside memory, and the bound covers every order: a sum of n terms is off by at most

@@ -64,7 +64,7 @@ static void outcomes(const struct spread *s, const struct tuple side[2], double 
     }
 }
 
-/* Is any field of it anything? Then so is what is not finite behind it: infinities do not move. */
+/* Is any field of it anything? Then so is what is not finite after it: infinities do not move. */
 static bool unknown(const struct op *op, const struct tuple *x)
 {
     for (int f = 0; f < op->nfields; f++) {

@@ -6,8 +6,8 @@
  * touches that, or writes what a copy still reads, is a finding.  Without `late` a copy lands where it is started.
  *
  * For the race detector, what barriers of the block and warp syncs do not order is in vectors (struct thread, `known`):
- * an arrival releases what its thread knows and what its warp had done before its last sync; who waits at the completed
- * phase takes that over; barriers and syncs join the vectors of those who meet.  See Note [What an arrival releases].
+ * an arrival releases what its thread knows and what its warp had done before its last sync; a thread that waits
+ * at the completed phase takes that over; barriers and syncs join the vectors of the threads that meet.  See Note [What an arrival releases].
  */
 #include "simt_impl.h"
 

@@ -212,7 +212,7 @@ static bool lay_out(struct run *r)
     program_workspace(r->p, r->case_index, &r->env, &control, &r->scratch_bytes, r->offset);
     if (control < 0 || r->scratch_bytes < 0)
         return refuse(r, "the workspace at these sizes is too large");
-    /* A gap behind each scratch buffer, so that running over one is not running into the next. */
+    /* A gap after each scratch buffer, so that running over one is not running into the next. */
     for (int b = 0; b < r->taken->nbuffers; b++)
         if (r->taken->buffer[b].region == REGION_SCRATCH)
             r->offset[b] += (int64_t)b * WORKSPACE_ALIGN;

@@ -325,7 +325,7 @@ void shared_access(struct exec *x, char *at, uint32_t bytes, uint32_t how, const
 /* A copy of the current thread that reports to mbarrier m will write these bytes of its block, or has written them. */
 void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, const char *name);
 void shared_copy_ends(struct exec *x, struct block *b, char *at, uint32_t bytes);
-/* A copy of the current thread reads the bytes: who wrote them must have fenced. */
+/* A copy of the current thread reads the bytes: the writer must have fenced. */
 void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *name);
 
 /* ---- weak.c: store buffers ------------------------------------------------------------------- */

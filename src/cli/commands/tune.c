@@ -141,7 +141,7 @@ static bool out_of_time(const struct tuner *t)
     return t->budget > 0 && progress_now() - t->begin - t->subject.waited > t->budget;
 }
 
-/* Variants behind the best leave the device. */
+/* Unloads the variants that are slower than the best by this factor. */
 static void drop_behind(struct tuner *t, double factor)
 {
     int best = tune_best(t);

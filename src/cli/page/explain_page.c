@@ -89,7 +89,7 @@ static int points_from_journal(const struct options *o, struct points *p)
     return EXIT_OK;
 }
 
-/* The text of the next `"key": value` behind `at`, without quotes; malloc, or NULL. */
+/* The text of the next `"key": value` after `at`, without quotes; malloc, or NULL. */
 static char *value_of(const char *at, const char *key)
 {
     at = at ? strstr(at, key) : NULL;

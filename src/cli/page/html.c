@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html.c - one self-contained page: no scripts, nothing from elsewhere, light and dark as the reader's system asks.
  *
- * It is well-formed XML behind the document type, so that any parser can check it.  The PTX has an outline: the kernels
+ * It is well-formed XML after the document type, so that any parser can check it.  The PTX has an outline: the kernels
  * and the sections that the emitters named, which stand as comments at their labels.
  */
 #include <string.h>

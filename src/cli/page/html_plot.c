@@ -32,7 +32,7 @@ static double y_of(const struct plot *p, double us)
     return TOP + (HEIGHT - TOP - BOTTOM) * (p->high - fmin(log10(us), p->high)) / (p->high - p->low);
 }
 
-/* Columns in order of appearance, and the range, a little wider than the times; those that are far behind the best
+/* Columns in order of appearance, and the range, a little wider than the times; those that are far slower than the best
  * stand at its upper end. */
 static void measure(struct plot *p)
 {

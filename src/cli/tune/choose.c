@@ -5,7 +5,7 @@
  * First come the neighbours of what the default is at these sizes: variants of the same strategy that differ in one
  * tunable.  Up to three fifths of the limit are then drawn at random, three of four with their less important tunables
  * at their usual values; strategies take turns, so that those with many tunables do not crowd out the others, and one
- * that is far behind after some tries gets no more.  The rest are neighbours of the fastest.
+ * that is far slower after some tries gets no more.  The rest are neighbours of the fastest.
  */
 #include <stdlib.h>
 #include <string.h>

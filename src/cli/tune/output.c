@@ -52,7 +52,7 @@ static int by_time(const void *a, const void *b, void *user)
                                     : (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* Those that are right, fastest first, those that were dropped behind the others; malloc. */
+/* Those that are right, fastest first, those that were dropped after the others; malloc. */
 static int *ranking(struct tuner *t, int *n)
 {
     int *index = calloc((size_t)t->space.n + 1, sizeof *index);

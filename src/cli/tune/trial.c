@@ -2,7 +2,7 @@
 /* trial.c - one variant on a device: made ready, checked, timed.
  *
  * Racing: a variant whose first launches take twice as long as the best gets no samples; one whose first samples are
- * clearly behind is dropped; what is left takes part in the rounds of commands/tune.c.
+ * clearly slower is dropped; what is left takes part in the rounds of commands/tune.c.
  */
 #define _GNU_SOURCE
 #include <math.h>

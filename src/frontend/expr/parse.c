@@ -275,7 +275,7 @@ static struct ast *parse_operand(struct parser *p)
     return fail(p, "an operand");
 }
 
-/* Fields and offsets behind an operand. */
+/* Fields and offsets after an operand. */
 static struct ast *parse_postfix(struct parser *p, struct ast *e, uint32_t from)
 {
     while (e && p->now.kind == TOK_OP) {

@@ -3,7 +3,7 @@
  *
  * Axes i and i + 1 of the space are joined where both are kept or both are combined, where every array that has one of
  * them has both, side by side and whole, and where no expression reads at an offset along one of them.  index() of one
- * of them is computed from that of the whole.  The extent that they have together is a size like any other, whose number lies behind those of the sizes
+ * of them is computed from that of the whole.  The extent that they have together is a size like any other, whose number lies after those of the sizes
  * that a launch is given (struct dimension: part).  Arrays remember how the spec writes them.
  */
 #include "frontend/frontend_impl.h"
@@ -60,7 +60,7 @@ static void input_alone(struct merging *m, int input, const char *why, struct sp
         stands_alone(m, axis[d], why, at);
 }
 
-/* A name behind a word and a parenthesis. */
+/* A name after a word and a parenthesis. */
 static void called(struct merging *m, const char *function, const char *name, struct span at)
 {
     const int input = input_find(m->b, name);

@@ -28,7 +28,7 @@ struct dimension {
     int64_t multiple_of; /* 1 by default */
     bool elements;       /* min is what at() needs */
     struct span at;
-    /* Dimensions that are one to everything behind the frontend (merge.c): the product of these sizes and `times`. */
+    /* Dimensions that are one to everything after the frontend (merge.c): the product of these sizes and `times`. */
     int nparts, part[PROG_RANK_MAX];
     int64_t times;
 };

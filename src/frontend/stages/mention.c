@@ -22,7 +22,7 @@ void names_add(struct names *of, const char *name, struct span at)
 static void collect_scalar(struct names *of, const struct ynode *n)
 {
     struct lexer l = { .arena = of->arena, .source = source_of(n) };
-    bool field = false; /* behind a dot */
+    bool field = false; /* after a dot */
     for (struct token t = lex_next(&l); t.kind != TOK_END; t = lex_next(&l)) {
         if (t.kind == TOK_NAME && !field)
             names_add(of, t.text, ynode_span(n, t.from, t.to));

@@ -138,7 +138,7 @@ static void decoded_scalar(struct attempt *a, struct ynode *n, struct span at)
     if (!n->plain)
         memset(a->opaque + at.begin, 1, at.end - at.begin);
     while (n->at.end > n->at.begin && strchr(" \t\r\n", r->source[n->at.end - 1]) != NULL)
-        n->at.end--; /* a block scalar ends behind its last line break */
+        n->at.end--; /* a block scalar ends after its last line break */
 }
 
 static void read_scalar(struct attempt *a, struct ynode *n, struct span at)

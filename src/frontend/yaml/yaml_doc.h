@@ -41,7 +41,7 @@ const struct ynode *ynode_get(const struct ynode *mapping, const char *key); /* 
 /* The source span of decoded bytes [from, to) of a scalar. */
 struct span ynode_span(const struct ynode *scalar, uint32_t from, uint32_t to);
 
-/* For scalars that are expressions: warns when a comment right behind one, `x # y`, looks like a part of it. */
+/* For scalars that are expressions: warns when a comment right after one, `x # y`, looks like a part of it. */
 void yaml_warn_comment(struct diags *d, const struct ynode *scalar);
 
 #endif

@@ -66,7 +66,7 @@ void yaml_explain_sigil(struct yaml_reader *r, struct span at);
 bool yaml_explain_cut(struct yaml_reader *r, struct span at);
 
 /* yaml_text.c */
-/* False when the bytes are no text that YAML accepts. *begin: first byte behind a byte order mark. */
+/* False when the bytes are no text that YAML accepts. *begin: first byte after a byte order mark. */
 bool yaml_check_text(struct yaml_reader *r, uint32_t *begin);
 /* Byte offset of every character, with one more entry for the end; NULL when all characters are one byte. */
 const uint32_t *yaml_character_offsets(struct yaml_reader *r, uint32_t begin);

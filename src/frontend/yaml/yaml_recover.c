@@ -257,7 +257,7 @@ static bool unexpected_colon(struct yaml_reader *r, uint32_t at)
     return quote(r, value);
 }
 
-/* Something behind a complete value, where the next key, a comma or a bracket was expected. */
+/* Something after a complete value, where the next key, a comma or a bracket was expected. */
 static bool unexpected_rest(struct yaml_reader *r, const struct yaml_failure *f)
 {
     const uint32_t line = yaml_line_begin(r, f->at);

@@ -246,7 +246,7 @@ kb_val kb_param(kb *k, enum ty ty, const char *name)
     if (ty != TY_BOOL)
         return r;
     LLVMBuilderRef b =
-        LLVMCreateBuilderInContext(k->cx); /* right behind the parameter, whether there is a function or not */
+        LLVMCreateBuilderInContext(k->cx); /* right after the parameter, whether there is a function or not */
     LLVMValueRef next = LLVMIsAInstruction(r.ir) ? LLVMGetNextInstruction(r.ir) : NULL;
     if (next)
         LLVMPositionBuilderBefore(b, next);

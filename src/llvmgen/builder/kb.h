@@ -59,7 +59,7 @@ typedef struct kb_ptr {
     const char *name; /* for reports of the host executor; may be NULL */
 } kb_ptr;
 enum {
-    KB_INVARIANT = 1 /* nobody writes it while the kernel runs */,
+    KB_INVARIANT = 1 /* not written while the kernel runs */,
     KB_STREAM = 2 /* read or written once: evict first */
 };
 
@@ -302,7 +302,7 @@ void kb_prefetch(kb *k, kb_ptr p, int64_t bytes);
  * pass.
  *
  * A thread that announces bytes and starts the copies is one lane (kb_if on the lane).  Addresses are multiples of 16
- * bytes and so are sizes; who calls sees to that. */
+ * bytes and so are sizes; the caller sees to that. */
 bool kb_has_bulk(const kb *k);
 kb_ptr kb_mbarriers(kb *k, int count, const char *name); /* in shared memory */
 /* One thread initialises and says when it has initialised all; a kb_barrier makes them known to the other threads. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kb_flow.c - control flow of device programs: scopes on a stack, and who may be where.
+/* kb_flow.c - control flow of device programs: scopes on a stack, and which threads may be where.
  *
  * Every scope knows how different the threads inside may be (`uni`, from its condition; a loop's from the conditions it
  * is left by) and how different an operation inside lets them be (`need`).  A barrier is checked against the scopes
- * that are open; a break behind it in the same loop is checked against the barrier, which the next iteration meets
+ * that are open; a break after it in the same loop is checked against the barrier, which the next iteration meets
  * again.
  */
 #include "kb_impl.h"

@@ -78,7 +78,7 @@ static inline LLVMTypeRef kb_memory_ty(kb *k, enum ty ty) { return ty == TY_BOOL
 
 /* Creates the function if that has not happened; every instruction that needs one goes through here. */
 void kb_ready(kb *k);
-/* A new block behind the current one, named after the section. */
+/* A new block after the current one, named after the section. */
 LLVMBasicBlockRef kb_block_after(kb *k, const char *what);
 /* An intrinsic whose name ends in the type of its first argument ("llvm.minnum" -> "llvm.minnum.f32"). */
 LLVMValueRef kb_overloaded(kb *k, const char *name, enum ty ty, int n, LLVMValueRef *args);

@@ -59,7 +59,7 @@ struct kb_target {
     LLVMValueRef (*rmw)(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed,
                         bool is_float);
     LLVMValueRef (*cas)(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
-    /* An element comes to a computed place, see kb_placed(); NULL: nobody checks. */
+    /* An element comes to a computed place, see kb_placed(); NULL: not checked. */
     void (*placed)(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name);
     void (*backoff)(kb *k, int nanoseconds);
     LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,

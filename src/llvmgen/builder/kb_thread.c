@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kb_thread.c - who a thread is, and what threads do together.
+/* kb_thread.c - the numbers of a thread, and what threads do together.
  *
  * Special registers are read once, in the entry block.  Everything that involves several threads is first checked
  * against the open scopes: block-wide operations need block-uniform ones, warp operations warp-uniform ones.

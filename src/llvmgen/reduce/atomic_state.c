@@ -158,7 +158,7 @@ void combine_words(struct gen *g, const kb_ptr *word, kb_tup x) { update_words(g
 
 static enum ty word_type(const struct op *op) { return op_word_bytes(op) == 4 ? TY_U32 : TY_U64; }
 
-/* The state of a reduction from what is in memory, behind those in x. */
+/* The state of a reduction from what is in memory, after those in x. */
 static void decode(struct gen *g, const struct op *op, kb_val bits, kb_tup *x)
 {
     kb *k = g->k;

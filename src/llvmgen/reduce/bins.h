@@ -21,7 +21,7 @@ struct bins {
 enum ty bins_word_type(const struct gen *g, int r);
 /* The table in global memory; fixed: that of tables in shared memory, else one of the launch's bins. */
 void bins_global_table(struct gen *g, struct bins *b, bool fixed);
-/* The point's bin, i32, and whether it has one.  kept: numbered with the kept dimensions, behind those of the
+/* The point's bin, i32, and whether it has one.  kept: numbered with the kept dimensions, after those of the
  * indices. */
 kb_val bins_number(struct point *pt, bool kept, kb_val *inside);
 /* x to the words of a bin. */

@@ -9,7 +9,7 @@
  * The words of a bin lie side by side, word (bin, thread) at bin * threads + thread: whatever bins the lanes of a warp
  * have, they meet in no bank.
  *
- * Columns: dimensions are kept behind the reduced ones, the space is rows of `columns` elements.  As many rows as fit
+ * Columns: dimensions are kept after the reduced ones, the space is rows of `columns` elements.  As many rows as fit
  * are side by side in a block, thread t takes element t of them, in every step: so it stays in column t % columns, bins
  * are those of the indices alone, and no element's number is divided.
  */

@@ -102,7 +102,7 @@ static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0
 static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, kb_ptr turn)
 {
     kb *k = g->k;
-    /* Words behind the barrier of combine_block(), read by all threads. */
+    /* Words after the barrier of combine_block(), read by all threads. */
     const kb_val ticket = kb_assume_uniform(kb_load(k, turn, 0), KB_UNI_BLOCK);
     const kb_val tag = kb_assume_uniform(kb_load(k, turn, 1), KB_UNI_BLOCK);
     kb_if(k, kb_thread0(k)) {

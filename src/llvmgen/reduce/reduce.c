@@ -41,7 +41,7 @@ static void one_block(struct gen *g)
     }
 }
 
-/* Every block's total meets in the first block's shared memory, where behind this its threads find them.  The whole
+/* Every block's total meets in the first block's shared memory, where after this its threads find them.  The whole
  * cluster arrives, and no block ends before all totals are there. */
 static kb_arr cluster_aggregates(struct gen *g, kb_tup total, kb_val rank)
 {

@@ -2,7 +2,7 @@
 /* results.c - the kernel that maps elements with the results of their segments.
  *
  * Threads take neighbouring vectors in the order of the space.  The indices of a vector's first element are divided out
- * once; those of the elements behind it follow by carries.  The number of the segment follows from the indices along
+ * once; those of the elements after it follow by carries.  The number of the segment follows from the indices along
  * the kept axes; the elements of a vector of one row share the row's state.  Between offsets, a thread takes one element
  * and searches for the segment.
  */
@@ -63,7 +63,7 @@ static void split(struct gen *g, kb_val element, kb_val *index)
     index[0] = element;
 }
 
-/* The indices one element further; behind the last element, those of the first. */
+/* The indices one element further; after the last element, those of the first. */
 static void next_index(struct gen *g, const kb_val *index, kb_val *next)
 {
     kb *k = g->k;
@@ -134,7 +134,7 @@ static void map_whole(struct gen *g, kb_val at, int vector)
     kb_else { map_some(g, at, kb_add(k, at, vector)); }
 }
 
-/* The first segment that ends behind the element, or the number of segments. */
+/* The first segment that ends after the element, or the number of segments. */
 static kb_val search(struct gen *g, kb_val element, kb_val segments)
 {
     kb *k = g->k;

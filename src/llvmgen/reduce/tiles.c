@@ -56,7 +56,7 @@ static void take(struct share *s, kb_tup x)
         state_accumulate(s->g, s->acc, s->have, x);
 }
 
-/* The full tiles of a block: first, behind the last, step. i64 */
+/* The full tiles of a block: first, after the last, step. i64 */
 struct tiles {
     kb_val from, to, step;
 };
@@ -181,7 +181,7 @@ static void partial_tile(struct share *s, kb_val base, kb_val rest)
     }
 }
 
-/* Element tid of the `extra` ones before the first and behind the last vector. */
+/* Element tid of the `extra` ones before the first and after the last vector. */
 static void ends(struct share *s, kb_val extra)
 {
     kb *k = s->g->k;

@@ -159,7 +159,7 @@ static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
     return warp_reduce(g, fold(g, pt, w->per_lane), KB_WARP, valid_all());
 }
 
-/* A window that begins before the first element or ends behind the last one: its places [lo, hi) are inside.  Loads are
+/* A window that begins before the first element or ends after the last one: its places [lo, hi) are inside.  Loads are
  * clamped into them, and only what is inside counts. */
 static kb_tup partial_window(struct windows *w, kb_val base)
 {

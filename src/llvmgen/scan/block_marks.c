@@ -5,7 +5,7 @@
  *     guess     a batch of offsets from the place on where they would be if all segments were alike, some per thread,
  *               and every warp 32 of them farther and farther from there
  *     search    between the 32, if the batch does not hold the first offset in the tile (segments of different sizes),
- *               until a batch holds all that is left: loads that nobody needs cost less than another round
+ *               until a batch holds all that is left: loads that are not needed cost less than another round
  *     mark      in a map of the tile's places, while the next batch is being loaded, until an offset lies after the tile
  *
  * The map has a byte per place, so that neighbouring offsets seldom meet in a word.  Backwards, a segment begins in

@@ -23,7 +23,7 @@ static kb_val kept_by(const struct items *h, int counter, const struct run *r)
     return kb_select(k, r->some, kept, kb_imm(k, kept.ty, 0));
 }
 
-/* Positions behind the last one of the array repeat it, unless nothing is counted there. */
+/* Positions after the last one of the array repeat it, unless nothing is counted there. */
 static kb_val kept_by_tile(const struct items *h, int counter)
 {
     kb *k = h->g->k;

@@ -2,7 +2,7 @@
 /* kept_ring.c - outputs that some elements write, by a tile of a ring (ring.h).
  *
  *     mark     what counters and other fields of type bool get from a thread's positions are bits of words; what lies
- *              behind the last position counts nothing
+ *              after the last position counts nothing
  *     count    bits; in a tile counters have 32 bits, and get the state's type where it ends
  *     gather   when all threads have read the stage, each puts the values that it keeps side by side into the stage,
  *              from the place on to which the threads before it come
@@ -100,7 +100,7 @@ kb_tup kept_widen(struct gen *g, kb_tup x)
     return x;
 }
 
-/* The same without counters, which nobody asks for between positions. */
+/* The same without counters, which are not needed between positions. */
 static kb_tup uncounted(struct gen *g, kb_tup x)
 {
     for (int r = 0; r < g->p->nreductions; r++)

@@ -2,7 +2,7 @@
 /* lines.c - see lines.h.
  *
  * Loads take whole vectors: the first and the last one of a tile may hold positions of its neighbours, which nothing
- * uses, and lanes behind the last vector read it again.  So no lane branches, and all loads of a tile are in flight
+ * uses, and lanes after the last vector read it again.  So no lane branches, and all loads of a tile are in flight
  * together.  Only where the arrays end in the middle of a vector, that warp reads one element at a time.  Stores are
  * exact: a vector that is partly outside is written element by element.
  *
@@ -289,7 +289,7 @@ struct run lines_total(struct lines *l)
             if (l->rows)
                 own.cut = kb_le(k, first[u], j);
             else if (!l->marks)
-                own.cut = kb_false(k); /* what precedes the first place belongs to nobody */
+                own.cut = kb_false(k); /* what precedes the first place belongs to no lane */
             l->upto[i] = own;
         }
         l->in_line[u] = warp_scan_exclusive(g, own, cuts, &l->line[u]);

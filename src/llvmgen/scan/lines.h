@@ -18,7 +18,7 @@ struct line_rows {
     kb_val length;     /* i32: or one more than a tile, of longer ones that begin in one tile only */
     kb_val reciprocal; /* u64: 2^32 / length + 1 */
     kb_val first;      /* i64: number of one of them, in the order of the scan, … */
-    kb_val origin;     /* i32: … and the place where it begins, or any behind the tile; below 0 in tiles behind */
+    kb_val origin;     /* i32: … and the place where it begins, or any after the tile; below 0 in tiles after */
     kb_val before;     /* i64: position of place 0 in the row before it, if any of that one is inside */
 };
 

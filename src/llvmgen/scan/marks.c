@@ -2,11 +2,11 @@
 /* marks.c - where segments begin in a tile of a ring: a bitmap of its positions, made by one warp.
  *
  *     offsets   all lanes search for the first offset in the tile, around the place where it is expected to be; from
- *               there on each lane marks offsets, the next batch on its way, until one lies behind the tile
+ *               there on each lane marks offsets, the next batch on its way, until one lies after the tile
  *     flags     a lane makes a word of 32 flags, and several of them at once
  *     rows      one remainder, and from there on the lanes mark one row each
  *
- * Backwards, a segment begins in front of the next one's offset, and a flag stands on the element behind.
+ * Backwards, a segment begins in front of the next one's offset, and a flag stands on the element after.
  *
  * Note [Empty segments]
  * Any number of offsets may be the same.  When all that a warp has read are, it searches for the first one that is not.
@@ -71,7 +71,7 @@ static kb_val offset_below(struct gen *g, const void *least, kb_val i)
     return kb_lt(g->k, segment_offset(g, i), *(const kb_val *)least);
 }
 
-/* A place that is not behind the first offset that is at least `least`, and no more than BATCH before it.  One round
+/* A place that is not after the first offset that is at least `least`, and no more than BATCH before it.  One round
  * of places around the expected one, closer the nearer to it, leaves little to be searched. */
 static kb_val find_first(struct scan_marker *m, kb_val least, kb_val offsets)
 {
@@ -86,7 +86,7 @@ static kb_val find_first(struct scan_marker *m, kb_val least, kb_val offsets)
     return warp_narrow(g, lo, hi, warp_evenly(g, kb_sub(k, hi, lo)), BATCH, offset_below, &least);
 }
 
-/* Offsets [first, first + BATCH), AT_ONCE of them for each lane; behind the last one it again. */
+/* Offsets [first, first + BATCH), AT_ONCE of them for each lane; after the last one it again. */
 static void batch_load(struct gen *g, kb_val first, kb_val offsets, kb_var *at)
 {
     kb *k = g->k;

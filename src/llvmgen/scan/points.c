@@ -80,7 +80,7 @@ static kb_val flagged(struct gen *g, struct point *pt)
     kb *k = g->k;
     const kb_ptr flags = gen_input(g, g->p->flags);
     kb_val element = point_linear(pt);
-    if (g->p->reverse) /* the mark stands on the element behind; the last element is where the scan begins anyway */
+    if (g->p->reverse) /* the mark stands on the element after; the last element is where the scan begins anyway */
         element = kb_min(k, kb_add(k, element, 1), kb_sub(k, gen_extent(g, &g->p->space[0].extent), 1));
     return kb_ne(k, kb_load(k, flags, element), kb_imm(k, flags.ty, 0));
 }
@@ -260,7 +260,7 @@ static void loaded_point(const struct items *h, struct point *pt, int i)
         point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
 }
 
-/* Where neighbours come from registers, conditions behind the last position mean nothing. */
+/* Where neighbours come from registers, conditions after the last position mean nothing. */
 static void count_inside(const struct items *h, int i, kb_tup *x)
 {
     kb *k = h->g->k;

@@ -59,7 +59,7 @@ static kb_tup collect(struct gen *g, struct ticket t, kb_val index)
     return combine_threads(g, own, valid);
 }
 
-/* The same where there are any; zero that nobody uses where not. */
+/* The same where there are any; an unused zero where not. */
 static kb_tup prefix_of(struct gen *g, struct ticket t, kb_val index)
 {
     kb *k = g->k;

@@ -187,7 +187,7 @@ static kb_val is_inner(const struct scan_ring *r, const struct scan_ring_tile *t
     return kb_and(k, kb_gt(k, t->start, 0), kb_le(k, behind, t->segment.length));
 }
 
-/* Lanes 0 and 1: the elements before and behind another tile, or what the boundary has there. */
+/* Lanes 0 and 1: the elements before and after another tile, or what the boundary has there. */
 static void fill_beside(const struct scan_ring *r, const struct scan_ring_tile *t)
 {
     struct gen *g = r->g;
@@ -213,7 +213,7 @@ void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile 
             fill_beside(r, t);
         }
     for (int i = 0; i < n; i++)
-        copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* behind the last whole unit */
+        copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* after the last whole unit */
 }
 
 void scan_ring_fill(const struct scan_ring *r, const struct scan_ring_tile *t)
@@ -376,7 +376,7 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
         out[i] = kb_get(k, var[i]);
 }
 
-/* What lies beside the thread's positions; behind the last one of the array it again. */
+/* What lies beside the thread's positions; after the last one of the array it again. */
 static void load_beside(struct items *h, kb_ptr from, int slot)
 {
     kb *k = h->g->k;

@@ -184,7 +184,7 @@ struct run aggregates_before(struct gen *g, const struct aggregates *aggregates,
                              struct run *total)
 {
     kb *k = g->k;
-    /* Lanes behind the last warp repeat it. */
+    /* Lanes after the last warp repeat it. */
     const struct run aggregate = aggregates_load(g, aggregates, kb_add(k, first, kb_min(k, kb_lane(k), warps - 1)));
     const struct run upto = warp_scan(g, aggregate, power_of_two_above(warps), aggregates->cuts);
     *total = run_from_lane(g, upto, kb_imm(k, TY_I32, warps - 1), aggregates->cuts);

@@ -5,7 +5,7 @@
  * scan.  A *run* is the combination of consecutive positions.  Runs may span segments: then `cut` says that a segment
  * begins within the run, x is what comes after the last such beginning, and nothing from before the run goes into it.
  *
- * Positions behind the end of a segment stand for its last one again, so that loads stay inside and operators see
+ * Positions after the end of a segment stand for its last one again, so that loads stay inside and operators see
  * nothing but what elements contribute; no result of theirs is used.
  */
 #ifndef PTXGEN_SCAN_GEN_H
@@ -111,7 +111,7 @@ struct items {
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
-    int beside;  /* 1: `direct` begins with the element before the first position, and has the one behind the last; or 0
+    int beside;  /* 1: `direct` begins with the element before the first position, and has the one after the last; or 0
                  */
     struct direct direct[SCAN_ITEMS_MAX + 2];
     kb_val head[SCAN_ITEMS_MAX];  /* bool: a segment begins here by flags or rows */
@@ -136,7 +136,7 @@ void items_contribute(struct items *h);
 /* Of a block's tile, set `own` and `stretch`. */
 void items_arrange(struct items *h);
 /* What comes before each stretch of the thread in the block's tile (in_tile[0]: before consecutive positions), and the
- * tile's total, the same in all threads.  The whole block arrives; aggregates may be used again behind a barrier. */
+ * tile's total, the same in all threads.  The whole block arrives; aggregates may be used again after a barrier. */
 struct aggregates;
 void items_block_total(struct items *h, const struct aggregates *aggregates, struct run *in_tile, struct run *total);
 /* The combination of consecutive positions. */
@@ -246,7 +246,7 @@ kb_val block_marked(struct gen *g, kb_ptr map, kb_val place, int i, int v);
 bool packed_fits(const struct problem *p, int n, int stretch);
 /* The place of the summed input among the direct ones. */
 int packed_slot(const struct problem *p);
-/* Word w of the bytes that are number `slot` of the direct inputs; behind a load of whole words it is such a one. */
+/* Word w of the bytes that are number `slot` of the direct inputs; after a load of whole words it is such a one. */
 kb_val packed_word(const struct items *h, int slot, int w);
 /* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing.
  */
@@ -257,7 +257,7 @@ void packed_store_part(struct items *h, kb_ptr to);
 void packed_contribute(struct items *h);
 /* The combination of n positions from number `first` on. */
 struct run packed_total(struct items *h, int first, int n);
-/* Scan n positions from number `first` on, which come behind `before`: h->state_word, and h->state where those are not
+/* Scan n positions from number `first` on, which come after `before`: h->state_word, and h->state where those are not
  * stored. */
 void packed_scan(struct items *h, int first, int n, struct run before);
 
@@ -279,7 +279,7 @@ void stage_store(struct items *h, int output, const kb_val *x);
 
 /* What comes before this thread in the block, and the block's total, the same in all threads.  Every thread has a run
  * of at least one element.  `aggregates`: runs in shared memory, one per warp.  The whole block arrives; aggregates may be used
- * again behind a barrier. */
+ * again after a barrier. */
 struct aggregates {
     kb_arr x;
     kb_ptr cut;

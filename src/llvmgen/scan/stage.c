@@ -142,7 +142,7 @@ static void load_striped(const struct items *h, int input, kb_val *x)
     }
 }
 
-/* Flags stand on the element itself, or, reversed, on the one behind it. */
+/* Flags stand on the element itself, or, reversed, on the one after it. */
 static void load_flags(const struct items *h, kb_val *x)
 {
     struct gen *g = h->g;
@@ -263,7 +263,7 @@ bool items_know_neighbours(const struct items *h)
     return any && scan_keeps_some(p) && p->rank == 1 && !h->stretch && !p->reverse;
 }
 
-/* What lies beside a warp's positions, before lane 0 and behind the others. */
+/* What lies beside a warp's positions, before lane 0 and after the others. */
 void beside_load(struct items *h, kb_val *edge)
 {
     struct gen *g = h->g;

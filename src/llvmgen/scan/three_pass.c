@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* three_pass.c - scans by three kernels: totals of the tiles, their scan by one block, and the tiles again.
  *
- * Reads every element twice, but waits for nobody, and its combination tree is a function of the size and the tunables:
+ * Reads every element twice, but waits for no block, and its combination tree is a function of the size and the tunables:
  * what `determinism` asks for.  Tiles, cuts and transposes are those of the single-pass scans.
  */
 #include "tile.h"
@@ -25,7 +25,7 @@ static void totals(struct gen *g)
     }
 }
 
-/* One block turns the totals into what comes before each tile; places behind the last tile repeat it. */
+/* One block turns the totals into what comes before each tile; places after the last tile repeat it. */
 static void prefixes(struct gen *g)
 {
     kb *k = g->k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tile.c - see tile.h.
  *
- * Segments of equal length lie one behind the other, and tiles take no notice of where they begin: within a tile a
+ * Segments of equal length lie one after the other, and tiles take no notice of where they begin: within a tile a
  * beginning is a cut, found by index arithmetic (Clausen, "Regular Segmented Single-pass Scan in Futhark"): one 64-bit
  * remainder per tile, one 32-bit remainder per thread, additions per element.  Flags cut in the same way.
  */
@@ -26,7 +26,7 @@ static kb_val find_rows(struct gen *g, struct items *h, int tile)
     LET(into, kb_rem(k, h->base, length));
     LET(starts, kb_eq(k, into, 0));
     LET(rest, kb_select(k, starts, into, kb_sub(k, length, into)));
-    LET(boundary, kb_cast(k, kb_min(k, rest, tile + 1), TY_I32)); /* tile: right behind it; more: not here */
+    LET(boundary, kb_cast(k, kb_min(k, rest, tile + 1), TY_I32)); /* tile: right after it; more: not here */
     h->period = kb_name(kb_cast(k, kb_min(k, length, tile + 1), TY_I32), "period");
     LET(beyond, kb_sub(k, h->own, boundary));
     LET(phase, kb_rem(k, kb_max(k, beyond, 0), h->period));

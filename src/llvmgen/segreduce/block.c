@@ -103,7 +103,7 @@ static kb_val publish(struct gen *g, const struct taken *d, kb_tup total, kb_val
         kb_store(k, shown, 1, own);
     }
     kb_barrier(k);
-    /* Words that all threads read behind a barrier. */
+    /* Words that all threads read after a barrier. */
     *tag = kb_assume_uniform(kb_load(k, shown, 1), KB_UNI_BLOCK);
     const kb_val ticket = kb_assume_uniform(kb_load(k, shown, 0), KB_UNI_BLOCK);
     return kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, parts, 1));

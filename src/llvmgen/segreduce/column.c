@@ -55,7 +55,7 @@ static void take_points(struct columns *c, struct point *pt)
     }
 }
 
-/* `items` places from the first on; those behind the end are the last one again, and do not count. */
+/* `items` places from the first on; those after the end are the last one again, and do not count. */
 static void take_round(struct columns *c, kb_val first)
 {
     kb *k = c->g->k;

@@ -45,7 +45,7 @@ static void next_load(struct shares *s, kb_val base)
     kb_set(k, s->next_last, share_offset(s, kb_add(k, own, 1)));
 }
 
-/* What has been loaded becomes the current group.  An end at the share's very end is its own, one behind it is not, and
+/* What has been loaded becomes the current group.  An end at the share's very end is its own, one after it is not, and
  * becomes one place further.  Segments that do not exist begin and end with the last offset. */
 static void group_take(struct shares *s, kb_val base)
 {
@@ -72,7 +72,7 @@ static kb_val group_before(struct gen *g, const void *what, kb_val number)
     return kb_le(k, share_offset(target->s, there), target->element);
 }
 
-/* The first group, number `first` or behind it, that ends behind element `target`; its first segment. */
+/* The first group, number `first` or after it, that ends after element `target`; its first segment. */
 static kb_val group_search(struct shares *s, kb_val first, kb_val target, kb_val groups, kb_val apart)
 {
     const struct group_target what = { s, target };

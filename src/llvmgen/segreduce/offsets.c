@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* offsets.c - irregular segments, the work cut evenly whatever their sizes.
  *
- * The ends of all segments and all elements are merged into one sequence, an end behind its segment's elements.  Every
+ * The ends of all segments and all elements are merged into one sequence, an end after its segment's elements.  Every
  * warp takes `share` consecutive items of it (the merge path of Merrill and Garland's sparse matrix products):
  *
  *     where my share begins and ends:               two searches in the offsets, by all lanes of the warp

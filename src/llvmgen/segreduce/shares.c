@@ -19,7 +19,7 @@
 
 static bool copies_behind(const struct shares *s) { return kb_has_copy(s->g->k) && s->g->c->aligned; }
 
-/* `count` elements of array i from `first` on, in vectors that every lane copies behind what it does. */
+/* `count` elements of array i from `first` on, in vectors that every lane copies asynchronously. */
 static void start_copies(struct shares *s, int i, kb_val stage, kb_val first, kb_val count)
 {
     kb *k = s->g->k;
@@ -132,7 +132,7 @@ static void take_tiles(struct shares *s)
             kb_break_if(k, kb_ge(k, share_uniform(kb_get(k, s->pos)), end));
             take_part(s, now, begin, end);
         }
-        if (copies_behind(s)) /* of a tile before the first segment nothing was read, so nobody has waited for it */
+        if (copies_behind(s)) /* of a tile before the first segment nothing was read, so no thread has waited for it */
             kb_copy_wait(k, s->stages.count - 1);
         kb_warp_sync(k); /* all lanes have read the stage */
         tile_start(s, kb_add(k, t, s->stages.count), now);
@@ -157,7 +157,7 @@ static void take_share(struct shares *s)
         take_tiles(s);
         share_gather_open(s);
     }
-    if (copies_behind(s)) /* also of what lies behind the last segment: a block does not end before its copies */
+    if (copies_behind(s)) /* also of what lies after the last segment: a block does not end before its copies */
         kb_copy_wait(k, 0);
 }
 

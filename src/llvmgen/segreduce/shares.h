@@ -31,7 +31,7 @@ struct shares {
     kb_val from;         /* i64: the first element of the share */
     kb_val length, stop; /* its elements, and how many of them lie before the last offset */
     struct group now;
-    kb_var next_first, next_last; /* i64: the offsets of the group behind `now`, on their way */
+    kb_var next_first, next_last; /* i64: the offsets of the group after `now`, on their way */
     kb_var head;                  /* i64: the segment that began before the share and ends in it, if any */
     kb_var head_first;            /* i64: its first element */
     kb_var ended;                 /* bool, warp-uniform: a segment has ended in the share */
@@ -63,7 +63,7 @@ kb_val share_position(struct shares *s, kb_val element);
 void group_init(struct shares *s);
 /* The group of the segment that the share begins in, and the head. */
 void group_first(struct shares *s);
-/* The group with the first segment that ends behind `pos`, which is behind the current one. */
+/* The group with the first segment that ends after `pos`, which is after the current one. */
 void group_advance(struct shares *s, kb_val pos);
 /* Warp `number` of `warps`: results of groups of 32 segments that have no elements at all. */
 void groups_finish_empty(struct shares *s, kb_val number, kb_val warps);

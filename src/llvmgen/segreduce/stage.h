@@ -5,7 +5,7 @@
  * need nothing else.  What is staged is read back field by field.
  *
  * Bulk copies that begin at the boundary of a cache line before the first element read whole sectors; then that element
- * lies up to STAGED_LINE - 1 bytes behind the stage's beginning (`lines`).
+ * lies up to STAGED_LINE - 1 bytes after the stage's beginning (`lines`).
  */
 #ifndef PTXGEN_SEG_STAGE_H
 #define PTXGEN_SEG_STAGE_H

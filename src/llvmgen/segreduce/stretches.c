@@ -186,7 +186,7 @@ static kb_val vectors_left(const struct run *r, kb_val done)
     return kb_cast(k, r->alone ? left : kb_max(k, left, 0), TY_I32);
 }
 
-/* Vectors `done`, done + 1, … of the stretch; masked: lanes behind the last one load that once more, and those of a
+/* Vectors `done`, done + 1, … of the stretch; masked: lanes after the last one load that once more, and those of a
  * stretch that has none left, any vector. */
 static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
 {
@@ -198,7 +198,7 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
     in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
     if (masked)
         in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, "vector_end"), r->vector));
-    /* Behind its last vector a stretch has too few positions for inputs that are read by their indices. */
+    /* After its last vector a stretch has too few positions for inputs that are read by their indices. */
     in->named = masked ? kb_select(k, kb_gt(k, left, 0), in->base, r->stretch->first) : in->base;
     for (int i = 0; i < r->items; i++) {
         const int further = r->ordered ? i : i * r->team->lanes;

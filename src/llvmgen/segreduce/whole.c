@@ -78,8 +78,8 @@ static struct finish take_of_part(struct gen *g, const void *what)
     return (struct finish){ before, kb_add(k, tag, kb_cast(k, kb_sub(k, p->parts, 1), TY_U64)) };
 }
 
-/* The part of segment `number` in tile `tile`, both the same for the block; it arrives as a whole.  Behind a barrier in
- * here nobody reads the totals of warps any more. */
+/* The part of segment `number` in tile `tile`, both the same for the block; it arrives as a whole.  After a barrier in
+ * here no thread reads the totals of warps any more. */
 static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val tile)
 {
     struct gen *g = c->g;
@@ -350,12 +350,12 @@ static kb_val parts_listed(struct cut *c, kb_val ticket_word, kb_val watches)
     const kb_val complete = kb_eq(k, kb_shr(k, kb_get(k, seen), LOOKED_BIT), all);
     LET(listed, kb_select(k, complete, kb_cast(k, kb_get(k, seen), TY_U32), kb_imm(k, TY_U32, 0)));
     kb_if(k, kb_ne(k, listed, 0)) {
-        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* who has seen that all have looked sees the list */
+        kb_fence(k, KB_ACQUIRE, KB_SCOPE_DEVICE); /* what the examining blocks have listed is visible now */
     }
     return listed;
 }
 
-/* Thread 0: a part of the list that nobody has taken, or -1. */
+/* Thread 0: a part of the list that no block has taken, or -1. */
 static kb_val next_part(struct cut *c, kb_val ticket_word, kb_val listed)
 {
     struct gen *g = c->g;
@@ -392,11 +392,11 @@ static void take_listed(struct cut *c, kb_val ticket_word, kb_val watches)
             kb_store(k, next, 0, next_part(c, ticket_word, kb_get(k, listed)));
         }
         kb_barrier(k);
-        /* One word read by all threads behind a barrier. */
+        /* One word read by all threads after a barrier. */
         LET(part, kb_assume_uniform(kb_load(k, next, 0), KB_UNI_BLOCK));
         kb_break_if(k, kb_lt(k, part, 0));
         const kb_val tile = kb_cast(k, kb_and(k, part, ((int64_t)1 << TILE_BITS) - 1), TY_I32);
-        take_part(c, ticket_word, kb_shr(k, part, TILE_BITS), tile); /* with barriers behind this read */
+        take_part(c, ticket_word, kb_shr(k, part, TILE_BITS), tile); /* with barriers after this read */
     }
     kb_if(k, kb_thread0(k)) {
         ticket_last_begins_next(g, &tickets, ticket_word, kb_add(k, c->watching, c->helping));

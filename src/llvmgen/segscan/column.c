@@ -49,7 +49,7 @@ static void threads_take_segments(struct gen *g)
 
 /* ---- strips ------------------------------------------------------------------------------------------------------ */
 
-/* A strip of 32 segments, one per lane; lanes behind the last segment repeat it and store nothing. */
+/* A strip of 32 segments, one per lane; lanes after the last segment repeat it and store nothing. */
 struct strip {
     struct scan_segment segment;
     kb_val exists;     /* bool */

@@ -60,7 +60,7 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
     t->state = kb_cast(k, kb_add(k, kb_mul(k, segment, per_segment), tile), TY_I32);
 }
 
-/* What comes before the tile in its segment, for all threads behind the next barrier. */
+/* What comes before the tile in its segment, for all threads after the next barrier. */
 static void share_prefix(struct gen *g, const struct shared *m, const struct long_tile *t, kb_val epoch,
                          struct run total)
 {

@@ -12,9 +12,9 @@
  * stay as in lookback.c; the states of a tile's columns lie side by side.
  *
  * Note [Barriers of a round]
- * Behind the barrier of the look-back lies what the groups have seen, behind that of the upsweep what they have
- * combined, and the next ticket.  A place is written again only behind the other barrier, which all have met who had
- * read it; rounds of look-back that follow one another have one more in between.
+ * After the barrier of the look-back lies what the groups have seen, after that of the upsweep what they have
+ * combined, and the next ticket.  A place is written again only after the other barrier, at which all its readers have
+ * arrived; rounds of look-back that follow one another have one more in between.
  */
 #include "llvmgen/shared/tile_state.h"
 #include "llvmgen/scan/tile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_emit.c - see expr_emit.h.
  *
- * Everything is total: no operand makes LLVM's poison, so values may be computed for lanes that nobody asks, and `if`
+ * Everything is total: no operand makes LLVM's poison, so values may be computed for lanes whose value is not used, and `if`
  * is a select.  Guards fold away where an operand is known while generating: a division by a nonzero constant is one
  * division.
  */

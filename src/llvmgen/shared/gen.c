@@ -36,7 +36,7 @@ static enum ty buffer_type(const struct gen *g, const char *name)
 
 static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT_FIRST] ? KB_STREAM : 0; }
 
-/* Without element outputs nothing that a kernel reads is written while it runs; behind a dependency wait the
+/* Without element outputs nothing that a kernel reads is written while it runs; after a dependency wait the
  * loads must not be hoisted, so they stay ordinary there. */
 static unsigned input_flags(const struct gen *g, const struct input *in)
 {

@@ -96,7 +96,7 @@ void points_together(struct point *pt, int n, size_t size /* of what a point is 
 /* Element i (i64, at most one beyond either end) of an input of one dimension, or what its boundary has there. */
 kb_val gen_load_beside(struct gen *g, int input, kb_val i);
 /* Of a problem of one dimension: the point's index is `first` (i64), the same for many points, plus a distance known when
- * generating, unless nobody asks about this point.  Comparing it with an index takes one instruction per point. */
+ * generating, unless it is not asked for.  Comparing it with an index takes one instruction per point. */
 void point_is_near(struct point *pt, kb_val first, int distance);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);

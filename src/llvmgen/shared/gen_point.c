@@ -188,7 +188,7 @@ static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
     for (int d = 0; d + 1 < e->noffsets; d++)
         if (e->offset[d])
             return false;
-    /* Places behind the last one of an array repeat it. */
+    /* Places after the last one of an array repeat it. */
     return *away >= -pt->before && *away <= pt->after && (*away <= 0 || in->boundary[0].mode == BOUND_CLAMP);
 }
 

@@ -6,7 +6,7 @@
  *     values that later places share: into registers
  *     for every place of the chunk:
  *         wait for the newest plane; barrier
- *         copy of the plane `ahead` places on starts, over the one that nobody reads any more
+ *         copy of the plane `ahead` places on starts, over the one that is no longer read
  *         what has just come into reach: from shared memory into registers
  *         compute and store the window; what the next place has too stays in registers
  *

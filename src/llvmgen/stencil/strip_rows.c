@@ -5,7 +5,7 @@
  * its columns on, and moves all values m columns down, m being the same for the warp: two rounds of shuffles and
  * selects, for m's two bits.  Results are moved up by the m of the output's row and written in whole vectors.  What is
  * lost on the right is in the halo.  At the right edge of the array, where there is no halo, lane 0, whose columns are
- * in the halo on the left, reads the vector behind those of lane 31 for it.  What whole vectors leave of the first and
+ * in the halo on the left, reads the vector after those of lane 31 for it.  What whole vectors leave of the first and
  * the last columns of a row is written one by one.  Rows that wrap around, and all in two dimensions, are read and
  * written so at their ends.
  */
@@ -24,7 +24,7 @@ static bool by_element(const struct strip *s)
     return s->sides && !s->aligned && (!s->is.height || strip_wraps(s->g->p, s->g->p->rank - 1));
 }
 
-/* How far behind a vector boundary the warp's columns of the row begin, i32. */
+/* How far after a vector boundary the warp's columns of the row begin, i32. */
 static kb_val misplaced(const struct strip *s, const struct prog_array *a, kb_val row)
 {
     kb *k = s->g->k;

@@ -3,7 +3,7 @@
  *
  *     a warp has 128 columns, 4 per lane, and in three dimensions some lines; it streams along the first axis
  *     queue[l]: the last 2R + 1 planes of step l
- *     for each plane r, from T R before the first plane that is written to T R behind the last one:
+ *     for each plane r, from T R before the first plane that is written to T R after the last one:
  *         queue[0] takes plane r, which was loaded rounds earlier
  *         for l = 0 ... T-1: queue[l] holds planes r - l R - 2R ... r - l R, so step l + 1 of plane r - (l+1) R can be
  * computed: columns beside the lane's come by shuffles, lines beside the warp's from shared memory; the result goes to

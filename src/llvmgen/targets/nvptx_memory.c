@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvptx_memory.c - memory accesses, fences and atomics of NVIDIA GPUs.
  *
- * Weak accesses are plain, with !invariant.load where nobody writes (ld.global.nc).  Ordered ones are LLVM's atomic
+ * Weak accesses are plain, with !invariant.load where no thread writes (ld.global.nc).  Ordered ones are LLVM's atomic
  * loads and stores, which select ld.acquire, st.release and so on.  Read-modify-writes are relaxed at device scope
  * whatever they say: LLVM drops ordering and scope of atomicrmw here, so kernels order them by fences alone.
  */

@@ -19,7 +19,7 @@ int bins_before(const struct problem *p, int r);
 bool bins_count(const struct problem *p);
 /* How many tables a block has in shared memory. */
 int bins_tables(const struct plan_case *c);
-/* Of tables of threads: is each that of one column, the dimensions that are kept behind those that are reduced? */
+/* Of tables of threads: is each that of one column, the dimensions that are kept after those that are reduced? */
 bool bins_columns(const struct problem *p);
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);

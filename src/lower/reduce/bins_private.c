@@ -5,7 +5,7 @@
  * operator is and however often indices are the same.  Shared memory limits it: threads that share a multiprocessor
  * have at most 227 KiB, so tables of more bins mean fewer threads, each with more loads in flight.
  *
- * Where dimensions are kept behind the reduced ones (the columns of rows), a thread stays in one column and has a table
+ * Where dimensions are kept after the reduced ones (the columns of rows), a thread stays in one column and has a table
  * for the indices alone.  The threads of a block are as many whole rows as fit, so they read consecutive elements.
  */
 #include "bins.h"

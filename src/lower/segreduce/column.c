@@ -121,7 +121,7 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
-    /* Shapes differ in rows; who sets them leaves one shape for all sizes. */
+    /* Shapes differ in rows; a user who sets them leaves one shape for all sizes. */
     for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
         add_shape(pl, row, &shapes[i], vector);
         if (plan->ncases && !plan->cases[plan->ncases - 1].code.guard.n)

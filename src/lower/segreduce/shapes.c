@@ -196,7 +196,7 @@ static struct formula exact_guard(const struct planner *pl, int length, bool *ne
     return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
 }
 
-/* Would groups of `width` leave more than an eighth of the last one empty? */
+/* Do rounds of `width` segments leave more than an eighth of all their slots empty? */
 static struct formula leaves_gaps(struct formula segments, struct formula width)
 {
     return f_lt(f_mul(segments, f_const(8)), f_mul(f_mul(f_cdiv(segments, width), width), f_const(7)));

@@ -36,7 +36,7 @@ struct strip_shape strip_shape(const struct plan_case *c, const struct problem *
     };
     const int lost = steps * s.reach;
     s.places = 2 * s.reach + 1;
-    /* rows that begin anywhere are read from a boundary before or behind and lose what lies between; then they are
+    /* rows that begin anywhere are read from a boundary before or after and lose what lies between; then they are
      * written from the boundary before on */
     s.halo = (lost + (c->aligned ? 0 : STRIP_COLUMNS) + STRIP_COLUMNS - 1) / STRIP_COLUMNS * STRIP_COLUMNS;
     s.useful = STRIP_WIDTH - 2 * s.halo;
