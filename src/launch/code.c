@@ -4,7 +4,7 @@
  * Machine code that the program has for the device is loaded as it is.  Without such code, and where the driver refuses
  * the machine code, the driver compiles the PTX.  The driver keeps what it made in a disk cache of its own, under the text
  * of the PTX.  No linker makes machine code here, neither the driver's nor nvJitLink: they compile for later linking,
- * with more registers.  On an H200 reductions lost 3 to 15 % that way (docs/design/machine-code.md).
+ * with more registers.  On an H200 reductions lost 3 to 15 % that way (docs/machine-code.md).
  */
 #include "base/session.h"
 #include "launch_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvjitlink.c - machine code by NVIDIA's JIT linker, where its library is installed and no ptxas is.
  *
- * It compiles for linking, and half of all kernels then use more registers (docs/design/machine-code.md).  So ptxas is
+ * It compiles for linking, and half of all kernels then use more registers (docs/machine-code.md).  So ptxas is
  * asked first.
  */
 #include <dlfcn.h>
