@@ -106,7 +106,7 @@ static void to_cache(const struct coder *k, struct program *p, int c)
 
     if (pack(p, c, &entry) && key_case(k, c, &key)) {
         cache_put(&k->cache, &key, entry.text, entry.length);
-        cache_content(entry.text, entry.length, &content);
+        cache_content(entry.text, entry.length, &content); /* less than the compiling before it by far */
         find_machine_code(k, p, c, &content);
     }
     str_finish(&entry);
