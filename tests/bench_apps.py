@@ -8,6 +8,8 @@ import argparse
 import contextlib
 import csv
 import importlib
+import importlib.machinery
+import importlib.util
 import io
 import os
 import pathlib
@@ -243,6 +245,60 @@ class Run(unittest.TestCase):
             problems.PROBLEMS = kept
             os.environ.clear()
             os.environ.update(environment)
+
+
+class Page(unittest.TestCase):
+    """scripts/apps: the figures of docs/apps.md from a table."""
+
+    @classmethod
+    def setUpClass(cls):
+        loader = importlib.machinery.SourceFileLoader("apps_page", str(ROOT / "scripts" / "apps"))
+        cls.page = importlib.util.module_from_spec(importlib.util.spec_from_loader("apps_page", loader))
+        loader.exec_module(cls.page)
+
+    @staticmethod
+    def row(application, sizes, implementation, median, result="agrees", **more):
+        return {**dict.fromkeys(apps.FIELDS, ""), "date": "2026-01-02", "device": "D", "steps": "10", "unit": "us", "application": application, "sizes": sizes,
+                "implementation": implementation, "median": median, "result": result, **more}
+
+    def test_same_columns(self):
+        self.assertEqual(self.page.FIELDS, apps.FIELDS)
+
+    def test_all_problems_have_a_line(self):
+        text = self.page.page([self.row(p.spec, p.label(), "ptxgen", "12.34", limit="11") for p in problems.PROBLEMS])
+        lines = [line for line in text.splitlines() if line.endswith("| 12.3 | 11.0 |  |  |  |")]
+        self.assertEqual(len(set(lines)), len(problems.PROBLEMS))
+        self.assertIn("**D**, 2026-01-02, microseconds", text)
+        self.assertIn("| k-means, 2^20 points of 16 numbers, 64 centroids, 10 steps |", text)
+        self.assertIn("| sort of 2^26 keys, four bits a step |", text)
+
+    def test_cells(self):
+        where = ("heat", "m=8 n=8")
+        rows = [self.row(*where, "ptxgen", "99.96"), self.row(*where, "torch", "50", "differs"), self.row(*where, "torch compiled", "70.04"),
+                self.row(*where, "torch graph", "", "failed: x"), self.row(*where, "cupy", "5", "differs"), self.row(*where, "ptxgen fixed", "97"),
+                self.row(*where, "copies to the host", "0.00", unit="copies")]
+        text = self.page.page(rows)
+        self.assertIn("| heat on 8² until 1e-4, 10 steps | 100.0 | 70.0 (compiled) | 5.0 (differs) |  |\n| as many steps without `until` | 97.0 |", text)
+        self.assertIn("nothing is copied to the host", text)
+        self.assertIn("3 times something is copied", self.page.page(rows[:-1] + [{**rows[-1], "median": "3.00"}]))
+
+    def test_add(self):
+        """A newer run replaces an application at its sizes, and nothing else."""
+        with apps.tempfile.TemporaryDirectory() as folder:
+            self.page.TABLE, file = os.path.join(folder, "table.csv"), os.path.join(folder, "new.csv")
+            new = self.row("heat", "m=8 n=8", "ptxgen", "3")
+            with open(file, "w", encoding="utf8", newline="") as f:
+                out = csv.DictWriter(f, apps.FIELDS)
+                out.writeheader()
+                out.writerow(new)
+            old = [self.row("heat", "m=8 n=8", "ptxgen", "1"), self.row("heat", "m=8 n=8", "cupy", "1"), self.row("heat", "m=9 n=9", "ptxgen", "2")]
+            self.assertEqual(self.page.add(old, [file]), [new, old[2]])
+            self.assertEqual(self.page.read(self.page.TABLE), [new, old[2]])
+
+    def test_launches(self):
+        rows = [self.row("launch", "", name, "7.26") for name in apps.LAUNCHES]
+        self.assertIn("A launch of ten stages takes 7.3 us of the host", self.page.page(rows))
+        self.assertIn("a new process takes 7 ms with empty caches", self.page.page(rows))
 
 
 class Dry(unittest.TestCase):
