@@ -91,6 +91,27 @@ class Parts(unittest.TestCase):
             while True:
                 pass
 
+    def test_new_process(self):
+        """For what does not end, and after an error on the device."""
+        said, before, problem = [], (os.execv, apps.HANGS, apps.measure, apps.libraries), problem_of("options")
+
+        def spoil():
+            raise RuntimeError("an illegal address")
+        bad = types.SimpleNamespace(wait=spoil)
+        self.assertTrue(apps.spoiled({"a": hand.Host(numpy), "b": bad}))
+        self.assertFalse(apps.spoiled({"a": hand.Host(numpy)}))
+        try:
+            os.execv = lambda _, arguments: said.append(arguments)
+            apps.HANGS, apps.measure, apps.libraries = 0.1, lambda *_: apps.time.sleep(0.3) or [], lambda *_: {"b": bad}
+            with apps.tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
+                apps.run(apps.options(["p", "--dry", "--began=5", "--seconds=1e12"]), numpy, [problem], pathlib.Path(folder))
+                apps.run(apps.options(["p", "--dry", "--seconds=1e12", "--skip=" + said[0][-1][7:]]), numpy, [problem], pathlib.Path(folder))
+        finally:
+            os.execv, apps.HANGS, apps.measure, apps.libraries = before
+        self.assertEqual([arguments[-2:] for arguments in said], [["--began=5.0", f"--skip=options {problem.label()}"]] * 2)
+        self.assertIn("FAILED: no end after 0.1 seconds", out.getvalue())
+        self.assertIn("0 rows, 1 failed", out.getvalue())
+
     def test_limit(self):
         """Copies of 8 bytes in 2 us, and an instruction a microsecond: a stage takes the longer of both."""
         limits = apps.Limits.__new__(apps.Limits)
@@ -178,6 +199,8 @@ class Nothing:
         return Nothing()
 class cuda:
     Stream = Event = get_current_stream = Nothing
+    class runtime:
+        deviceSynchronize = staticmethod(lambda: None)
     get_elapsed_time = staticmethod(lambda a, b: 1.5)
 """
 

@@ -12,7 +12,8 @@ decides nothing.  The limit is the sum over stages and steps of what a copy of a
 takes, whichever is longer.  Programs that repeat until nothing moves are timed for as many fixed steps, too, and with a decision after every
 eighth step.  --driver-calls (libdriver_calls.so) counts the copies to the host in such a loop, --launch (launch_bench) adds the host's part.
 
-A second start with the same --csv goes on with the problems that it lacks; --seconds ends a start early.
+A second start with the same --csv goes on with the problems that it lacks; --seconds ends a start early.  Where a peer has spoiled the
+process, or does not end, the run goes on in a new process, without that problem.
 --dry: small arrays, ptxgen on the host executor, NumPy in place of CuPy, kernels by hand by the C++ compiler, no times.
 """
 import argparse
@@ -25,17 +26,19 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "survey")]
-BATCH_US, BUDGET_US, PATIENCE = 2000, 1.5e6, 90  # of a sample, of all samples of a peer; seconds for a peer, or a call of ptxgen
+BATCH_US, BUDGET_US, PATIENCE, HANGS = 2000, 1.5e6, 90, 200  # of a sample, of all samples of a peer; seconds for a peer or a call of ptxgen, and for a problem
 COUNTED = 1 << 27  # bytes; a larger grid copies as often
 FIELDS = ["date", "commit", "device", "application", "sizes", "implementation", "steps", "median", "p10", "p90", "unit", "limit", "result"]
 LIBRARY = {"by hand": "cupy", "cusparse": "cupy", "scipy": "numpy"}
@@ -54,6 +57,8 @@ def options(arguments=None):
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--launch", help="launch_bench, whose figures become rows")
     parser.add_argument("--driver-calls", help="libdriver_calls.so")
+    parser.add_argument("--began", type=float, default=time.time(), help=argparse.SUPPRESS)
+    parser.add_argument("--skip", action="append", default=[], help=argparse.SUPPRESS)
     parser.add_argument("--dry", action="store_true", help="small, on the CPU, without times")
     return parser.parse_args(arguments)
 
@@ -90,6 +95,32 @@ def patience(seconds):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+class Process:
+    """The process of the run, which a new one replaces where this one cannot go on."""
+
+    def __init__(self, o, folder):
+        self.o, self.folder = o, folder
+
+    def replace(self, skip):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, *sys.argv, f"--began={self.o.began}", f"--skip={skip}"])
+
+    @contextlib.contextmanager
+    def watched(self, label):
+        """For what waits in a library, where patience() does nothing."""
+        def late():
+            print(f"{label}: FAILED: no end after {HANGS} seconds", flush=True)
+            self.replace(label)
+        timer = threading.Timer(HANGS, late)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 class Ours:
@@ -166,9 +197,15 @@ class Torch:
         return array.cpu().numpy()
 
     def free(self):
+        """Compiled functions, too: each problem has its own."""
+        if hasattr(self.xp, "compiler"):
+            self.xp.compiler.reset()
         if not self.dry:
-            self.xp.compiler.reset() if hasattr(self.xp, "compiler") else None
             self.xp.cuda.empty_cache()
+
+    def wait(self):
+        if not self.dry:
+            self.xp.cuda.synchronize()
 
     def event(self):
         return self.xp.cuda.Event(enable_timing=True)
@@ -192,6 +229,16 @@ def libraries(dry, numpy):
             continue
         found[name] = Torch(module, numpy, dry) if name == "torch" else hand.Cuda(module, numpy)
     return found
+
+
+def spoiled(libs):
+    """After an error on the device all later calls of a process fail."""
+    for lib in libs.values():
+        try:
+            lib.wait()
+        except Exception:  # pylint: disable=broad-except # of its own kind in each library
+            return True
+    return False
 
 
 def timed(lib, call, samples):
@@ -309,7 +356,7 @@ def measure(o, ours, libs, limits, problem):
 def launch_rows(o, folder):
     """The host's part of launches, and the first result of a new process."""
     file = folder / "launch.json"
-    subprocess.run([o.launch, "--json", str(file), "--specs", str(o.specs.parent)], check=False, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    subprocess.run([o.launch, "--json", str(file), "--specs", str(o.specs.parent)], check=False, timeout=2 * PATIENCE, stdout=subprocess.DEVNULL)
     said = json.loads(file.read_text())
     for name, part in LAUNCHES.items():
         for row in said[part]:
@@ -357,41 +404,48 @@ def chosen(o, problems):
     return [p for p in wanted if not o.dry or alike[p.spec, str(p.small_params)] is p]
 
 
+def run(o, numpy, problems, folder):
+    libs, ours, process = libraries(o.dry, numpy), Ours(o, folder, numpy), Process(o, folder)
+    limits = None if o.dry else Limits(ours, folder)
+    table = Table(o, {"date": time.strftime("%Y-%m-%d"), "commit": o.commit, "device": limits.device if limits else "host executor"})
+    left = 0
+    for i, problem in enumerate(problems):
+        label, spent = f"{problem.spec} {problem.label()}", time.time() - o.began
+        if table.has(problem.spec, problem.label()) or label in o.skip:
+            continue
+        if spent > o.seconds:
+            left += 1
+            continue
+        print(f"# {i + 1} of {len(problems)}, {spent:.0f} s: {label}", flush=True)
+        try:
+            with process.watched(label):
+                table.add(problem.spec, problem.label(), measure(o, ours, libs, limits, problem))
+        except Exception as error:  # pylint: disable=broad-except # the other problems go on
+            print(f"{label}: FAILED: {type(error).__name__}: {error}", flush=True)
+            table.failed += 1
+        if spoiled(libs):
+            process.replace(label)
+    if o.launch and not o.dry and not left and o.only in "launch" and not table.has("launch", ""):
+        try:
+            table.add("launch", "", launch_rows(o, folder))
+        except Exception as error:  # pylint: disable=broad-except
+            print(f"launch: FAILED: {error}", flush=True)
+            table.failed += 1
+    if left:
+        print(f"# {left} problems are left: start again", flush=True)
+    print(f"# {table.rows} rows, {table.failed + len(o.skip)} failed, {time.time() - o.began:.0f} s", flush=True)
+    return 1 if table.failed or o.skip or left or not (table.rows or table.before) else 0
+
+
 def main():
-    o, began = options(), time.monotonic()
+    o = options()
     try:
         numpy = importlib.import_module("numpy")
     except ImportError as error:
         sys.exit(f"apps.py: NumPy makes the inputs and reads the results: {error}")
     problems = chosen(o, importlib.import_module("apps_problems").PROBLEMS)
-    libs = libraries(o.dry, numpy)
     with tempfile.TemporaryDirectory(prefix="apps-") as folder:
-        ours = Ours(o, pathlib.Path(folder), numpy)
-        limits = None if o.dry else Limits(ours, ours.folder)
-        table = Table(o, {"date": time.strftime("%Y-%m-%d"), "commit": o.commit, "device": limits.device if limits else "host executor"})
-        left = 0
-        for i, problem in enumerate(problems):
-            if table.has(problem.spec, problem.label()):
-                continue
-            if time.monotonic() - began > o.seconds:
-                left += 1
-                continue
-            print(f"# {i + 1} of {len(problems)}, {time.monotonic() - began:.0f} s: {problem.spec} {problem.label()}", flush=True)
-            try:
-                table.add(problem.spec, problem.label(), measure(o, ours, libs, limits, problem))
-            except Exception as error:  # pylint: disable=broad-except # the other problems go on
-                print(f"{problem.spec} {problem.label()}: FAILED: {type(error).__name__}: {error}", flush=True)
-                table.failed += 1
-        if o.launch and not o.dry and not table.has("launch", "") and not left:
-            try:
-                table.add("launch", "", launch_rows(o, ours.folder))
-            except Exception as error:  # pylint: disable=broad-except
-                print(f"launch: FAILED: {error}", flush=True)
-                table.failed += 1
-    if left:
-        print(f"# {left} problems are left: start again", flush=True)
-    print(f"# {table.rows} rows, {table.failed} failed, {time.monotonic() - began:.0f} s", flush=True)
-    return 1 if table.failed or left or not (table.rows or table.before) else 0
+        return run(o, numpy, problems, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

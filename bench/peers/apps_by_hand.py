@@ -64,6 +64,9 @@ class Cuda:
     def free(self):
         self.xp.get_default_memory_pool().free_all_blocks()
 
+    def wait(self):
+        self.xp.cuda.runtime.deviceSynchronize()
+
     def event(self):
         return self.xp.cuda.Event()
 
@@ -117,6 +120,8 @@ class Host:
 
     def free(self):
         pass
+
+    wait = free
 
 
 def cover(count, block):

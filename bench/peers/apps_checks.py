@@ -195,7 +195,7 @@ def backpropagation(xp, given, p, got):
         d2 = (target - y2) * y2 * (1 - y2)
         d1 = xp.tensordot(w2, d2, 1) * y1 * (1 - y1)
         w2, w1 = w2 + p["rate"] * xp.outer(y1, d2), w1 + p["rate"] * xp.outer(x, d1)
-    return {"next1": off(xp, got["next1"], w1, 1e-5), "next2": off(xp, got["next2"], w2, 1e-5)}
+    return {"next1": off(xp, got["next1"], w1, 1e-4), "next2": off(xp, got["next2"], w2, 1e-4)}
 
 
 def mri_q(xp, given, _, got):

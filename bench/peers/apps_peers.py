@@ -20,17 +20,13 @@ def graph(body):
     return lambda lib, given, p: ((lambda: body(lib.xp, given, p)), True)
 
 
-def compiled(body, step, captured=lambda p: True):
-    """torch.compile for the function `step` of a body, the rest as graph() says: the body takes its steps from its last argument."""
+def compiled(body, step):
+    """torch.compile for the function `step` of a body, which the body takes as its last argument; in a graph where no condition is read."""
     def prepare(lib, given, p):
         xp = lib.xp
         fast = lib.compiled(lambda *args: step(xp, *args))
-        return (lambda: body(lib.xp, given, p, lambda _, *args: fast(*args))), captured(p)
+        return (lambda: body(lib.xp, given, p, lambda _, *args: fast(*args))), p.get("eps", 0) <= 0
     return prepare
-
-
-def fixed_steps(p):
-    return p["eps"] <= 0
 
 
 # ---- grids -------------------------------------------------------------------------------------------------------------------------------

@@ -170,9 +170,8 @@ def two(body):
 
 
 def three(body, step):
-    """Arrays, PyTorch's compiler, in a graph where it can be."""
-    fixed = (lambda p: True) if body not in (peer.heat, peer.hotspot) else peer.fixed_steps
-    return {**two(body), "torch": peer.plain(body), "torch compiled": peer.compiled(body, step, fixed)}
+    """With arrays, and by PyTorch's compiler."""
+    return {**two(body), "torch": peer.plain(body), "torch compiled": peer.compiled(body, step)}
 
 
 CHIP = {"step_div_cap": 0.3413, "rx": 10.0, "ry": 10.0, "rz": 5120.0, "amb": 80.0, "steps": 100000, "eps": 0.01}
