@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """apps_by_hand.py - peers of apps.py that launch the kernels of apps_by_hand.cuh.
 
+CUB's sort is in the bundle's lib/libpeers.so (sort.cu).
+
 A peer allocates first, and gives a call that launches everything once and returns the results, and whether this call can be captured in
 a CUDA graph: it cannot where the host decides between two steps.  `Cuda` launches through CuPy; `Host` does on the CPU what a dry run needs.
 """
@@ -14,7 +16,7 @@ import subprocess
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = HERE / "apps_by_hand.cuh"
+SOURCE, PEERS = HERE / "apps_by_hand.cuh", HERE.parent.parent / "lib" / "libpeers.so"
 
 
 class Cuda:
@@ -280,4 +282,20 @@ def components(lib, given, _):
         run("components_join", cover(int(e), 256), (256,), given["from"], given["to"], parent, e)
         run("components_end", cover(int(v), 256), (256,), parent, v)
         return {"next": parent}
+    return call, True
+
+
+def cub_sort(lib, given, _):
+    if not PEERS.exists():
+        raise ModuleNotFoundError(PEERS)
+    call_cub = ctypes.CDLL(str(PEERS)).peer_sort_keys
+    call_cub.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_void_p]
+    key, size, out = given["key"], ctypes.c_size_t(), lib.xp.empty_like(given["key"])
+    sort = lambda at: call_cub(at, ctypes.byref(size), key.data.ptr, out.data.ptr, key.size, lib.xp.cuda.get_current_stream().ptr)
+    temporary = lib.xp.empty(size.value if sort(None) == 0 else 0, "u1")
+
+    def call():
+        if sort(temporary.data.ptr) != 0:
+            raise RuntimeError("CUB refuses")
+        return {"sorted": out}
     return call, True

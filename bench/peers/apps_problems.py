@@ -175,7 +175,7 @@ def three(body, step):
 
 
 CHIP = {"step_div_cap": 0.3413, "rx": 10.0, "ry": 10.0, "rz": 5120.0, "amb": 80.0, "steps": 100000, "eps": 0.01}
-SORT = {**two(peer.sort), "torch": peer.plain(peer.sort_torch)}
+SORT = {**two(peer.sort), "torch": peer.plain(peer.sort_torch), "cub": hand.cub_sort}
 KMEANS = {**two(peer.kmeans), "torch": peer.plain(peer.kmeans_torch), "torch compiled": peer.compiled(peer.kmeans_torch, peer.kmeans_step),
           "by hand": hand.kmeans}
 NET = {**three(peer.backpropagation, peer.backprop_step), "by hand": hand.backpropagation}
