@@ -125,6 +125,15 @@ class Parts(unittest.TestCase):
         self.assertEqual(sorted({p.spec for p in problems.PROBLEMS}), APPS)
         self.assertTrue(all(set(p.peers) - {"numpy", "scipy"} for p in problems.PROBLEMS))
 
+    def test_slow_checks_need_a_device(self):
+        ours = types.SimpleNamespace(results=lambda *_: {})
+        large, small = ([p for p in problems.PROBLEMS if p.spec == "srad"][k] for k in (-1, 0))
+        self.assertEqual(apps.checked(large, numpy, numpy, ours, "", {}, large.sizes, {}, ())[1], "unchecked: CuPy is not here")
+        with self.assertRaises(KeyError):  # goes on to the check, which finds no image
+            apps.checked(small, numpy, numpy, ours, "", {}, small.sizes, small.params, ())
+        with self.assertRaises(AttributeError):  # of another library, which has nothing
+            apps.checked(large, numpy, types.SimpleNamespace(), ours, "", {}, large.sizes, large.params, ())
+
     def test_labels_are_different(self):
         labels = [(p.spec, p.label()) for p in problems.PROBLEMS]
         self.assertEqual(len(set(labels)), len(labels))

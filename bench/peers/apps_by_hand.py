@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import weakref
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE, PEERS = HERE / "apps_by_hand.cuh", HERE.parent.parent / "lib" / "libpeers.so"
@@ -27,7 +28,7 @@ class Cuda:
     def sparse():
         return importlib.import_module("cupyx.scipy.sparse"), importlib.import_module("cupyx.scipy.sparse.linalg")
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def kernels(self, **constants):
         module = self.xp.RawModule(code=SOURCE.read_text(), options=tuple(f"-D{name}={value}" for name, value in constants.items()))
         functions = {}
@@ -81,7 +82,8 @@ class Host:
 
     def __init__(self, numpy):
         self.xp = self.numpy = numpy
-        self.folder = tempfile.TemporaryDirectory(prefix="apps-by-hand-")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="apps-by-hand-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, True)
 
     @staticmethod
     def has_compiler():
@@ -91,11 +93,11 @@ class Host:
     def sparse():
         return importlib.import_module("scipy.sparse"), importlib.import_module("scipy.sparse.linalg")
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def kernels(self, **constants):
         text = SOURCE.read_text()
         names = re.findall(r"__global__ void (\w+)\(", text)
-        library = pathlib.Path(self.folder.name) / ("-".join(f"{k}{v}" for k, v in constants.items()) + ".so")
+        library = self.folder / ("-".join(f"{k}{v}" for k, v in constants.items()) + ".so")
         text = '#include "apps_on_host.h"\n' + text + "".join(
             f'\nextern "C" void run_{name}(const int *shape, void **args) {{ on_host({name}, shape, args); }}' for name in names)
         command = ["c++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", f"-I{HERE}", "-x", "c++", "-", "-o", str(library)]

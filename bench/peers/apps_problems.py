@@ -31,6 +31,11 @@ class Problem:
     check_params: dict = dataclasses.field(default_factory=dict)  # where a shorter run is checked
     more: tuple = ()  # results that the check needs besides
 
+    @property
+    def slow_check(self):
+        """Minutes on the host at large sizes."""
+        return self.check in (check.heat, check.hotspot, check.srad, check.conjugate_gradient, check.tpacf)
+
     def label(self):
         return " ".join(f"{name}={n}" for name, n in self.sizes.items())
 
