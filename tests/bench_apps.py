@@ -330,7 +330,7 @@ class Page(unittest.TestCase):
     def test_launches(self):
         rows = [self.row("launch", "", name, "7.26") for name in apps.LAUNCHES]
         self.assertIn("A launch of ten stages takes 7.3 us of the host", self.page.page(rows))
-        self.assertIn("a new process takes 7 ms with empty caches", self.page.page(rows))
+        self.assertIn("a new process, which has a CUDA context, takes 7 ms with empty caches", self.page.page(rows))
 
 
 class Dry(unittest.TestCase):

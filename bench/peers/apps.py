@@ -42,7 +42,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "survey")]
 BATCH_US, BUDGET_US, PATIENCE, HANGS = 2000, 1.5e6, 90, 200  # of a sample, of all samples of a peer; seconds for a peer or a call of ptxgen, and for a problem
 COUNTED = 1 << 27  # bytes; a larger grid copies as often
 FIELDS = ["date", "commit", "device", "application", "sizes", "implementation", "steps", "median", "p10", "p90", "unit", "limit", "result"]
-LIBRARY = {"by hand": "cupy", "cusparse": "cupy", "cub": "cupy", "scipy": "numpy"}
+LIBRARY = {"by hand": "cupy", "cusparse": "cupy", "cub": "cupy", "cugraph": "cupy", "scipy": "numpy"}
 LAUNCHES = {"ptxgen_launch of ten stages": "host_cost", "cuGraphLaunch of ten stages": "host_cost", "ptxgen_launch of a loop with until": "host_cost",
             "k-means, empty caches": "first_result", "k-means, filled caches": "first_result"}
 
@@ -448,7 +448,10 @@ def main():
         sys.exit(f"apps.py: NumPy makes the inputs and reads the results: {error}")
     problems = chosen(o, importlib.import_module("apps_problems").PROBLEMS)
     with tempfile.TemporaryDirectory(prefix="apps-") as folder:
-        return run(o, numpy, problems, pathlib.Path(folder))
+        try:
+            return run(o, numpy, problems, pathlib.Path(folder))
+        except RuntimeError as error:  # not of a problem: there is no device
+            sys.exit(f"apps.py: {error}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ The body of a peer is a function (module, arrays, params) -> results.  plain(), 
 and compiles once, and gives a call and whether a CUDA graph can capture this call.
 """
 import importlib
+import importlib.util
 import inspect
 import math
 
@@ -354,3 +355,19 @@ def components_torch(torch, given, _):
         if torch.equal(new, label):
             return {"next": label}
         label = new
+
+
+def components_of_library(lib, given, _):
+    """SciPy's, or CuPy's over cuGraph; it names components by their order, and a name becomes the least vertex."""
+    if lib.xp.__name__ == "cupy" and not importlib.util.find_spec("pylibcugraph"):
+        raise ModuleNotFoundError("pylibcugraph")
+    sparse, xp = lib.sparse()[0], lib.xp
+    search, v = importlib.import_module(f"{sparse.__name__}.csgraph").connected_components, len(given["label"])
+    matrix = sparse.csr_matrix((xp.ones(len(given["from"]), "f4"), (given["from"], given["to"])), shape=(v, v))
+
+    def call():
+        count, name = search(matrix, directed=False)
+        least = xp.full(int(count), v, "i4")
+        scatter(xp, "min")(least, name, given["label"])
+        return {"next": least[name]}
+    return call, False

@@ -239,5 +239,6 @@ PROBLEMS = [
     Problem("sorted_stretch", rows, {"m": 100, "n": 100000}, {"m": 6, "n": 500}, {}, {"longest": 0},
             {**two(peer.stretches), "torch": peer.plain(peer.stretches_torch)}, check.sorted_stretch, per_point(4)),
     Problem("components", graph, {"v": M, "e": 8 * M}, {"v": 64, "e": 300}, {}, {"next": 0},
-            {**two(peer.components), "torch": peer.plain(peer.components_torch), "by hand": hand.components}, check.components),
+            {**two(peer.components), "torch": peer.plain(peer.components_torch), "scipy": peer.components_of_library, "cugraph": peer.components_of_library,
+             "by hand": hand.components}, check.components),
 ]
