@@ -195,6 +195,8 @@ char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length
 
 /* ---- compilation ---- */
 /* The problem of a file, or of standard input ("-"), which is called stdin. */
+/* Sizes of a stage among those of the whole; malloc, NULL: out of memory. */
+int64_t *stage_sizes(const ptxgen_problem *whole, const int64_t *size, const ptxgen_problem *stage);
 /* Names of stages, with commas between them; empty: the spec is one problem. */
 void name_stages(const ptxgen_problem *p, char *out, size_t room);
 /* PTXGEN_USAGE: --stage names none of its stages, which was told. */

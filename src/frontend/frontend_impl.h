@@ -461,9 +461,6 @@ void schema_check(struct diags *d, enum schema_table table, const struct ynode *
 /* The value under a key if its sort is one the schema allows there, else NULL (reported by schema_check). */
 const struct ynode *schema_get(const struct ynode *mapping, enum schema_table table, const char *key);
 
-/* ---- printing ---- */
-void expr_print(const struct problem *p, const struct op *op, const struct expr *e, struct str *out);
-
 extern const char *const boundary_names[];
 int boundary_count(void);
 
