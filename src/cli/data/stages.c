@@ -8,19 +8,6 @@
 
 #include "stages.h"
 
-int64_t *stage_sizes(const ptxgen_problem *whole, const int64_t *size, const ptxgen_problem *stage)
-{
-    int64_t *of = calloc((size_t)ptxgen_problem_size_count(stage) + 1, sizeof *of);
-    for (int i = 0; of && i < ptxgen_problem_size_count(stage); i++) {
-        int k = 0;
-        while (strcmp(ptxgen_problem_size_name(whole, k), ptxgen_problem_size_name(stage, i)) != 0) {
-            k++;
-        }
-        of[i] = size[k];
-    }
-    return of;
-}
-
 struct stage_checks {
     ptxgen_gpu *gpu;         /* NULL: arrays are in host memory */
     struct verdict *verdict; /* per output of the program, then that of all stages */
