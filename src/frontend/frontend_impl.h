@@ -396,6 +396,7 @@ void build_placed(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
 /* May the name not be the user's?  Names that the frontend makes begin like this. */
+#define RESERVED "names that begin with ptxgen_ are ptxgen's own"
 static inline bool name_is_reserved(const char *name) { return !strncmp(name, "ptxgen_", 7); }
 #define KEPT_VALUE "ptxgen_value_" /* before the name of an output: its values, in a stage before that of `where` */
 /* The name that the user gave to such an output, or to any other one. */

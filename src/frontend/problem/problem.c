@@ -393,7 +393,7 @@ static void refuse_reserved(struct diags *d, const struct ynode *of)
         const struct ynode *names = ynode_get(of, tables[t]);
         for (int i = 0; names && names->kind == Y_MAPPING && i < names->count; i++) {
             if (name_is_reserved(names->pair[i].key->text))
-                diag_error(d, D_BAD_NAME, names->pair[i].key->at, "names that begin with ptxgen_ are ptxgen's own");
+                diag_error(d, D_BAD_NAME, names->pair[i].key->at, RESERVED);
             if (!strcmp(tables[t], "stages"))
                 refuse_reserved(d, names->pair[i].value);
         }

@@ -165,7 +165,7 @@ static const struct {
     { "inputs: {x: 'f32[ptxgen_where_y]'}\nkind: scan\noperator: add\noutputs: {y: {type: 'f32[ptxgen_where_y]', "
       "where: "
       "s > 1}}\n",
-      "t.yaml:1:18: error: names that begin with ptxgen_ are ptxgen's own" },
+      "t.yaml:1:18: error: a dimension is a name or a positive integer, and no name of ptxgen's own" },
     /* a result that a condition reads through a let */
     { SUM "let: {big: s > 1}\noutputs: {y: {type: 'f32[n]', where: big, value: x}}\n",
       "'s' is a result, which lets and maps come before" },
