@@ -21,6 +21,7 @@ import tempfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRAD_STEPS = 6
 CODES = {"u1": "B", "i1": "b", "b1": "B", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
 
@@ -50,6 +51,19 @@ def read_npy(path):
     colours = shape[2] if len(shape) == 3 else 1
     points = [sum(numbers[i : i + colours]) / colours for i in range(0, len(numbers), colours)] if colours > 1 else list(numbers)
     return [points[i : i + shape[1]] for i in range(0, len(points), shape[1])]
+
+
+def read_grey(path):
+    """Rows in [0, 1] of a PNG file of 8 grey bits whose rows have no filter."""
+    data, at, packed = path.read_bytes(), 8, b""
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        packed, at = packed + (data[at + 8 : at + 8 + length] if kind == b"IDAT" else b""), at + 12 + length
+    width, height = struct.unpack_from(">II", data, 16)
+    rows = zlib.decompress(packed)
+    if data[24:29] != bytes((8, 0, 0, 0, 0)) or any(rows[y * (width + 1)] for y in range(height)):
+        sys.exit(f"render.py: {path} is no picture of 8 grey bits without filters")
+    return [[x / 255 for x in rows[y * (width + 1) + 1 : (y + 1) * (width + 1)]] for y in range(height)]
 
 
 # ---- pictures: rows of bytes, three per point -------------------------------------------------------------------------------------------
@@ -189,18 +203,18 @@ def plate(runner):
     return beside(*(fire(larger(rows, 2)) for rows in (u, *after)))
 
 
-def srad(runner):
-    """A drawn picture with speckle, as ultrasound has it, and after 20 and 100 steps of diffusion."""
+def despeckled(runner, steps):
+    """A photograph, the same with speckle as ultrasound and radar have it, which grows with the brightness, and what SRAD makes of that."""
     noise = random.Random(3)
-    discs = ((40, 45, 26, 0.9), (35, 40, 11, 0.25), (90, 92, 32, 0.4), (96, 84, 10, 0.95))
+    clean = read_grey(ROOT / "docs" / "images" / "camera.png")
+    speckled = [[max(0.02, x * (1 + 0.25 * noise.gauss(0, 1))) for x in row] for row in clean]
+    return clean, speckled, runner.several("apps/srad", {"img": ("f4", speckled)}, {"m": len(clean), "n": len(clean[0])}, ["next"], steps=steps)[0]
 
-    def at(y, x):
-        hit = [v for cy, cx, r, v in discs if (y - cy) ** 2 + (x - cx) ** 2 < r * r]
-        return max(0.02, (hit[-1] if hit else 0.2) * (1 + 0.35 * noise.gauss(0, 1)))
 
-    img = [[at(y, x) for x in range(128)] for y in range(128)]
-    after = [runner.several("apps/srad", {"img": ("f4", img)}, {"m": 128, "n": 128}, ["next"], steps=s)[0] for s in (20, 100)]
-    return beside(*(grey(rows) for rows in (img, *after)))
+def srad(runner):
+    """A photograph with speckle, and after the steps of diffusion; at the end the photograph itself."""
+    clean, speckled, after = despeckled(runner, SRAD_STEPS)
+    return beside(grey(speckled), grey(after), grey(clean))
 
 
 COLOURS = [(0xE6, 0x9F, 0x00), (0x56, 0xB4, 0xE9), (0x00, 0x9E, 0x73), (0xF0, 0xE4, 0x42), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0xCC, 0x79, 0xA7)]

@@ -21,10 +21,19 @@ def main():
     for spec in some:
         done = subprocess.run([ptxgen, spec, '--emit=manifest', '-o', '-'], capture_output=True, text=True, check=False)
         try:
-            jsonschema.validate(json.loads(done.stdout), schema)
+            manifest = json.loads(done.stdout)
+            jsonschema.validate(manifest, schema)
+            for stage in manifest.get('stages', []):  # docs/manifest.md: the same names in the stage's program
+                names = [[a['name'] for a in stage['program'][key]] for key in ('inputs', 'outputs')]
+                if names != [stage['inputs'], stage['outputs']]:
+                    raise ValueError(f'stage {stage["name"]} has the arrays {names}')
         except (ValueError, jsonschema.ValidationError) as error:
             wrong += 1
             print('FAIL', spec, done.stderr, str(error)[:1000])
+    example = specs.parent / 'examples/launch_manifest.py'
+    if len(example.read_text().splitlines()) > 60:
+        wrong += 1
+        print(f'FAIL {example}: more than the 60 lines that docs/manifest.md promises')
     print(f'{len(some) - wrong} passed, {wrong} failed')
     return 1 if wrong or len(some) < 10 else 0
 

@@ -61,6 +61,8 @@ PTXGEN_API int ptxgen_stage_count(const ptxgen_problem *p);
 /** Name and problem of a stage; NULL past the end.  The problem belongs to the session, as p does. */
 PTXGEN_API const char *ptxgen_stage_name(const ptxgen_problem *p, int stage);
 PTXGEN_API const ptxgen_problem *ptxgen_stage_problem(const ptxgen_problem *p, int stage);
+/** The plan of a stage in that of the whole, which it belongs to; NULL past the end, and where there are no stages. */
+PTXGEN_API const ptxgen_plan *ptxgen_stage_plan(const ptxgen_plan *plan, int stage);
 
 /** Called after stage `stage` of step `step` has run, with what it read and wrote, in the order of its own problem:
  * host memory on the host, device memory on a gpu.  Another value than 0 ends the run, without an error. */

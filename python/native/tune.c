@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune.c - how long a call takes on a GPU, and entries of a tuning file. */
+#include <string.h>
+
 #include "native.h"
+#include "ptxgen/stages.h"
 
 /* `count` launches between two events; negative after an exception. */
 static double seconds_of(struct call *c, long count)
@@ -33,7 +36,26 @@ static double seconds_of(struct call *c, long count)
     return PyErr_Occurred() ? -1 : seconds / (double)count;
 }
 
-/* _seconds(launches, arguments of a call …) -> (seconds of one, device, its architecture, sizes, 1 where tuning counts) */
+/* What tuning counts for: the names of stages, or [""] for a spec without any. */
+static PyObject *counting(const ptxgen_problem *whole)
+{
+    const int stages = ptxgen_stage_count(whole);
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < (stages ? stages : 1); i++) {
+        const ptxgen_problem *p = stages ? ptxgen_stage_problem(whole, i) : whole;
+        ptxgen_array_info first;
+        if (!ptxgen_problem_tunable(p) ||
+            (ptxgen_problem_output(p, 0, &first) == PTXGEN_OK && !strcmp(first.name, "ptxgen_until")))
+            continue; /* the condition of a loop is no stage of the user's */
+        PyObject *name = PyUnicode_FromString(stages ? ptxgen_stage_name(whole, i) : "");
+        if (!name || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+/* _seconds(launches, arguments of a call …) -> (seconds of one, device, its architecture, sizes, what tuning counts for) */
 PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     struct call c;
@@ -52,12 +74,34 @@ PyObject *function_seconds(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (!PyErr_Occurred() && (sizes = PyTuple_New(f->sizes)) != NULL) {
         for (int i = 0; i < f->sizes; i++)
             PyTuple_SetItem(sizes, i, PyLong_FromLongLong(c.size[i]));
-        result =
-            Py_BuildValue("(dizNi)", seconds, c.device.id, ptxgen_gpu_arch(ptxgen_gpu_describe(gpu_at(c.device.id))),
-                          sizes, ptxgen_problem_tunable(f->problem));
+        result = Py_BuildValue("(dizNN)", seconds, c.device.id,
+                               ptxgen_gpu_arch(ptxgen_gpu_describe(gpu_at(c.device.id))), sizes, counting(f->problem));
     }
     call_end(&c);
     return result;
+}
+
+/* Of a program: the stage that STAGE:ID is of, with its ID and its sizes; false after an exception. */
+static bool stage_of(const ptxgen_problem **problem, const char **variant, int64_t *size)
+{
+    const ptxgen_problem *whole = *problem;
+    int64_t own[NAMES_MAX];
+    int i = ptxgen_stage_count(whole) - 1;
+    for (size_t n; i >= 0; i--) {
+        n = strlen(ptxgen_stage_name(whole, i));
+        if (!strncmp(*variant, ptxgen_stage_name(whole, i), n) && (*variant)[n] == ':')
+            break;
+    }
+    if (i < 0)
+        return !ptxgen_stage_count(whole) || refuse("a variant of a program is STAGE:ID");
+    *problem = ptxgen_stage_problem(whole, i);
+    *variant += strlen(ptxgen_stage_name(whole, i)) + 1;
+    for (int k = 0; k < ptxgen_problem_size_count(*problem) && k < NAMES_MAX; k++)
+        for (int of = 0; of < ptxgen_problem_size_count(whole) && of < NAMES_MAX; of++)
+            if (!strcmp(ptxgen_problem_size_name(*problem, k), ptxgen_problem_size_name(whole, of)))
+                own[k] = size[of];
+    memcpy(size, own, sizeof own[0] * (size_t)ptxgen_problem_size_count(*problem));
+    return true;
 }
 
 /* _entry(text or None, device, sizes, variant, seconds, default seconds, variants) -> the text of a tuning file */
@@ -77,9 +121,14 @@ PyObject *function_entry(PyObject *self, PyObject *args)
         return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_Size(sizes) && i < NAMES_MAX; i++)
         w.size[i] = PyLong_AsLongLong(PyTuple_GetItem(sizes, i));
-    const ptxgen_gpu_info *info = ptxgen_gpu_describe(gpu);
-    const ptxgen_tuning_entry entry = { info->name, ptxgen_gpu_arch(info), variant, w.size, seconds, usual, variants };
-    result = take_text(ptxgen_tuning_merge(w.session, w.problem, text, &entry), w.session);
+    const ptxgen_problem *of = w.problem;
+    if (stage_of(&of, &variant, w.size)) {
+        const ptxgen_gpu_info *info = ptxgen_gpu_describe(gpu);
+        const ptxgen_tuning_entry entry = {
+            info->name, ptxgen_gpu_arch(info), variant, w.size, seconds, usual, variants
+        };
+        result = take_text(ptxgen_tuning_merge(w.session, of, text, &entry), w.session);
+    }
     work_end(&w);
     return result;
 }

@@ -9,7 +9,7 @@ import pathlib
 import re
 import struct
 
-from ._errors import Error, MismatchError, UnsupportedError, UsageError
+from ._errors import Error, MismatchError, UsageError
 from ._native import _results, _tuning_path
 
 PTX, MANIFEST = 0, 1
@@ -63,10 +63,8 @@ def verify(self, *args, **words):
 def tune(self, *args, limit=64, samples=9, seed=1, file=None, **words):
     """Measure variants at the sizes of these arrays on their GPU; the fastest goes into the tuning file, which calls use from then on.
 
-    Gives (variant, seconds) of all that were measured, the fastest first.  The winner's results were compared with the reference."""
-    if self._problem.startswith("# stages of "):
-        raise UnsupportedError("a tuning file is about one problem, and this spec has stages; compile(…, variant='STAGE:ID') pins what variants() lists")
-
+    Gives (variant, seconds) of all that were measured, the fastest first.  The winner's results were compared with the reference.
+    In a program each stage is tuned by itself, with `limit` variants, by the time of the whole program; variants are STAGE:ID."""
     def seconds(**options):
         f = type(self)(self.yaml, self.name, {**self._choice, "tuning": "off", **options})
         return f, min(f._seconds(10, *args, **words)[0] for _ in range(samples))
@@ -75,23 +73,24 @@ def tune(self, *args, limit=64, samples=9, seed=1, file=None, **words):
     if not counts:
         raise UsageError("with 'determinism: device' the order of combination follows from the spec alone: nothing is left to tune")
     known = dict(zip(self.sizes, sizes))
-    usual, times = seconds()[1], []
+    usual, times = seconds()[1], {}
     for variant, _, why_not, _ in self.variants(limit, seed=seed, arch=arch, **known):
-        if why_not is None:
+        stage = variant.partition("@")[0].rpartition(":")[0]
+        if why_not is None and stage in counts:
             try:
-                times.append((seconds(variant=variant, sizes=known)[1], variant))
+                times.setdefault(stage, []).append((seconds(variant=variant, sizes=known)[1], variant))
             except Error:
                 continue  # it does not fit this device
-    times = sorted([(usual, "default"), *times])
-    winner = times[0][1]
-    if winner != "default":
-        type(self)(self.yaml, self.name, {**self._choice, "tuning": "off", "variant": winner}).verify(*args, **words)
-        path = file or self._choice.get("tuning") or _tuning_path()
-        if path and path != "off":
-            keep(path, lambda text: self._entry(text, device, sizes, winner, times[0][0], usual, len(times)))
-            self._choice["tuning"] = path
-            self._forget()
-    return [(variant, time) for time, variant in times]
+    path = file or self._choice.get("tuning") or _tuning_path()
+    for of in times.values():  # one list, or one of each stage
+        best, winner = min(of)
+        if best < usual:
+            type(self)(self.yaml, self.name, {**self._choice, "tuning": "off", "variant": winner}).verify(*args, **words)
+            if path and path != "off":
+                keep(path, lambda text: self._entry(text, device, sizes, winner, best, usual, len(of) + 1))
+                self._choice["tuning"] = path
+                self._forget()
+    return [(variant, time) for time, variant in sorted([(usual, "default"), *(x for of in times.values() for x in of)])]
 
 
 def keep(path, change):

@@ -343,6 +343,29 @@ class Tuning(Case):
 
 
 class Programs(Case):
+    def test_each_stage_is_tuned(self):
+        f, seconds, checked = ptxgen.compile({"inputs": {"x": "f32[n]"}, "outputs": ["y"], "stages": {
+            "total": {"kind": "reduce", "map": "x", "operator": "add", "determinism": "device", "outputs": {"sum": "f32"}},
+            "most": {"kind": "reduce", "map": "x", "operator": "max", "outputs": {"top": "f32"}},
+            "share": {"kind": "stencil", "outputs": {"y": {"type": "f32[n]", "value": "(x - sum) / top"}}}}}), ptxgen.Function._seconds, []
+
+        def quicker(f, *args, **words):
+            time, *more = seconds(f, *args, **words)
+            return (time / 2 if "variant" in f._choice else time, *more)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tuning.yaml")
+            with unittest.mock.patch.multiple(ptxgen.Function, _seconds=quicker, verify=lambda f, *args: checked.append(f._choice["variant"])):
+                rows = f.tune(stand_ins.Interface(X), limit=3, samples=1, file=path)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        self.assertEqual([x.partition(":")[0] for x in checked], ["most", "share"])  # the tree of `total` is not to be tuned
+        self.assertEqual([len(rows), rows[-1][0]], [7, "default"])
+        for variant in checked:
+            self.assertIn(f'variant: "{variant.partition(":")[2]}"', text)
+        self.assertEqual(text.count("problem:"), 2)
+        self.assertEqual(text.count(f"sizes: {{n: {len(X)}}}"), 2)
+
     def test_verifying_says_which_stage_differs(self):
         f = ptxgen.compile({"inputs": {"x": "f32[n]"}, "outputs": ["y"], "stages": {
             "total": {"kind": "reduce", "operator": "add", "outputs": {"sum": "f32"}},

@@ -168,6 +168,14 @@ class Torch(unittest.TestCase):
     def test_programs_are_verified(self):
         self.assertEqual(spec("apps/heat").verify(self.torch.rand(20, 30, device="cuda"), steps=5), 5 * 602)
 
+    def test_programs_are_tuned(self):
+        f, u = spec("apps/heat"), self.torch.rand(200, 300, device="cuda")
+        with tempfile.TemporaryDirectory() as folder:
+            rows = f.tune(u, steps=20, limit=4, samples=3, file=os.path.join(folder, "tuning.yaml"))
+            self.assertTrue(all(row[0] == "default" or row[0].startswith("sweep:") for row in rows), rows)
+            self.assertGreater(len(rows), 1)
+            self.assertEqual(f.verify(u, steps=5), 5 * (200 * 300 + 2))
+
     def test_threads(self):
         torch, f, wrong = self.torch, spec("scan_sum"), []
 

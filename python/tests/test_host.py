@@ -262,10 +262,14 @@ class Work(unittest.TestCase):
         kernels = [[stage["program"]["cases"] for stage in g.manifest["stages"]] for g in (f, pinned)]
         self.assertNotEqual(kernels[0][0], kernels[1][0])
         self.assertEqual(kernels[0][1], kernels[1][1])
-        with self.assertRaisesRegex(ptxgen.UsageError, "a variant is of one stage, STAGE:ID"):
+        with self.assertRaisesRegex(ptxgen.UsageError, "a variant is of one stage: write STAGE:ID for it"):
             spec("apps/heat", variant="nowhere:default")(u)
-        with self.assertRaisesRegex(ptxgen.UnsupportedError, "this spec has stages"):
+        with self.assertRaisesRegex(ptxgen.UsageError, "the arrays are on the host"):
             f.tune(u)
+        with self.assertRaisesRegex(ptxgen.UsageError, "a tunable is of one stage: write STAGE:NAME for it"):
+            spec("apps/heat", settings={"threads": 64})(u)
+        self.assertEqual(spec("apps/heat", settings={"sweep:threads": 64}).verify(u, steps=3), 3 * step)
+        self.assertIn('id="sweep-verdict"', f._repr_html_())
 
     def test_tuning_needs_a_gpu(self):
         with self.assertRaisesRegex(ptxgen.UsageError, "the arrays are on the host"):

@@ -74,6 +74,7 @@ bool api_fit_given(ptxgen_session *s, const char *what, const void *given);
 bool api_fit_seconds(ptxgen_session *s, const char *what, double seconds);
 bool api_fit_count(ptxgen_session *s, const char *what, int64_t count, int64_t most, const void *list);
 bool api_fit_sizes(ptxgen_session *s, const struct problem *p, const int64_t *size, int64_t least);
+bool api_fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen_explain_options *o);
 bool api_fit_plan_options(ptxgen_session *s, const struct problem *p, const ptxgen_plan_options *o);
 /* The target of a plan; false after a diagnostic.  And what planning is told, without variant and tuning. */
 struct device;

@@ -168,7 +168,7 @@ char *ptxgen_plan_text(const ptxgen_plan *plan)
     return str_take(&out);
 }
 
-static bool fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen_explain_options *o)
+bool api_fit_explain(ptxgen_session *s, const struct problem *p, const ptxgen_explain_options *o)
 {
     return api_fit_sizes(s, p, o->size, -1) &&
            api_fit_count(s, "resource_count", o->resource_count, 1 << 16, o->resource) &&
@@ -191,7 +191,7 @@ char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_ex
     struct str out = { 0 };
     jmp_buf oom;
     s->arena.oom = &oom;
-    if (setjmp(oom) || !fit_explain(s, plan->plan->problem, &o) || !plan_explain(s, plan->plan, &o, &out)) {
+    if (setjmp(oom) || !api_fit_explain(s, plan->plan->problem, &o) || !plan_explain(s, plan->plan, &o, &out)) {
         str_finish(&out);
         return NULL;
     }

@@ -23,16 +23,39 @@ static int stage_of(const struct prog_stages *p, const char *variant)
     return i;
 }
 
+/* Of the settings `STAGE:NAME` those of a stage, without its name; false after a message: one is of no stage. */
+static bool settings_of_stage(ptxgen_session *s, const ptxgen_problem *p, int stage, ptxgen_plan_options *o)
+{
+    ptxgen_setting *own = arena_new(&s->arena, ptxgen_setting, o->setting_count + 1);
+    int n = 0;
+    for (int i = 0; i < o->setting_count; i++) {
+        const int of = stage_of(&p->stages->data, o->setting[i].name);
+        if (of < 0)
+            return api_is_single(s, p, "a tunable is of one stage: write STAGE:NAME for it");
+        own[n] = o->setting[i];
+        own[n].name += of == stage ? strlen(p->stages->data.stage[stage].name) + 1 : 0;
+        n += of == stage;
+    }
+    o->setting = own;
+    o->setting_count = n;
+    return true;
+}
+
 ptxgen_status api_stage_options(ptxgen_session *s, const ptxgen_problem *p, int stage, ptxgen_plan_options *o)
 {
     const struct prog_stages *data = &p->stages->data;
     const int pinned = stage_of(data, o->variant);
-    if ((o->setting_count || (o->variant && pinned < 0)) &&
-        !api_is_single(s, p, "a variant is of one stage, STAGE:ID; for a tunable, write `strategy` into a stage"))
+    bool fine = o->setting_count == 0;
+    if (o->variant && pinned < 0 && !api_is_single(s, p, "a variant is of one stage: write STAGE:ID for it"))
+        return PTXGEN_USAGE;
+    if (!api_fit_count(s, "setting_count", o->setting_count, 1 << 16, o->setting))
         return PTXGEN_USAGE;
     o->variant = pinned == stage ? strchr(o->variant, ':') + 1 : NULL;
-    WITH_MEMORY(s, o->size = api_stage_sizes(s, &data->stage[stage], o->size));
-    return PTXGEN_OK;
+    WITH_MEMORY(s, {
+        o->size = api_stage_sizes(s, &data->stage[stage], o->size);
+        fine = fine || settings_of_stage(s, p, stage, o);
+    });
+    return fine ? PTXGEN_OK : PTXGEN_USAGE;
 }
 
 struct in_stage {

@@ -25,6 +25,11 @@ const ptxgen_problem *ptxgen_stage_problem(const ptxgen_problem *p, int stage)
     return stage >= 0 && stage < ptxgen_stage_count(p) ? p->stage[stage] : NULL;
 }
 
+const ptxgen_plan *ptxgen_stage_plan(const ptxgen_plan *plan, int stage)
+{
+    return plan && plan->stages && stage >= 0 && stage < plan->stages->data.nstages ? plan->stage[stage] : NULL;
+}
+
 bool api_is_single(ptxgen_session *s, const ptxgen_problem *p, const char *what)
 {
     if (p->stages && s)
@@ -203,150 +208,23 @@ char *api_join(const ptxgen_plan *plan, char *(*text)(const ptxgen_plan *stage, 
     return NULL;
 }
 
-/* "# stage move: reads x, member; writes next" */
-static void head(const struct prog_stages *p, int stage, struct str *out)
-{
-    const struct prog_stage *s = &p->stage[stage];
-    str_printf(out, "%s# stage %s:", stage ? "\n" : "", s->name);
-    for (int i = 0; i < s->ninputs + s->noutputs; i++) {
-        const int array = i < s->ninputs ? s->input[i] : s->output[i - s->ninputs];
-        str_printf(out, "%s%s", i == 0 ? " reads " : i == s->ninputs ? "; writes " : ", ", p->array[array].array.name);
-    }
-    str_add(out, "\n");
-}
-
-/* "# fused into it: a, b" */
-static void heads_with(const struct stages *s, const char *stage, struct str *out)
-{
-    bool any = false;
-    for (int i = 0; i < s->nfusions; i++)
-        if (s->fusion[i].into && !strcmp(s->fusion[i].into, stage)) {
-            str_printf(out, any ? ", %s" : "# fused into it: %s", s->fusion[i].stage);
-            any = true;
-        }
-    str_add(out, any ? "\n" : "");
-}
-
-static void explain_apart(const struct stages *s, struct str *out)
-{
-    bool any = false;
-    for (int i = 0; i < s->nfusions; i++)
-        if (s->fusion[i].why) {
-            str_printf(out, "%s  %s: %s\n", any ? "" : "\nNot fused:\n", s->fusion[i].stage, s->fusion[i].why);
-            any = true;
-        }
-}
-
-/* What has become of maps: [{"stage": "a", "into": "b"}, {"stage": "c", "apart": "…"}] */
-static void fusions_json(const struct stages *s, struct str *out)
-{
-    struct json j;
-    json_init(&j, out, false);
-    json_array(&j);
-    for (int i = 0; i < s->nfusions; i++) {
-        json_object(&j);
-        json_put_text(&j, "stage", s->fusion[i].stage);
-        json_put_text(&j, s->fusion[i].into ? "into" : "apart",
-                      s->fusion[i].into ? s->fusion[i].into : s->fusion[i].why);
-        json_end(&j);
-    }
-    json_end(&j);
-}
-
-/* The options of an explanation of the whole, for a stage. */
-static ptxgen_explain_options options_of_stage(ptxgen_session *s, const struct prog_stage *of, ptxgen_explain_options o)
-{
-    ptxgen_value *param = o.param ? arena_new(&s->arena, ptxgen_value, of->nparams + 1) : NULL;
-    o.size = api_stage_sizes(s, of, o.size);
-    for (int i = 0; param && i < of->nparams; i++)
-        param[i] = of->param[i] < 0 ? (ptxgen_value){ 0 } : o.param[of->param[i]];
-    o.param = param;
-    return o;
-}
-
-static bool explain_one(ptxgen_session *s, const ptxgen_plan *plan, int stage, ptxgen_explain_options o,
-                        struct str *out)
-{
-    const struct prog_stage *of = &plan->stages->data.stage[stage];
-    WITH_MEMORY_OR(s, false, o = options_of_stage(s, of, o));
-    char *text = ptxgen_explain(s, plan->stage[stage], &o);
-    str_add(out, text ? text : "");
-    free(text);
-    return text != NULL;
-}
-
-/* What the stages of a step take, where the model knows each of them: seconds, and in a graph. */
-static bool predict_step(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options,
-                         double *seconds, double *in_graph)
-{
-    *seconds = *in_graph = 0;
-    for (int i = 0; i < plan->stages->data.nstages; i++) {
-        const struct plan *of = plan->stage[i]->plan;
-        const ptxgen_explain_options o = options_of_stage(s, &plan->stages->data.stage[i], *options);
-        union value *param = o.param ? arena_new(&s->arena, union value, of->problem->nparams + 1) : NULL;
-        const struct resources none = { 0, NULL };
-        struct gpu_model model;
-        bool known;
-        for (int p = 0; param && p < of->problem->nparams; p++)
-            param[p].u = o.param[p].u;
-        if (!o.size || !sizes_known(of->problem, o.size) || !explain_model(s, of, &o, &model, &known) || !known)
-            return false;
-        const struct prediction t = predict(of, o.size, param, &model, &none);
-        if (t.case_index < 0)
-            return false;
-        *seconds += t.seconds;
-        *in_graph += t.graph_seconds;
-    }
-    return true;
-}
-
-static void explain_step(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *o, struct str *out)
-{
-    double seconds = 0, in_graph = 0;
-    bool known = false;
-    WITH_MEMORY_OR(s, , known = predict_step(s, plan, o, &seconds, &in_graph));
-    if (known)
-        str_printf(out, "\nAll stages, one after the other: predicted %.2f us%s; %.2f us in a graph.\n", seconds * 1e6,
-                   plan->stages->data.steps_param >= 0 || plan->stages->data.steps != 1 ? " a step" : "",
-                   in_graph * 1e6);
-}
-
-static void explain_memory(const struct prog_stages *p, const int64_t *size, struct str *out)
-{
-    struct stages_layout layout;
-    bool known = size != NULL;
-    for (int i = 0; known && i < p->shape->nsizes; i++)
-        known = size[i] >= 0;
-    if (known && stages_place(p, size, &layout))
-        str_printf(out, "\nBetween the stages: %lld bytes of memory.\n", (long long)layout.bytes);
-}
-
 char *api_explain_stages(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *o)
 {
-    const struct prog_stages *p = &plan->stages->data;
-    const bool json = o->form == PTXGEN_FORM_JSON, text = o->form == PTXGEN_FORM_TEXT;
+    const struct plan *of[STAGES_MAX];
     struct str out = { 0 };
-    bool good = true;
-    str_add(&out, json ? "{\"stages\": [" : "");
-    for (int i = 0; i < p->nstages && good; i++) {
-        if (text) {
-            head(p, i, &out);
-            heads_with(plan->stages, p->stage[i].name, &out);
-        }
-        str_add(&out, json && i ? ", " : "");
-        good = explain_one(s, plan, i, *o, &out);
+    jmp_buf oom;
+    s->arena.oom = &oom;
+    if (setjmp(oom)) {
+        str_finish(&out);
+        return NULL;
     }
-    if (json) {
-        str_add(&out, "], \"fusion\": ");
-        fusions_json(plan->stages, &out);
-        str_add(&out, "}\n");
+    for (int i = 0; i < plan->stages->data.nstages; i++) {
+        const ptxgen_explain_options own = explain_stage_options(s, &plan->stages->data.stage[i], *o);
+        of[i] = plan->stage[i]->plan;
+        if (!api_fit_explain(s, of[i]->problem, &own))
+            return NULL;
     }
-    if (text) {
-        explain_apart(plan->stages, &out);
-        explain_step(s, plan, o, &out);
-        explain_memory(p, o->size, &out);
-    }
-    if (good)
+    if (stages_explain(s, plan->stages, of, o, &out))
         return str_take(&out);
     str_finish(&out);
     return NULL;

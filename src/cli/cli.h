@@ -147,6 +147,10 @@ struct job {
     char device[128], case_name[64]; /* what ran it */
     double seconds;
     struct stage_checks *checks; /* of a spec with stages */
+    /* Of a spec with stages: called after each stage of a run with the job, or NULL. */
+    int (*visit)(int stage, int64_t step, const ptxgen_arguments *args, void *job);
+    void *visitor;          /* what a visit works for */
+    struct ptxgen_gpu *gpu; /* whose memory a visit sees; NULL: the host's */
 };
 
 int job_prepare(struct job *j);                  /* sizes, params, inputs filled, outputs zeroed */
@@ -195,6 +199,20 @@ char *npy_header(const ptxgen_array_info *a, const int64_t *size, size_t *length
 
 /* ---- compilation ---- */
 /* The problem of a file, or of standard input ("-"), which is called stdin. */
+/* Sizes of a stage among those of the whole; malloc, NULL: out of memory. */
+int64_t *stage_sizes(const ptxgen_problem *whole, const int64_t *size, const ptxgen_problem *stage);
+/* The options of a program, for one of its stages as a spec of its own: --stage, the sizes as far as they are known, and
+ * of --param and --set what the stage has.  given: its inputs will be filled by the caller. */
+struct stage_options {
+    struct options of;
+    struct list texts; /* malloc, each */
+};
+/* EXIT_OK, or the exit status after a message.  stage_options_finish() also then. */
+int stage_options(const struct options *o, const ptxgen_problem *whole, const int64_t *size, int stage, bool given,
+                  struct stage_options *out);
+void stage_options_finish(struct stage_options *x);
+/* Does a stage say when the loop ends?  It is none of the user's. */
+bool stage_is_condition(const ptxgen_problem *whole, int stage);
 /* Names of stages, with commas between them; empty: the spec is one problem. */
 void name_stages(const ptxgen_problem *p, char *out, size_t room);
 /* PTXGEN_USAGE: --stage names none of its stages, which was told. */

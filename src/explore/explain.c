@@ -109,26 +109,40 @@ bool explain_model(struct ptxgen_session *s, const struct plan *plan, const ptxg
     return true;
 }
 
-bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,
-                  struct str *out)
+bool explain_gather(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,
+                    struct explained *x)
 {
-    struct explained x = {
+    *x = (struct explained){
         .s = s, .plan = plan, .options = options, .resources = { options->resource_count, options->resource }
     };
-    if (!explain_model(s, plan, options, &x.model, &x.has_model))
+    if (!explain_model(s, plan, options, &x->model, &x->has_model))
         return false;
-    x.work = work_of(plan->problem, options->size, plan->device.sm);
-    x.at_size = x.has_model && options->size && sizes_known(plan->problem, options->size);
-    if (x.at_size) {
+    x->work = work_of(plan->problem, options->size, plan->device.sm);
+    x->at_size = x->has_model && options->size && sizes_known(plan->problem, options->size);
+    if (x->at_size) {
         union value *param = arena_new(&s->arena, union value, plan->problem->nparams + 1);
         for (int i = 0; options->param && i < plan->problem->nparams; i++)
             param[i].u = options->param[i].u;
-        x.param = options->param ? param : NULL;
-        x.least = roofline_of(plan->problem, options->size, &x.model);
-        x.prediction = predict(plan, options->size, x.param, &x.model, &x.resources);
+        x->param = options->param ? param : NULL;
+        x->least = roofline_of(plan->problem, options->size, &x->model);
+        x->prediction = predict(plan, options->size, x->param, &x->model, &x->resources);
     }
-    (options->form == PTXGEN_FORM_JSON   ? explain_json
-     : options->form == PTXGEN_FORM_HTML ? explain_html
-                                         : explain_text)(&x, out);
+    return true;
+}
+
+void explain_print(const struct explained *x, struct str *out)
+{
+    (x->options->form == PTXGEN_FORM_JSON   ? explain_json
+     : x->options->form == PTXGEN_FORM_HTML ? explain_html
+                                            : explain_text)(x, out);
+}
+
+bool plan_explain(struct ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *options,
+                  struct str *out)
+{
+    struct explained x;
+    if (!explain_gather(s, plan, options, &x))
+        return false;
+    explain_print(&x, out);
     return true;
 }

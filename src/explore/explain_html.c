@@ -2,9 +2,10 @@
 /* explain_html.c - an explanation as sections of an HTML page: well-formed, no scripts, classes for the page's style. */
 #include "explain.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static void escaped(struct str *out, const char *text)
+void html_text(struct str *out, const char *text)
 {
     for (; text && *text; text++)
         switch (*text) {
@@ -16,19 +17,32 @@ static void escaped(struct str *out, const char *text)
         }
 }
 
-static void heading(struct str *out, const char *id, const char *title)
+void html_heading(struct str *out, const char *stage, const char *id, const char *title)
 {
-    str_printf(out, "<section id=\"%s\"><h2>%s</h2>\n", id, title);
+    str_printf(out, "<section id=\"%s%s%s\" class=\"%s\"><h%d>%s</h%d>\n", stage ? stage : "", stage ? "-" : "", id, id,
+               stage ? 3 : 2, title, stage ? 3 : 2);
+}
+
+static void heading(const struct explained *x, struct str *out, const char *id, const char *title)
+{
+    html_heading(out, x->stage, id, title);
+}
+
+void html_bar(struct str *out, const char *class, const char *what, const char *number, double begin, double wide)
+{
+    str_printf(out,
+               "<tr><td>%s</td><td class=\"number\">%s</td><td class=\"wide\"><div class=\"bar %s\" "
+               "style=\"margin-left:%.1f%%;width:%.1f%%\"></div></td></tr>\n",
+               what, number, class, 100 * begin, 100 * wide);
 }
 
 /* A bar as long as its part of the longest. */
 static void bar(struct str *out, const char *class, const char *what, double seconds, double longest)
 {
+    char number[40];
+    snprintf(number, sizeof number, "%.2f µs", seconds * 1e6);
     if (seconds > 0)
-        str_printf(out,
-                   "<tr><td>%s</td><td class=\"number\">%.2f µs</td><td class=\"wide\"><div class=\"bar %s\" "
-                   "style=\"width:%.1f%%\"></div></td></tr>\n",
-                   what, seconds * 1e6, class, 100 * seconds / longest);
+        html_bar(out, class, what, number, 0, seconds / longest);
 }
 
 static void verdict(const struct explained *x, struct str *out)
@@ -36,11 +50,11 @@ static void verdict(const struct explained *x, struct str *out)
     const struct roofline *l = &x->least;
     const ptxgen_explain_options *o = x->options;
     struct str text = { 0 };
-    heading(out, "verdict", "Verdict");
+    heading(x, out, "verdict", "Verdict");
     explain_verdict(x, &text);
     for (const char *line = text.text; line && *line; line += strcspn(line, "\n") + 1) {
         str_add(out, "<p>");
-        escaped(out, arena_strndup(&x->s->arena, line, strcspn(line, "\n")));
+        html_text(out, arena_strndup(&x->s->arena, line, strcspn(line, "\n")));
         str_add(out, "</p>\n");
     }
     str_finish(&text);
@@ -81,7 +95,7 @@ static void picture(const struct explained *x, struct str *out)
     if (!x->at_size || t->case_index < 0)
         return;
     const struct prog_case *c = &x->plan->cases[t->case_index].code;
-    heading(out, "picture", "The plan at these sizes");
+    heading(x, out, "picture", "The plan at these sizes");
     str_add(out, "<div class=\"flow\"><ul>\n");
     for (int i = 0; i < p->ninputs; i++)
         array(p, problem_array(p, i), out);
@@ -115,9 +129,9 @@ static void strategies(const struct explained *x, bool fitting, struct str *out)
         if ((choice != CHOICE_UNFIT) != fitting)
             continue;
         str_printf(out, "<tr class=\"%s\"><td><code>%s</code></td><td>", class[choice], row -> name);
-        escaped(out, why);
+        html_text(out, why);
         str_add(out, "<br/><small>");
-        escaped(out, row->reference);
+        html_text(out, row->reference);
         str_add(out, "</small></td></tr>\n");
     }
     str_add(out, "</tbody></table>\n");
@@ -125,7 +139,7 @@ static void strategies(const struct explained *x, bool fitting, struct str *out)
 
 static void cases(const struct explained *x, struct str *out)
 {
-    heading(out, "cases", "Cases");
+    heading(x, out, "cases", "Cases");
     str_add(out, "<p>The first whose condition holds is taken.</p>\n");
     for (int i = 0; i < x->plan->ncases; i++) {
         const bool taken = x->at_size && x->prediction.case_index == i;
@@ -133,9 +147,9 @@ static void cases(const struct explained *x, struct str *out)
         explain_case(x, i, true, &text);
         const size_t first = text.text ? strcspn(text.text, "\n") : 0;
         str_printf(out, "<details%s><summary>", taken ? " class=\"taken\" open=\"open\"" : "");
-        escaped(out, arena_strndup(&x->s->arena, text.text ? text.text : "", first));
+        html_text(out, arena_strndup(&x->s->arena, text.text ? text.text : "", first));
         str_add(out, "</summary><pre>");
-        escaped(out, text.text ? text.text + first + 1 : "");
+        html_text(out, text.text ? text.text + first + 1 : "");
         str_add(out, "</pre></details>\n");
         str_finish(&text);
     }
@@ -146,7 +160,7 @@ void explain_html(const struct explained *x, struct str *out)
 {
     verdict(x, out);
     picture(x, out);
-    heading(out, "decision", "Decision");
+    heading(x, out, "decision", "Decision");
     strategies(x, true, out);
     str_add(out, "<details><summary>strategies that do not apply</summary>\n");
     strategies(x, false, out);

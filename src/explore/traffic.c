@@ -144,10 +144,14 @@ struct placed {
     const struct expr *read[READS_MAX]; /* inside sums, each once */
 };
 
-/* A read inside sums: bytes between the elements of neighbouring lanes, 0: all read one; how often an element reads. */
-struct summed {
-    double apart, times;
-};
+/* Lanes of a warp along the last axis; the others follow the axis before. */
+static int lanes_along(const struct view *v)
+{
+    const struct problem *p = v->p;
+    const int lanes = v->c->strategy->tunables & WITH_LANES ? v->c->tunable[TN_LANES] : 0;
+    const bool rows = p->kind == KIND_REDUCE && !p->nby && p->rank > 1 && p->space[p->rank - 1].reduced;
+    return rows && lanes > 0 && lanes < LANES ? lanes : LANES;
+}
 
 /* Elements of a thread along an axis whose sums go together. */
 static double together(const struct view *v, int axis)
@@ -158,22 +162,45 @@ static double together(const struct view *v, int axis)
     return v->p->kind == KIND_REDUCE && v->p->space[axis].reduced ? fmax(c->tunable[TN_ITEMS], 1) : 1;
 }
 
+/* Points with those that lanes and items have beyond the end of a row. */
+static double padded_points(const struct view *v, double points)
+{
+    const int last = v->p->rank - 1, lanes = lanes_along(v);
+    const double n = extent(v, &v->p->space[last].extent), turn = lanes * together(v, last);
+    return lanes < LANES && n > 0 ? points * ceil(n / turn) * turn / n : points;
+}
+
+/* Cycles of L1 for lanes whose elements lie so many bytes apart: one for each 128 bytes, up to one for two lanes. */
+static double cycles_of(double apart, int lanes) { return fmax(1, lanes * fmin(apart, 64) / L1_CYCLE_BYTES); }
+
+/* A read inside sums: bytes between the elements of neighbouring lanes, 0: all read one; cycles of L1; how often an
+ * element reads; and how often the lanes of a row, and its turns, read the same, which L1 keeps. */
+struct summed {
+    double apart, cycles, times, again;
+};
+
 static struct summed summed_read(const struct view *v, const struct expr *e)
 {
     enum { TOGETHER = 8 };
     const struct prog_array *a = &v->p->input[e->which].array;
-    struct summed r = { 0, 1 };
-    double inner = a->stride, shared = 1;
+    const int last = v->p->rank - 1, lanes = lanes_along(v);
+    struct summed r = { .times = 1, .again = 1 };
+    double inner = a->stride, shared = 1, along = 0, across = 0;
     unsigned varies = 0;
     for (int d = a->rank - 1; d >= 0; inner *= extent(v, &a->dim[d--])) {
         const struct expr *i = e->arg[d]->kind == EX_BINARY ? e->arg[d]->arg[0] : e->arg[d]; /* without the offset */
         varies |= i->kind == EX_INDEX ? 1u << i->which : 0;
-        r.apart += i->kind == EX_INDEX && i->which == v->p->rank - 1 ? inner : 0;
+        along += i->kind == EX_INDEX && i->which == last && lanes > 1 ? inner : 0;
+        across += i->kind == EX_INDEX && i->which == last - 1 && lanes < LANES ? inner : 0;
         r.times *= i->kind == EX_RUN ? extent(v, &a->dim[d]) : 1;
     }
     for (int d = 0; d < v->p->rank; d++)
         shared *= varies >> d & 1 ? 1 : together(v, d);
     r.times /= fmin(shared, TOGETHER);
+    if (lanes < LANES && !(varies >> last & 1))
+        r.again = padded_points(v, extent(v, &v->p->space[last].extent)) / together(v, last);
+    r.apart = fmax(along, across);
+    r.cycles = cycles_of(along, lanes) * cycles_of(across, LANES / lanes);
     return r;
 }
 
@@ -187,10 +214,9 @@ static void add_summed(struct placed *w, const struct expr *e, double points, do
             return;
     if (w->nreads < READS_MAX)
         w->read[w->nreads++] = e;
-    const double accesses = points * r.times / LANES;
-    const double lines = fmax(1, fmin(r.apart / 4, LANES)), sectors = fmax(1, fmin(r.apart, SECTOR));
-    w->t->l1_cycles += accesses * lines;
-    w->t->l2_sectors += bytes > L1_BYTES ? accesses * sectors / (r.apart < SECTOR ? 1 : SECTOR / 4) : 0;
+    const double accesses = padded_points(w->v, points) * r.times / LANES, sectors = fmax(1, fmin(r.apart, SECTOR));
+    w->t->l1_cycles += accesses * r.cycles;
+    w->t->l2_sectors += bytes > L1_BYTES ? accesses / r.again * sectors / (r.apart < SECTOR ? 1 : SECTOR / 4) : 0;
 }
 
 /* at() is taken as scattered: a sector for each point, from the nearest cache that holds the array. */

@@ -395,6 +395,9 @@ void build_places(const struct scope *sc, struct output *out, const struct ynode
 void build_placed(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
+/* May the name not be the user's?  Names that the frontend makes begin like this. */
+#define RESERVED "names that begin with ptxgen_ are ptxgen's own"
+static inline bool name_is_reserved(const char *name) { return !strncmp(name, "ptxgen_", 7); }
 #define KEPT_VALUE "ptxgen_value_" /* before the name of an output: its values, in a stage before that of `where` */
 /* The name that the user gave to such an output, or to any other one. */
 static inline const char *kept_own_name(const char *name)
@@ -458,9 +461,6 @@ enum schema_table {
 void schema_check(struct diags *d, enum schema_table table, const struct ynode *mapping, unsigned kinds);
 /* The value under a key if its sort is one the schema allows there, else NULL (reported by schema_check). */
 const struct ynode *schema_get(const struct ynode *mapping, enum schema_table table, const char *key);
-
-/* ---- printing ---- */
-void expr_print(const struct problem *p, const struct op *op, const struct expr *e, struct str *out);
 
 extern const char *const boundary_names[];
 int boundary_count(void);

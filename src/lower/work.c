@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+enum { PARTS_MAX = 32 };
 struct counting {
     const struct problem *p;
     const int64_t *size;
@@ -13,6 +14,9 @@ struct counting {
     int sm;
     bool let_seen[LET_VALUES_MAX], op_let_seen[LET_VALUES_MAX];
     double times; /* neighbours of a gather */
+    bool in_sum;  /* a term: its equal parts are computed once */
+    int nparts;
+    const struct expr *part[PARTS_MAX];
     struct work work;
 };
 
@@ -84,10 +88,25 @@ static void count_fold(struct counting *c, const struct expr *e)
     const double outer = c->times, n = rows->size < 0                        ? (double)rows->add
                                        : c->size && c->size[rows->size] >= 0 ? (double)c->size[rows->size]
                                                                              : 1;
+    const bool within = c->in_sum;
     c->times *= n;
+    c->in_sum = e->kind == EX_SUM;
+    c->nparts = 0;
     ty_is_float(e->type) ? add_flops(c, e->type, 1, 1) : add_integer(c, e->type);
     count(c, e->arg[0]);
     c->times = outer;
+    c->in_sum = within;
+}
+
+/* Has a part of the term been counted? */
+static bool counted(struct counting *c, const struct expr *e)
+{
+    for (int i = 0; i < c->nparts; i++)
+        if (expr_equal(c->part[i], e))
+            return true;
+    if (c->nparts < PARTS_MAX)
+        c->part[c->nparts++] = e;
+    return false;
 }
 
 static void count_let(struct counting *c, bool *seen, const struct let *let)
@@ -100,14 +119,18 @@ static void count_let(struct counting *c, bool *seen, const struct let *let)
 
 static void count(struct counting *c, const struct expr *e)
 {
-    if (!e)
+    if (!e || (c->in_sum && e->nargs && counted(c, e)))
         return;
     switch (e->kind) {
     case EX_LET: count_let(c, &c->let_seen[e->which], &c->p->let[e->which]); return;
     case EX_OP_LET: count_let(c, &c->op_let_seen[e->which], &c->op->let[e->which]); return;
     case EX_SUM:
     case EX_GATHER: count_fold(c, e); return;
-    case EX_AT: add_integer(c, TY_I64); break;
+    case EX_AT:
+        add_integer(c, c->in_sum ? TY_I32 : TY_I64); /* the load alone: from term to term the address grows by a step */
+        if (c->in_sum)
+            return;
+        break;
     case EX_CALL: count_call(c, e); break;
     case EX_UNARY:
     case EX_BINARY:

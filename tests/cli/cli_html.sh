@@ -68,6 +68,43 @@ outputs: {y: {type: 'f32[n]', value: 'if x[1] < x[-1] and x > 0.0 then x else x[
 EOF
 "$ptxgen" explain odd.yaml --html b.html 2> err || fail "explain: $(cat err)"
 page b.html spec,verdict,decision,cases,plan,ptx 0 2 '<b> &'
+# A program: its stages as a graph, the loop, the memory between them, and each stage as a spec of its own.
+"$ptxgen" explain "$specs/apps/kmeans.yaml" --gpu=H200 --size n=494025 --size f=34 --size k=5 --html k.html > out 2> err || fail "explain: $(cat err)"
+[ -s out ] && fail 'the page of a program is also printed'
+page k.html verdict,stages,loop,memory,spec,assign-stage,assign-verdict,assign-picture,assign-decision,assign-cases,assign-variants,assign-plan,assign-ir,assign-ptx,move-cases,move-ptx,keep-plan,until-verdict \
+    250 10 '4 stages, one after the other: predicted' 'limit' 'All stages, at most steps times, or until (moved < eps)' 'The next step reads next as c; it has two memories' \
+    'mean: move to keep' '680 bytes at' 'kmeans_move' 'on sm_90' 'Stage until'
+"$ptxgen" explain "$specs/apps/kmeans.yaml" --gpu=H200 --size n=494025 --size f=34 --size k=5 --json > k.json 2> err || fail "explain: $(cat err)"
+python3 - << 'EOF' || fail "the figures of k.html are not those of its stages"
+import json, re, xml.etree.ElementTree as tree
+stages = json.load(open("k.json"))["stages"]
+page = tree.fromstring(open("k.html", encoding="utf-8").read().split("\n", 1)[1])
+text = "".join(page.itertext())
+us = float(re.search(r"predicted ([0-9.]+) µs a step", text)[1])
+assert abs(us - sum(s["at"]["predicted_us"] for s in stages)) < 0.01 * len(stages), us
+read, written = map(int, re.search(r"together read (\d+) bytes, and write (\d+)", text).groups())
+each = re.findall(r"reads (\d+) bytes, writes (?:at most )?(\d+)", text)
+assert len(each) == 4 and (read, written) == tuple(sum(int(e[i]) for e in each) for i in (0, 1)), (read, written, each)
+svg = next(e for e in page.iter() if e.get("class") == "graph")
+kinds = {e.get("class"): 0 for e in svg.iter() if e.tag in ("rect", "path")}
+for e in svg.iter():
+    if e.get("class") in kinds:
+        kinds[e.get("class")] += 1
+# x, c, member and next; mean, size and moved; four stages; what they read and write, without the flag of the condition
+assert kinds == {"array": 4, "between": 3, "stage": 4, "edge": 13, "edge again": 1}, kinds
+_, _, wide, high = map(float, svg.get("viewBox").split())
+boxes = [tuple(float(e.get(k)) for k in ("x", "y", "width", "height")) for e in svg.iter("rect")]
+for i, (x, y, w, h) in enumerate(boxes):
+    assert 0 <= x and x + w <= wide and 0 <= y and y + h <= high, (x, y)
+    for u, v, p, q in boxes[:i]:
+        assert x >= u + p or u >= x + w or y >= v + q or v >= y + h, "two boxes overlap"
+EOF
+"$ptxgen" explain "$specs/apps/heat.yaml" --html heat.html 2> err || fail "explain: $(cat err)"
+page heat.html verdict,stages,loop,spec,sweep-stage,sweep-decision,sweep-ptx,until-stage 0 2 '2 stages; no time is predicted' 'The next step reads next as u'
+"$ptxgen" explain "$specs/apps/conjugate_gradient.yaml" --html cg.html 2> err || fail "explain: $(cat err)"
+page cg.html verdict,stages,loop,fusion,spec 0 2 'stays a stage: ' 'is part of '
+"$ptxgen" explain "$specs/apps/heat.yaml" --html x.html --journal t.journal 2> err && fail 'a journal of a program'
+grep -q 'a journal is of one stage: --stage=NAME' err || fail "a journal of a program: $(cat err)"
 # Measured variants, and a disassembler.
 {
     printf 'ptxgen-tune 1\t0\n'

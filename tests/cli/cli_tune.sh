@@ -58,11 +58,45 @@ stages:
   total: {kind: reduce, map: y, operator: add, outputs: {sum: f32}}
 outputs: [sum]
 EOF
-run tune two.yaml --size n=3000 --device cpu; exits 2; err_has '[-][-]stage=NAME, of double, total'
 run tune two.yaml --stage total --size n=3000 --device cpu --limit 4 --tuning=here/two.yaml $some; exits 0; out_has 'written to here/two.yaml'
 sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/two.yaml
 run two.yaml --tuning=here/two.yaml --emit=plan -o -; exits 0; out_has 'tuned0_block'
 run run two.yaml --size n=3000 --device cpu --tuning=here/two.yaml --verify; exits 0
+
+# ---- a whole program: each stage on what it reads there.  The places are no permutation in data of `move` alone. ----
+cat > moved.yaml << 'EOF'
+fuse: false
+inputs: {x: 'f32[n]'}
+params: {k: f32}
+stages:
+  order: {kind: map, outputs: {place: {type: 'i32[n]', value: i32(n - 1 - index(n))}}}
+  move: {kind: map, outputs: {y: {type: 'f32[n]', at: place, value: x * k}}}
+  change: {kind: reduce, map: y, operator: max, outputs: {top: f32}}
+outputs: [y]
+iterate: {steps: 3, feedback: {x: y}, until: top < 0}
+EOF
+run tune moved.yaml --stage move --size n=300 --param k=2 --device cpu --limit 2 --tuning=off; [ "$status" -ne 0 ] || complain 'generated places meet no one'
+run tune moved.yaml --size n=300 --param k=2 --device cpu --limit 3 --tuning=moved.t.yaml --set order:threads=64,128 --set change:strategy=reduce.block
+exits 0; out_has '# stage move, on what it reads'; out_has 'moved_change on host executor'; out_lacks until
+[ "$(grep -c 'name: moved_' moved.t.yaml)" -eq 3 ] || complain 'a stage has no entry'
+sed -i 's/variant: "reduce.*/variant: "reduce.block@threads=64,items=2"/' moved.t.yaml
+run moved.yaml --tuning=moved.t.yaml --emit=plan -o -; exits 0; out_has 'moved_change_tuned0_block, threads: 64'
+run run moved.yaml --size n=300 --param k=2 --device cpu --tuning=moved.t.yaml --verify; exits 0
+run tune moved.yaml --size n=300 --param k=2 --device cpu --limit 2 --tuning=off --json
+exits 0; json out 'list(d["stages"]) == ["order", "move", "change"] and d["stages"]["move"]["inputs"] == {"x": "program", "place": "program"} and d["stages"]["move"]["tried"] == 2'
+run tune moved.yaml --size n=300 --param k=2 --device cpu --set threads=64; exits 2; err_has 'a tunable is of one stage: --set STAGE:threads=64, of order, move, change'
+run tune moved.yaml --size n=300 --param k=2 --device cpu --journal j; exits 2; err_has '[-][-]journal is of one stage'
+run tune moved.yaml --size n=300 --param k=2 --device cpu --strategy reduce.block; exits 2; err_has '[-][-]strategy is of one stage'
+sed 's/steps: 3/steps: 0/' moved.yaml > never.yaml
+run tune never.yaml --size n=300 --param k=2 --device cpu; exits 1; err_has 'has no step'
+run variants moved.yaml --size n=300 --limit 2 --set change:strategy=reduce.block; exits 0
+out_has '# stage order: --variant order:ID'; out_has '# stage move: '; out_has '^reduce.block@'; out_lacks until
+run variants moved.yaml --limit 2 --json; exits 0; json out 'list(d["stages"]) == ["order", "move", "change"] and all(s["shown"] == 2 for s in d["stages"].values())'
+run variants moved.yaml --set threads=4; exits 2; err_has 'a tunable is of one stage: --set STAGE:threads=4'
+run variants moved.yaml --size q=3; exits 2; err_has "no size 'q'"
+run moved.yaml --set change:strategy=reduce.block --set change:threads=64 --emit=plan -o -; exits 0; out_has 'moved_change_[a-z]*, threads: 64'; out_lacks 'moved_order_[a-z]*, threads: 64'
+run moved.yaml --set nowhere:threads=64 --emit=plan -o -; exits 2; err_has 'write STAGE:NAME'
+run moved.yaml --set change:threads=65 --emit=plan -o -; exits 2; err_has threads
 
 # ---- what a tuning file does ----
 sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' here/t.yaml
@@ -106,6 +140,8 @@ if [ -f "$fake" ]; then
     exits 0; json out 'd["tried"] == 8 and all(r["outcome"] in ("ok", "slow", "same") for r in d["results"])'
     file_has gpu.yaml 'arch: sm_90'
     run tune sum.yaml --size n=5000 --limit 8 --tuning=gpu.yaml --journal=gpu2.journal; exits 4; err_has 'the default does not work'
+    run tune two.yaml --size n=5000 --limit 3 --reference=default --tuning=gpu2.yaml --json; exits 0; json out 'list(d["stages"]) == ["double", "total"]'
+    [ "$(grep -c 'name: two_' gpu2.yaml)" -eq 2 ] || complain 'a stage has no entry'
     sed -i 's/variant: .*/variant: "reduce.block@threads=64,items=2"/' gpu.yaml
     PTXGEN_TUNING=$work/gpu.yaml
     run bench sum.yaml --size n=5000 --no-verify; exits 0; out_has 'case tuned0_block'

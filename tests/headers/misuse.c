@@ -23,7 +23,7 @@ static int8_t never;
 static struct {
     ptxgen_session *session;
     ptxgen_problem *problem, *staged;
-    ptxgen_plan *plan;
+    ptxgen_plan *plan, *staged_plan;
     ptxgen_program *program;
     ptxgen_host *host;
     ptxgen_laws *laws;
@@ -189,6 +189,7 @@ int main(int argc, char **argv)
         "inputs: {x: 'f32[n]'}\nstages: {a: {kind: reduce, operator: add, outputs: {s: f32}}}\n"
         "outputs: [s]\n";
     need(ptxgen_problem_from_string(v.session, stages, sizeof stages - 1, "stages", &v.staged));
+    need(ptxgen_plan_create(v.session, v.staged, NULL, &v.staged_plan));
     need(ptxgen_plan_create(v.session, v.problem, NULL, &v.plan));
     need(ptxgen_compile(v.session, v.plan, NULL, &v.program));
     need(ptxgen_host_create(v.session, v.plan, NULL, &v.host));

@@ -68,8 +68,11 @@ static inline void build_stages(const char *text, struct str *out)
     diags_init(&s.diags, &s.arena);
     if (setjmp(oom))
         cr_assert_fail("out of memory");
-    if (frontend_build(&s, "t.yaml", text, strlen(text), "t", &built) && built.stages)
+    const bool good = frontend_build(&s, "t.yaml", text, strlen(text), "t", &built);
+    if (good && built.stages)
         stages_print(built.stages, out);
+    else if (good)
+        problem_print(built.problem, out);
     diags_render_text(&s.diags, out, false);
     for (const struct diag *d = s.diags.first; d; d = d->next)
         cr_expect(d->at.begin != SPAN_NONE, "'%s' has no place", d->text);

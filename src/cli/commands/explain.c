@@ -274,13 +274,11 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (native.ranks) {
         return explain_ranks(x);
     }
-    if (ptxgen_stage_count(x->job.problem)) {
-        char stages[400];
-        name_stages(x->job.problem, stages, sizeof stages);
-        return native.html ? fail(EXIT_USAGE, "--html: a page is of one stage: --stage=NAME, of %s", stages)
-                           : print_explanation(x);
+    const int stages = ptxgen_stage_count(x->job.problem);
+    if (stages && native.html && native.journal) {
+        return fail(EXIT_USAGE, "a journal is of one stage: --stage=NAME");
     }
-    if (!x->gpu && !native.html && !ptxas_there()) { /* nobody asks for the code */
+    if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
         return print_explanation(x);
     }
     compile_options(x->job.options, &options);
@@ -288,10 +286,10 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (made != PTXGEN_OK) {
         return fail_call(s, made, "compiling");
     }
-    status = x->gpu ? ask_gpu(x) : ask_ptxas(x);
+    status = x->gpu && !stages ? ask_gpu(x) : ask_ptxas(x);
     if (status == EXIT_OK && native.html) {
         const struct explaining page = {
-            &native, native.operands.item[0], native.arch, s, x->job.problem, x->plan, x->program, &x->options
+            &native, native.operands.item[0], native.arch, s, x->job.problem, stages, x->plan, &x->options
         };
         return explain_page(&page, native.html);
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptxgen/stages.h"
 #include "tune/tune.h"
 
 enum { BATCH = 96, HOST_LIMIT = 20, LIMIT = 500, ORACLE_LOG = 27 };
@@ -312,12 +313,6 @@ static int prepare(struct tuner *t, struct options *native)
     t->on_host = t->options->device && !strcmp(t->options->device, "cpu");
     int status = parse_numbers(t);
     status = status ? status : load_problem(t->job.session, t->options, t->path, &t->job.problem);
-    char stages[400];
-    if (status == EXIT_OK && (name_stages(t->job.problem, stages, sizeof stages), stages[0])) {
-        return fail(EXIT_USAGE,
-                    "%s: one stage is tuned at a time, and plans of the whole take its result: --stage=NAME, of %s",
-                    t->path, stages);
-    }
     if (status == EXIT_OK && !ptxgen_problem_tunable(t->job.problem)) {
         return fail(EXIT_USAGE,
                     "%s: there is nothing to tune: determinism: device wants one combination tree whatever "
@@ -325,6 +320,7 @@ static int prepare(struct tuner *t, struct options *native)
                     t->path);
     }
     status = status ? status : job_prepare(&t->job);
+    status = status || !t->give ? status : t->give(&t->job, t->giver);
     status = status ? status : find_device(t);
     if (status != EXIT_OK) {
         return status;
@@ -361,12 +357,11 @@ static void close_tuner(struct tuner *t)
     ptxgen_session_destroy(t->job.session);
 }
 
-int cmd_tune(const struct options *o)
+int tune_spec(const struct options *o, int (*give)(struct job *j, void *giver), void *giver)
 {
-    if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "tune one spec");
-    }
-    struct tuner t = { .options = o, .job = { .options = o }, .path = o->operands.item[0] };
+    struct tuner t = {
+        .options = o, .job = { .options = o }, .path = o->operands.item[0], .give = give, .giver = giver
+    };
     if (ptxgen_session_create(&t.job.session) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");
     }
@@ -374,5 +369,23 @@ int cmd_tune(const struct options *o)
     int status = prepare(&t, &native);
     status = status ? status : tune(&t);
     close_tuner(&t);
+    return status;
+}
+
+int cmd_tune(const struct options *o)
+{
+    struct job whole = { .options = o };
+    if (o->operands.n != 1) {
+        return fail(EXIT_USAGE, "tune one spec");
+    }
+    if (ptxgen_session_create(&whole.session) != PTXGEN_OK) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    int status = load_problem(whole.session, o, o->operands.item[0], &whole.problem);
+    if (status == EXIT_OK) {
+        status = ptxgen_stage_count(whole.problem) ? tune_program(&whole) : tune_spec(o, NULL, NULL);
+    }
+    job_finish(&whole);
+    ptxgen_session_destroy(whole.session);
     return status;
 }

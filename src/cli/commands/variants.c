@@ -6,6 +6,7 @@
 
 #include "parallel.h"
 #include "progress.h"
+#include "ptxgen/stages.h"
 #include "tune/space.h"
 
 struct listing {
@@ -201,23 +202,13 @@ static int list(struct listing *l)
     return l->o->compile && count(&l->space).failed ? EXIT_INTERNAL : EXIT_OK;
 }
 
-int cmd_variants(const struct options *o)
+static int list_spec(const struct options *o)
 {
-    if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "the variants of one spec");
-    }
     struct listing l = { .o = o };
     if (ptxgen_session_create(&l.s) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");
     }
-    char stages[400] = "";
     int status = load_problem(l.s, o, o->operands.item[0], &l.p);
-    if (status == EXIT_OK) {
-        name_stages(l.p, stages, sizeof stages);
-    }
-    if (stages[0]) {
-        status = fail(EXIT_USAGE, "variants are of one stage: --stage=NAME, of %s", stages);
-    }
     if (status == EXIT_OK) {
         l.size = calloc((size_t)ptxgen_problem_size_count(l.p) + 1, sizeof *l.size);
         status = l.size ? list(&l) : fail(EXIT_DEVICE, "out of memory");
@@ -226,5 +217,66 @@ int cmd_variants(const struct options *o)
     census_finish(&l.census);
     space_finish(&l.space);
     ptxgen_session_destroy(l.s);
+    return status;
+}
+
+static int list_stage(const struct options *o, const ptxgen_problem *p, const int64_t *size, int stage)
+{
+    struct stage_options own;
+    int status = stage_options(o, p, size, stage, false, &own);
+    if (status == EXIT_OK && o->json) {
+        fputs(stage ? ", " : "", stdout);
+        json_text(stdout, ptxgen_stage_name(p, stage));
+        fputs(": ", stdout);
+    } else if (status == EXIT_OK) {
+        const char *name = ptxgen_stage_name(p, stage);
+        printf("%s# stage %s: --variant %s:ID takes one, --set %s:NAME=VALUE pins a tunable\n", stage ? "\n" : "", name,
+               name, name);
+    }
+    status = status ? status : list_spec(&own.of);
+    stage_options_finish(&own);
+    return status;
+}
+
+/* The lists of all stages. */
+static int list_stages(const struct options *o, const ptxgen_problem *p)
+{
+    int64_t *size = calloc((size_t)ptxgen_problem_size_count(p) + 1, sizeof *size);
+    int status = size ? parse_sizes(o, p, size) : fail(EXIT_DEVICE, "out of memory");
+    if (status == EXIT_OK && o->strategy) {
+        status = fail(EXIT_USAGE, "--strategy: a strategy is of one stage: --set STAGE:strategy=%s", o->strategy);
+    }
+    if (status == EXIT_OK && o->json) {
+        fputs("{\"name\": ", stdout);
+        json_text(stdout, ptxgen_problem_name(p));
+        fputs(", \"stages\": {", stdout);
+    }
+    for (int i = 0; i < ptxgen_stage_count(p) && status == EXIT_OK; i++) {
+        if (!stage_is_condition(p, i)) {
+            status = list_stage(o, p, size, i);
+        }
+    }
+    if (status == EXIT_OK && o->json) {
+        fputs("}}\n", stdout);
+    }
+    free(size);
+    return status;
+}
+
+int cmd_variants(const struct options *o)
+{
+    ptxgen_session *s;
+    ptxgen_problem *p;
+    if (o->operands.n != 1) {
+        return fail(EXIT_USAGE, "the variants of one spec");
+    }
+    if (ptxgen_session_create(&s) != PTXGEN_OK) {
+        return fail(EXIT_DEVICE, "out of memory");
+    }
+    int status = load_problem(s, o, o->operands.item[0], &p);
+    if (status == EXIT_OK) {
+        status = ptxgen_stage_count(p) ? list_stages(o, p) : list_spec(o);
+    }
+    ptxgen_session_destroy(s);
     return status;
 }

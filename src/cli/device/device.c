@@ -10,6 +10,9 @@
 static ptxgen_status host_call(struct job *j, const int64_t *size, void *host)
 {
     const ptxgen_arguments args = { size, j->args.input, j->args.output, j->args.param };
+    if (j->visit && size == j->size) {
+        return ptxgen_host_run_stages(j->session, host, &args, NULL, j->visit, j);
+    }
     if (j->options->verify && size == j->size && stages_checked(j, NULL)) {
         return ptxgen_host_run_stages(j->session, host, &args, j->options->simt, stages_visit, j);
     }
@@ -52,6 +55,10 @@ static int run_host(struct job *j)
 
 static ptxgen_status launch_once(struct job *j, ptxgen_gpu *gpu, ptxgen_loaded *loaded, const ptxgen_arguments *args)
 {
+    if (j->visit) {
+        j->gpu = gpu;
+        return ptxgen_launch_stages(j->session, loaded, args, NULL, j->visit, j);
+    }
     if (j->options->verify && stages_checked(j, gpu)) {
         return ptxgen_launch_stages(j->session, loaded, args, NULL, stages_visit, j);
     }

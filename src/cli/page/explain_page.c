@@ -6,6 +6,7 @@
 
 #include "explain_page.h"
 #include "html.h"
+#include "ptxgen/stages.h"
 #include "tune/journal.h"
 #include "tune/space.h"
 
@@ -125,7 +126,7 @@ static int points_from_model(const struct explaining *x, struct points *p)
     plain.plan = plain.variant = NULL;
     plain.set.n = 0;
     plain.arch = x->arch;
-    const struct selection selection = { .main_only = true, .draw = POINTS_MAX };
+    const struct selection selection = { .main_only = true, .draw = POINTS_MAX / (x->stages ? x->stages : 1) };
     int status = space_gather(x->session, &plain, x->problem, x->explain->size, &selection, &space);
     for (int i = 0; status == EXIT_OK && i < space.n; i++) {
         struct plot_point *point = space.item[i].predicted > 0 ? point_of(p, space.item[i].id) : NULL;
@@ -170,55 +171,98 @@ static int write_page(const struct page *page, const char *path)
     return status;
 }
 
-/* The code of the cases that take the sizes, where these are known. */
-static ptxgen_status code_of(const struct explaining *x, const ptxgen_compile_options *options, struct page *page)
+/* The plan of the cases that take the sizes, where these are known: *own, else x->plan. */
+static int plan_at_sizes(const struct explaining *x, ptxgen_plan **own)
 {
-    ptxgen_plan *own = NULL;
-    ptxgen_program *program = NULL;
     struct options plain = *x->options;
-    bool known = true;
+    bool known = !plain.plan;
     for (int i = 0; i < ptxgen_problem_size_count(x->problem); i++) {
         known = known && x->explain->size[i] >= 0;
     }
     plain.arch = x->arch;
-    if (known && !plain.plan && make_plan(x->session, &plain, x->problem, x->explain->size, &own) != EXIT_OK) {
-        return PTXGEN_USAGE;
-    }
-    const ptxgen_plan *plan = own ? own : x->plan;
-    ptxgen_status made = own ? ptxgen_compile(x->session, own, options, &program) : PTXGEN_OK;
-    page->plan = ptxgen_plan_text(plan);
-    page->ir = ptxgen_plan_ir(x->session, plan, options);
-    page->ptx = made == PTXGEN_OK ? ptxgen_program_ptx(program ? program : x->program) : NULL;
-    page->sass = page->ptx ? sass_of(page->ptx) : NULL;
-    page->arch = value_of(page->plan, "\narch");
+    *own = NULL;
+    return known ? make_plan(x->session, &plain, x->problem, x->explain->size, own) : EXIT_OK;
+}
+
+static int code_of(const struct explaining *x, const ptxgen_plan *plan, struct page_code *code)
+{
+    ptxgen_program *program = NULL;
+    ptxgen_compile_options options;
+    compile_options(x->options, &options);
+    const ptxgen_status made = ptxgen_compile(x->session, plan, &options, &program);
+    code->plan = ptxgen_plan_text(plan);
+    code->ir = ptxgen_plan_ir(x->session, plan, &options);
+    code->ptx = made == PTXGEN_OK ? ptxgen_program_ptx(program) : NULL;
+    code->sass = code->ptx ? sass_of(code->ptx) : NULL;
     ptxgen_program_destroy(program);
-    return page->plan && page->ptx && page->arch ? PTXGEN_OK : made == PTXGEN_OK ? PTXGEN_NO_MEMORY : made;
+    if (made != PTXGEN_OK) {
+        return fail_call(x->session, made, "compiling");
+    }
+    return code->plan && code->ptx ? make_plot(x, &code->plot) : fail(EXIT_DEVICE, "out of memory");
+}
+
+/* Stage i as a spec of its own. */
+static int code_of_stage(const struct explaining *x, const ptxgen_plan *plan, int i, struct page_code *code)
+{
+    ptxgen_explain_options e = *x->explain;
+    struct explaining of = *x;
+    of.problem = ptxgen_stage_problem(x->problem, i);
+    of.plan = ptxgen_stage_plan(x->plan, i);
+    of.explain = &e;
+    code->stage = ptxgen_stage_name(x->problem, i);
+    int64_t *size = stage_sizes(x->problem, x->explain->size, of.problem);
+    e.size = size;
+    e.param = NULL;
+    const int status = size ? code_of(&of, ptxgen_stage_plan(plan, i), code) : fail(EXIT_DEVICE, "out of memory");
+    free(size);
+    return status;
+}
+
+static int code_of_all(const struct explaining *x, struct page *page)
+{
+    ptxgen_plan *own;
+    int status = plan_at_sizes(x, &own);
+    const ptxgen_plan *plan = own ? own : x->plan;
+    for (int i = 0; i < page->parts && status == EXIT_OK; i++) {
+        status = x->stages ? code_of_stage(x, plan, i, &page->code[i]) : code_of(x, plan, &page->code[i]);
+    }
+    return status;
+}
+
+static void code_finish(struct page_code *c)
+{
+    ptxgen_free(c->plan);
+    ptxgen_free(c->ptx);
+    ptxgen_free(c->ir);
+    free(c->sass);
+    free(c->plot);
 }
 
 int explain_page(const struct explaining *x, const char *path)
 {
     ptxgen_explain_options e = *x->explain;
-    ptxgen_compile_options options;
     size_t length;
-    struct page page = { .name = ptxgen_problem_name(x->problem), .version = ptxgen_version() };
-    compile_options(x->options, &options);
+    struct page page = { .name = ptxgen_problem_name(x->problem),
+                         .version = ptxgen_version(),
+                         .parts = x->stages ? x->stages : 1 };
+    page.code = calloc((size_t)page.parts, sizeof *page.code);
     e.form = PTXGEN_FORM_HTML;
-    char *sections = ptxgen_explain(x->session, x->plan, &e), *spec = read_file(x->path, &length), *plot = NULL;
-    ptxgen_status made = sections && spec ? code_of(x, &options, &page) : PTXGEN_USAGE;
-    int status = made == PTXGEN_OK ? make_plot(x, &plot) : fail_call(x->session, made, "explaining");
+    char *sections = ptxgen_explain(x->session, x->plan, &e), *spec = read_file(x->path, &length), *arch = NULL;
+    int status = !sections || !spec ? fail_call(x->session, PTXGEN_USAGE, "explaining")
+                 : !page.code       ? fail(EXIT_DEVICE, "out of memory")
+                                    : code_of_all(x, &page);
     if (status == EXIT_OK) {
         page.sections = sections;
         page.spec = spec;
-        page.plot = plot;
-        status = write_page(&page, path);
+        page.arch = arch = value_of(page.code[0].plan, "\narch");
+        status = arch ? write_page(&page, path) : fail(EXIT_DEVICE, "out of memory");
+    }
+    for (int i = 0; page.code && i < page.parts; i++) {
+        code_finish(&page.code[i]);
     }
     ptxgen_free(sections);
-    ptxgen_free((char *)page.plan);
-    ptxgen_free((char *)page.ptx);
-    ptxgen_free((char *)page.ir);
-    free((char *)page.arch);
-    free((char *)page.sass);
+    free(page.code);
+    free(arch);
     free(spec);
-    free(plot);
     return status;
 }

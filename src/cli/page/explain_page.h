@@ -11,8 +11,8 @@ struct explaining {
     const char *path, *arch; /* of the spec; architecture, NULL: the default */
     ptxgen_session *session;
     const ptxgen_problem *problem;
+    int stages; /* of a program: how many; else 0 */
     const ptxgen_plan *plan;
-    const ptxgen_program *program;
     const ptxgen_explain_options *explain;
 };
 int explain_page(const struct explaining *x, const char *path);

@@ -18,15 +18,15 @@ static const char style[] =
     "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 "
     "system-ui,sans-serif}\n"
     "main{max-width:72rem;margin:0 auto;padding:1.5rem}h1{font-size:1.7rem;margin:0}"
-    "h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line)}\n"
+    "h2,h3{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line)}h2.stage{font-size:1.5rem}\n"
     "p{margin:.4rem 0;overflow-wrap:anywhere}header p,small{color:var(--soft)}"
-    "nav a{margin-right:1rem}a{color:var(--mark)}#verdict p:nth-of-type(-n+2){font-size:1.15rem;font-weight:600}\n"
+    "nav a{margin-right:1rem}a{color:var(--mark)}.verdict p:nth-of-type(-n+2){font-size:1.15rem;font-weight:600}\n"
     "table{border-collapse:collapse;width:100%;margin:.5rem 0;font-size:.92em}"
     "td{padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}"
     "td:first-child,td.number{white-space:nowrap}td.number{text-align:right}\n"
     "tr.chosen td:first-child{color:var(--mark);font-weight:700}tr.unfit{color:var(--soft)}"
     "details{margin:.4rem 0}summary{cursor:pointer;overflow-wrap:anywhere}"
-    "details.taken{border:2px solid var(--mark);border-radius:.4rem;padding:.5rem}#cases pre{white-space:pre-wrap}\n"
+    "details.taken{border:2px solid var(--mark);border-radius:.4rem;padding:.5rem}.cases pre{white-space:pre-wrap}\n"
     "code,pre{font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace}"
     "pre{margin:0;padding:.8rem;background:var(--shade);overflow:auto;max-height:38rem;border-radius:.4rem}\n"
     "pre b{color:var(--word);font-weight:400}pre i{color:var(--mark)}pre :target{background:var(--predicted)}\n"
@@ -43,7 +43,8 @@ static const char style[] =
     "svg{width:100%;height:auto;min-width:34rem;background:var(--shade);border-radius:.4rem}.plot{overflow-x:auto}"
     "svg text{fill:var(--ink);font:11px system-ui,sans-serif}svg .axis{stroke:var(--line)}"
     "svg .standing{stroke:var(--predicted);stroke-dasharray:5 4}svg .mark{fill:var(--predicted);stroke:var(--ink)}"
-    "svg circle{fill-opacity:.65}\n"
+    "svg circle{fill-opacity:.65}svg rect{fill:var(--paper);stroke:var(--line)}svg .stage{stroke:var(--mark);"
+    "stroke-width:2}svg .edge{fill:none;stroke:var(--soft)}svg .between,svg .again{stroke-dasharray:5 4}\n"
     "@media(max-width:50rem){main{padding:.8rem}.split{grid-template-columns:minmax(0,1fr)}.outline{max-height:10rem}"
     ".flow{flex-direction:column}.flow ul+ul::before{content:'\\2193';left:50%;top:-1.6rem}"
     ".reasons td{display:block}.reasons td:first-child{border:0}.wide{width:40%}}\n";
@@ -88,21 +89,35 @@ static void coloured(FILE *to, const char *line, size_t length, const char *comm
     }
 }
 
-static void section(FILE *to, const char *id, const char *title, const char *text, const char *comment)
+/* What is printed: where, of which stage, and how much of a text. */
+struct printing {
+    FILE *to;
+    const char *stage, *dash; /* what goes before ids: a name and a dash, or nothing */
+    size_t room;
+};
+
+static void open_section(const struct printing *p, const char *id, const char *title)
+{
+    fprintf(p->to, "<section id=\"%s%s%s\"><h2>%s%s%s</h2>\n", p->stage, p->dash, id, p->stage, *p->stage ? ": " : "",
+            title);
+}
+
+static void section(const struct printing *p, const char *id, const char *title, const char *text, const char *comment)
 {
     size_t written = 0;
     if (!text) {
         return;
     }
-    fprintf(to, "<section id=\"%s\"><h2>%s</h2>\n<pre>", id, title);
-    while (*text && written < SECTION_BYTES) {
+    open_section(p, id, title);
+    fputs("<pre>", p->to);
+    while (*text && written < p->room) {
         size_t length = strcspn(text, "\n");
-        coloured(to, text, length, comment);
-        fputc('\n', to);
+        coloured(p->to, text, length, comment);
+        fputc('\n', p->to);
         text += length + (text[length] == '\n');
         written += length + 1;
     }
-    fprintf(to, "%s</pre></section>\n", *text ? "… the rest is left out" : "");
+    fprintf(p->to, "%s</pre></section>\n", *text ? "… the rest is left out" : "");
 }
 
 /* ---- PTX with an outline ---- */
@@ -126,47 +141,66 @@ static const char *opens(const char *line, size_t length, size_t *name_length, i
 }
 
 /* Calls f for every line, as far as there is room. */
-static void each_line(const char *text, void (*f)(FILE *to, int number, const char *line, size_t length), FILE *to)
+static void each_line(const char *text,
+                      void (*f)(const struct printing *p, int number, const char *line, size_t length),
+                      const struct printing *p)
 {
-    const char *end = text + SECTION_BYTES;
+    const char *end = text + p->room;
     for (int number = 1; *text && text < end; number++) {
         size_t length = strcspn(text, "\n");
-        f(to, number, text, length);
+        f(p, number, text, length);
         text += length + (text[length] == '\n');
     }
 }
 
-static void outline_line(FILE *to, int number, const char *line, size_t length)
+static void outline_line(const struct printing *p, int number, const char *line, size_t length)
 {
     size_t n;
     int level;
     const char *name = opens(line, length, &n, &level);
     if (name) {
-        fprintf(to, "<li%s><a href=\"#ptx%d\">", level ? " class=\"inner\"" : "", number);
-        html_escape(to, name, n);
-        fputs("</a></li>\n", to);
+        fprintf(p->to, "<li%s><a href=\"#%s%sptx%d\">", level ? " class=\"inner\"" : "", p->stage, p->dash, number);
+        html_escape(p->to, name, n);
+        fputs("</a></li>\n", p->to);
     }
 }
 
-static void code_line(FILE *to, int number, const char *line, size_t length)
+static void code_line(const struct printing *p, int number, const char *line, size_t length)
 {
     size_t n;
     int level;
     bool anchor = opens(line, length, &n, &level) != NULL;
     if (anchor) {
-        fprintf(to, "<span id=\"ptx%d\">", number);
+        fprintf(p->to, "<span id=\"%s%sptx%d\">", p->stage, p->dash, number);
     }
-    coloured(to, line, length, "//");
-    fputs(anchor ? "</span>\n" : "\n", to);
+    coloured(p->to, line, length, "//");
+    fputs(anchor ? "</span>\n" : "\n", p->to);
 }
 
-static void ptx_section(FILE *to, const char *ptx)
+static void ptx_section(const struct printing *p, const char *ptx)
 {
-    fputs("<section id=\"ptx\"><h2>PTX</h2>\n<div class=\"split\"><ul class=\"outline\">\n", to);
-    each_line(ptx, outline_line, to);
-    fputs("</ul><pre>", to);
-    each_line(ptx, code_line, to);
-    fprintf(to, "%s</pre></div></section>\n", strlen(ptx) > SECTION_BYTES ? "… the rest is left out" : "");
+    open_section(p, "ptx", "PTX");
+    fputs("<div class=\"split\"><ul class=\"outline\">\n", p->to);
+    each_line(ptx, outline_line, p);
+    fputs("</ul><pre>", p->to);
+    each_line(ptx, code_line, p);
+    fprintf(p->to, "%s</pre></div></section>\n", strlen(ptx) > p->room ? "… the rest is left out" : "");
+}
+
+static void plot_section(const struct printing *p, const char *plot)
+{
+    if (plot) {
+        open_section(p, "variants", "Variants");
+        fprintf(p->to, "%s</section>\n", plot);
+    }
+}
+
+static void code_sections(const struct printing *p, const struct page_code *c)
+{
+    section(p, "plan", "Plan", c->plan, "#");
+    section(p, "ir", "LLVM IR", c->ir, ";");
+    ptx_section(p, c->ptx);
+    section(p, "sass", "SASS", c->sass, "/*");
 }
 
 /* ---- the page ---- */
@@ -186,24 +220,34 @@ void page_write(FILE *to, const struct page *p)
     fprintf(to, " on %s</title>\n<style>\n%s</style></head>\n<body><main>\n<header><h1>", p->arch, style);
     html_escape(to, p->name, strlen(p->name));
     fprintf(to, "</h1><p>on %s, explained by ptxgen %s</p></header>\n<nav>\n", p->arch, p->version);
+    const struct page_code *c = p->code;
+    struct printing print = { to, "", "", SECTION_BYTES / (size_t)p->parts };
     link_to(to, "verdict", "Verdict", true);
-    link_to(to, "decision", "Decision", true);
-    link_to(to, "cases", "Cases", true);
-    link_to(to, "variants", "Variants", p->plot != NULL);
+    link_to(to, "stages", "Stages", c->stage);
+    for (int i = 0; c->stage && i < p->parts; i++) {
+        fprintf(to, "<a href=\"#%s-stage\">%s</a>\n", c[i].stage, c[i].stage);
+    }
+    link_to(to, "decision", "Decision", !c->stage);
+    link_to(to, "cases", "Cases", !c->stage);
+    link_to(to, "variants", "Variants", !c->stage && c->plot);
     link_to(to, "spec", "Spec", true);
-    link_to(to, "plan", "Plan", true);
-    link_to(to, "ir", "IR", p->ir != NULL);
-    link_to(to, "ptx", "PTX", true);
-    link_to(to, "sass", "SASS", p->sass != NULL);
+    link_to(to, "plan", "Plan", !c->stage);
+    link_to(to, "ir", "IR", !c->stage && c->ir);
+    link_to(to, "ptx", "PTX", !c->stage);
+    link_to(to, "sass", "SASS", !c->stage && c->sass);
     fputs("</nav>\n", to);
     fputs(p->sections, to);
-    if (p->plot) {
-        fprintf(to, "<section id=\"variants\"><h2>Variants</h2>\n%s</section>\n", p->plot);
+    if (!c->stage) {
+        plot_section(&print, c->plot);
     }
-    section(to, "spec", "Spec", p->spec, "#");
-    section(to, "plan", "Plan", p->plan, "#");
-    section(to, "ir", "LLVM IR", p->ir, ";");
-    ptx_section(to, p->ptx);
-    section(to, "sass", "SASS", p->sass, "/*");
+    section(&(struct printing){ to, "", "", SECTION_BYTES }, "spec", "Spec", p->spec, "#");
+    for (int i = 0; i < p->parts; i++) {
+        if (c[i].stage) {
+            print.stage = c[i].stage;
+            print.dash = "-";
+            plot_section(&print, c[i].plot);
+        }
+        code_sections(&print, &c[i]);
+    }
     fputs("</main></body></html>\n", to);
 }

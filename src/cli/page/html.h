@@ -5,12 +5,19 @@
 
 #include "cli.h"
 
-/* What the page shows; texts that are NULL are left out. */
+/* The code of a spec, or of a stage; texts that are NULL are left out. */
+struct page_code {
+    const char *stage; /* its name; NULL: the spec has none */
+    char *plan, *ir, *ptx, *sass;
+    char *plot; /* HTML */
+};
+/* What the page shows. */
 struct page {
     const char *name, *arch, *version;
     const char *sections; /* of the explanation, HTML */
-    const char *spec, *plan, *ir, *ptx, *sass;
-    const char *plot; /* HTML */
+    const char *spec;
+    int parts; /* 1, or as many as there are stages */
+    struct page_code *code;
 };
 void page_write(FILE *to, const struct page *p);
 

@@ -6,6 +6,7 @@
  *   trial.c          one variant on a device: made ready, checked, timed
  *   tune_journal.c   what is known from earlier runs
  *   output.c         the report, the tuning file, exports
+ *   program.c        a program of stages: one after the other
  */
 #ifndef PTXGEN_CLI_TUNE_H
 #define PTXGEN_CLI_TUNE_H
@@ -46,6 +47,8 @@ struct trial {
 };
 
 struct tuner {
+    int (*give)(struct job *j, void *giver); /* fills the inputs of the prepared job; NULL: they are filled */
+    void *giver;
     const struct options *options, *native; /* native: with the architecture that is found */
     struct job job;
     const char *path, *arch; /* of the spec; architecture */
@@ -68,6 +71,11 @@ struct tuner {
     int saved;                   /* 1 + the variant that the tuning file has by now */
 };
 
+/* The whole of tuning a spec, or a stage. */
+int tune_spec(const struct options *o, int (*give)(struct job *j, void *giver), void *giver);
+/* ---- program.c ---- */
+/* whole: has a session and a problem with stages, no arrays. */
+int tune_program(struct job *whole);
 /* A trial for every item of the space. */
 int tune_grow(struct tuner *t);
 /* How variants are compiled for trials. */

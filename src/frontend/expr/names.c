@@ -243,9 +243,20 @@ bool scope_permits(const struct scope *sc, const struct symbol *y, const char *n
     return true;
 }
 
+/* Will this name be a result of the spec's operators? */
+static bool is_result(const struct builder *b, const char *name)
+{
+    const bool scan = b->p->kind == KIND_SCAN;
+    const struct ynode *several = ynode_get(b->root, scan ? "scans" : "reductions");
+    if (several && several->kind == Y_MAPPING && ynode_get(several, name))
+        return true;
+    return !several && ynode_get(b->root, "operator") && !strcmp(name, scan ? "s" : "r");
+}
+
 void scope_unknown(const struct scope *sc, const char *name, struct span at)
 {
     const struct builder *b = sc->b;
+    const struct ynode *lets = ynode_get(b->root, "let");
     int n = 0, most = b->lets.nslots + b->nparams + b->ninputs + b->nsizes + b->nreductions + b->noutputs + 4;
     const char **names = arena_new(b->a, const char *, most);
     for (int i = 0; i < lets_seen(sc); i++)
@@ -263,6 +274,11 @@ void scope_unknown(const struct scope *sc, const char *name, struct span at)
     struct diag *m = diag_error(b->d, D_UNKNOWN_NAME, at, "nothing is called '%s'", name);
     if (ty_by_name(name, (int)strlen(name)) != TY_NONE)
         diag_hint(b->d, m, "a conversion is written %s(…)", name);
+    else if (is_result(b, name))
+        diag_hint(b->d, m, "'%s' is a result, which lets and maps come before: write it in an output's value or where",
+                  name);
+    else if (lets && lets->kind == Y_MAPPING && ynode_get(lets, name))
+        diag_hint(b->d, m, "the let '%s' comes later: a let sees those before it", name);
     else if (!strcmp(name, "step"))
         diag_hint(
             b->d, m,

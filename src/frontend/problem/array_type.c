@@ -93,8 +93,8 @@ static bool take_dim(struct builder *b, struct cursor *c, bool is_output, struct
     }
     const char *name = arena_strndup(b->a, c->node->text + from, to - from);
     c->at = to;
-    if (!name_is_identifier(name) || name_is_keyword(name))
-        return bad_dim(b, c, from, to, "a dimension is a name or a positive integer");
+    if (!name_is_identifier(name) || name_is_keyword(name) || name_is_reserved(name))
+        return bad_dim(b, c, from, to, "a dimension is a name or a positive integer, and no name of ptxgen's own");
     *out = (struct prog_dim){ .size = size_find(b, name) };
     if (out->size < 0 && is_output && !ynode_get(b->root, "by") && !b->open_sizes) {
         const char **names = arena_new(b->a, const char *, b->nsizes + 1);

@@ -385,11 +385,29 @@ const struct problem *builder_problem(struct builder *b, const char *default_nam
     return p;
 }
 
+/* Trees that are made of the user's nodes have names of their own, which no name of the user may be. */
+static void refuse_reserved(struct diags *d, const struct ynode *of)
+{
+    static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions", "scans", "stages" };
+    for (size_t t = 0; of->kind == Y_MAPPING && t < sizeof tables / sizeof *tables; t++) {
+        const struct ynode *names = ynode_get(of, tables[t]);
+        for (int i = 0; names && names->kind == Y_MAPPING && i < names->count; i++) {
+            if (name_is_reserved(names->pair[i].key->text))
+                diag_error(d, D_BAD_NAME, names->pair[i].key->at, RESERVED);
+            if (!strcmp(tables[t], "stages"))
+                refuse_reserved(d, names->pair[i].value);
+        }
+    }
+}
+
 const struct ynode *builder_root(struct ptxgen_session *s, const char *file, const char *text, size_t length)
 {
     diags_source(&s->diags, file, text, length);
     const struct ynode *root = yaml_parse(&s->diags, text, length);
-    return root && root->kind == Y_MAPPING ? root : NULL;
+    if (!root || root->kind != Y_MAPPING)
+        return NULL;
+    refuse_reserved(&s->diags, root);
+    return root;
 }
 
 struct builder *builder_new(struct ptxgen_session *s, const struct ynode *root)

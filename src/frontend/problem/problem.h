@@ -226,6 +226,8 @@ bool problem_shows_totals(const struct problem *p);
 void problem_walk(const struct problem *p, const struct expr *e, void (*f)(const struct expr *e, void *user),
                   void *user);
 
+/* An expression of p, as the language has it; op: whose states it may be about, or NULL. */
+void expr_print(const struct problem *p, const struct op *op, const struct expr *e, struct str *out);
 /* Canonical text of a problem, `--emit=problem`: complete, stable, independent of layout, comments and key order. */
 void problem_print(const struct problem *p, struct str *out);
 

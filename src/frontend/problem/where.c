@@ -312,9 +312,11 @@ void build_where(struct builder *b)
     for (int r = 0; r < b->nreductions; r++)
         start_anew(b, &b->reduction[r]);
     for (int o = 0; o < b->noutputs; o++)
-        if (b->output_node[o] && b->output_node[o]->kind == Y_MAPPING && scan)
+        if (!b->output_node[o] || b->output_node[o]->kind != Y_MAPPING || output_has_place(b->output_node[o]))
+            continue; /* `where` beside `at` is refused by itself */
+        else if (scan)
             build_kept(b, &b->output[o], b->output_node[o]);
-        else if (b->output_node[o] && b->output_node[o]->kind == Y_MAPPING)
+        else
             refuse_keys(b, b->output_node[o]);
     for (int o = 0; scan && o < b->noutputs; o++)
         if (output_counts(b->output_node[o]))

@@ -30,8 +30,25 @@ static void collect_scalar(struct names *of, const struct ynode *n)
     }
 }
 
+/* The lets of an operator are names of its own. */
+static bool collect_operator(struct names *of, const struct ynode *n)
+{
+    const struct ynode *lets = n->kind == Y_MAPPING && ynode_get(n, "combine") ? ynode_get(n, "let") : NULL;
+    struct names all = { .arena = of->arena };
+    if (!lets || lets->kind != Y_MAPPING)
+        return false;
+    for (int i = 0; i < n->count; i++)
+        names_collect(&all, n->pair[i].value);
+    for (int i = 0; i < all.n; i++)
+        if (!ynode_get(lets, all.name[i]))
+            names_add(of, all.name[i], all.at[i]);
+    return true;
+}
+
 void names_collect(struct names *of, const struct ynode *n)
 {
+    if (collect_operator(of, n))
+        return;
     if (n->kind == Y_SCALAR)
         collect_scalar(of, n);
     for (int i = 0; n->kind == Y_SEQUENCE && i < n->count; i++)

@@ -11,7 +11,9 @@ static bool reads_step(struct arena *a, const struct ynode *root)
 {
     static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions", "scans" };
     struct names used = { .arena = a }, dims = { .arena = a };
-    names_collect(&used, root);
+    for (int i = 0; i < root->count; i++)
+        if (strcmp(root->pair[i].key->text, "name") != 0 && strcmp(root->pair[i].key->text, "doc") != 0)
+            names_collect(&used, root->pair[i].value);
     bool reads = names_find(&used, "step") >= 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         const struct ynode *names = ynode_get(root, tables[i]);

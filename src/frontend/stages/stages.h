@@ -37,6 +37,10 @@ bool frontend_build(struct ptxgen_session *s, const char *file, const char *text
 
 /* Canonical text: the loop, then the problem of each stage. */
 void stages_print(const struct stages *s, struct str *out);
+/* Is an array part of a picture?  Not what only the condition of the loop has: its flag, and what gives it a shape. */
+bool stages_draws(const struct prog_stages *p, int array);
+/* Is a stage this condition? */
+bool stages_is_condition(const struct prog_stages *p, int stage);
 /* For Graphviz; a problem is drawn as one stage. */
 void stages_dot(const struct stages *s, struct str *out);
 void problem_dot(const struct problem *p, const struct program *shape, struct str *out);

@@ -8,8 +8,7 @@
 
 static const char *const kinds[] = { "reduce", "scan", "stencil" };
 
-/* Not so what only the condition of the loop has: its flag, and the array that gives it a shape. */
-static bool drawn(const struct prog_stages *p, int array)
+bool stages_draws(const struct prog_stages *p, int array)
 {
     return p->until < 0 || p->array[array].place != PLACE_BETWEEN || p->array[array].first != p->nstages - 1;
 }
@@ -32,12 +31,12 @@ static void array_node(const struct prog_stages *p, const struct stage_array *at
     str_add(out, a->rank ? "]\"];\n" : "\"];\n");
 }
 
-static bool is_condition(const struct prog_stages *p, int stage) { return p->until >= 0 && stage == p->nstages - 1; }
+bool stages_is_condition(const struct prog_stages *p, int stage) { return p->until >= 0 && stage == p->nstages - 1; }
 
 /* A stage of the user may be called `until`, too. */
 static void stage_id(const struct prog_stages *p, int stage, struct str *out)
 {
-    if (is_condition(p, stage))
+    if (stages_is_condition(p, stage))
         str_add(out, "\"until\"");
     else
         str_printf(out, "\"stage %s\"", p->stage[stage].name);
@@ -47,7 +46,7 @@ static void stage_node(const struct stages *s, int number, struct str *out)
 {
     const struct prog_stage *stage = &s->data.stage[number];
     const struct problem *problem = s->problem[number];
-    if (is_condition(&s->data, number)) {
+    if (stages_is_condition(&s->data, number)) {
         str_add(out, "    \"until\" [shape=diamond, label=\"until\\n");
         expr_print(problem, NULL, problem->output[0].value[0], out);
         if (s->data.check_every > 1)
@@ -61,7 +60,7 @@ static void stage_node(const struct stages *s, int number, struct str *out)
 
 static void edge(const struct prog_stages *p, int stage, int array, bool reads, struct str *out)
 {
-    if (!drawn(p, array))
+    if (!stages_draws(p, array))
         return;
     str_add(out, "    ");
     if (!reads)
@@ -91,7 +90,7 @@ void stages_dot(const struct stages *s, struct str *out)
     const struct prog_stages *p = &s->data;
     str_printf(out, "digraph \"%s\" {\n    rankdir=LR;\n", s->name);
     for (int i = 0; i < p->narrays; i++)
-        if (drawn(p, i))
+        if (stages_draws(p, i))
             array_node(p, &p->array[i], out);
     for (int i = 0; i < p->nstages; i++)
         stage_node(s, i, out);

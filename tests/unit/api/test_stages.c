@@ -215,7 +215,37 @@ Test(stages, a_variant_is_of_one_stage)
     ptxgen_free(after);
     o.variant = "nowhere:default";
     cr_expect_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_USAGE);
-    cr_expect(strstr(message_of(s), "a variant is of one stage, STAGE:ID"), "%s", message_of(s));
+    cr_expect(strstr(message_of(s), "a variant is of one stage: write STAGE:ID for it"), "%s", message_of(s));
+}
+
+/* A setting of one stage is in the plan of that stage alone. */
+Test(stages, a_setting_is_of_one_stage)
+{
+    ptxgen_plan *usual, *pinned;
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    ptxgen_setting setting[] = { { "move:threads", "64" } };
+    read_spec(relax);
+    o.setting = setting;
+    o.setting_count = 1;
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &usual), PTXGEN_OK);
+    cr_assert_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_OK, "%s", message_of(s));
+    for (int i = 0; i < ptxgen_stage_count(p); i++) {
+        char *before = ptxgen_plan_text(ptxgen_stage_plan(usual, i)),
+             *after = ptxgen_plan_text(ptxgen_stage_plan(pinned, i));
+        const bool own = !strcmp(ptxgen_stage_name(p, i), "move");
+        cr_expect_eq(strcmp(before, after) != 0, own, "%s", after);
+        cr_expect(!own || strstr(after, "threads: 64,"), "%s", after);
+        ptxgen_free(before);
+        ptxgen_free(after);
+    }
+    cr_expect_null(ptxgen_stage_plan(usual, ptxgen_stage_count(p)));
+    cr_expect_null(ptxgen_stage_plan(ptxgen_stage_plan(usual, 0), 0));
+    setting[0].name = "threads";
+    cr_expect_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_USAGE);
+    cr_expect(strstr(message_of(s), "a tunable is of one stage: write STAGE:NAME for it"), "%s", message_of(s));
+    setting[0] = (ptxgen_setting){ "move:nothing", "3" };
+    cr_expect_eq(ptxgen_plan_create(s, p, &o, &pinned), PTXGEN_USAGE);
+    cr_expect(strstr(message_of(s), "no tunable 'nothing'"), "%s", message_of(s));
 }
 
 Test(stages, a_plan_reads_back_and_what_is_wrong_has_its_line)

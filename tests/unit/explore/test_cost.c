@@ -5,6 +5,7 @@
 #include "support/variant_fixture.h"
 
 #include <ptxgen/ptxgen.h>
+#include <stdio.h>
 
 static struct work work_in(const char *text)
 {
@@ -191,6 +192,49 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
         cr_expect(ratio > row[i].least && ratio < row[i].most, "%s: %.2f of the roofline", row[i].text, ratio);
         cr_expect_str_eq(p.bound, row[i].bound, "%s: %s", row[i].text, p.bound);
     }
+}
+
+/* The nearest of k centroids, with sums inside, for lanes and items as an H200 measured them (docs/design/reduce-bins.md). */
+Test(cost, sums_inside_are_near_what_was_measured)
+{
+    static const struct {
+        int64_t n, f, k;
+        int lanes, items;
+        double measured; /* us */
+    } row[] = {
+        { 494025, 34, 5, 8, 1, 96 },    { 494025, 34, 5, 4, 2, 68 },    { 494025, 34, 5, 1, 4, 85 },
+        { 494025, 34, 5, 1, 5, 48 },    { 494025, 34, 5, 1, 8, 54.5 },  { 494025, 34, 5, 1, 16, 95 },
+        { 1 << 20, 16, 64, 8, 1, 794 }, { 1 << 20, 16, 64, 4, 2, 531 }, { 1 << 20, 16, 64, 1, 4, 712 },
+        { 1 << 20, 16, 64, 1, 5, 592 }, { 1 << 20, 16, 64, 1, 8, 424 }, { 1 << 20, 16, 64, 1, 16, 424 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[600];
+        double ratio;
+        snprintf(text, sizeof text,
+                 "kind: reduce\ninputs: {x: 'f32[n, f]', c: 'f32[k, f]'}\nover: k\noperator: argmin\n"
+                 "map: {value: 'sum(f, (x - c) * (x - c))', index: i32(index(k))}\n"
+                 "outputs: {member: {type: 'i32[n]', value: r.index}}\n"
+                 "strategy: {name: segreduce.subwarp, lanes: %d, items: %d, segments: 1, threads: 256, vector: 1}\n",
+                 row[i].lanes, row[i].items);
+        const int64_t size[] = { row[i].n, row[i].f, row[i].k };
+        const double us = predict_at(text, size, NULL, &ratio).seconds * 1e6, off = us / row[i].measured;
+        cr_expect(off > 0.8 && off < 1.25, "%d lanes, %d items: %.1f us predicted, %.1f measured", row[i].lanes,
+                  row[i].items, us, row[i].measured);
+        cr_expect(ratio > 1, "%.1f us is below the limit", us);
+    }
+}
+
+/* Equal parts of a term are computed once: a difference, its square, and the addition. */
+Test(cost, a_term_of_a_sum_is_counted_with_its_equal_parts_once)
+{
+    const int64_t size[] = { 10, 34, 5 };
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: map\ninputs: {x: 'f32[n, f]', c: 'f32[k, f]'}\n"
+                   "outputs: {y: {type: 'f32[n, k]', value: 'sum(f, (x - c) * (x - c))'}}\n");
+    cr_assert_not_null(f.p, "%s", spec_text(&f));
+    cr_expect_eq(work_of(f.p, size, 90).flops, 3 * 34, "%d", work_of(f.p, size, 90).flops);
+    cr_expect_eq(work_of(f.p, size, 90).integer, 2 * 34, "a load for each array");
+    spec_end(&f);
 }
 
 Test(cost, spills_are_charged_where_they_are_known)

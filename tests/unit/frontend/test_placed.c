@@ -71,3 +71,19 @@ static const struct spec_row rows[] = {
 };
 
 Test(placed, says) { spec_rows(rows, sizeof rows / sizeof *rows); }
+
+/* What else would be wrong with such a 'where' is not said. */
+Test(placed, at_beside_where_is_one_error)
+{
+    static const char *const specs[] = {
+        "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" OUT("type: 'i32[n]', at: s, where: s > 0, value: x"),
+        "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\n" OUT("type: 'i32[n]', at: x, where: r > 0, value: x"),
+    };
+    for (int i = 0; i < 2; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, specs[i]);
+        cr_expect_eq(f.s.diags.errors, 1, "%s", spec_text(&f));
+        cr_expect(strstr(spec_text(&f), "an output has 'at' or 'where', not both"), "%s", spec_text(&f));
+        spec_end(&f);
+    }
+}

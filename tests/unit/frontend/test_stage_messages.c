@@ -8,6 +8,8 @@
 #define TOP    "  b: {kind: reduce, map: y, operator: max, outputs: {top: f32}}\n"
 #define BOTH   X "stages:\n" DOUBLE TOP
 #define SINGLE X "kind: stencil\nreductions: {top: {map: abs(y - x), operator: max}}\noutputs: {y: {type: 'f32[n]', "
+#define FIXED  X "kind: map\noutputs: {y: {type: 'f32[n]', value: x}"
+#define AGAIN  "iterate: {steps: 3, feedback: {x: y}}\n"
 #define SUM    X "kind: scan\noperator: add\n"
 #define LOOP   BOTH "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y}"
 
@@ -143,6 +145,33 @@ static const struct {
     { "params: {step: f32}\n" X
       "stages:\n  step: {kind: map, outputs: {y: {type: 'f32[n]', value: x * step}}}\noutputs: [y]\n",
       "param step: f32" },
+    /* words that are no step of the loop: it stays one problem, and its stages read no such param */
+    { "name: step\ndoc: one step after another\n" FIXED "}\n" AGAIN, "problem step: stencil" },
+    { FIXED "}\n" AGAIN "let: {step: 'x * 2', a: step}\n", "let step: f32 = " },
+    { FIXED
+      ", top: f32}\nreductions: {top: {map: y, operator: {state: f32, let: {step: a + b}, combine: step}}}\n" AGAIN,
+      "problem t: stencil" },
+    { X "stages:\n  a: {kind: reduce, operator: {state: f32, let: {step: a + b}, combine: step}, outputs: {t: "
+        "f32}}\noutputs: [t]\niterate: {steps: 3}\n",
+      "input x: f32[n]\nreduction r" },
+    { FIXED "}\n" AGAIN "let: {a: step, step: 'x * 2'}\n", "the let 'step' comes later: a let sees those before it" },
+    /* names of the compiler's own */
+    { "inputs: {ptxgen_where_y: 'f32[n]'}\nkind: map\noutputs: {y: {type: 'f32[n]', value: ptxgen_where_y}}\n",
+      "t.yaml:1:10: error: names that begin with ptxgen_ are ptxgen's own" },
+    { SUM "outputs: {y: {type: 'f32[n]', where: s > 1}, ptxgen_where_y: {type: 'f32[n]', value: s}}\n",
+      "t.yaml:4:46: error: names that begin with ptxgen_ are ptxgen's own" },
+    { X "stages:\n  a: {kind: map, let: {ptxgen_one: 3}, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "t.yaml:3:24: error: names that begin with ptxgen_ are ptxgen's own" },
+    { "inputs: {x: 'f32[ptxgen_where_y]'}\nkind: scan\noperator: add\noutputs: {y: {type: 'f32[ptxgen_where_y]', "
+      "where: "
+      "s > 1}}\n",
+      "t.yaml:1:18: error: a dimension is a name or a positive integer, and no name of ptxgen's own" },
+    /* a result that a condition reads through a let */
+    { SUM "let: {big: s > 1}\noutputs: {y: {type: 'f32[n]', where: big, value: x}}\n",
+      "'s' is a result, which lets and maps come before" },
+    { X "kind: scan\nscans: {up: {map: x, operator: max}}\nlet: {big: up > 1}\n"
+        "outputs: {y: {type: 'f32[n]', where: big, value: x}}\n",
+      "'up' is a result, which lets and maps come before" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {q: y}}\n", "no input is called 'q'" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: q}}\n", "no stage writes 'q'" },
     { BOTH "outputs: [y]\niterate: {steps: 3, feedback: {x: top}}\n", "'x' and 'top' differ in type or shape" },
