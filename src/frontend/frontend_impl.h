@@ -393,6 +393,8 @@ bool output_has_place(const struct ynode *node);
 void build_places(const struct scope *sc, struct output *out, const struct ynode *node);
 /* Once all outputs are known: what places cannot be together with. */
 void build_placed(struct builder *b);
+/* The finished problem as a reduction by places, where it is one: problem.binned. */
+void build_binned(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
 #define KEPT_VALUE "ptxgen_value_" /* before the name of an output: its values, in a stage before that of `where` */

@@ -84,7 +84,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     c->code.step[0] = fill;
 }
 
-bool plan_case_build(struct planner *pl, struct plan_case *c)
+static bool build(struct planner *pl, struct plan_case *c)
 {
     if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1)
         plan_set(c, TN_MIN_BLOCKS, 1, "sums of several elements at once need registers");
@@ -95,4 +95,13 @@ bool plan_case_build(struct planner *pl, struct plan_case *c)
     if (initials_exist(pl->plan->problem))
         add_filler(pl, c);
     return true;
+}
+
+bool plan_case_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    pl->plan->problem = strategy_problem(c->strategy, p);
+    const bool good = build(pl, c);
+    pl->plan->problem = p;
+    return good;
 }

@@ -147,3 +147,55 @@ void build_placed(struct builder *b)
             bad_place(b, skips->at, "not yet: points that are left out, with an output that has 'at'");
     }
 }
+
+/* ---- the same as a reduction --------------------------------------------------------------------------------------- */
+
+/* Does each element combine something there, where it does so with the first output? */
+static bool meets_first(const struct problem *p, const struct output *o)
+{
+    const struct output *first = &p->output[0];
+    bool same = o->role == OUT_PLACED && o->combine && o->combine->identity[0] && o->array.rank == first->array.rank;
+    for (int d = 0; same && d < o->array.rank; d++)
+        same = o->array.dim[d].size == first->array.dim[d].size && o->array.dim[d].add == first->array.dim[d].add &&
+               expr_equal(o->index[d], first->index[d]);
+    return same;
+}
+
+void build_binned(struct builder *b)
+{
+    struct problem *p = b->p, *binned = arena_new(b->a, struct problem, 1);
+    bool all = p->kind == KIND_STENCIL && !p->nreductions && !p->dynamic && p->noutputs <= STATE_FIELDS_MAX;
+    for (int o = 0; all && o < p->noutputs; o++)
+        all = meets_first(p, &p->output[o]);
+    if (!all)
+        return;
+    struct reduction *r = arena_new(b->a, struct reduction, p->noutputs);
+    *binned = *p;
+    binned->kind = KIND_REDUCE;
+    binned->nreads = 0;
+    binned->nreductions = p->noutputs;
+    binned->reduction = r;
+    for (int o = 0; o < p->noutputs; o++)
+        r[o] = (struct reduction){ .name = p->output[o].array.name,
+                                   .op = p->output[o].combine,
+                                   .map = { p->output[o].value[0] },
+                                   .at = p->output[o].at };
+    for (int d = 0; d < p->rank; d++)
+        binned->space[d].reduced = true;
+    binned->nby = p->output[0].array.rank;
+    memcpy(binned->by, p->output[0].index, sizeof binned->by);
+    memcpy(binned->bin, p->output[0].array.dim, sizeof binned->bin);
+    p->binned = binned;
+}
+
+void problem_unpin(struct problem *p, struct problem *room)
+{
+    p->strategy = NULL;
+    p->ntunables = 0;
+    if (p->binned) {
+        *room = *p->binned;
+        p->binned = room;
+        room->strategy = NULL;
+        room->ntunables = 0;
+    }
+}

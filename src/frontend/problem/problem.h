@@ -175,6 +175,9 @@ struct problem {
     int nby;
     const struct expr *by[PROG_RANK_MAX];
     struct prog_dim bin[PROG_RANK_MAX];
+    /* A map all of whose outputs combine at the same places: the same as a reduction by these places.  Its outputs stay
+     * PLACED, and what elements come to is combined with what they hold.  NULL: it is none. */
+    const struct problem *binned;
     /* scan */
     bool exclusive, reverse;
     /* stencil */
@@ -206,6 +209,9 @@ static inline const struct prog_array *problem_array(const struct problem *p, in
     const struct output *o = &p->output[pointer - p->ninputs];
     return o->written ? o->written : &o->array;
 }
+
+/* Drops what the spec pins, also in its other form, of which `room` gets a copy. */
+void problem_unpin(struct problem *p, struct problem *room);
 
 /* Size number i, a product too, where `size` are those that a launch is given; -1: not known. */
 int64_t problem_size(const struct problem *p, int i, const int64_t *size);

@@ -176,6 +176,14 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
     }
 }
 
+void output_combine(struct gen *g, int output, kb_val element, kb_val x)
+{
+    struct point pt;
+    env_init(&pt, g, NULL);
+    combine_in_memory(&pt, &g->p->output[output], kb_advance(g->k, gen_output(g, output), element),
+                      (kb_tup){ .n = 1, .e = { x } });
+}
+
 static void store_PLACED(struct point *pt, int output)
 {
     struct gen *g = pt->g;

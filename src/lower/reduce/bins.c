@@ -138,7 +138,8 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
     for (int d = 0; d < p->rank; d++)
         if (!p->space[d].reduced)
             plan_range_times(pl, &p->space[d].extent, lo, hi);
-    plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
+    if (!bins_placed(p)) /* others than in outputs lie in shared memory */
+        plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
 }
 
 /* A table per warp for few bins, a table per block for more, and one of all that a block can have.  Tables of more bins
@@ -207,6 +208,11 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
         plan_value_arg(add, "columns", TY_I32, segments_inner(p));
         plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), f_const(1))));
+    }
+    if (bins_placed(p)) {
+        plan_value_arg(add, "bins", TY_I64, segments_count(p));
+        plan_launch(pl, c, BINS_ADD, grid(p, c, true));
+        return reduce_check_tunables(pl, c);
     }
     const struct formula over = table_kernel(pl, c, "finish");
     if (!shared)
