@@ -327,7 +327,7 @@ static double initial_bytes(const struct problem *p, const int64_t *size)
 {
     double bytes = 0;
     for (int o = 0; o < p->noutputs; o++) {
-        const int64_t n = p->output[o].initial ? problem_elements(p, &p->output[o].array, size) : 0;
+        const int64_t n = p->output[o].initial[0] ? problem_elements(p, &p->output[o].array, size) : 0;
         bytes += n > 0 ? (double)n * p->output[o].array.stride : 0;
     }
     return bytes;

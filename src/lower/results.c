@@ -57,7 +57,7 @@ bool initials_exist(const struct problem *p)
 {
     bool some = false;
     for (int o = 0; o < p->noutputs; o++)
-        some |= p->output[o].initial != NULL;
+        some |= p->output[o].initial[0] != NULL;
     return some;
 }
 
@@ -72,7 +72,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     struct formula most = f_const(0);
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].initial)
+        if (p->output[o].initial[0])
             most = f_max(most, access_elements(p, &p->output[o].array));
     c->filler = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "fill");

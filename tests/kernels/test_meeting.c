@@ -40,6 +40,29 @@ static const struct {
     { "cells", "i32",
       "outputs: {y: {type: 'i32[7, 8]', at: [key / 6, abs(x) % 9], value: x, combine: add}, z: {type: 'u64[7, 8]', at: "
       "[key / 6, abs(x) % 9], value: 1, combine: add, initial: 3}}\n" },
+    { "sums and counts, each by itself", "f32",
+      "outputs: {y: {type: {s: f32, c: i32}, shape: [k], at: key, value: {s: x, c: 1}, initial: {c: 2, s: 0.5}, "
+      "combine: {state: {s: f32, c: i32}, combine: {s: a.s + b.s, c: b.c + a.c}}}}\n" },
+    { "several wide fields, each by itself", "i32",
+      "outputs: {y: {type: {s: f64, c: i64, m: u64, l: i32, b: u32}, shape: [k], at: key, value: {s: f64(x), c: 1, m: "
+      "u64(x), l: x, b: u32(x)}, combine: {state: {s: f64, c: i64, m: u64, l: i32, b: u32}, combine: {s: a.s + b.s, c: "
+      "a.c + b.c, m: \"max(a.m, b.m)\", l: \"min(b.l, a.l)\", b: a.b ^ b.b}}}}\n" },
+    { "first of the greatest", "f32",
+      "outputs: {y: {type: {value: f32, index: i32}, shape: [k], at: key, value: {value: x, index: i32(index(n))}, "
+      "combine: argmax, initial: {value: -2, index: -1}}}\n" },
+    { "first of the least, and counts beside it", "i16",
+      "outputs: {y: {type: {value: i16, index: i16}, shape: [k], at: key, value: {value: x / 4, index: i16(index(n))}, "
+      "combine: argmin}, c: {type: 'u8[k]', at: key, value: 1, combine: add}}\n" },
+    { "pairs of bytes", "u8",
+      "outputs: {y: {type: {p: u8, q: u8}, shape: [k], at: key, value: {p: x, q: x}, initial: {p: 1, q: 0}, combine: "
+      "{state: {p: u8, q: u8}, identity: {p: 0, q: 0}, combine: {p: a.p + b.p, q: \"max(a.q, b.q)\"}}}}\n" },
+    { "products of complex numbers", "i32",
+      "outputs: {y: {type: {re: u32, im: u32}, shape: [k], at: key, value: {re: u32(x), im: 1}, combine: {state: {re: "
+      "u32, im: u32}, identity: {re: 1, im: 0}, combine: {re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * "
+      "b.re}}}}\n" },
+    { "logarithms of sums", "f32",
+      "outputs: {y: {type: {max: f32, sum: f32}, shape: [k], at: key, value: {max: x, sum: 1}, combine: logsumexp, "
+      "initial: {max: 0.25, sum: 1}}}\n" },
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
@@ -86,11 +109,11 @@ static void plan_text(struct harness *h, const char *what, const char *strategy)
 }
 
 /* The settings may be left out: the default. */
-static void check(const char *strategy, const char *name, const char *value)
+static void check(const char *strategy, const char *threads, const char *name, const char *value)
 {
     for (int i = 0; i < SPECS; i++) {
         char text[1024];
-        const char *set[] = { "strategy", strategy, "threads", "64", name, value, NULL, NULL };
+        const char *set[] = { "strategy", strategy, "threads", threads, name, value, NULL, NULL };
         struct harness h;
         const int head = snprintf(text, sizeof text, IN, specs[i].type);
         snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
@@ -103,8 +126,27 @@ static void check(const char *strategy, const char *name, const char *value)
     }
 }
 
-Test(meeting, by_default) { check("reduce.bins_shared", NULL, NULL); }
-Test(meeting, in_the_outputs) { check("stencil.global", "block_x", "64"); }
-Test(meeting, a_table_per_block) { check("reduce.bins_shared", "lanes", "0"); }
-Test(meeting, a_table_per_warp) { check("reduce.bins_shared", "lanes", "32"); }
-Test(meeting, a_table_of_each_thread_alone) { check("reduce.bins_private", "bins", "64"); }
+Test(meeting, by_default) { check("reduce.bins_shared", NULL, NULL, NULL); }
+Test(meeting, in_the_outputs) { check("stencil.global", "64", "block_x", "64"); }
+Test(meeting, a_table_per_block) { check("reduce.bins_shared", "64", "lanes", "0"); }
+Test(meeting, a_table_per_warp) { check("reduce.bins_shared", "64", "lanes", "32"); }
+Test(meeting, a_table_of_each_thread_alone) { check("reduce.bins_private", "32", "bins", "56"); }
+
+/* Structures that are updated as one word, and do not begin at a multiple of it. */
+Test(meeting, split_words)
+{
+    struct harness h;
+    cr_assert(
+        harness_open(&h, "t",
+                     "kind: map\ninputs: {key: 'i32[n]'}\noutputs: {y: {type: {value: f32, index: i32}, shape: [k], "
+                     "at: key, value: {value: 1, index: 0}, combine: argmax}}\n",
+                     "sm_80", NULL),
+        "%s", h.text);
+    harness_data(&h, 40, 1, 0, 0);
+    h.output[0] = (char *)harness_memory(&h, 8 * 41, 0) + 4;
+    const ptxgen_arguments args = { h.size, (const void *const *)h.input, h.output, h.param };
+    cr_expect_neq(ptxgen_host_run(h.s, h.host, &args, "seed:1"), PTXGEN_OK);
+    harness_fail(&h, "run");
+    cr_expect(strstr(h.text, "elements of y are updated as words of 8 bytes"), "%s", h.text);
+    harness_close(&h);
+}

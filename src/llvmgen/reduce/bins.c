@@ -42,10 +42,10 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
-    for (int r = 0; r < b->g->p->nreductions && b->placed; r++)
-        output_combine(b->g, r, bin, x.e[r]);
-    if (b->placed)
+    if (b->placed) {
+        outputs_combine(b->g, kb_cast(k, bin, TY_I64), x);
         return;
+    }
     for (int r = 0; r < b->g->p->nreductions; r++)
         word[r] = kb_advance(k, b->mine[r], kb_mul(k, bin, b->bin_step));
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);

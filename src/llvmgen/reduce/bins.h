@@ -10,7 +10,7 @@ struct bins {
     kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
     int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
     kb_ptr mine[STATE_FIELDS_MAX];    /* where the table of this thread begins */
-    bool placed;                      /* the outputs themselves: a reduction's states come to the one of its number */
+    bool placed;                      /* the outputs themselves */
     bool merge;                       /* equal indices of a warp first */
     bool hot;                         /* what many lanes have goes to registers: */
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */

@@ -161,10 +161,15 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
         [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
     };
     kb *k = pt->g->k;
-    if (op_native(op)) {
-        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
-        return;
+    for (int f = 0; f < x.n && op_fieldwise(op); f++) {
+        kb_ptr field = kb_advance(k, p, kb_imm(k, TY_I32, o->array.field[f].offset));
+        field.ty = x.e[f].ty;
+        kb_atomic(k, rmw[op_field_native(op, f)], field, 0, x.e[f]);
     }
+    if (op_native(op))
+        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
+    if (op_native(op) || op_fieldwise(op))
+        return;
     p.ty = word_of[o->array.stride];
     kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
     kb_loop(k) {
@@ -176,12 +181,23 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
     }
 }
 
-void output_combine(struct gen *g, int output, kb_val element, kb_val x)
+/* Elements of structures are addressed by bytes. */
+static kb_ptr element_at(struct gen *g, int output, kb_val element)
+{
+    const struct prog_array *a = &g->p->output[output].array;
+    return kb_advance(g->k, gen_output(g, output), kb_mul(g->k, element, *a->field[0].name ? a->stride : 1));
+}
+
+void outputs_combine(struct gen *g, kb_val element, kb_tup x)
 {
     struct point pt;
     env_init(&pt, g, NULL);
-    combine_in_memory(&pt, &g->p->output[output], kb_advance(g->k, gen_output(g, output), element),
-                      (kb_tup){ .n = 1, .e = { x } });
+    for (int o = 0, first = 0; o < g->p->noutputs; first += g->p->output[o++].array.nfields) {
+        kb_tup own = { .n = g->p->output[o].array.nfields };
+        for (int f = 0; f < own.n; f++)
+            own.e[f] = x.e[first + f];
+        combine_in_memory(&pt, &g->p->output[o], element_at(g, o, element), own);
+    }
 }
 
 static void store_PLACED(struct point *pt, int output)
@@ -197,8 +213,7 @@ static void store_PLACED(struct point *pt, int output)
     for (int d = 0; d < g->p->rank && !o->combine && kb_checks_places(k); d++)
         index[d] = point_index(pt, d);
     kb_if(k, inside) {
-        const kb_ptr p =
-            kb_advance(k, gen_output(g, output), kb_mul(k, element, *o->array.field[0].name ? o->array.stride : 1));
+        const kb_ptr p = element_at(g, output, element);
         if (o->combine) {
             combine_in_memory(pt, o, p, x);
         } else {
