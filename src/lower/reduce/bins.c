@@ -142,8 +142,16 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
         plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
 }
 
-/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  Tables of more bins
- * than there are elements are not worth clearing. */
+/* Tables of more bins than there are elements are not worth clearing.  Where elements may as well meet in the outputs,
+ * each bin must spare several of them that (by the model, not measured). */
+struct formula bins_worthwhile(const struct problem *p)
+{
+    enum { SPARED = 16 };
+    const struct formula count = access_count(p);
+    return f_le(segments_count(p), bins_placed(p) ? f_div(count, f_const(SPARED)) : count);
+}
+
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
 void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -154,7 +162,7 @@ void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
     } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
                   { "most", "most", THREADS_MOST, 0, most } };
-    struct formula guard = f_le(segments_count(p), access_count(p));
+    struct formula guard = bins_worthwhile(p);
     int64_t lo, hi;
     bins_range(pl, &lo, &hi);
     if (plan_pinned(pl))

@@ -30,6 +30,8 @@ int bins_capacity(const struct plan_case *c, const struct problem *p);
 enum { BINS_SHARED_RESERVED = 1024 /* bytes of shared memory that are left over */ };
 /* What is known about the number of bins, of the dimensions of `by` and the kept ones; checks that it fits. */
 void bins_range(struct planner *pl, int64_t *lo, int64_t *hi);
+/* Are there so many elements that tables in shared memory pay? */
+struct formula bins_worthwhile(const struct problem *p);
 /* Kernels, the table and steps of a case; `shared`: elements come to tables in shared memory first. */
 bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared);
 
