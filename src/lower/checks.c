@@ -128,8 +128,7 @@ static void words(struct planner *pl)
         if (out->combine && out->array.nfields > 1 && !op_fieldwise(out->combine))
             plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(p->ninputs + o)), f_const(out->array.stride)), f_const(0)),
                        arena_printf(&pl->s->arena,
-                                    "the elements of %s are updated as words of %d bytes, and it begins "
-                                    "at no multiple of that",
+                                    "the elements of %s are updated as words, and begin at multiples of %d",
                                     out->array.name, out->array.stride));
     }
 }

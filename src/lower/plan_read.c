@@ -262,7 +262,7 @@ static void read_case(struct reader *r, const struct ynode *y)
     if (!row)
         return;
     const struct ynode *at = ynode_get(y, "strategy");
-    r->problem.at = r->problem.strategy_at = r->binned.at = r->binned.strategy_at = at->at; /* of messages about what its tunables give */
+    r->problem.at = r->problem.strategy_at = r->binned.at = r->binned.strategy_at = at->at; /* of messages */
     struct plan_case *c = plan_case_add(&r->pl, row, name, (struct formula){ 0 });
     formula(r, y, "guard", NULL, &c->code.guard);
     read_tunables(r, c, ynode_get(y, "tunables"));

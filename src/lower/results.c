@@ -84,24 +84,16 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     c->code.step[0] = fill;
 }
 
-static bool build(struct planner *pl, struct plan_case *c)
-{
-    if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1)
-        plan_set(c, TN_MIN_BLOCKS, 1, "sums of several elements at once need registers");
-    if (!c->strategy->build(pl, c))
-        return false;
-    if (problem_writes(pl->plan->problem, AT_RESULT) && !c->maps)
-        add_mapper(pl, c);
-    if (initials_exist(pl->plan->problem))
-        add_filler(pl, c);
-    return true;
-}
-
 bool plan_case_build(struct planner *pl, struct plan_case *c)
 {
-    const struct problem *p = pl->plan->problem;
-    pl->plan->problem = strategy_problem(c->strategy, p);
-    const bool good = build(pl, c);
-    pl->plan->problem = p;
+    const struct problem *own = pl->plan->problem, *p = pl->plan->problem = strategy_problem(c->strategy, own);
+    if (p->sums && c->tunable[TN_MIN_BLOCKS] != 1)
+        plan_set(c, TN_MIN_BLOCKS, 1, "sums of several elements at once need registers");
+    const bool good = c->strategy->build(pl, c);
+    if (good && problem_writes(p, AT_RESULT) && !c->maps)
+        add_mapper(pl, c);
+    if (good && initials_exist(p))
+        add_filler(pl, c);
+    pl->plan->problem = own;
     return good;
 }

@@ -152,6 +152,20 @@ static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
     return x;
 }
 
+static void combine_by_swap(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
+{
+    kb *k = pt->g->k;
+    p.ty = word_of[o->array.stride];
+    kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
+    kb_loop(k) {
+        const kb_val seen = kb_get(k, old);
+        const kb_tup both = emit_combine(k, o->combine, &pt->env, element_fields(k, &o->array, seen), x);
+        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
+        kb_break_if(k, kb_eq(k, got, seen));
+        kb_set(k, old, got);
+    }
+}
+
 /* Elements meet in memory, in any order: by an instruction, or as often as another thread comes in between. */
 static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
 {
@@ -168,20 +182,10 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
     }
     if (op_native(op))
         kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
-    if (op_native(op) || op_fieldwise(op))
-        return;
-    p.ty = word_of[o->array.stride];
-    kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
-    kb_loop(k) {
-        const kb_val seen = kb_get(k, old);
-        const kb_tup both = emit_combine(k, op, &pt->env, element_fields(k, &o->array, seen), x);
-        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
-        kb_break_if(k, kb_eq(k, got, seen));
-        kb_set(k, old, got);
-    }
+    else if (!op_fieldwise(op))
+        combine_by_swap(pt, o, p, x);
 }
 
-/* Elements of structures are addressed by bytes. */
 static kb_ptr element_at(struct gen *g, int output, kb_val element)
 {
     const struct prog_array *a = &g->p->output[output].array;

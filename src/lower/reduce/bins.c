@@ -71,22 +71,16 @@ int bins_capacity(const struct plan_case *c, const struct problem *p)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct problem *p, const char **why)
+bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    (void)d, (void)a;
     *why = "it reduces by indices; this problem has no `by`";
     return p->nby > 0;
 }
 
-bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return fits(p, why);
-}
-
 bool reduce_bins_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d, (void)a;
-    return fits(p, why);
+    return reduce_bins_shared_fits(p, d, a, why);
 }
 
 /* A few elements of a thread at once: each has its own code. */
@@ -138,7 +132,7 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
     for (int d = 0; d < p->rank; d++)
         if (!p->space[d].reduced)
             plan_range_times(pl, &p->space[d].extent, lo, hi);
-    if (!bins_placed(p)) /* others than in outputs lie in shared memory */
+    if (!bins_placed(p)) /* of outputs, few bins have tables at all */
         plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
 }
 
