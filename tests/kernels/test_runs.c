@@ -28,6 +28,10 @@ static const struct {
       "0] or index(m) % 97 == 96 or x[0, 0, -1] == 90'}\nsegments: {starts: b and c < 190}\nmap: i64(x)\noperator: "
       "max\n" KEPT("d, m, n", "i64[d, n]"),
       3, 1 },
+    { "kind: scan\ninputs: {key: 'i32[a, b, c, n]', x: 'i16[a, b, c, n]'}\nover: n\nsegments: {starts: 'key != key[0, "
+      "0, "
+      "0, -1] or index(b) > 0 and index(n) == 50'}\nmap: i64(x)\noperator: add\n" KEPT("a, b, c, n", "i64[a, b, c]"),
+      4, 3 },
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
@@ -55,7 +59,7 @@ static bool check(int spec, const char *strategy)
     const bool takes = harness_open(&h, "runs", specs[spec].spec, "sm_90", strategy ? set : NULL);
     cr_assert(takes || strategy, "%s\n%s", h.text, specs[spec].spec);
     for (int l = 0; takes && l < 6; l++) {
-        int64_t size[3] = { 3 + l % 2, 5, 4 };
+        int64_t size[4] = { 3 + l % 2, 2, 2, 3 };
         size[specs[spec].scanned] = length[l];
         harness_data_at(&h, size, (uint64_t)l + 5, l % 3, l % 2);
         runs(&h, spec, size);
