@@ -135,7 +135,8 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     if (p->stages)
         return check_stages(s, p, &from, out);
     const struct laws_options o = { .prover = from.prover, .time_limit = from.time_limit_ms };
-    const struct problem *problem = p->problem;
+    /* How elements meet at places is an operator of that form. */
+    const struct problem *problem = p->problem->binned ? p->problem->binned : p->problem;
     struct law_report *report = NULL;
     struct cache cache;
     cache_locate(&cache, from.cache);

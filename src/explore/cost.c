@@ -286,7 +286,7 @@ static double tile_seconds(const struct problem *p, const int64_t *size, const s
 static double pass_seconds(const struct plan *plan, const int64_t *size, const struct gpu_model *m,
                            const struct pass *w, bool warm, struct prediction *out)
 {
-    const struct problem *p = plan->problem;
+    const struct problem *p = strategy_problem(w->c->strategy, plan->problem);
     const struct chain chain = maps(w) || over_bins(p, w) ? (struct chain){ .how = CHAIN_ONCE } : chain_of(w->c);
     struct demand d = demand_of(p, w, size, m, warm);
     d.part[PART_SPILLS] = spill_seconds(p, size, m, w);
@@ -327,7 +327,7 @@ static double initial_bytes(const struct problem *p, const int64_t *size)
 {
     double bytes = 0;
     for (int o = 0; o < p->noutputs; o++) {
-        const int64_t n = p->output[o].initial ? problem_elements(p, &p->output[o].array, size) : 0;
+        const int64_t n = p->output[o].initial[0] ? problem_elements(p, &p->output[o].array, size) : 0;
         bytes += n > 0 ? (double)n * p->output[o].array.stride : 0;
     }
     return bytes;
@@ -343,7 +343,7 @@ static void add_launch(const struct plan *plan, const int64_t *size, const struc
         out->graph_seconds += fill > l2_latency ? fill : l2_latency;
         return;
     }
-    const bool table = over_bins(plan->problem, w),
+    const bool table = over_bins(strategy_problem(w->c->strategy, plan->problem), w),
                first = out->passes <= 0 || table || maps(w) || w->grid > (*widest + 3) / 4;
     *widest = first && !table && w->grid > *widest ? w->grid : *widest;
     out->launches += (int)repeat;

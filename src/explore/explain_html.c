@@ -123,7 +123,7 @@ static void strategies(const struct explained *x, bool fitting, struct str *out)
     for (int i = 0; i < strategy_count(); i++) {
         const struct strategy *row = strategy_row(i);
         const char *why;
-        if (row->kind != x->plan->problem->kind)
+        if (!strategy_problem(row, x->plan->problem))
             continue;
         const enum choice choice = explain_choice(x, row, &why);
         if ((choice != CHOICE_UNFIT) != fitting)

@@ -25,7 +25,7 @@ static void strategies(const struct explained *x, struct json *j)
     for (int i = 0; i < strategy_count(); i++) {
         const struct strategy *row = strategy_row(i);
         const char *why;
-        if (row->kind != x->plan->problem->kind)
+        if (!strategy_problem(row, x->plan->problem))
             continue;
         json_object(j);
         json_put_text(j, "name", row->name);

@@ -36,7 +36,10 @@ static void add_places(const struct problem *p, struct str *out)
         str_add(out, !out_of->combine             ? ""
                      : op_native(out_of->combine) ? ", by an atomic instruction"
                                                   : ", by compare-and-swap");
-        str_add(out, out_of->combine ? "; for few places, a reduction `by` them is faster\n" : "\n");
+        str_add(out, !out_of->combine ? "\n"
+                     : p->binned      ? "; few places have tables in each block first: reduce.bins_*\n"
+                                      : "; few places would have tables in each block first in a map whose outputs all "
+                                        "combine there, by operators with an identity\n");
     }
 }
 
@@ -90,7 +93,7 @@ static void strategies(const struct explained *x, struct str *out)
     for (int i = 0; i < strategy_count(); i++) {
         const struct strategy *row = strategy_row(i);
         const char *why;
-        if (row->kind != x->plan->problem->kind)
+        if (!strategy_problem(row, x->plan->problem))
             continue;
         const bool shown = explain_choice(x, row, &why) != CHOICE_UNFIT || x->options->all;
         unfit += !shown;
@@ -208,7 +211,7 @@ void explain_case(const struct explained *x, int number, bool evidence, struct s
             formula_print(&c->code.step[i].grid, &names, out);
             str_addc(out, '\n');
         }
-    if (x->plan->problem->kind == KIND_STENCIL)
+    if (c->strategy->kind == KIND_STENCIL)
         stencil_explain(x->plan->problem, c, out);
 }
 

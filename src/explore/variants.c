@@ -66,6 +66,12 @@ struct walk {
     struct ptxgen_session scratch;
 };
 
+static bool fits(const struct walk *w, struct arena *a, const char **why)
+{
+    const struct problem *p = strategy_problem(w->row, w->p);
+    return p && w->row->fits(p, w->d, a, why);
+}
+
 static bool counting(const struct walk *w) { return w->visit_count != NULL; }
 
 /* A session for one plan, in the memory of the one before. */
@@ -110,7 +116,7 @@ static const char *reason(const struct walk *w, struct ptxgen_session *t)
 {
     const char *why = "no plan";
     const struct diag *last = t->diags.last;
-    return !w->row->fits(w->p, w->d, &t->arena, &why) ? why : last ? last->text : why;
+    return !fits(w, &t->arena, &why) ? why : last ? last->text : why;
 }
 
 /* Tells the visitor; plan NULL: illegal for the last message of t. */
@@ -335,13 +341,13 @@ static bool check_strategies(struct ptxgen_session *s, const struct problem *p, 
     const char *names[64];
     int count = 0;
     for (int i = 0; i < strategy_count() && count < 64; i++)
-        if (strategy_row(i)->kind == p->kind)
+        if (strategy_problem(strategy_row(i), p))
             names[count++] = strategy_row(i)->name;
     for (const char *at = list;; at++) {
         const size_t length = strcspn(at, ",");
         const char *name = arena_strndup(&s->arena, at, length);
         const struct strategy *row = strategy_by_name(name);
-        if (!row || row->kind != p->kind) {
+        if (!row || !strategy_problem(row, p)) {
             struct diag *m =
                 diag_error(&s->diags, D_BAD_TUNABLE, span_none(),
                            row ? "'%s' is for another kind of problem" : "there is no strategy '%s'", name);
@@ -382,7 +388,7 @@ static int strategies_left(struct walk *w, int i)
     for (; i < strategy_count(); i++) {
         const char *why;
         w->row = strategy_row(i);
-        n += w->row->kind == w->p->kind && wanted(w) && w->row->fits(w->p, w->d, &w->s->arena, &why);
+        n += wanted(w) && fits(w, &w->s->arena, &why);
     }
     return n;
 }
@@ -392,7 +398,7 @@ static bool visit_strategy(struct walk *w, int number)
     int usual[TN_COUNT];
     const int sharing = w->request->draw > 0 ? strategies_left(w, number) : 0;
     w->row = strategy_row(number);
-    if (w->row->kind != w->p->kind || !wanted(w) || !usual_values(w, usual))
+    if (!strategy_problem(w->row, w->p) || !wanted(w) || !usual_values(w, usual))
         return true;
     if (!find_axes(w, usual))
         return false;
@@ -407,9 +413,8 @@ static bool visit_strategy(struct walk *w, int number)
 
 static bool walk_space(struct walk *w)
 {
-    struct problem free_of_pins = *w->p; /* the spec's own pin would contradict every other strategy */
-    free_of_pins.strategy = NULL;
-    free_of_pins.ntunables = 0;
+    struct problem free_of_pins = *w->p, binned; /* the spec's own pin would contradict every other strategy */
+    problem_unpin(&free_of_pins, &binned);
     w->p = &free_of_pins;
     w->o = w->request->options;
     w->left = w->request->draw;

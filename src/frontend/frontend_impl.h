@@ -392,7 +392,12 @@ void build_where(struct builder *b);
 bool output_has_place(const struct ynode *node);
 void build_places(const struct scope *sc, struct output *out, const struct ynode *node);
 /* Once all outputs are known: what places cannot be together with. */
+/* Expressions of a mapping with exactly the fields of the output's structures; what: "value", for messages. */
+void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
+                      const struct expr **value);
 void build_placed(struct builder *b);
+/* The finished problem as a reduction by places, where it is one: problem.binned. */
+void build_binned(struct builder *b);
 /* Has the output a count in place of a value? */
 bool output_counts(const struct ynode *node);
 /* May the name not be the user's?  Names that the frontend makes begin like this. */

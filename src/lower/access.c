@@ -326,20 +326,6 @@ bool state_exact(const struct problem *p) { return every(p, op_exact); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
 enum determinism state_determinism(const struct problem *p) { return state_exact(p) ? DET_ANY : p->determinism; }
 
-/* Float minima and maxima have no instruction that treats NaN as the language does. */
-enum native op_native(const struct op *op)
-{
-    static const char *const name[] = { [NATIVE_ADD] = "add", [NATIVE_MIN] = "min", [NATIVE_MAX] = "max",
-                                        [NATIVE_AND] = "and", [NATIVE_OR] = "or",   [NATIVE_XOR] = "xor" };
-    const enum ty ty = op->field[0];
-    if (!op->builtin || op->nfields != 1 || ty_bytes(ty) < 4)
-        return NATIVE_NONE;
-    for (int i = NATIVE_ADD; i <= NATIVE_XOR; i++)
-        if (!strcmp(op->name, name[i]) && (i == NATIVE_ADD || !ty_is_float(ty)))
-            return (enum native)i;
-    return NATIVE_NONE;
-}
-
 bool reduction_sums_bytes(const struct problem *p, const struct reduction *r)
 {
     const struct expr *e = r->map[0];
@@ -358,14 +344,4 @@ bool state_sums_bytes(const struct problem *p)
         if (!reduction_sums_bytes(p, &p->reduction[r]))
             return false;
     return p->kind == KIND_REDUCE && p->nreductions > 0;
-}
-
-int op_word_bytes(const struct op *op) { return op_native(op) ? ty_bytes(op->field[0]) : op_packed_bytes(op); }
-
-int op_packed_bytes(const struct op *op)
-{
-    int bytes = 0;
-    for (int f = 0; f < op->nfields; f++)
-        bytes += ty_bytes(op->field[f]);
-    return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 0;
 }

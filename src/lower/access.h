@@ -66,17 +66,9 @@ bool state_exact(const struct problem *p);
 bool state_pad(const struct problem *p);                     /* every operator has a padding element */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 
-/* The machine's own instruction for an operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers) of a
- * warp. */
-enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIVE_OR, NATIVE_XOR };
-enum native op_native(const struct op *op);
 /* Is it the sum of integers that are single bytes of a direct input, as they are or converted to the state's type? */
 bool reduction_sums_bytes(const struct problem *p, const struct reduction *r);
 /* Is this a reduction, and are all of them such sums?  Four bytes are then added at a time. */
 bool state_sums_bytes(const struct problem *p);
-/* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
-int op_packed_bytes(const struct op *op);
-/* The same of what atomic operations update: a native operator's state is its own word. */
-int op_word_bytes(const struct op *op);
 
 #endif

@@ -119,9 +119,24 @@ static void steps(struct planner *pl)
                    "without a step there is no value for an output that is not fed back");
 }
 
+/* A structure that is updated as one word must lie as one. */
+static void words(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    for (int o = 0; o < p->noutputs; o++) {
+        const struct output *out = &p->output[o];
+        if (out->combine && out->array.nfields > 1 && !op_fieldwise(out->combine))
+            plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(p->ninputs + o)), f_const(out->array.stride)), f_const(0)),
+                       arena_printf(&pl->s->arena,
+                                    "the elements of %s are updated as words, and begin at multiples of %d",
+                                    out->array.name, out->array.stride));
+    }
+}
+
 void plan_launch_checks(struct planner *pl)
 {
     promises(pl);
+    words(pl);
     switch (pl->plan->problem->kind) {
     case KIND_REDUCE: reductions_of_none(pl); break;
     case KIND_SCAN: totals_of_none(pl); break;

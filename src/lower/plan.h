@@ -231,6 +231,8 @@ struct strategy {
     unsigned tunables;
     struct chain chain;
 };
+/* What its cases compute: the problem, or for those with tables of bins its form as a reduction; NULL: another kind. */
+const struct problem *strategy_problem(const struct strategy *row, const struct problem *p);
 int strategy_count(void);
 const struct strategy *strategy_row(int i);
 const struct strategy *strategy_by_name(const char *name);

@@ -21,7 +21,8 @@ enum { NAME_MAX = 64, SHIFT_MAX = 15 /* elements of the longest vector, less one
 
 struct reader {
     struct ptxgen_session *s;
-    struct problem problem; /* without the spec's own pins; its strategy stands where the case does that is read */
+    /* without the spec's own pins; their strategy stands where the case does that is read */
+    struct problem problem, binned;
     struct planner pl;
     bool ok;
 };
@@ -239,11 +240,12 @@ static const struct strategy *case_strategy(struct reader *r, const struct ynode
     const struct strategy *row = name ? strategy_by_name(name) : NULL;
     if (!name)
         return NULL;
-    if (!row || row->kind != r->problem.kind) {
+    const struct problem *p = row ? strategy_problem(row, &r->problem) : NULL;
+    if (!p) {
         wrong(r, ynode_get(y, "strategy"), "no such strategy for this kind of problem");
         return NULL;
     }
-    if (!row->fits(&r->problem, &r->pl.plan->device, &r->s->arena, &why)) {
+    if (!row->fits(p, &r->pl.plan->device, &r->s->arena, &why)) {
         wrong(r, ynode_get(y, "strategy"), arena_printf(&r->s->arena, "%s does not fit: %s", row->name, why));
         return NULL;
     }
@@ -260,7 +262,7 @@ static void read_case(struct reader *r, const struct ynode *y)
     if (!row)
         return;
     const struct ynode *at = ynode_get(y, "strategy");
-    r->problem.at = r->problem.strategy_at = at->at; /* of messages about what its tunables give */
+    r->problem.at = r->problem.strategy_at = r->binned.at = r->binned.strategy_at = at->at; /* of messages */
     struct plan_case *c = plan_case_add(&r->pl, row, name, (struct formula){ 0 });
     formula(r, y, "guard", NULL, &c->code.guard);
     read_tunables(r, c, ynode_get(y, "tunables"));
@@ -341,8 +343,7 @@ const struct plan *plan_read(struct ptxgen_session *s, const struct problem *p, 
     struct reader *r = arena_new(&s->arena, struct reader, 1);
     struct plan *plan = plan_new(s, &r->problem);
     *r = (struct reader){ .s = s, .problem = *p, .pl = { .s = s, .plan = plan }, .ok = root != NULL };
-    r->problem.strategy = NULL;
-    r->problem.ntunables = 0;
+    problem_unpin(&r->problem, &r->binned);
     plan->origin = PLAN_READ;
     if (r->ok)
         read_head(r, root);

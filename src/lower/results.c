@@ -57,7 +57,7 @@ bool initials_exist(const struct problem *p)
 {
     bool some = false;
     for (int o = 0; o < p->noutputs; o++)
-        some |= p->output[o].initial != NULL;
+        some |= p->output[o].initial[0] != NULL;
     return some;
 }
 
@@ -72,7 +72,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     struct formula most = f_const(0);
     for (int o = 0; o < p->noutputs; o++)
-        if (p->output[o].initial)
+        if (p->output[o].initial[0])
             most = f_max(most, access_elements(p, &p->output[o].array));
     c->filler = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "fill");
@@ -86,13 +86,14 @@ static void add_filler(struct planner *pl, struct plan_case *c)
 
 bool plan_case_build(struct planner *pl, struct plan_case *c)
 {
-    if (pl->plan->problem->sums && c->tunable[TN_MIN_BLOCKS] != 1)
+    const struct problem *own = pl->plan->problem, *p = pl->plan->problem = strategy_problem(c->strategy, own);
+    if (p->sums && c->tunable[TN_MIN_BLOCKS] != 1)
         plan_set(c, TN_MIN_BLOCKS, 1, "sums of several elements at once need registers");
-    if (!c->strategy->build(pl, c))
-        return false;
-    if (problem_writes(pl->plan->problem, AT_RESULT) && !c->maps)
+    const bool good = c->strategy->build(pl, c);
+    if (good && problem_writes(p, AT_RESULT) && !c->maps)
         add_mapper(pl, c);
-    if (initials_exist(pl->plan->problem))
+    if (good && initials_exist(p))
         add_filler(pl, c);
-    return true;
+    pl->plan->problem = own;
+    return good;
 }

@@ -42,6 +42,19 @@ const struct strategy *strategy_by_name(const char *name)
     return NULL;
 }
 
+const struct problem *strategy_problem(const struct strategy *row, const struct problem *p)
+{
+    return row->kind == p->kind ? p : row->tunables & WITH_BINS ? p->binned : NULL;
+}
+
+static void plan_row(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    pl->plan->problem = strategy_problem(row, p);
+    row->plan(pl, row);
+    pl->plan->problem = p;
+}
+
 const char *plan_pinned_name(const struct planner *pl, struct span *at)
 {
     const struct plan_options *o = pl->options;
@@ -57,8 +70,8 @@ const char *plan_pinned_name(const struct planner *pl, struct span *at)
 
 static bool fits(const struct planner *pl, const struct strategy *row, const char **why)
 {
-    const struct problem *p = pl->plan->problem;
-    if (row->kind != p->kind) {
+    const struct problem *p = strategy_problem(row, pl->plan->problem);
+    if (!p) {
         *why = "it is for another kind of problem";
         return false;
     }
@@ -100,7 +113,7 @@ static bool plan_named(struct planner *pl, const char *name, struct span at)
     }
     if (!plan_settings_check(pl, row))
         return false;
-    row->plan(pl, row);
+    plan_row(pl, row);
     if (!pl->plan->ncases)
         diag_error(d, D_BAD_TUNABLE, at, "%s takes no launch of this problem with these tunables", name);
     return pl->plan->ncases > 0;
@@ -153,7 +166,7 @@ static bool plan_tuned(struct planner *pl, int number)
     struct planner inner = { .s = pl->s, .plan = plan, .options = &pinned };
     const struct strategy *row = strategy_by_name(t->set[0].value);
     const int first = plan->ncases, checks = plan->nchecks;
-    row->plan(&inner, row);
+    plan_row(&inner, row);
     plan_drop_repeated_checks(plan, checks);
     if (!guards_fit(pl, t, first)) {
         memset(&plan->cases[first], 0, sizeof *plan->cases * (size_t)(plan->ncases - first));
@@ -203,7 +216,7 @@ static bool plan_chosen(struct planner *pl)
     for (int i = 0; i < strategy_count() && !complete(pl->plan); i++) {
         const char *why = NULL;
         if (fits(pl, &rows[i], &why))
-            rows[i].plan(pl, &rows[i]);
+            plan_row(pl, &rows[i]);
     }
     drop_never_taken(pl->plan, from);
     return pl->plan->ncases > 0;

@@ -21,9 +21,10 @@ void ref_initials(struct ref *r)
 {
     for (int o = 0; o < r->p->noutputs; o++) {
         const struct output *out = &r->p->output[o];
-        const int64_t n = out->initial ? problem_elements(r->p, &out->array, r->args->size) : 0;
+        const int64_t n = out->initial[0] ? problem_elements(r->p, &out->array, r->args->size) : 0;
         for (int64_t i = 0; i < n; i++) {
-            const struct tuple value = { { ref_eval(r, out->initial) } };
+            struct tuple value;
+            ref_eval_tuple(r, out->initial, out->array.nfields, &value);
             ref_output_store(r, o, i, &value);
         }
     }
@@ -95,41 +96,51 @@ static void claim(struct ref *r, int output, int64_t element)
 
 /* ---- elements that meet ---- */
 
-static struct num combined(struct ref *r, const struct op *op, struct met *m, struct num x)
+/* x comes to what has come together in m, a row of it for each field. */
+static void combined(struct ref *r, const struct output *o, struct met *m, struct tuple *x)
 {
+    const struct op *op = o->combine;
     const bool sum = op->builtin && !strcmp(op->name, "add");
-    struct tuple a = { { m->value } }, b = { { x } };
-    m->count++;
-    m->magnitude += fabs(x.v.f) + x.err;
-    r->combine_factor = sum ? 1 : 2 * (double)m->count;
-    ref_combine_bounded(r, op, &a, &b, &a);
+    const double count = (double)++m->count;
+    struct tuple all;
+    for (int f = 0; f < op->nfields; f++) {
+        all.field[f] = m[f].value;
+        m[f].magnitude += ty_is_float(op->field[f]) ? fabs(x->field[f].v.f) + x->field[f].err : 0;
+    }
+    r->combine_factor = sum ? 1 : 2 * count;
+    ref_combine_bounded(r, op, &all, x, &all);
     r->combine_factor = 0;
-    return a.field[0];
+    for (int f = 0; f < op->nfields; f++) {
+        x->field[f] = m[f].value = all.field[f];
+        if (ty_is_float(op->field[f]) && !op->exact) {
+            x->field[f].err += (count + 1) * ref_unit(op->field[f]) * m[f].magnitude;
+        }
+    }
 }
 
 void ref_meet(struct ref *r, int output, int64_t element, struct tuple *value)
 {
     const struct output *o = &r->p->output[output];
-    const enum ty type = o->array.field[0].type;
-    const char *memory = (const char *)r->args->output[output] + element * o->array.stride;
+    const struct prog_array *a = &o->array;
+    const char *memory = (const char *)r->args->output[output] + element * a->stride;
     if (!o->combine) {
         claim(r, output, element);
         return;
     }
-    struct tuple before = { { { value_load(type, memory), 0 } } };
+    struct tuple before = { { { { 0 }, 0 } } };
+    for (int f = 0; f < a->nfields; f++) {
+        before.field[f].v = value_load(a->field[f].type, memory + a->field[f].offset);
+    }
     if (!r->tracked) {
         ref_combine(r, o->combine, &before, value, value);
         return;
     }
     struct met **all = &r->met[output].value;
-    *all = *all ? *all : per_element(r, output, sizeof **all);
-    struct met *m = &(*all)[element];
-    if (!m->count) {
-        *m = (struct met){ .value = before.field[0], .magnitude = ty_is_float(type) ? fabs(before.field[0].v.f) : 0 };
+    *all = *all ? *all : per_element(r, output, sizeof **all * (size_t)a->nfields);
+    struct met *m = &(*all)[element * a->nfields];
+    for (int f = 0; f < a->nfields && !m->count; f++) {
+        const double magnitude = ty_is_float(a->field[f].type) ? fabs(before.field[f].v.f) : 0;
+        m[f] = (struct met){ .value = before.field[f], .magnitude = magnitude };
     }
-    m->value = combined(r, o->combine, m, value->field[0]);
-    value->field[0] = m->value;
-    if (ty_is_float(type) && !o->combine->exact) {
-        value->field[0].err += (double)(m->count + 1) * ref_unit(type) * m->magnitude;
-    }
+    combined(r, o, m, value);
 }

@@ -195,6 +195,57 @@ void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name)
     return at;
 }
 
+/* ---- parts of words -------------------------------------------------------------------------- */
+enum { PART_WORD = 4 };
+
+/* What the arrays have of a word, in place of what the caller has. */
+static void part_load(struct exec *x, char *word, bool shared, const char *name, char *value)
+{
+    for (uint32_t i = 0; i < PART_WORD; i++)
+        if (shared || extent_of(x, word + i, 1, name))
+            value[i] = word[i];
+}
+
+static void part_store(struct exec *x, char *word, bool shared, const char *name, const char *value)
+{
+    for (uint32_t i = 0; i < PART_WORD; i++) {
+        const struct extent *e = shared ? NULL : extent_of(x, word + i, 1, name);
+        if (shared || (e && e->kind != EXTENT_INPUT))
+            word[i] = value[i];
+    }
+}
+
+/* The word is read, and is written back where it is still the same: otherwise once more, unless the element itself is
+ * another.  Bounds and what has been written are those of the element; races in shared memory those of the word. */
+uint32_t simt_cas_part(void *at, uint32_t bytes, uint32_t how, const char *name, uint32_t expected, uint32_t desired)
+{
+    struct exec *x = simt_current;
+    const bool shared = (how & SIMT_SPACE) != SIMT_GLOBAL;
+    const uint32_t place = (uint32_t)((uintptr_t)at % PART_WORD);
+    char *word = (char *)at - place, before[PART_WORD] = { 0 }, now[PART_WORD] = { 0 };
+    const uint32_t wide = (how & ~(15U << SIMT_ALIGN_SHIFT)) | 2U << SIMT_ALIGN_SHIFT;
+    part_load(x, word, shared, name, before);
+    for (;;) {
+        memcpy(before + place, &expected, bytes);
+        simt_rmw(shared ? word : at, shared ? PART_WORD : bytes, shared ? wide : how, name);
+        if (!shared && x->options.weak)
+            weak_settle(x, word, PART_WORD);
+        if (!shared)
+            stale_written(x, x->block, word, PART_WORD);
+        part_load(x, word, shared, name, now);
+        if (!memcmp(before, now, PART_WORD))
+            break;
+        uint32_t held = 0;
+        memcpy(&held, now + place, bytes);
+        if (held != expected)
+            return held;
+        memcpy(before, now, PART_WORD); /* a neighbour came in between */
+    }
+    memcpy(before + place, &desired, bytes);
+    part_store(x, word, shared, name, before);
+    return expected;
+}
+
 static const char *index_text(uint32_t rank, const int64_t *index, char text[80])
 {
     for (uint32_t d = 0, used = 0; d < rank; d++)

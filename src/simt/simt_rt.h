@@ -42,6 +42,8 @@ void *simt_shared(void); /* the block's shared bytes, static first */
 void *simt_load(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_store(void *at, uint32_t bytes, uint32_t how, const char *name);
 void *simt_rmw(void *at, uint32_t bytes, uint32_t how, const char *name);
+/* Compare-and-swap of an element of 1 or 2 bytes, by that of the aligned word around it; what the element held. */
+uint32_t simt_cas_part(void *at, uint32_t bytes, uint32_t how, const char *name, uint32_t expected, uint32_t desired);
 /* The element with these indices, along `rank` dimensions, is about to be written to a computed place; another one must
  * not come there. */
 void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, int64_t l, const char *name);

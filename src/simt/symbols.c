@@ -16,6 +16,7 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_load),
     SYMBOL(simt_store),
     SYMBOL(simt_rmw),
+    SYMBOL(simt_cas_part),
     SYMBOL(simt_placed),
     SYMBOL(simt_fence),
     SYMBOL(simt_shfl),

@@ -98,9 +98,10 @@ def offset_segments(run, name):
     return [list(range(a, b)) for a, b in zip(offsets, offsets[1:])]
 
 
-def flag_segments(run, flags):
+def flag_segments(flags, order):
     points, current = [], []
-    for p, f in enumerate(flags):
+    for p in order:
+        f = flags[p]
         if f is UNKNOWN:
             raise Undecided
         if f and current:
@@ -137,12 +138,17 @@ def split(run, over):
         return segments_of(run, over)
     if 'offsets' in given:
         return None, offset_segments(run, given['offsets'])
-    return None, flag_segments(run, starts(run) if 'starts' in given else run.data[given['flags']])
+    if 'flags' in given:
+        return None, flag_segments(run.data[given['flags']], range(run.extent[run.dims[0]]))
+    rows = segments_of(run, over)[1]
+    begins = starts(run, rows)
+    return None, [segment for row in rows for segment in flag_segments(begins, row)]
 
 
-def starts(run):
-    """Where segments begin by an expression; the first element always does."""
-    return [p == 0 or begins for p, begins in enumerate(Place(run, run.dims).values_as(parse(run.spec['segments']['starts']), 'bool'))]
+def starts(run, rows):
+    """Where segments begin by an expression; the first element of a row always does."""
+    first = {row[0] for row in rows if row}
+    return [p in first or begins for p, begins in enumerate(Place(run, run.dims).values_as(parse(run.spec['segments']['starts']), 'bool'))]
 
 
 # ---- outputs -----------------------------------------------------------------------------------
@@ -227,13 +233,26 @@ def indices(place, said):
     return list(zip(*columns))
 
 
+def initial_value(run, said, t):
+    once = Place(run, [], count=1)
+    if isinstance(t, tuple):
+        return tuple(once.values_as(parse(said[f]), ft)[0] for f, ft in t)
+    return once.values_as(parse(said), t)[0]
+
+
+def meeting(run, said, t):
+    """How two elements at one place become one."""
+    from operators import builtin, own  # which need places themselves
+    combine = (own(said, Place(run, [], count=1)) if isinstance(said, dict) else builtin(said, t)).combine
+    return lambda a, b: combine(a, b, 0)
+
+
 def scatter(run, output, place, values):
-    from operators import builtin_combine  # which needs places itself
     said, extents, count = run.spec['outputs'][output.name], output.extents(run.sizes), output.count(run.sizes)
     held, written = [KEEP] * count, set()
     if 'initial' in said:
-        held = Place(run, [], count=1).values_as(parse(said['initial']), output.type) * count
-    combine = builtin_combine(said['combine'], output.type) if 'combine' in said else None
+        held = [initial_value(run, said['initial'], output.type)] * count
+    combine = meeting(run, said['combine'], output.type) if 'combine' in said else None
     for index, value in zip(indices(place, said), values):
         if value is not KEEP and any(i is UNKNOWN for i in index):
             return [UNKNOWN] * count
@@ -243,8 +262,9 @@ def scatter(run, output, place, values):
         for i, n in zip(index, extents):
             at = at * n + i
         if combine:
-            unknown = held[at] is UNKNOWN or value is UNKNOWN or isinstance(value, Span)
-            held[at] = UNKNOWN if unknown else combine(held[at], value)
+            both = (held[at], value) if not isinstance(value, tuple) else (*held[at], *value)
+            unknown = UNKNOWN if not isinstance(value, tuple) else (UNKNOWN,) * len(value)
+            held[at] = unknown if any(x is UNKNOWN or isinstance(x, Span) for x in both) else combine(held[at], value)
         elif at in written:
             raise Refused('two elements at one place')
         else:
@@ -381,7 +401,8 @@ def scan(run):
             outputs[name] = scan_kept(run, output, found, points)[0]
         elif isinstance(said, dict) and 'count' in said:
             counts = scan_kept(run, run.outputs[said['count']], found, points)[1]
-            outputs[name] = counts if rest is None else arrange(run, output, rest, counts, run.sizes)
+            rows = segments_of(run, over)[0] if 'starts' in run.spec.get('segments', {}) else rest
+            outputs[name] = counts if rows is None else arrange(run, output, rows, counts, run.sizes)
         elif per_element(run, output):
             outputs[name] = scan_elements(run, output, found, points)
         else:
@@ -413,7 +434,8 @@ def side_by_side(run, output, place, values, points):
     if run.spec.get('segments'):
         inside = set(p for segment in points for p in segment)
         where = [w if p in inside else False for p, w in enumerate(where)]
-        points = [list(range(place.count))]
+        by_rows = 'starts' in run.spec['segments']
+        points = segments_of(run, listed(run.spec.get('over', run.dims[-1])))[1] if by_rows else [list(range(place.count))]
     kept, counts = [KEEP] * place.count, []
     for scan_points in points:
         order = scan_points[::-1] if run.spec.get('direction') == 'reverse' else scan_points

@@ -23,5 +23,5 @@ class Kept:
             if self.chance(0.3):
                 entry['from'] = r.choice(['end', 'end', 'start'])
         if self.chance(0.6):
-            shape = [] if segments else self.shuffled(rest)
+            shape = [] if segments and segments != 'starts' else self.shuffled(rest)
             self.spec['outputs']['count'] = {'type': self.typed(r.choice(['i64', 'i32']), shape), 'count': 'kept0'}

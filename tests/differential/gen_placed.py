@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_placed.py - outputs at computed places (at, combine, initial) in random specs of all kinds."""
-from arith import INTS, is_float
+from arith import BYTES, INTS, int_range, is_float
 from spec import Array
 
 OWN = ('ku', 'kv', 'kw')  # dimensions that only such outputs have
@@ -13,13 +13,15 @@ class Placed:
         """Some outputs per element go where they say."""
         if 'iterate' in self.spec or 'interior' in str(self.spec.get('boundary')) or '#' in str(self.dims):
             return
+        if self.chance(0.3):
+            self.together()
         for name, names in self.scopes.items():
             entry = self.spec['outputs'].get(name)
-            if not isinstance(entry, dict) or 'where' in entry or not self.chance(0.3):
+            if not isinstance(entry, dict) or 'where' in entry or 'at' in entry or not self.chance(0.3):
                 continue
             a = Array(name, entry)
             if sorted(a.keys) == sorted(self.dims) and not any(add for _, add in a.shape):
-                meets = not isinstance(a.type, tuple) and self.chance(0.5)
+                meets = not isinstance(a.type, tuple) and self.chance(0.5) or self.one_word(a.type) and self.chance(0.7)
                 (self.meeting if meets else self.alone)(entry, a.type, names)
 
     def put(self, entry, t, shape, at):
@@ -41,12 +43,55 @@ class Placed:
         if not isinstance(t, tuple) and self.chance(0.3):
             entry['initial'] = 'false' if t == 'bool' else '1'
 
-    def meeting(self, entry, t, names):
-        """Elements meet by operators whose result does not depend on the order."""
+    def together(self):
+        """All outputs of a map meet at the same places, which are few: such a map has tables of bins."""
+        entries = {n: e for n, e in self.spec['outputs'].items() if n in self.scopes}
+        if len(entries) < len(self.spec['outputs']) or 'reductions' in self.spec or self.spec['kind'] not in ('map', 'stencil'):
+            return
+        arrays = [Array(n, e) for n, e in entries.items()]
+        if any(isinstance(a.type, tuple) and not self.one_word(a.type) or any(add for _, add in a.shape) for a in arrays):
+            return
+        names = next(iter(self.scopes.values()))
+        shape, at = self.few(names)
+        for entry, a in zip(entries.values(), arrays):
+            if isinstance(entry, dict):
+                self.meeting(entry, a.type, names, shape, at)
+
+    def few(self, names):
         r = self.random
         rank = r.choice([1, 1, 2])
         at = [f'({self.make.expression(r.choice(list(INTS)), names, 2)}) & {r.choice([3, 15, 127])}' for _ in range(rank)]
-        self.put(entry, t, list(OWN[:rank]), at)
+        return list(OWN[:rank]), at
+
+    @staticmethod
+    def one_word(t):
+        """Fields that an atomic operation updates together, or one by one."""
+        if not isinstance(t, tuple):
+            return False
+        sizes = [BYTES[ft] for _, ft in t]
+        packed = all(sum(sizes[:i]) % n == 0 for i, n in enumerate(sizes)) and sum(sizes) in (1, 2, 4, 8)
+        return packed or all(ft in INTS and n >= 4 for (_, ft), n in zip(t, sizes))
+
+    def joined(self, t):
+        """How a field meets that of another element, in any order, and what changes nothing."""
+        each = [('max(a.{0}, b.{0})', '-inf'), ('min(b.{0}, a.{0})', 'inf')] if is_float(t) else \
+            [('a.{0} or b.{0}', 'false'), ('a.{0} ^ b.{0}', 'false')] if t == 'bool' else \
+            [('a.{0} + b.{0}', '0'), ('b.{0} | a.{0}', '0'), ('a.{0} ^ b.{0}', '0'), ('min(a.{0}, b.{0})', str(int_range(t)[1]))]
+        return self.random.choice(each)
+
+    def meeting(self, entry, t, names, shape=None, at=None):
+        """Elements meet by operators whose result does not depend on the order."""
+        r = self.random
+        if shape is None:
+            shape, at = self.few(names)
+        self.put(entry, t, list(shape), list(at))
+        if isinstance(t, tuple):
+            each = {f: self.joined(ft) for f, ft in t}
+            entry['combine'] = {'state': dict(t), 'combine': {f: text.format(f) for f, (text, _) in each.items()}}
+            if self.chance(0.7):
+                entry['combine']['identity'] = {f: none for f, (_, none) in each.items()}
+            entry['initial'] = {f: 'false' if ft == 'bool' else r.choice('013') for f, ft in t}
+            return
         entry['combine'] = r.choice(['min', 'max'] if is_float(t) else ['and', 'or', 'xor'] if t == 'bool' else
                                     ['add', 'mul', 'min', 'max', 'and', 'or', 'xor'])
         entry['initial'] = r.choice(['true', 'false'] if t == 'bool' else ['0', '1', '3'])

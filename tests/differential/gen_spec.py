@@ -79,7 +79,7 @@ class SpecMaker(By, Kept, Placed, Parts):
     def scan(self):
         r = self.random
         segments = r.choice(['offsets', 'flags', 'starts', None, None, None, None])
-        self.begin('scan', 1 if segments else None)
+        self.begin('scan', 1 if segments in ('offsets', 'flags') else None)
         self.skip = set()
         if segments in ('offsets', 'flags'):
             self.skip = {'seg'}
@@ -90,6 +90,8 @@ class SpecMaker(By, Kept, Placed, Parts):
         along = [self.dims[-1]] if self.lone(self.dims[-1]) else self.group(self.dims[-1])
         if self.chance(0.35):
             along = self.group(r.choice(self.dims))
+        if len(along) > 1 and segments == 'starts':
+            segments = None
         if along != [self.dims[-1]] or self.chance(0.1):
             self.spec['over'] = along[0] if len(along) == 1 else along
         rest = [d for d in self.dims if d not in along]
@@ -102,7 +104,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         fixed = self.lets(names)
         uniform = self.uniform()
         for n, a in self.arrays().items():
-            if set(a.keys) <= set(rest) and n not in self.skip:
+            if set(a.keys) <= set(rest if not segments else []) and n not in self.skip:
                 uniform.add(n, a.type)
         keeps = self.results or (segments in (None, 'starts') and self.chance(0.4))
         found = {}

@@ -28,6 +28,10 @@ static const struct {
     { "kind: map\ninputs: {x: 'u8[m, n]'}\n" POINTS("n, m", "[index(n), index(m)]") "}\n", 2, 3 },
     { "kind: map\ninputs: {x: 'i16[d, m, n]'}\n" POINTS("n, d, m", "[n - 1 - index(n), index(d), index(m)]") "}\n", 3,
       4 },
+    { "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {a: {type: 'u32[9]', at: \"i64(x) & 7\", value: 1, combine: add, "
+      "initial: "
+      "0}, b: {type: 'u32[9]', at: \"i64(x) & 3\", value: 1, combine: add, initial: 2}}\n",
+      1, 1 },
     { "kind: stencil\ninputs: {x: 'i32[m, n]'}\nreductions: {t: {map: i64(y), operator: add}}\n" POINTS(
           "m, n", "[index(m) - 1, \"index(n) + i64(x[0, 1] - x[0, 1])\"]") ", t: i64}\n",
       2, 3 },

@@ -33,6 +33,10 @@
 #define BINS                                                                                                           \
     SPEC("reduce", VECTOR, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nby: x % 41",  \
          "s: 'u32[k]', p: 'u32[k]'")
+#define BINS_PLACED                                                                                                    \
+    SPEC("map", VECTOR, "",                                                                                            \
+         "s: {type: 'u32[k]', at: x % 41, value: x, combine: add, initial: 1}, p: {type: 'u32[k]', at: x % 41, "       \
+         "value: x | 1, combine: mul, initial: 3}")
 #define BINS_COLUMNS                                                                                                   \
     SPEC("reduce", MATRIX,                                                                                             \
          "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nover: m\nby: index(m) * 5 % 8", \

@@ -165,14 +165,44 @@ bool op_is_commutative(struct arena *a, const struct op *op)
     return true;
 }
 
-/* a.f OP b.f, in either order, with an OP for which any order and grouping gives the same bits. */
-static bool is_componentwise(const struct expr *e, int field)
+/* a.f OP b.f, in either order. */
+static bool joins_field(const struct expr *e, int field)
 {
-    if (!groups_freely(e) || e->nargs != 2)
+    if (e->nargs != 2)
         return false;
     const struct expr *x = e->arg[0], *y = e->arg[1];
     bool sides = (x->kind == EX_LEFT && y->kind == EX_RIGHT) || (x->kind == EX_RIGHT && y->kind == EX_LEFT);
     return sides && x->field == field && y->field == field;
+}
+
+/* The same with an OP for which any order and grouping gives the same bits. */
+static bool is_componentwise(const struct expr *e, int field) { return groups_freely(e) && joins_field(e, field); }
+
+/* Float minima and maxima have no instruction that treats NaN as the language does. */
+enum native op_field_native(const struct op *op, int field)
+{
+    const struct expr *e = op->combine[field];
+    if (!joins_field(e, field) || ty_bytes(e->type) < 4 || e->type == TY_BOOL)
+        return NATIVE_NONE;
+    if (is_min_max(e))
+        return ty_is_float(e->type) ? NATIVE_NONE : e->op == FN_MIN ? NATIVE_MIN : NATIVE_MAX;
+    if (e->kind != EX_BINARY)
+        return NATIVE_NONE;
+    switch (e->op) {
+    case BIN_ADD: return NATIVE_ADD;
+    case BIN_AND: return NATIVE_AND;
+    case BIN_OR: return NATIVE_OR;
+    case BIN_XOR: return NATIVE_XOR;
+    default: return NATIVE_NONE;
+    }
+}
+
+bool op_fieldwise(const struct op *op)
+{
+    bool all = op->nfields > 1;
+    for (int f = 0; all && f < op->nfields; f++)
+        all = op_field_native(op, f) != NATIVE_NONE;
+    return all;
 }
 
 bool op_is_exact(const struct op *op)
@@ -181,4 +211,19 @@ bool op_is_exact(const struct op *op)
         if (!is_componentwise(op->combine[i], i))
             return false;
     return true;
+}
+
+enum native op_native(const struct op *op)
+{
+    return op->builtin && op->nfields == 1 ? op_field_native(op, 0) : NATIVE_NONE;
+}
+
+int op_word_bytes(const struct op *op) { return op_native(op) ? ty_bytes(op->field[0]) : op_packed_bytes(op); }
+
+int op_packed_bytes(const struct op *op)
+{
+    int bytes = 0;
+    for (int f = 0; f < op->nfields; f++)
+        bytes += ty_bytes(op->field[f]);
+    return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 0;
 }

@@ -394,9 +394,11 @@ void build_segments(struct builder *b)
     }
     if (by_starts && b->p->kind != KIND_SCAN)
         diag_error(b->d, D_BAD_SEGMENTS, by_starts->at, "only a scan can have starts; a reduce needs offsets");
-    if (b->p->rank > 1)
-        diag_error(b->d, D_BAD_SEGMENTS, node->at,
-                   "irregular segments need one dimension; regular ones are kept dimensions, see over");
+    if (b->p->rank > 1 && !by_starts)
+        diag_hint(b->d,
+                  diag_error(b->d, D_BAD_SEGMENTS, node->at,
+                             "irregular segments need one dimension; regular ones are kept dimensions, see over"),
+                  "scans along one dimension of several may have segments: {starts: …}");
     if (by_offsets)
         offsets(b, by_offsets);
     if (by_flags)

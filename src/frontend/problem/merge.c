@@ -104,7 +104,7 @@ static void look_at(struct merging *m, const struct ynode *n)
 
 static void look_everywhere(struct merging *m)
 {
-    static const char *const places[] = { "by", "let", "map", "outputs", "reductions", "scans" };
+    static const char *const places[] = { "by", "let", "map", "outputs", "reductions", "scans", "segments" };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const struct ynode *n = ynode_get(m->b->root, places[i]);
         if (n)
@@ -309,8 +309,9 @@ bool build_merged(struct builder *b)
     }
     if (m->rank <= SPACE_MAX)
         return true;
-    if (ynode_get(b->root, "segments")) /* reported: they need one dimension */
-        return false;
+    const struct ynode *segments = ynode_get(b->root, "segments");
+    if (segments && !(segments->kind == Y_MAPPING && ynode_get(segments, "starts")))
+        return false; /* reported: these need one dimension */
     find_reasons(m);
     join(m);
     int left = 0;

@@ -276,7 +276,8 @@ static void default_value(struct builder *b, struct output *out)
         diag_hint(b->d, m, "write %s: {type: …, value: …}", kept_own_name(out->array.name));
 }
 
-static void value_mapping(const struct scope *sc, struct output *out, const struct ynode *node)
+void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
+                      const struct expr **value)
 {
     struct builder *b = sc->b;
     const char *names[STATE_FIELDS_MAX];
@@ -297,11 +298,11 @@ static void value_mapping(const struct scope *sc, struct output *out, const stru
             continue;
         }
         seen[field] = true;
-        out->value[field] = type_build(sc, e, out->array.field[field].type);
+        value[field] = type_build(sc, e, out->array.field[field].type);
     }
     for (int f = 0; f < out->array.nfields && !unknown; f++)
         if (!seen[f])
-            diag_error(b->d, D_FIELDS, node->at, "the value has no field '%s'", names[f]);
+            diag_error(b->d, D_FIELDS, node->at, "the %s has no field '%s'", what, names[f]);
 }
 
 static void explicit_value(struct builder *b, struct output *out, const struct ynode *node)
@@ -310,7 +311,7 @@ static void explicit_value(struct builder *b, struct output *out, const struct y
     bool structure = *out->array.field[0].name != '\0';
     if (node->kind == Y_MAPPING) {
         if (structure) {
-            value_mapping(&sc, out, node);
+            structure_values(&sc, out, node, "value", out->value);
             return;
         }
         struct diag *m =

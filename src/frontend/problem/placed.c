@@ -50,17 +50,35 @@ static void build_index(const struct scope *sc, struct output *out, const struct
 
 static void find_input(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_INPUT || e->kind == EX_AT; }
 
-/* What an operator must be where threads in any order combine with memory, one word at a time. */
-static const char *combine_misfit(const struct builder *b, const struct op *op, enum ty type)
+/* Has the state exactly the fields of an element, in their order?  A scalar is one without a name. */
+static bool same_fields(const struct prog_array *a, int nfields, const char *const *name)
 {
-    bool reads = false;
+    bool same = a->nfields == nfields;
+    for (int f = 0; same && f < nfields; f++)
+        same = !strcmp(a->field[f].name, name[f]);
+    return same;
+}
+
+/* What one atomic operation updates: a word, or fields one by one. */
+static bool updates_at_once(const struct op *op, const struct prog_array *a)
+{
+    int bytes = 0;
+    for (int f = 0; f < a->nfields; f++)
+        bytes += ty_bytes(a->field[f].type);
+    return op_fieldwise(op) || (bytes == a->stride && bytes <= 8 && !(bytes & (bytes - 1)));
+}
+
+/* What an operator must be where threads in any order combine with memory. */
+static const char *combine_misfit(const struct builder *b, const struct op *op, const struct prog_array *a)
+{
+    bool reads = false, types = true;
     for (int i = 0; i < op->nlets; i++)
         expr_walk(op->let[i].value, find_input, &reads);
-    if (op->nfields == 1 && op->combine[0])
-        expr_walk(op->combine[0], find_input, &reads);
-    if (op->nfields != 1)
-        return "the operator of 'combine' has a single field: an element of the output";
-    if (op->field[0] != type)
+    for (int f = 0; f < op->nfields; f++) {
+        expr_walk(op->combine[f], find_input, &reads);
+        types &= op->field[f] == a->field[f].type;
+    }
+    if (!types)
         return "the state of this operator is not of the output's type";
     if (reads)
         return "the operator of 'combine' reads no inputs";
@@ -71,25 +89,72 @@ static const char *combine_misfit(const struct builder *b, const struct op *op, 
     return NULL;
 }
 
+/* Says which fields the operator has; false. */
+static const struct op *other_fields(struct builder *b, const struct prog_array *a, int n, const char *const *name,
+                                     struct span at)
+{
+    struct str fields = { 0 };
+    for (int f = 0; f < n && *name[0]; f++)
+        str_printf(&fields, "%s%s", f ? ", " : "", name[f]);
+    const char *list = arena_strdup(b->a, fields.text ? fields.text : "");
+    str_finish(&fields);
+    if (!*list)
+        diag_hint(b->d,
+                  bad_place(b, at, "the operator of 'combine' has a single field, and the elements are structures"),
+                  "write an operator with the element's fields: {state: {…}, combine: {…}}");
+    else
+        diag_hint(b->d,
+                  diag_error(b->d, D_BAD_PLACE, at, "the fields of this operator are %s, and those of '%s' are %s",
+                             list, a->name, *a->field[0].name ? "others" : "none"),
+                  "the elements are structures with these fields in this order: type: {%s: …}, shape: […]", name[0]);
+    return NULL;
+}
+
+/* A built-in operator whose state is an element. */
+static const struct op *combine_builtin(struct builder *b, const struct op_row *row, const struct prog_array *a,
+                                        struct span at)
+{
+    const char *name[STATE_FIELDS_MAX];
+    char letter[STATE_FIELDS_MAX];
+    enum ty type[STATE_FIELDS_MAX];
+    const int n = op_row_fields(row, b->a, name, letter);
+    if (!same_fields(a, n, name))
+        return other_fields(b, a, n, name, at);
+    for (int f = 0; f < n; f++) {
+        type[f] = a->field[f].type;
+        if (letter[f] == 'I' ? !ty_is_int(type[f]) : type[f] != type[0])
+            return diag_error(b->d, D_OPERATOR_TYPE, at,
+                              letter[f] == 'I' ? "field '%s' of %s is an integer" : "field '%s' of %s has another type",
+                              name[f], row->name),
+                   NULL;
+    }
+    return op_builtin(b, row, type, at);
+}
+
 static void build_combine(struct builder *b, struct output *out, const struct ynode *n)
 {
-    const enum ty type = out->array.field[0].type;
+    const struct prog_array *a = &out->array;
     const struct op_row *row = n->kind == Y_SCALAR ? op_row_find(b, n) : NULL;
-    if (*out->array.field[0].name || (row && row->state)) {
-        diag_hint(b->d,
-                  bad_place(b, n->at,
-                            *out->array.field[0].name ? "not yet: 'combine' for arrays of structures"
-                                                      : "the operator of 'combine' has a single field"),
-                  "a reduce with `by` combines states of several fields, such as argmin");
-        return;
-    }
     if (n->kind == Y_SCALAR && !row)
         return;
-    const struct op *op = row ? op_builtin(b, row, &type, n->at) : op_user(b, n);
-    const char *misfit = op && (op->combine[0] || op->nfields != 1) ? combine_misfit(b, op, type) : NULL;
+    const struct op *op = row ? combine_builtin(b, row, a, n->at) : op_user(b, n);
+    if (op && !row && op->nfields && !same_fields(a, op->nfields, op->field_name))
+        op = other_fields(b, a, op->nfields, op->field_name, n->at);
+    if (!op || !op->combine[op->nfields - 1])
+        return;
+    const char *misfit = combine_misfit(b, op, a);
     if (misfit)
         bad_place(b, n->at, misfit);
-    out->combine = misfit ? NULL : op;
+    else if (!updates_at_once(op, a))
+        diag_hint(b->d,
+                  diag_error(b->d, D_BAD_PLACE, n->at,
+                             "not yet: elements of %d bytes whose fields depend on each other, or that have bytes "
+                             "between fields; an atomic operation updates 1, 2, 4 or 8 bytes",
+                             a->stride),
+                  "a reduce with `by` packs states of up to 8 bytes; fields that are sums, least, greatest or bits of "
+                  "4 or 8 bytes each may be any number");
+    else
+        out->combine = op;
 }
 
 void build_places(const struct scope *sc, struct output *out, const struct ynode *node)
@@ -104,10 +169,16 @@ void build_places(const struct scope *sc, struct output *out, const struct ynode
         build_index(&places, out, at);
     if (combine)
         build_combine(b, out, combine);
-    if (initial && *out->array.field[0].name)
-        bad_place(b, initial->at, "not yet: 'initial' for arrays of structures");
+    const bool structure = *out->array.field[0].name != '\0';
+    if (initial && structure != (initial->kind == Y_MAPPING))
+        diag_error(b->d, D_FIELDS, initial->at,
+                   structure ? "'%s' is an array of structures, so its initial value is a mapping of their fields"
+                             : "'%s' is no array of structures, so its initial value is one expression",
+                   out->array.name);
+    else if (initial && structure)
+        structure_values(&constant, out, initial, "initial value", out->initial);
     else if (initial)
-        out->initial = type_build(&constant, node_expr(b, initial), out->array.field[0].type);
+        out->initial[0] = type_build(&constant, node_expr(b, initial), out->array.field[0].type);
     out->array.continued = combine && !initial;
 }
 
@@ -145,5 +216,77 @@ void build_placed(struct builder *b)
             bad_place(b, iterate->at, "not yet: 'iterate' with an output that has 'at'");
         if (skips)
             bad_place(b, skips->at, "not yet: points that are left out, with an output that has 'at'");
+    }
+}
+
+/* ---- the same as a reduction --------------------------------------------------------------------------------------- */
+
+/* Does each element combine something there, where it does so with the first output, by states for tables of bins? */
+static bool meets_first(const struct problem *p, const struct output *o)
+{
+    const struct output *first = &p->output[0];
+    bool same = o->role == OUT_PLACED && o->combine && o->array.rank == first->array.rank &&
+                (op_fieldwise(o->combine) || (o->combine->identity[0] && o->array.stride <= 8));
+    for (int d = 0; same && d < o->array.rank; d++)
+        same = o->array.dim[d].size == first->array.dim[d].size && o->array.dim[d].add == first->array.dim[d].add &&
+               expr_equal(o->index[d], first->index[d]);
+    return same;
+}
+
+/* Reductions to the states of an output: one, or one for each field that is combined without the others.  How many. */
+static int reductions_of(struct builder *b, const struct output *o, struct reduction *r)
+{
+    static const char *const name[] = { [NATIVE_ADD] = "add", [NATIVE_MIN] = "min", [NATIVE_MAX] = "max",
+                                        [NATIVE_AND] = "and", [NATIVE_OR] = "or",   [NATIVE_XOR] = "xor" };
+    const bool each = op_fieldwise(o->combine);
+    for (int f = 0; each && f < o->array.nfields; f++) {
+        const struct op_row *row = op_row_by_name(name[op_field_native(o->combine, f)]);
+        r[f] = (struct reduction){ .name = o->array.name,
+                                   .op = op_builtin(b, row, &o->array.field[f].type, o->at),
+                                   .map = { o->value[f] },
+                                   .at = o->at };
+    }
+    if (each)
+        return o->array.nfields;
+    *r = (struct reduction){ .name = o->array.name, .op = o->combine, .at = o->at };
+    memcpy(r->map, o->value, sizeof r->map);
+    return 1;
+}
+
+void build_binned(struct builder *b)
+{
+    struct problem *p = b->p, *binned = arena_new(b->a, struct problem, 1);
+    struct reduction *r = arena_new(b->a, struct reduction, STATE_FIELDS_MAX);
+    bool all = p->kind == KIND_STENCIL && !p->nreductions && !p->dynamic;
+    int fields = 0;
+    for (int o = 0; all && o < p->noutputs; o++) {
+        fields += p->output[o].array.nfields;
+        all = meets_first(p, &p->output[o]) && fields <= STATE_FIELDS_MAX;
+    }
+    if (!all)
+        return;
+    *binned = *p;
+    binned->kind = KIND_REDUCE;
+    binned->nreads = 0;
+    binned->reduction = r;
+    for (int o = 0; o < p->noutputs; o++)
+        binned->nreductions += reductions_of(b, &p->output[o], &r[binned->nreductions]);
+    for (int d = 0; d < p->rank; d++)
+        binned->space[d].reduced = true;
+    binned->nby = p->output[0].array.rank;
+    memcpy(binned->by, p->output[0].index, sizeof binned->by);
+    memcpy(binned->bin, p->output[0].array.dim, sizeof binned->bin);
+    p->binned = binned;
+}
+
+void problem_unpin(struct problem *p, struct problem *room)
+{
+    p->strategy = NULL;
+    p->ntunables = 0;
+    if (p->binned) {
+        *room = *p->binned;
+        p->binned = room;
+        room->strategy = NULL;
+        room->ntunables = 0;
     }
 }

@@ -174,9 +174,9 @@ static void print_places(const struct problem *p, const struct output *o, struct
         expr_print(p, NULL, o->index[d], out);
     }
     str_addc(out, '\n');
-    if (o->initial) {
-        str_add(out, "  initial ");
-        expr_print(p, NULL, o->initial, out);
+    for (int f = 0; f < o->array.nfields && o->initial[f]; f++) {
+        str_printf(out, "  initial %s%s", o->array.field[f].name, *o->array.field[f].name ? " = " : "");
+        expr_print(p, NULL, o->initial[f], out);
         str_addc(out, '\n');
     }
     if (!o->combine)

@@ -356,6 +356,7 @@ static void publish(struct builder *b)
     p->output = b->output;
     if (p->kind == KIND_STENCIL)
         build_reads(b);
+    build_binned(b);
 }
 
 const struct problem *builder_problem(struct builder *b, const char *default_name)

@@ -90,6 +90,16 @@ struct op {
     bool pivot; /* see operators.def */
 };
 
+/* The machine's own instruction for a built-in operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers)
+ * of a warp; the same for a field that is combined without the others.  Have all of several fields one? */
+enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIVE_OR, NATIVE_XOR };
+enum native op_native(const struct op *op);
+enum native op_field_native(const struct op *op, int field);
+bool op_fieldwise(const struct op *op);
+/* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
+int op_packed_bytes(const struct op *op);
+/* The same of what atomic operations update: a native operator's state is its own word. */
+int op_word_bytes(const struct op *op);
 /* One named reduction or scan. */
 struct reduction {
     const char *name; /* "r" / "s" when the spec has a single one */
@@ -122,7 +132,7 @@ struct output {
     bool from_end;            /* … whose first one comes last */
     const struct expr *index[PROG_RANK_MAX]; /* PLACED, SETTLED: i64, along each dimension; NULL for other forms */
     const struct op *combine; /* … how elements meet at one place, and what is there before; NULL: they never meet */
-    const struct expr *initial; /* … and what all its elements hold first; NULL: what is there */
+    const struct expr *initial[STATE_FIELDS_MAX]; /* … and what all its elements hold first; NULL: what is there */
     struct span at;
 };
 
@@ -175,6 +185,9 @@ struct problem {
     int nby;
     const struct expr *by[PROG_RANK_MAX];
     struct prog_dim bin[PROG_RANK_MAX];
+    /* A map all of whose outputs combine at the same places: the same as a reduction by these places.  Its outputs stay
+     * PLACED, and what elements come to is combined with what they hold.  NULL: it is none. */
+    const struct problem *binned;
     /* scan */
     bool exclusive, reverse;
     /* stencil */
@@ -206,6 +219,9 @@ static inline const struct prog_array *problem_array(const struct problem *p, in
     const struct output *o = &p->output[pointer - p->ninputs];
     return o->written ? o->written : &o->array;
 }
+
+/* Drops what the spec pins, also in its other form, of which `room` gets a copy. */
+void problem_unpin(struct problem *p, struct problem *room);
 
 /* Size number i, a product too, where `size` are those that a launch is given; -1: not known. */
 int64_t problem_size(const struct problem *p, int i, const int64_t *size);

@@ -72,6 +72,12 @@ void build_starts(struct builder *b)
     sc.allows &= ~(unsigned)SC_LAST;
     b->starts = type_build(&sc, node_expr(b, node), TY_BOOL);
     b->p->starts = true;
+    int scanned = 0;
+    for (int d = 0; d < b->p->rank; d++)
+        scanned += b->p->space[d].reduced;
+    if (scanned > 1)
+        diag_hint(b->d, not_yet(b, node->at, "segments that are given by 'starts' along several dimensions"),
+                  "over: … scans along one, and each row or column has segments of its own");
     static const char *const refused[] = { "init", "mode", "direction" };
     static const char *const otherwise[] = { NULL, "inclusive", "forward" };
     for (int i = 0; i < 3; i++) {
@@ -85,22 +91,41 @@ void build_starts(struct builder *b)
     }
 }
 
-/* The value that e has at the next element of a one-dimensional problem; *left: how much may be written out. */
+/* The axis that scans go along, the last one of several. */
+static int scanned_axis(const struct problem *p)
+{
+    int axis = p->rank - 1;
+    while (axis > 0 && !p->space[axis].reduced)
+        axis--;
+    return axis;
+}
+
+/* An input one element further along the axis. */
+static void shift(struct input *in, int axis, struct expr *e)
+{
+    bool moved = false;
+    for (int d = 0; d < in->array.rank; d++) {
+        e->offset[d] = (e->noffsets ? e->offset[d] : 0) + (in->axis[d] == axis);
+        moved |= e->offset[d] != 0;
+    }
+    e->noffsets = moved ? in->array.rank : 0;
+    in->neighbours |= moved;
+}
+
+/* The value that e has at the next element of the scan; *left: how much may be written out. */
 static const struct expr *at_next(struct builder *b, const struct expr *e, int *left)
 {
+    const int axis = scanned_axis(b->p);
     if (--*left < 0)
         return e;
     if (e->kind == EX_LET)
         return at_next(b, b->lets.let[e->which].value, left);
-    if (e->kind == EX_INDEX)
+    if (e->kind == EX_INDEX && e->which == axis)
         return binary(b, BIN_ADD, TY_I64, e, number(b, 1, e->at));
     struct expr *copy = arena_new(b->a, struct expr, 1);
     *copy = *e;
-    if (e->kind == EX_INPUT && b->input[e->which].array.rank > 0) {
-        copy->offset[0] = e->noffsets ? e->offset[0] + 1 : 1;
-        copy->noffsets = copy->offset[0] != 0;
-        b->input[e->which].neighbours |= copy->offset[0] != 0;
-    }
+    if (e->kind == EX_INPUT)
+        shift(&b->input[e->which], axis, copy);
     for (int i = 0; i < e->nargs; i++)
         copy->arg[i] = at_next(b, e->arg[i], left);
     return copy;

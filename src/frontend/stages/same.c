@@ -111,9 +111,9 @@ static bool output_same(struct twins *t, const struct output *x, const struct ou
 {
     bool is = array_is(t, &x->array, &y->array) && x->role == y->role && x->counter == y->counter &&
               x->from_end == y->from_end && !memcmp(x->axis, y->axis, sizeof x->axis) && same(t, x->where, y->where) &&
-              same(t, x->place, y->place) && same(t, x->initial, y->initial) && !x->combine == !y->combine;
+              same(t, x->place, y->place) && !x->combine == !y->combine;
     for (int f = 0; is && f < x->array.nfields; f++)
-        is = same(t, x->value[f], y->value[f]);
+        is = same(t, x->value[f], y->value[f]) && same(t, x->initial[f], y->initial[f]);
     for (int d = 0; is && d < PROG_RANK_MAX; d++)
         is = same(t, x->index[d], y->index[d]);
     return is;

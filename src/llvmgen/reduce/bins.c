@@ -14,7 +14,6 @@
  */
 #include "bins.h"
 
-#include "llvmgen/shared/output.h"
 #include "lower/reduce/bins.h"
 
 enum ty bins_word_type(const struct gen *g, int r)
@@ -25,9 +24,11 @@ enum ty bins_word_type(const struct gen *g, int r)
 void bins_global_table(struct gen *g, struct bins *b, bool fixed)
 {
     kb *k = g->k;
+    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .merge = true, .placed = bins_placed(g->p) };
+    if (b->placed)
+        return;
     const kb_ptr base = gen_buffer(g, "table", TY_U8);
     const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, "bins");
-    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .merge = true };
     for (int r = 0; r < g->p->nreductions; r++) {
         b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
         b->table[r].ty = bins_word_type(g, r);
@@ -41,6 +42,10 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
     kb_ptr word[STATE_FIELDS_MAX];
+    if (b->placed) {
+        outputs_combine(b->g, kb_cast(k, bin, TY_I64), x);
+        return;
+    }
     for (int r = 0; r < b->g->p->nreductions; r++)
         word[r] = kb_advance(k, b->mine[r], kb_mul(k, bin, b->bin_step));
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);

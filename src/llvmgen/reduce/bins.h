@@ -3,13 +3,14 @@
 #ifndef PTXGEN_LLVMGEN_BINS_H
 #define PTXGEN_LLVMGEN_BINS_H
 
-#include "llvmgen/shared/gen.h"
+#include "llvmgen/shared/output.h"
 
 struct bins {
     struct gen *g;
     kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
     int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
     kb_ptr mine[STATE_FIELDS_MAX];    /* where the table of this thread begins */
+    bool placed;                      /* the outputs themselves */
     bool merge;                       /* equal indices of a warp first */
     bool hot;                         /* what many lanes have goes to registers: */
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */

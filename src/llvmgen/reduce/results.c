@@ -203,14 +203,17 @@ void emit_initials(struct gen *g)
         const struct output *out = &g->p->output[o];
         struct point pt;
         kb_val n = kb_imm(k, TY_I64, 1);
-        if (!out->initial)
+        if (!out->initial[0])
             continue;
         for (int d = 0; d < out->array.rank; d++)
             n = kb_mul(k, n, gen_extent(g, &out->array.dim[d]));
         env_init(&pt, g, NULL);
-        const kb_val x = emit_expr(k, &pt.env, out->initial);
+        kb_val x[STATE_FIELDS_MAX];
+        for (int f = 0; f < out->array.nfields; f++)
+            x[f] = emit_expr(k, &pt.env, out->initial[f]);
         kb_for(k, i, own, n, step) {
-            kb_store(k, gen_output(g, o), i, x);
+            for (int f = 0; f < out->array.nfields; f++)
+                gen_store_field(g, &out->array, gen_output(g, o), i, f, x[f]);
         }
     }
 }

@@ -70,7 +70,7 @@ static void declare(struct gen *g, int i)
 void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c,
                const struct prog_kernel *kernel)
 {
-    *g = (struct gen){ .k = k, .c = c, .p = plan->problem, .kernel = kernel };
+    *g = (struct gen){ .k = k, .c = c, .p = strategy_problem(c->strategy, plan->problem), .kernel = kernel };
     g->nfields = state_fields(g->p, g->field);
     g->padded = state_pad(g->p);
     kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster,

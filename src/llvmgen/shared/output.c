@@ -152,6 +152,20 @@ static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
     return x;
 }
 
+static void combine_by_swap(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
+{
+    kb *k = pt->g->k;
+    p.ty = word_of[o->array.stride];
+    kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
+    kb_loop(k) {
+        const kb_val seen = kb_get(k, old);
+        const kb_tup both = emit_combine(k, o->combine, &pt->env, element_fields(k, &o->array, seen), x);
+        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
+        kb_break_if(k, kb_eq(k, got, seen));
+        kb_set(k, old, got);
+    }
+}
+
 /* Elements meet in memory, in any order: by an instruction, or as often as another thread comes in between. */
 static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
 {
@@ -161,18 +175,32 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
         [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
     };
     kb *k = pt->g->k;
-    if (op_native(op)) {
-        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
-        return;
+    for (int f = 0; f < x.n && op_fieldwise(op); f++) {
+        kb_ptr field = kb_advance(k, p, kb_imm(k, TY_I32, o->array.field[f].offset));
+        field.ty = x.e[f].ty;
+        kb_atomic(k, rmw[op_field_native(op, f)], field, 0, x.e[f]);
     }
-    p.ty = word_of[o->array.stride];
-    kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
-    kb_loop(k) {
-        const kb_val seen = kb_get(k, old);
-        const kb_tup both = emit_combine(k, op, &pt->env, element_fields(k, &o->array, seen), x);
-        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
-        kb_break_if(k, kb_eq(k, got, seen));
-        kb_set(k, old, got);
+    if (op_native(op))
+        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
+    else if (!op_fieldwise(op))
+        combine_by_swap(pt, o, p, x);
+}
+
+static kb_ptr element_at(struct gen *g, int output, kb_val element)
+{
+    const struct prog_array *a = &g->p->output[output].array;
+    return kb_advance(g->k, gen_output(g, output), kb_mul(g->k, element, *a->field[0].name ? a->stride : 1));
+}
+
+void outputs_combine(struct gen *g, kb_val element, kb_tup x)
+{
+    struct point pt;
+    env_init(&pt, g, NULL);
+    for (int o = 0, first = 0; o < g->p->noutputs; first += g->p->output[o++].array.nfields) {
+        kb_tup own = { .n = g->p->output[o].array.nfields };
+        for (int f = 0; f < own.n; f++)
+            own.e[f] = x.e[first + f];
+        combine_in_memory(&pt, &g->p->output[o], element_at(g, o, element), own);
     }
 }
 
@@ -189,8 +217,7 @@ static void store_PLACED(struct point *pt, int output)
     for (int d = 0; d < g->p->rank && !o->combine && kb_checks_places(k); d++)
         index[d] = point_index(pt, d);
     kb_if(k, inside) {
-        const kb_ptr p =
-            kb_advance(k, gen_output(g, output), kb_mul(k, element, *o->array.field[0].name ? o->array.stride : 1));
+        const kb_ptr p = element_at(g, output, element);
         if (o->combine) {
             combine_in_memory(pt, o, p, x);
         } else {

@@ -36,6 +36,8 @@ void outputs_store_at(enum moment moment, struct point *const *pt, int n, bool a
 void points_store(struct point *pt, int n, bool aligned);
 /* The same for one point that may have no value. */
 void point_store(struct point *pt);
+/* The fields of an element of each output, one after the other, meet what these hold there.  Any threads. */
+void outputs_combine(struct gen *g, kb_val element, kb_tup x);
 /* Values of n neighbouring points of a vector output, in the order of memory, of which the first lies at `at`. */
 void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool aligned, const kb_val *x);
 /* The whole block arrives, after a barrier.  Stores n (i32) kept values from shared memory, after the `before` (i64)

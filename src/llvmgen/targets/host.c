@@ -176,14 +176,19 @@ static uint32_t order_of(enum kb_order o)
     return orders[o];
 }
 
-/* The address at which the access really takes place: simt_load, simt_store or simt_rmw. */
-static LLVMValueRef checked(kb *k, const char *function, const struct kb_access *a)
+/* What simt_rt.h calls `how`. */
+static LLVMValueRef how_of(kb *k, const struct kb_access *a)
 {
     uint32_t how = a->space == KB_SHARED ? SIMT_SHARED : a->space == KB_CLUSTER_SHARED ? SIMT_CLUSTER : SIMT_GLOBAL;
     how |= a->flags & KB_INVARIANT ? SIMT_INVARIANT : 0;
     how |= order_of(a->order) << SIMT_ORDER_SHIFT;
-    how |= (uint32_t)__builtin_ctz((unsigned)a->align) << SIMT_ALIGN_SHIFT;
-    LLVMValueRef args[] = { as_space(k, a->at, 0), i32(k, (uint32_t)a->bytes), i32(k, how), text(k, a->name) };
+    return i32(k, how | (uint32_t)__builtin_ctz((unsigned)a->align) << SIMT_ALIGN_SHIFT);
+}
+
+/* The address at which the access really takes place: simt_load, simt_store or simt_rmw. */
+static LLVMValueRef checked(kb *k, const char *function, const struct kb_access *a)
+{
+    LLVMValueRef args[] = { as_space(k, a->at, 0), i32(k, (uint32_t)a->bytes), how_of(k, a), text(k, a->name) };
     return kb_call(k, function, type_ptr(k), 4, args, true);
 }
 
@@ -249,6 +254,16 @@ static LLVMValueRef host_rmw(kb *k, enum kb_rmw op, const struct kb_access *a, L
 
 static LLVMValueRef host_cas(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired)
 {
+    LLVMTypeRef word = LLVMTypeOf(i32(k, 0));
+    if (a->bytes < 4) {
+        LLVMValueRef args[] = { as_space(k, a->at, 0),
+                                i32(k, (uint32_t)a->bytes),
+                                how_of(k, a),
+                                text(k, a->name),
+                                LLVMBuildZExt(kb_builder(k), expected, word, ""),
+                                LLVMBuildZExt(kb_builder(k), desired, word, "") };
+        return LLVMBuildTrunc(kb_builder(k), kb_call(k, "simt_cas_part", word, 6, args, true), a->type, "");
+    }
     LLVMValueRef address = checked(k, "simt_rmw", a);
     LLVMValueRef old = load_from(k, a, address);
     LLVMValueRef same = LLVMBuildICmp(kb_builder(k), LLVMIntEQ, old, expected, "");

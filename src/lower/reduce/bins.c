@@ -71,22 +71,16 @@ int bins_capacity(const struct plan_case *c, const struct problem *p)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct problem *p, const char **why)
+bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
+    (void)d, (void)a;
     *why = "it reduces by indices; this problem has no `by`";
     return p->nby > 0;
 }
 
-bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return fits(p, why);
-}
-
 bool reduce_bins_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d, (void)a;
-    return fits(p, why);
+    return reduce_bins_shared_fits(p, d, a, why);
 }
 
 /* A few elements of a thread at once: each has its own code. */
@@ -138,11 +132,20 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
     for (int d = 0; d < p->rank; d++)
         if (!p->space[d].reduced)
             plan_range_times(pl, &p->space[d].extent, lo, hi);
-    plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
+    if (!bins_placed(p)) /* of outputs, few bins have tables at all */
+        plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
 }
 
-/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  Tables of more bins
- * than there are elements are not worth clearing. */
+/* Tables of more bins than there are elements are not worth clearing.  Where elements may as well meet in the outputs,
+ * each bin must spare several of them that (by the model, not measured). */
+struct formula bins_worthwhile(const struct problem *p)
+{
+    enum { SPARED = 16 };
+    const struct formula count = access_count(p);
+    return f_le(segments_count(p), bins_placed(p) ? f_div(count, f_const(SPARED)) : count);
+}
+
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
 void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -153,7 +156,7 @@ void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
     } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
                   { "most", "most", THREADS_MOST, 0, most } };
-    struct formula guard = f_le(segments_count(p), access_count(p));
+    struct formula guard = bins_worthwhile(p);
     int64_t lo, hi;
     bins_range(pl, &lo, &hi);
     if (plan_pinned(pl))
@@ -207,6 +210,11 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
         plan_value_arg(add, "columns", TY_I32, segments_inner(p));
         plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), f_const(1))));
+    }
+    if (bins_placed(p)) {
+        plan_value_arg(add, "bins", TY_I64, segments_count(p));
+        plan_launch(pl, c, BINS_ADD, grid(p, c, true));
+        return reduce_check_tunables(pl, c);
     }
     const struct formula over = table_kernel(pl, c, "finish");
     if (!shared)

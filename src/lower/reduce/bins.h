@@ -17,6 +17,8 @@ int bins_bytes(const struct problem *p);
 int bins_before(const struct problem *p, int r);
 /* Do elements only count, by constants?  The machine adds these up where they meet. */
 bool bins_count(const struct problem *p);
+/* Do blocks combine their tables with the outputs, at computed places (problem.binned)? */
+static inline bool bins_placed(const struct problem *p) { return p->nby && p->output[0].combine; }
 /* How many tables a block has in shared memory. */
 int bins_tables(const struct plan_case *c);
 /* Of tables of threads: is each that of one column, the dimensions that are kept after those that are reduced? */
@@ -28,6 +30,8 @@ int bins_capacity(const struct plan_case *c, const struct problem *p);
 enum { BINS_SHARED_RESERVED = 1024 /* bytes of shared memory that are left over */ };
 /* What is known about the number of bins, of the dimensions of `by` and the kept ones; checks that it fits. */
 void bins_range(struct planner *pl, int64_t *lo, int64_t *hi);
+/* Are there so many elements that tables in shared memory pay? */
+struct formula bins_worthwhile(const struct problem *p);
 /* Kernels, the table and steps of a case; `shared`: elements come to tables in shared memory first. */
 bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared);
 

@@ -112,7 +112,7 @@ void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const bool columns = bins_columns(p);
     const int rooms = columns || plan_pinned(pl) || bins_bytes(p) > WORD ? ROOMS : 1;
-    struct formula guard = plan_pinned(pl) ? (struct formula){ 0 } : f_le(segments_count(p), access_count(p));
+    struct formula guard = plan_pinned(pl) ? (struct formula){ 0 } : bins_worthwhile(p);
     int64_t lo, hi;
     if (!plan_pinned(pl) && !columns && bins_count(p))
         return;

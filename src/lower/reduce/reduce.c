@@ -65,7 +65,7 @@ bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct
 void reduce_usual(struct planner *pl, struct plan_case *c)
 {
     plan_set_pdl(pl, c);
-    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
+    plan_set(c, TN_EVICT_FIRST, pl->plan->problem->nby > 0 || !problem_writes(pl->plan->problem, AT_POINT),
              "every element is read once, and few are written");
 }
 

@@ -4,6 +4,7 @@
 
 #define SCAN "kind: scan\ninputs: {x: 'i32[n]', h: 'u8[n]'}\n"
 #define SUM  SCAN "operator: add\nmap: x\n"
+#define ROWS "kind: scan\ninputs: {x: 'i32[m, n]'}\noperator: add\n"
 #define KEPT "kept: {type: 'i32[n]', where: x > 0, value: x}"
 
 static const struct spec_row rows[] = {
@@ -53,6 +54,17 @@ static const struct spec_row rows[] = {
     { SUM "segments: {starts: x > 0}\ninit: 3\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
     { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
     { SUM "segments: {starts: x > 0}\noutputs: {y: 'i32[n]', t: i32}\n", "so they have no totals" },
+    { ROWS "segments: {starts: 'x[0, -1] < x'}\noutputs: {y: {type: 'i32[m, n]', where: last, value: s}}\n",
+      "((index(n) == (n - i64(1))) or (x < x[0, 1]))" },
+    { ROWS "over: m\nsegments: {starts: 'i64(x) < index(m) - index(n)'}\noutputs: {y: {type: 'i32[m, n]', where: last, "
+           "value: s}}\n",
+      "(i64(x[1, 0]) < ((index(m) + i64(1)) - index(n)))" },
+    { ROWS "over: [m, n]\nsegments: {starts: x > 0}\noutputs: {y: 'i32[m, n]'}\n",
+      "not yet: segments that are given by 'starts' along several dimensions" },
+    { ROWS "segments: {starts: x > 0}\noutputs: {y: 'i32[m, n]', t: 'i32[m]'}\n", "so they have no totals" },
+    { "kind: scan\ninputs: {x: 'i32[m, n]', h: 'u8[n]'}\noperator: add\nmap: x\nsegments: {flags: h}\noutputs: {y: "
+      "'i32[m, n]'}\n",
+      "hint: scans along one dimension of several may have segments: {starts: …}" },
     { SUM "segments: {starts: last}\noutputs: {y: 'i32[n]'}\n", "nothing is called 'last'" },
     { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [n, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
       "value: x}}\n",

@@ -30,6 +30,14 @@ Test(ref_placed, places)
           .output = { V(0.75), V(1e9) },
           .spec = "kind: map\ninputs: {x: 'f64[n]', i: 'i16[n]'}\noutputs: {y: {type: 'f64[k]', at: i, value: x, "
                   "combine: add}, h: {type: 'f64[k]', at: i, value: x, combine: max}}\n" },
+        { .name = "structures meet",
+          .size = { 5, 3 },
+          .input = { V(10, 40, 30, 40, -50), V(2, 2, 0, 2, 9) },
+          .output = { V(30, 2, 0, 0, 40, 1), V(30, 1, 0, 0, 90, 3) },
+          .spec =
+              MAP "outputs: {y: {type: {value: i32, index: i32}, shape: [k], at: i, value: {value: x, index: "
+                  "i32(index(n))}, combine: argmax}, s: {type: {s: i32, c: i32}, shape: [k], at: i, value: {s: x, c: "
+                  "1}, combine: {state: {s: i32, c: i32}, combine: {s: a.s + b.s, c: a.c + b.c}}}}\n" },
         { .name = "the running state",
           .size = { 5 },
           .input = { V(4, 7, 2, 9, 6) },

@@ -97,8 +97,8 @@ static void reads_nothing(void *const *args)
     set_out(args, LD(int32_t, OUT(tid), 0, "out"));
 }
 
-/* 1: write after write; 2: write after read; 3: within a warp, no sync; 4: plain beside atomic. (Bytes of one word are
- * no race.) */
+/* 1: write after write; 2: write after read; 3: within a warp, no sync; 4: plain beside atomic; 5: the same of two bytes
+ * of a word, which an atomic operation takes whole. (Plain bytes of one word are no race.) */
 static void races(void *const *args)
 {
     const uint32_t tid = simt_tid();
@@ -116,7 +116,10 @@ static void races(void *const *args)
     if (FAULT == 4 && tid == 63)
         ST(int32_t, shared, SIMT_SHARED, "sum", 0);
     simt_barrier("the sum is complete");
-    ST(int8_t, (int8_t *)shared + tid, SIMT_SHARED, "bytes", 1);
+    if (FAULT == 5 && tid == 62)
+        simt_cas_part((int8_t *)shared + tid, 1, SIMT_SHARED, "bytes", 0, 1);
+    else
+        ST(int8_t, (int8_t *)shared + tid, SIMT_SHARED, "bytes", 1);
 }
 
 __attribute__((noinline)) static int32_t big_frame(const int32_t *x)
@@ -181,6 +184,7 @@ static const struct row {
     { races, "races", 2, "race", SIMT_RACE, "'s' (shared byte" },
     { races, "races", 3, "race", SIMT_RACE, "'s' (shared byte" },
     { races, "races", 4, "race", SIMT_RACE, "'sum'" },
+    { races, "races", 5, "race", SIMT_RACE, "'bytes'" },
     { breaks, "breaks", 0, "all", SIMT_OK, NULL },
     { breaks, "breaks", 0, "all,guard", SIMT_OK, NULL },
     { breaks, "breaks", 1, "guard", SIMT_CRASH, "thread 40: signal 11" },
@@ -254,6 +258,42 @@ Test(simt_findings, warp_operations_compute)
             for (int i = 0; i < 64; i++)
                 cr_assert_eq(out[i], 0, "width %d thread %d: %x", width, i, (unsigned)out[i]);
         }
+}
+
+/* ---- elements that are parts of words -------------------------------------------------------- */
+
+/* Every thread adds 1 to a byte and to a half of 2 bytes, which share words with those of others. */
+static void parts(void *const *args)
+{
+    uint8_t *byte = (uint8_t *)OUT(0) + simt_tid() % 5, *half = (uint8_t *)OUT(2) + simt_tid() % 3 * 2;
+    for (uint32_t seen = *(uint8_t *)simt_load(byte, 1, ORDERED(SIMT_RELAXED), "byte"), got = 256; got != seen;) {
+        seen = got < 256 ? got : seen;
+        got = simt_cas_part(byte, 1, 0, "byte", seen, (seen + 1) & 255);
+    }
+    for (uint32_t seen = *(uint16_t *)simt_load(half, 2, ORDERED(SIMT_RELAXED), "half"), got = 1 << 16; got != seen;) {
+        seen = got < 1 << 16 ? got : seen;
+        got = simt_cas_part(half, 2, 0, "half", seen, (seen + 1) & 65535);
+    }
+}
+
+Test(simt_findings, parts_of_words_meet)
+{
+    static const struct machine m = { "parts", 1, { parts }, 64, 1, 0, 0, 1, 1, false, false };
+    static const char *const mode[] = { "", "weak", "stale,late" };
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        int32_t x[1] = { 0 }, out[4] = { 0 };
+        uint8_t byte[5];
+        uint16_t half[3];
+        const struct simt_options o = modes(mode[seed % 3], seed);
+        struct simt_report r;
+        cr_assert_eq(run_machine(&m, 0, x, 1, out, 4, NULL, &o, &r), SIMT_OK, "%s", r.text);
+        memcpy(byte, out, sizeof byte);
+        memcpy(half, out + 2, sizeof half);
+        for (int i = 0; i < 5; i++)
+            cr_assert_eq(byte[i], 13 - (i == 4), "seed %d, byte %d: %d", (int)seed, i, byte[i]);
+        for (int i = 0; i < 3; i++)
+            cr_assert_eq(half[i], 21 + (i == 0), "seed %d, half %d: %d", (int)seed, i, half[i]);
+    }
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
