@@ -284,6 +284,30 @@ Test(ptx, threads)
     }
 }
 
+/* The functions that are called, not inlined, are numbered by the machine: layout leaves out what shows it. */
+Test(ptx, a_machine_serves_many_modules)
+{
+    const struct call c = { FN_SIN, 1, TY_F64 };
+    char *text[2] = { NULL, NULL };
+    if (!have_library())
+        cr_skip("no math library here");
+    const int before = codegen_machines();
+    for (int i = 0; i < 600; i++) {
+        struct emitted e = emit_with((struct emission_options){ .arch = i % 2 ? "sm_80" : "sm_86" },
+                                     i % 10 < 2 ? emit_call : unspeakable, i % 10 < 2 ? (const void *)&c : "a_b");
+        cr_assert(e.ok, "%s", e.error);
+        if (i % 10 < 2 && text[i % 2])
+            cr_expect_str_eq(e.text, text[i % 2], "module %d", i);
+        if (text[i % 2])
+            free(e.text);
+        else
+            text[i % 2] = e.text;
+    }
+    cr_expect_eq(codegen_machines() - before, 4, "two for 300 modules, two for an architecture");
+    free(text[0]);
+    free(text[1]);
+}
+
 /* ---- devices and capabilities ------------------------------------------------------------------------------------ */
 
 Test(ptx, device_rows)
