@@ -159,13 +159,14 @@ Test(ptx, layout)
     static const struct {
         const char *from, *to;
     } row[] = {
-        { "\tadd.s32 \t%r1, %r2, -1;\n", "\tadd.s32 %r1,%r2,-1;\n" },
+        { "\tadd.s32 \t%r1, %r2, -1;\n", "add.s32 %r1,%r2,-1;\n" },
         { "\t// begin inline asm\n\tld.global.v2.f32 {%r1,%r2}, [%rd1];\n\t// end inline asm\n",
-          "\tld.global.v2.f32 {%r1,%r2},[%rd1];\n" },
+          "ld.global.v2.f32 {%r1,%r2},[%rd1];\n" },
         { "$L__BB0_2:      // %tiles.stay\n        //   in Loop: Header=BB0_1 Depth=1\n", "$L0_2: // %tiles.stay\n" },
-        { "// %bb.0:            // %entry\n", "// %entry\n" },
-        { "// %bb.3:\n\n\tret;\n", "\n\tret;\n" },
-        { "\t@%p1 bra \t$L__BB0_3;\n", "\t@%p1 bra $L0_3;\n" },
+        { "// %bb.0:            // %entry\n", "" },
+        { "// %bb.0:            // %entry3\n", "// %entry3\n" },
+        { "// %bb.3:\n\n\tret;\n", "\nret;\n" },
+        { "\t@%p1 bra \t$L__BB0_3;\n", "@%p1 bra $L0_3;\n" },
         { "", "" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
