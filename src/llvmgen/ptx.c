@@ -7,7 +7,9 @@
  */
 #include "ptx.h"
 
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +19,21 @@
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 
+/* A target machine, and what it was made for. */
+struct machine {
+    struct machine *next;
+    LLVMTargetMachineRef tm;
+    struct device device;
+    LLVMCodeGenOptLevel level;
+    int modules; /* compiled with it */
+};
+
 struct codegen {
     struct device device;
     struct llvmgen_options options;
     LLVMContextRef cx;
     LLVMModuleRef mod;
-    LLVMTargetMachineRef tm;
+    struct machine *machine;
     kb *k;
     struct llvm_errors errors;
     enum diag_code code; /* of the first error */
@@ -46,26 +57,85 @@ static void stage_end(struct codegen *cg, enum llvmgen_stage stage)
     cg->since = now;
 }
 
+/* ---- target machines --------------------------------------------------------------------------------------------- */
+
+/* A machine that no module uses waits here for the next module of its architecture, whatever the session.  A machine is
+ * one module's at a time, because LLVM writes into it.  Its table of symbol names grows, so it ends after some modules. */
+static struct {
+    pthread_mutex_t lock;
+    struct machine *idle; /* newest first */
+    atomic_int made;
+} machines = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+int codegen_machines(void) { return machines.made; }
+
+static struct machine *machine_idle(const struct device *d, LLVMCodeGenOptLevel level)
+{
+    struct machine **at = &machines.idle, *m;
+    pthread_mutex_lock(&machines.lock);
+    while ((m = *at) && (m->level != level || m->device.ptx != d->ptx || strcmp(m->device.arch, d->arch) != 0))
+        at = &m->next;
+    if (m)
+        *at = m->next;
+    pthread_mutex_unlock(&machines.lock);
+    return m;
+}
+
+/* NULL: memory is exhausted.  Runs under llvm_guard(). */
+static struct machine *machine_take(LLVMTargetRef target, const struct device *d, LLVMCodeGenOptLevel level)
+{
+    char features[16];
+    struct machine *m = machine_idle(d, level);
+    if (m || !(m = calloc(1, sizeof *m)))
+        return m;
+    *m = (struct machine){ .device = *d, .level = level };
+    machines.made++;
+    snprintf(features, sizeof features, "+ptx%d", d->ptx);
+    m->tm = LLVMCreateTargetMachine(target, TRIPLE, d->arch, features, level, LLVMRelocDefault, LLVMCodeModelDefault);
+    LLVMSetTargetMachineAsmVerbosity(m->tm, true); /* block names are comments in the PTX */
+    return m;
+}
+
+static void machine_give(struct machine *m)
+{
+    enum { KEPT = 16, MODULES = 256 };
+    struct machine **at = &machines.idle, *ends = m;
+    pthread_mutex_lock(&machines.lock);
+    if (++m->modules < MODULES) {
+        m->next = machines.idle;
+        machines.idle = m;
+        for (int i = 0; i < KEPT && *at; i++)
+            at = &(*at)->next;
+        ends = *at; /* the one that was used longest ago, or none */
+        *at = NULL;
+    }
+    pthread_mutex_unlock(&machines.lock);
+    if (ends)
+        LLVMDisposeTargetMachine(ends->tm);
+    free(ends);
+}
+
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static void create(void *user)
 {
     struct codegen *cg = user;
     LLVMTargetRef target;
-    char *text = NULL, features[16];
+    char *text = NULL;
     if (LLVMGetTargetFromTriple(TRIPLE, &target, &text)) {
         llvm_error(&cg->errors, "%s", text);
         LLVMDisposeMessage(text);
         return;
     }
-    snprintf(features, sizeof features, "+ptx%d", cg->device.ptx);
-    const LLVMCodeGenOptLevel level =
-        cg->options.pipeline == PIPELINE_O3 ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelNone;
-    cg->tm = LLVMCreateTargetMachine(target, TRIPLE, cg->device.arch, features, level, LLVMRelocDefault,
-                                     LLVMCodeModelDefault);
-    LLVMSetTargetMachineAsmVerbosity(cg->tm, true); /* block names are comments in the PTX */
+    const bool o3 = cg->options.pipeline == PIPELINE_O3;
+    cg->machine = machine_take(target, &cg->device, o3 ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelNone);
+    if (!cg->machine) {
+        llvm_error(&cg->errors, "out of memory");
+        return;
+    }
     LLVMSetTarget(cg->mod, TRIPLE);
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(cg->tm); /* before anything is built: it decides alignments */
+    LLVMTargetDataRef layout =
+        LLVMCreateTargetDataLayout(cg->machine->tm); /* before anything is built: it decides alignments */
     LLVMSetModuleDataLayout(cg->mod, layout);
     LLVMDisposeTargetData(layout);
 }
@@ -120,8 +190,8 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
     if (!cg->abandoned) { /* after a fatal error LLVM's objects are in an unknown state: leave them */
         kb_free(cg->k);
         LLVMDisposeModule(cg->mod);
-        if (cg->tm)
-            LLVMDisposeTargetMachine(cg->tm);
+        if (cg->machine)
+            machine_give(cg->machine);
         LLVMContextDispose(cg->cx);
         stage_end(cg, STAGE_END);
         free(cg);
@@ -166,7 +236,8 @@ static bool verify(struct codegen *cg, const char *when)
 static void optimise(struct codegen *cg, bool library)
 {
     LLVMPassBuilderOptionsRef po = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(cg->mod, codegen_pipeline((int)cg->options.pipeline, library), cg->tm, po);
+    LLVMErrorRef error =
+        LLVMRunPasses(cg->mod, codegen_pipeline((int)cg->options.pipeline, library), cg->machine->tm, po);
     LLVMDisposePassBuilderOptions(po);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
@@ -215,7 +286,7 @@ static void emit(void *user)
 {
     struct emission *em = user;
     char *text = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(em->cg->tm, em->cg->mod, LLVMAssemblyFile, &text, &em->buffer)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(em->cg->machine->tm, em->cg->mod, LLVMAssemblyFile, &text, &em->buffer)) {
         codegen_fail(em->cg, D_CODEGEN, "%s", text);
         LLVMDisposeMessage(text);
         em->buffer = NULL;

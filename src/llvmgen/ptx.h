@@ -34,6 +34,9 @@ char *codegen_ir(struct codegen *cg);
 /* Releases everything. False when there was an error, which is reported to s (which may be NULL). */
 bool codegen_end(struct codegen *cg, struct ptxgen_session *s);
 
+/* How many target machines this process has made so far. */
+int codegen_machines(void);
+
 /* The pass pipeline of an option, for other targets too. `library`: functions of a math library are to be inlined
  * first. */
 const char *codegen_pipeline(int pipeline, bool library);

@@ -9,26 +9,28 @@
 
 #include "llvmgen/ptx.h"
 
-/* What stays of a line's comments: the name of a block, "// %tiles.loop". NULL: nothing. */
+/* What stays of a line's comments: the name of a block, "// %tiles.loop"; of the first one it says nothing. */
 static const char *kept_comment(const char *line, size_t length)
 {
     const char *name = NULL, *end = line + length;
     for (const char *at = line; (at = memmem(at, (size_t)(end - at), "// %", 4)); at += 4)
         name = at;
-    return name && (end - name < 7 || memcmp(name, "// %bb.", 7) != 0) ? name : NULL;
+    const bool first = name && end - name == 9 && strncmp(name, "// %entry", 9) == 0;
+    return name && !first && strncmp(name, "// %bb.", 7) != 0 ? name : NULL;
 }
 
-/* The statement without the blanks after its words and commas; labels without "__BB". `to` may be `line`. */
+/* The statement without the blanks before it and after its words and commas; labels without "__BB". `to` may be `line`. */
 static char *add_statement(char *to, const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        const bool blank = line[i] == ' ' && ((i + 1 < length && line[i + 1] == '\t') || (i && line[i - 1] == ','));
+        const bool blank = i == 0 ? line[i] == '\t' || line[i] == ' '
+                                  : line[i] == ' ' && ((i + 1 < length && line[i + 1] == '\t') || line[i - 1] == ',');
         if (line[i] == '$' && length - i > 6 && memcmp(line + i, "$L__BB", 6) == 0) {
             *to++ = '$';
             *to++ = 'L';
             i += 5;
         } else if (!blank) {
-            *to++ = line[i] == '\t' && i > 0 ? ' ' : line[i];
+            *to++ = line[i] == '\t' ? ' ' : line[i];
         }
     }
     return to;

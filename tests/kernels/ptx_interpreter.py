@@ -108,7 +108,7 @@ class Kernel:
 
     def __init__(self, text):
         body = text[text.index(".visible .entry"):]
-        body = re.sub(r"//[^\n]*", "", body[: body.index("\n}")])
+        body = re.sub(r"//[^\n]*", "", body[: re.search(r"\n}\n(?=\n|\Z)", body).start()])
         self.parameters = re.findall(r"\.param [^,)\n]*?(\w+_param_\d+)", body)
         self.code, self.label = [], {}
         for line in body[body.index("{") + 1 :].replace("{ ", "").replace(" }", "").split(";"):

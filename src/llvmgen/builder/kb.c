@@ -145,6 +145,7 @@ void kb_kernel_begin(kb *k, const char *name, int threads, int cluster, int min_
     }
     k->ndeclared = 0;
     k->depth = 0;
+    memset(k->known, 0, sizeof k->known);
     memset(k->sreg, 0, sizeof k->sreg);
     k->lane.ir = k->warp.ir = NULL;
     k->shared = NULL;

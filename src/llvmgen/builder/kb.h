@@ -48,6 +48,7 @@ typedef struct kb_var {
     LLVMValueRef slot;
     enum ty ty;
     kb_uni uni;
+    unsigned number;
 } kb_var;
 /* A pointer to elements of a type.  Bits of `flags` say how it may be read. */
 typedef struct kb_ptr {

@@ -212,19 +212,41 @@ kb_val kb_for_end(kb *k, kb_val i)
 /* ---- variables -----------------------------------------------------------------------------------------------------
  */
 
-/* Slots live in the entry block, where the sroa pass turns them into values. */
+/* Slots live in the entry block, where the sroa pass turns them into values.  That pass takes time for each load and
+ * store: within a block, what a variable holds is known here, and a store that nothing reads goes. */
+static struct kb_known *known(kb *k, kb_var v)
+{
+    struct kb_known *at = &k->known[v.number % KB_KNOWN];
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(k->b);
+    if (at->slot != v.slot || at->block != here)
+        *at = (struct kb_known){ .slot = v.slot, .block = here };
+    return at;
+}
+
+static void assign(kb *k, kb_var v, LLVMValueRef x)
+{
+    struct kb_known *at = known(k, v);
+    if (at->store)
+        LLVMInstructionEraseFromParent(at->store);
+    at->value = x;
+    at->store = LLVMBuildStore(k->b, x, v.slot);
+}
+
 kb_var kb_var_v(kb *k, kb_val init, const char *name)
 {
     kb_ready(k);
-    kb_var v = { LLVMBuildAlloca(k->entry, k->ty[init.ty], name), init.ty, KB_DIVERGENT };
-    LLVMBuildStore(k->b, init.ir, v.slot);
+    kb_var v = { LLVMBuildAlloca(k->entry, k->ty[init.ty], name), init.ty, KB_DIVERGENT, k->nvars++ };
+    assign(k, v, init.ir);
     return v;
 }
 
 kb_val kb_get_v(kb *k, kb_var v)
 {
     kb_ready(k);
-    return kb_make(LLVMBuildLoad2(k->b, k->ty[v.ty], v.slot, ""), v.ty, v.uni);
+    struct kb_known *at = known(k, v);
+    if (!at->value)
+        at->value = LLVMBuildLoad2(k->b, k->ty[v.ty], v.slot, "");
+    return kb_make(at->value, v.ty, v.uni);
 }
 
 /* A variable whose `uni` was lowered keeps that promise only if every assignment does. */
@@ -239,5 +261,5 @@ void kb_set_v(kb *k, kb_var v, kb_val x)
         if (x.uni > v.uni)
             kb_misuse(k, "divergent value assigned to a uniform variable");
     }
-    LLVMBuildStore(k->b, x.ir, v.slot);
+    assign(k, v, x.ir);
 }

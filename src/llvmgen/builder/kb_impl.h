@@ -5,7 +5,13 @@
 
 #include "kb_target.h"
 
-enum { KB_PARAM_MAX = 128, KB_SECTION_MAX = 48, KB_NAME_MAX = 192, KB_ERROR_MAX = 384 };
+enum {
+    KB_KNOWN = 512 /* variables, by number */,
+    KB_PARAM_MAX = 128,
+    KB_SECTION_MAX = 48,
+    KB_NAME_MAX = 192,
+    KB_ERROR_MAX = 384
+};
 
 /* One open scope of the device program. */
 struct kb_flow {
@@ -21,6 +27,13 @@ struct kb_flow {
     unsigned place;         /* number of the current arm, unique in the builder */
     const char *file;
     int line;
+};
+
+/* What a variable holds as long as emission stays in a block. */
+struct kb_known {
+    LLVMValueRef slot, value;
+    LLVMValueRef store; /* which nothing has read; NULL: an earlier block's */
+    LLVMBasicBlockRef block;
 };
 
 /* Memory of kb_scratch(). */
@@ -54,6 +67,8 @@ struct kb {
     int threads, cluster, min_blocks;
     int nparams, ndeclared;
     struct kb_parameter param[KB_PARAM_MAX + 1]; /* the last: for one too many */
+    unsigned nvars;
+    struct kb_known known[KB_KNOWN];
     struct kb_flow flow[KB_FLOW_MAX];
     int depth;
     unsigned places; /* arms opened so far */

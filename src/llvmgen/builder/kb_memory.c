@@ -125,9 +125,15 @@ static LLVMTypeRef chunk_type(LLVMTypeRef element, int bytes, int chunk)
 
 static LLVMValueRef lane_number(kb *k, int i) { return LLVMConstInt(k->ty[TY_I32], (unsigned long long)i, false); }
 
+/* Lane i of a vector; what was put there, where that is seen. */
 static LLVMValueRef part(kb *k, LLVMValueRef x, int i, int n)
 {
-    return n == 1 ? x : LLVMBuildExtractElement(k->b, x, lane_number(k, i), "");
+    if (n == 1)
+        return x;
+    for (LLVMValueRef v = x; LLVMIsAInsertElementInst(v); v = LLVMGetOperand(v, 0))
+        if (LLVMConstIntGetZExtValue(LLVMGetOperand(v, 2)) == (unsigned long long)i)
+            return LLVMGetOperand(v, 1);
+    return LLVMBuildExtractElement(k->b, x, lane_number(k, i), "");
 }
 
 static LLVMValueRef shift_left(kb *k, LLVMValueRef x, int bits)

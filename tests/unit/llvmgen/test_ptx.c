@@ -159,13 +159,14 @@ Test(ptx, layout)
     static const struct {
         const char *from, *to;
     } row[] = {
-        { "\tadd.s32 \t%r1, %r2, -1;\n", "\tadd.s32 %r1,%r2,-1;\n" },
+        { "\tadd.s32 \t%r1, %r2, -1;\n", "add.s32 %r1,%r2,-1;\n" },
         { "\t// begin inline asm\n\tld.global.v2.f32 {%r1,%r2}, [%rd1];\n\t// end inline asm\n",
-          "\tld.global.v2.f32 {%r1,%r2},[%rd1];\n" },
+          "ld.global.v2.f32 {%r1,%r2},[%rd1];\n" },
         { "$L__BB0_2:      // %tiles.stay\n        //   in Loop: Header=BB0_1 Depth=1\n", "$L0_2: // %tiles.stay\n" },
-        { "// %bb.0:            // %entry\n", "// %entry\n" },
-        { "// %bb.3:\n\n\tret;\n", "\n\tret;\n" },
-        { "\t@%p1 bra \t$L__BB0_3;\n", "\t@%p1 bra $L0_3;\n" },
+        { "// %bb.0:            // %entry\n", "" },
+        { "// %bb.0:            // %entry3\n", "// %entry3\n" },
+        { "// %bb.3:\n\n\tret;\n", "\nret;\n" },
+        { "\t@%p1 bra \t$L__BB0_3;\n", "@%p1 bra $L0_3;\n" },
         { "", "" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -282,6 +283,30 @@ Test(ptx, threads)
         pthread_join(thread[i], NULL);
         cr_expect(ok[i], "thread %d", i);
     }
+}
+
+/* The functions that are called, not inlined, are numbered by the machine: layout leaves out what shows it. */
+Test(ptx, a_machine_serves_many_modules)
+{
+    const struct call c = { FN_SIN, 1, TY_F64 };
+    char *text[2] = { NULL, NULL };
+    if (!have_library())
+        cr_skip("no math library here");
+    const int before = codegen_machines();
+    for (int i = 0; i < 600; i++) {
+        struct emitted e = emit_with((struct emission_options){ .arch = i % 2 ? "sm_80" : "sm_86" },
+                                     i % 10 < 2 ? emit_call : unspeakable, i % 10 < 2 ? (const void *)&c : "a_b");
+        cr_assert(e.ok, "%s", e.error);
+        if (i % 10 < 2 && text[i % 2])
+            cr_expect_str_eq(e.text, text[i % 2], "module %d", i);
+        if (text[i % 2])
+            free(e.text);
+        else
+            text[i % 2] = e.text;
+    }
+    cr_expect_eq(codegen_machines() - before, 4, "two for 300 modules, two for an architecture");
+    free(text[0]);
+    free(text[1]);
 }
 
 /* ---- devices and capabilities ------------------------------------------------------------------------------------ */
