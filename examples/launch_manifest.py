@@ -70,8 +70,7 @@ class Program:  # of one manifest of version 1
             self.formula(check['condition']) or sys.exit(check['message'])
         case = next(c for c in self.m['cases'] if self.formula(c['guard'], 1))
         function = [get(PTR, 'cuModuleGetFunction', self.module, k['name'].encode()) for k in case['kernels']]
-        launches = [s for s in case['steps'] if s['kind'] == 'launch']
-        for s in launches:
+        for s in case['steps']:
             kernel, shared = case['kernels'][s['kernel']], self.formula(s['shared'])
             call('cuFuncSetAttribute', function[s['kernel']], 8, DEVICE['smem'] - kernel['shared_static'])
             call('cuFuncSetAttribute', function[s['kernel']], 14, int(s['nonportable_cluster']))
@@ -79,11 +78,8 @@ class Program:  # of one manifest of version 1
         need = [self.formula(b['bytes']) for b in case['buffers']]
         place = [(case['name'], i, max(n, 256).bit_length()) for i, n in enumerate(need)]  # kept: control buffers hold what launches left there
         self.kept.update({p: allocate(1 << p[2]) for p in place if p not in self.kept})
-        sweep, sweeps = 0, sum(self.formula(s['repeat']) for s in launches if s['repeat'])
+        sweep, sweeps = 0, sum(self.formula(s['repeat']) for s in case['steps'] if s['repeat'])
         for s in case['steps']:
-            if s['kind'] == 'fill':
-                call('cuMemsetD8Async', U64(self.kept[place[s['buffer']]]), s['byte'], U64(need[s['buffer']]), None)
-                continue
             kernel, grid = case['kernels'][s['kernel']], self.formula(s['grid'])
             for _ in range(self.formula(s['repeat'], 1) if grid else 0):
                 values = [self.argument(a, address, [self.kept[p] for p in place], sweep, sweeps - sweep) for a in kernel['args']]

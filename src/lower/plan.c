@@ -302,7 +302,6 @@ struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kerne
     if (!c->code.step)
         c->code.step = arena_new(&pl->s->arena, struct prog_step, PLAN_STEPS_MAX);
     struct prog_step *s = &c->code.step[c->code.nsteps++];
-    s->kind = STEP_LAUNCH;
     s->kernel = kernel;
     s->grid = grid;
     s->dependent = c->tunable[TN_PDL] != 0;
