@@ -33,7 +33,7 @@ def start(function, kernel, step, grid, shared, cluster, values):
     kept = [ctypes.create_string_buffer(v) for v in values]
     args = (PTR * len(kept))(*map(ctypes.addressof, kept))
     attributes = [(6, 1)] if step['dependent'] and DEVICE['arch'] >= 90 else []
-    attributes += [(2, 1)] * step['cooperative'] + [(4, cluster)] * (cluster > 0)
+    attributes += [(4, cluster)] * (cluster > 0)
     packed = ctypes.create_string_buffer(b''.join(struct.pack('I4xIII52x', name, x, 1, 1) for name, x in attributes))
     call('cuLaunchKernelEx', struct.pack('7I4xQQI4x', grid, 1, 1, kernel['threads'], 1, 1, shared, 0, ctypes.addressof(packed), len(attributes)), function, args, None)
 

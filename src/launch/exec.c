@@ -264,10 +264,6 @@ static unsigned step_attributes(const struct launch *x, const struct prog_step *
         attribute[n].value.cluster.y = attribute[n].value.cluster.z = 1;
         n++;
     }
-    if (step->cooperative) {
-        attribute[n].id = CU_ATTR_COOPERATIVE;
-        attribute[n++].value.cooperative = 1;
-    }
     return n;
 }
 
@@ -324,7 +320,7 @@ static bool configure(struct launch *x, const struct prog_step *step, struct cu_
 static bool launch_step(struct launch *x, const struct prog_step *step, struct fault *f)
 {
     int64_t repeat = step->repeat.n ? evaluate(x, &step->repeat) : 1;
-    struct cu_attribute attribute[3];
+    struct cu_attribute attribute[2];
     struct cu_launch_config config;
     struct marshalled m;
     unsigned cluster = 0;

@@ -291,12 +291,11 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
                 k->name);
     sweep_arguments(h, k);
     header_emit(h,
-                "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, "
+                "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, stream, "
                 "args);\n%s        }\n        if (result != CUDA_SUCCESS)\n            return @_refuse(handle, result, "
                 "\"launching %s failed\");\n    }\n",
                 header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
-                s->cooperative, s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "",
-                k->name);
+                s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "", k->name);
 }
 
 /* Dynamic shared memory of a kernel's first launch, which its occupancy depends on. */

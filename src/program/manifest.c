@@ -207,9 +207,7 @@ static void step(const struct writer *w, const struct prog_step *s)
     formula(w, "cluster", &s->cluster);
     formula(w, "repeat", &s->repeat);
     json_put_bool(w->j, "dependent", s->dependent);
-    json_put_bool(w->j, "cooperative", s->cooperative);
     json_put_bool(w->j, "nonportable_cluster", s->nonportable_cluster);
-    json_put_int(w->j, "device", s->device);
     json_end(w->j);
 }
 

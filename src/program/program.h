@@ -96,14 +96,12 @@ struct prog_buffer {
 
 /* A launch. */
 struct prog_step {
-    int kernel;             /* index into the case's kernels */
-    struct formula grid;    /* blocks; 0 blocks: the step is skipped */
-    struct formula shared;  /* dynamic shared bytes; absent: 0 */
-    struct formula cluster; /* blocks per cluster where it depends on sizes; absent: the kernel's */
-    bool dependent;         /* programmatic dependent launch: the kernel waits itself before its first access */
-    bool cooperative;
+    int kernel;               /* index into the case's kernels */
+    struct formula grid;      /* blocks; 0 blocks: the step is skipped */
+    struct formula shared;    /* dynamic shared bytes; absent: 0 */
+    struct formula cluster;   /* blocks per cluster where it depends on sizes; absent: the kernel's */
+    bool dependent;           /* programmatic dependent launch: the kernel waits itself before its first access */
     bool nonportable_cluster; /* cluster of 16 */
-    int device;               /* always 0 for now */
     struct formula repeat;    /* times the step is executed (time steps); absent: once */
 };
 
