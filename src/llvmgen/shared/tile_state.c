@@ -21,32 +21,35 @@
 
 /* ---- tickets of tiles -------------------------------------------------------------------------------------------- */
 
-const struct tickets tile_tickets = { "states", 32 };
+const struct tickets tile_tickets = { "states", 32 }, word_tickets = { "words", 32 /* for any grid */ };
 
-struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
+/* The word of a ticket that thread 0 takes.  tiles: the last ticket of so many begins the next epoch; or NULL. */
+static kb_val take_for_all(struct gen *g, kb_ptr slot, const kb_val *tiles)
 {
     kb *k = g->k;
-    const kb_ptr slot = ticket_slot(g);
     kb_if(k, kb_thread0(k)) {
         const kb_val word = ticket_take(g, &tile_tickets);
         ticket_share(g, slot, word);
-        ticket_last_begins_next(g, &tile_tickets, word, tiles);
+        if (tiles)
+            ticket_last_begins_next(g, &tile_tickets, word, *tiles);
     }
     kb_barrier(k);
-    const kb_val word = ticket_shared(g, slot);
-    return (struct ticket){ kb_name(kb_cast(k, word, TY_I32), "tile"),
-                            kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
+    return ticket_shared(g, slot);
+}
+
+static kb_val epoch_of(kb *k, kb_val word) { return kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch"); }
+
+struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
+{
+    const kb_val word = take_for_all(g, ticket_slot(g), &tiles);
+    const kb_val tile = kb_name(kb_cast(g->k, word, TY_I32), "tile");
+    return (struct ticket){ tile, epoch_of(g->k, word) };
 }
 
 kb_val ticket_take_first(struct gen *g, kb_ptr slot)
 {
-    kb *k = g->k;
-    kb_if(k, kb_thread0(k)) {
-        ticket_share(g, slot, ticket_take(g, &tile_tickets));
-    }
-    kb_barrier(k);
-    const kb_val word = ticket_shared(g, slot);
-    kb_barrier(k); /* all have read it */
+    const kb_val word = take_for_all(g, slot, NULL);
+    kb_barrier(g->k); /* all have read it */
     return word;
 }
 
@@ -54,9 +57,8 @@ kb_val ticket_fetch(struct gen *g) { return kb_load_relaxed(g->k, gen_buffer(g, 
 
 struct ticket ticket_of_block(struct gen *g, kb_val fetched)
 {
-    kb *k = g->k;
-    const kb_val word = kb_shfl_idx(k, fetched, 0);
-    return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
+    const kb_val word = kb_shfl_idx(g->k, fetched, 0), block = kb_block(g->k);
+    return (struct ticket){ block, epoch_of(g->k, word) };
 }
 
 void ticket_next_epoch(struct gen *g, struct ticket t)
@@ -120,31 +122,30 @@ kb_val state_word(struct gen *g, kb_val value, kb_val tag)
     return kb_or(k, high, kb_cast(k, tag, TY_U64));
 }
 
-/* Where the words of a tile are: the first at states[at], the others so far apart (i64). */
-struct place {
-    kb_val at, apart;
-};
-
-/* Words of one number lie side by side for all tiles. */
-static struct place place_of(struct gen *g, kb_val tile)
+struct place place_at(struct gen *g, kb_val at, kb_val apart)
 {
-    return (struct place){ tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64) };
+    return (struct place){ gen_buffer(g, "states", TY_U64), LAUNCH_LINE_BYTES / 8, at, apart };
 }
 
-/* Words of one number lie side by side for a window, first those that are their lane's first ones. */
-static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
+struct place place_of_tile(struct gen *g, kb_val tile)
 {
-    kb *k = g->k;
-    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), words_of(g, NULL));
-    const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
-    return (struct place){ kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each) };
+    return place_at(g, tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64));
+}
+
+struct place place_of_number(struct gen *g, kb_val number)
+{
+    return place_at(g, kb_mul(g->k, number, words_of(g, NULL)), kb_imm(g->k, TY_I64, 1));
+}
+
+static struct place place_in_slot(struct gen *g, int spare, kb_val slot)
+{
+    return (struct place){ words_slot(g, spare, slot), 0, kb_imm(g->k, TY_I64, spare), kb_imm(g->k, TY_I64, 1) };
 }
 
 static kb_ptr word_place(struct gen *g, struct place p, int w)
 {
-    const kb_ptr states =
-        kb_advance(g->k, gen_buffer(g, "states", TY_U64), kb_imm(g->k, TY_I64, SCAN_COUNTER_BYTES / 8));
-    return w ? kb_advance(g->k, states, kb_mul(g->k, p.apart, w)) : states;
+    const kb_ptr words = p.skip ? kb_advance(g->k, p.words, kb_imm(g->k, TY_I64, p.skip)) : p.words;
+    return w ? kb_advance(g->k, words, kb_mul(g->k, p.apart, w)) : words;
 }
 
 static kb_val tag_of(struct gen *g, struct ticket t, int kind)
@@ -152,25 +153,32 @@ static kb_val tag_of(struct gen *g, struct ticket t, int kind)
     return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind);
 }
 
-/* One lane. */
-static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, struct ticket t)
+/* One thread. */
+static void publish(struct gen *g, struct place p, kb_tup x, kb_val tag)
 {
-    kb *k = g->k;
-    const kb_val tag = kb_select(k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL));
     kb_val word[STATE_WORDS_MAX];
-    const int n = words_of(g, NULL);
     state_pack(g, x, word);
-    for (int w = 0; w < n; w++)
-        kb_store_relaxed(k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
+    for (int w = 0; w < words_of(g, NULL); w++)
+        kb_store_relaxed(g->k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
 }
 
-static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
+static kb_val load_word(struct gen *g, struct place p, int w)
+{
+    return kb_load_relaxed(g->k, word_place(g, p, w), p.at);
+}
+
+void state_publish(struct gen *g, struct ticket t, struct place p, kb_tup x, kb_val prefix)
+{
+    publish(g, p, x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
+}
+
+void state_load(struct gen *g, struct place p, kb_val *word)
 {
     for (int w = 0; w < words_of(g, NULL); w++)
-        word[w] = kb_load_relaxed(g->k, word_place(g, p, w), p.at);
+        word[w] = load_word(g, p, w);
 }
 
-struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word)
+struct published state_of_words(struct gen *g, struct ticket t, const kb_val *word)
 {
     kb *k = g->k;
     kb_val value[STATE_WORDS_MAX];
@@ -193,15 +201,15 @@ struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_va
 struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile)
 {
     kb_val word[STATE_WORDS_MAX];
-    load_words(g, place_of(g, tile), word);
-    return tile_state_of_words(g, t, word);
+    state_load(g, place_of_tile(g, tile), word);
+    return state_of_words(g, t, word);
 }
 
 /* ---- of one tile ------------------------------------------------------------------------------------------------- */
 
 void tile_publish(struct gen *g, struct ticket t, kb_tup x, kb_val prefix)
 {
-    publish(g, place_of(g, t.tile), x, prefix, t);
+    state_publish(g, t, place_of_tile(g, t.tile), x, prefix);
 }
 
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
@@ -217,50 +225,52 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
     return kb_get(k, x);
 }
 
-/* ---- in windows -------------------------------------------------------------------------------------------------- */
+/* ---- in slots of blocks ------------------------------------------------------------------------------------------ */
 
-/* A total with a cut is a prefix already. */
-void total_publish(struct gen *g, struct ticket t, int each, struct run total)
+kb_ptr words_slot(struct gen *g, int spare, kb_val slot)
 {
     kb *k = g->k;
-    if (scan_own_tiles(g->p)) {
-        tile_publish(g, t, total.x, kb_false(k));
-        return;
+    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + words_of(g, NULL));
+    return kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
+}
+
+void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
+{
+    publish(g, place_in_slot(g, spare, slot), total, tag);
+}
+
+struct slots {
+    int spare;
+    kb_val tag;
+};
+
+/* One thread: wait until all words of a slot bear the tag. */
+static kb_tup collect(struct gen *g, const void *what, kb_val slot)
+{
+    kb *k = g->k;
+    const struct slots *s = what;
+    const struct place p = place_in_slot(g, s->spare, slot);
+    const int n = words_of(g, NULL);
+    kb_var seen[STATE_WORDS_MAX];
+    kb_val word[STATE_WORDS_MAX];
+    for (int w = 0; w < n; w++)
+        seen[w] = kb_var_new(k, kb_imm(k, TY_U32, 0), "word");
+    kb_loop(k) {
+        kb_val all = kb_true(k);
+        for (int w = 0; w < n; w++) {
+            const kb_val x = load_word(g, p, w);
+            kb_set(k, seen[w], kb_cast(k, kb_shr(k, x, 32), TY_U32));
+            all = kb_and(k, all, kb_eq(k, kb_cast(k, x, TY_U32), s->tag));
+        }
+        kb_break_if(k, all);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
-    LET(inside, kb_rem(k, t.tile, KB_WARP * each));
-    const struct place p =
-        place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
-    publish(g, p, total.x, total.cut, t);
+    for (int w = 0; w < n; w++)
+        word[w] = kb_get(k, seen[w]);
+    return state_unpack(g, word);
 }
 
-void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)
 {
-    kb *k = g->k;
-    if (scan_own_tiles(g->p)) {
-        const kb_val own = kb_add(k, kb_mul(k, kb_lane(k), each), i);
-        load_words(g, place_of(g, kb_add(k, first, kb_min(k, own, kb_sub(k, count, 1)))), word);
-    } else {
-        load_words(g, place_in_window(g, each, first, kb_lane(k), kb_imm(k, TY_I32, i)), word);
-    }
+    return block_gather(g, first, valid, collect, &(struct slots){ spare, tag });
 }
-
-kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
-{
-    const struct published s = tile_state_of_words(g, t, word);
-    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_false(g->k));
-    return s.there;
-}
-
-/* Words of a state lie side by side. */
-static struct place place_of_number(struct gen *g, kb_val number)
-{
-    kb *k = g->k;
-    return (struct place){ kb_mul(k, number, words_of(g, NULL)), kb_imm(k, TY_I64, 1) };
-}
-
-void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
-{
-    publish(g, place_of_number(g, number), x, prefix, t);
-}
-
-void state_words_load(struct gen *g, kb_val number, kb_val *word) { load_words(g, place_of_number(g, number), word); }
