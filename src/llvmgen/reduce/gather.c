@@ -49,7 +49,7 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
     const kb_val ticket = kb_assume_uniform(kb_load(k, turn, 0), KB_UNI_BLOCK);
     const kb_val tag = kb_assume_uniform(kb_load(k, turn, 1), KB_UNI_BLOCK);
     kb_if(k, kb_thread0(k)) {
-        words_publish(g, 0, total, block, tag);
+        words_publish(g, place_in_slot(g, 0, block), total, tag);
     }
     kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
         const kb_val valid = g->padded || !state_commutative(g->p) ? blocks : tiles_valid_blocks(g, blocks);

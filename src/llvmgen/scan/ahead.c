@@ -75,7 +75,7 @@ static void totals_load(struct gen *g, int each, kb_val first, kb_val count, int
 static kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
 {
     const struct published s = state_of_words(g, t, word);
-    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_false(g->k));
+    *x = run_of(g, s.x, scan_marked(g->p) ? kb_eq(g->k, s.kind, TILE_PREFIX) : kb_false(g->k));
     return s.there;
 }
 

@@ -19,6 +19,8 @@
  */
 #include "tile_state.h"
 
+enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
+
 /* ---- tickets of tiles -------------------------------------------------------------------------------------------- */
 
 const struct tickets tile_tickets = { "states", 32 }, word_tickets = { "words", 32 /* for any grid */ };
@@ -80,7 +82,8 @@ void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles)
 /* Of the types that states have in this kernel: in some, counters are narrow. */
 static int words_of(const struct gen *g, int *offset) { return fields_words(g->field, g->nfields, offset); }
 
-void state_pack(struct gen *g, kb_tup x, kb_val *word)
+/* A state as words of 32 bits, words_of() them, and back. */
+static void state_pack(struct gen *g, kb_tup x, kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
@@ -96,7 +99,7 @@ void state_pack(struct gen *g, kb_tup x, kb_val *word)
     }
 }
 
-kb_tup state_unpack(struct gen *g, const kb_val *word)
+static kb_tup state_unpack(struct gen *g, const kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
@@ -115,13 +118,6 @@ kb_tup state_unpack(struct gen *g, const kb_val *word)
     return x;
 }
 
-kb_val state_word(struct gen *g, kb_val value, kb_val tag)
-{
-    kb *k = g->k;
-    const kb_val high = kb_shl(k, kb_cast(k, value, TY_U64), 32);
-    return kb_or(k, high, kb_cast(k, tag, TY_U64));
-}
-
 struct place place_at(struct gen *g, kb_val at, kb_val apart)
 {
     return (struct place){ gen_buffer(g, "states", TY_U64), LAUNCH_LINE_BYTES / 8, at, apart };
@@ -132,14 +128,12 @@ struct place place_of_tile(struct gen *g, kb_val tile)
     return place_at(g, tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64));
 }
 
-struct place place_of_number(struct gen *g, kb_val number)
+struct place place_in_slot(struct gen *g, int spare, kb_val slot)
 {
-    return place_at(g, kb_mul(g->k, number, words_of(g, NULL)), kb_imm(g->k, TY_I64, 1));
-}
-
-static struct place place_in_slot(struct gen *g, int spare, kb_val slot)
-{
-    return (struct place){ words_slot(g, spare, slot), 0, kb_imm(g->k, TY_I64, spare), kb_imm(g->k, TY_I64, 1) };
+    kb *k = g->k;
+    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + words_of(g, NULL));
+    const kb_ptr words = kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
+    return (struct place){ words, 0, kb_imm(k, TY_I64, spare), kb_imm(k, TY_I64, 1) };
 }
 
 static kb_ptr word_place(struct gen *g, struct place p, int w)
@@ -153,29 +147,27 @@ static kb_val tag_of(struct gen *g, struct ticket t, int kind)
     return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind);
 }
 
-/* One thread. */
-static void publish(struct gen *g, struct place p, kb_tup x, kb_val tag)
+void words_publish(struct gen *g, struct place p, kb_tup total, kb_val tag)
 {
-    kb_val word[STATE_WORDS_MAX];
-    state_pack(g, x, word);
-    for (int w = 0; w < words_of(g, NULL); w++)
-        kb_store_relaxed(g->k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
-}
-
-static kb_val load_word(struct gen *g, struct place p, int w)
-{
-    return kb_load_relaxed(g->k, word_place(g, p, w), p.at);
+    kb *k = g->k;
+    kb_val value[STATE_WORDS_MAX];
+    state_pack(g, total, value);
+    for (int w = 0; w < words_of(g, NULL); w++) {
+        const kb_val high = kb_shl(k, kb_cast(k, value[w], TY_U64), 32);
+        const kb_val word = kb_or(k, high, kb_cast(k, tag, TY_U64));
+        kb_store_relaxed(k, word_place(g, p, w), p.at, word);
+    }
 }
 
 void state_publish(struct gen *g, struct ticket t, struct place p, kb_tup x, kb_val prefix)
 {
-    publish(g, p, x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
+    words_publish(g, p, x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
 }
 
 void state_load(struct gen *g, struct place p, kb_val *word)
 {
     for (int w = 0; w < words_of(g, NULL); w++)
-        word[w] = load_word(g, p, w);
+        word[w] = kb_load_relaxed(g->k, word_place(g, p, w), p.at);
 }
 
 struct published state_of_words(struct gen *g, struct ticket t, const kb_val *word)
@@ -187,12 +179,9 @@ struct published state_of_words(struct gen *g, struct ticket t, const kb_val *wo
     for (int w = 0; w < n; w++) {
         const kb_val tag = kb_cast(k, word[w], TY_U32);
         value[w] = kb_cast(k, kb_shr(k, word[w], 32), TY_U32);
-        if (w == 0) {
-            s.kind = kb_sub(k, tag, tag_of(g, t, TILE_TOTAL));
-            s.there = kb_le(k, s.kind, TILE_PREFIX);
-        } else {
-            s.there = kb_and(k, s.there, kb_eq(k, kb_sub(k, tag, tag_of(g, t, TILE_TOTAL)), s.kind));
-        }
+        const kb_val kind = kb_sub(k, tag, tag_of(g, t, TILE_TOTAL));
+        s.there = w ? kb_and(k, s.there, kb_eq(k, kind, s.kind)) : kb_le(k, kind, TILE_PREFIX);
+        s.kind = w ? s.kind : kind;
     }
     s.x = state_unpack(g, value);
     return s;
@@ -227,18 +216,6 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
 
 /* ---- in slots of blocks ------------------------------------------------------------------------------------------ */
 
-kb_ptr words_slot(struct gen *g, int spare, kb_val slot)
-{
-    kb *k = g->k;
-    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + words_of(g, NULL));
-    return kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
-}
-
-void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
-{
-    publish(g, place_in_slot(g, spare, slot), total, tag);
-}
-
 struct slots {
     int spare;
     kb_val tag;
@@ -252,22 +229,22 @@ static kb_tup collect(struct gen *g, const void *what, kb_val slot)
     const struct place p = place_in_slot(g, s->spare, slot);
     const int n = words_of(g, NULL);
     kb_var seen[STATE_WORDS_MAX];
-    kb_val word[STATE_WORDS_MAX];
+    kb_val value[STATE_WORDS_MAX];
     for (int w = 0; w < n; w++)
         seen[w] = kb_var_new(k, kb_imm(k, TY_U32, 0), "word");
     kb_loop(k) {
         kb_val all = kb_true(k);
         for (int w = 0; w < n; w++) {
-            const kb_val x = load_word(g, p, w);
-            kb_set(k, seen[w], kb_cast(k, kb_shr(k, x, 32), TY_U32));
-            all = kb_and(k, all, kb_eq(k, kb_cast(k, x, TY_U32), s->tag));
+            const kb_val word = kb_load_relaxed(k, word_place(g, p, w), p.at);
+            kb_set(k, seen[w], kb_cast(k, kb_shr(k, word, 32), TY_U32));
+            all = kb_and(k, all, kb_eq(k, kb_cast(k, word, TY_U32), s->tag));
         }
         kb_break_if(k, all);
         kb_backoff(k, BACKOFF_NANOSECONDS);
     }
     for (int w = 0; w < n; w++)
-        word[w] = kb_get(k, seen[w]);
-    return state_unpack(g, word);
+        value[w] = kb_get(k, seen[w]);
+    return state_unpack(g, value);
 }
 
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)

@@ -30,12 +30,6 @@ void ticket_next_epoch(struct gen *g, struct ticket t);
  * last of all blocks, thread 0 begins the next epoch. */
 void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles);
 
-/* A state as words of 32 bits (state_words() of them), and back; and a published word: one of these beside its tag. */
-enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
-void state_pack(struct gen *g, kb_tup x, kb_val *word /* u32 */);
-kb_tup state_unpack(struct gen *g, const kb_val *word);
-kb_val state_word(struct gen *g, kb_val value, kb_val tag);
-
 /* Where the words of a state are: the first at words[skip + at], the others so far apart (i64). */
 struct place {
     kb_ptr words;
@@ -43,10 +37,8 @@ struct place {
     kb_val at, apart;
 };
 struct place place_at(struct gen *g, kb_val at, kb_val apart);
-/* Words of one number lie side by side for all tiles; or, of states with numbers (i64) of the caller's own, those of a
- * state. */
+/* Words of one number lie side by side for all tiles. */
 struct place place_of_tile(struct gen *g, kb_val tile);
-struct place place_of_number(struct gen *g, kb_val number);
 
 /* What a tile has published. */
 enum { TILE_TOTAL, TILE_PREFIX };
@@ -55,10 +47,6 @@ struct published {
     kb_val there; /* bool: all words are of this launch, and belong together */
     kb_tup x;
 };
-static inline kb_val published_prefix(struct gen *g, const struct published *s)
-{
-    return kb_eq(g->k, s->kind, TILE_PREFIX);
-}
 /* One thread: publish a total, or (bool) an inclusive prefix. */
 void state_publish(struct gen *g, struct ticket t, struct place p, kb_tup x, kb_val prefix);
 /* The words (u64, state_words() of them), and what they say. */
@@ -72,10 +60,11 @@ struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile);
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
 
 /* For totals of blocks: buffer "words", control memory, has first a cache line with the word of the tickets, then slots.
- * A slot has `spare` words of the caller, then 8 bytes for each 32-bit word of the state. */
-kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
+ * A slot has `spare` words of the caller, where `words` of its place points to, then 8 bytes for each 32-bit word of the
+ * state. */
+struct place place_in_slot(struct gen *g, int spare, kb_val slot);
 /* One thread: publish a total with the tag of the launch, u32, which no earlier word has. */
-void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
+void words_publish(struct gen *g, struct place p, kb_tup total, kb_val tag);
 /* The whole block arrives.  Thread 0 gets the totals of `valid` slots from `first` on, combined in order; waits for those
  * that running blocks have not published yet. */
 kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag);
